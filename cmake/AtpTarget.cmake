@@ -1,0 +1,35 @@
+# One target a box. Headers are included as "box/file.h"; a box's include path holds nothing but the box itself (a link
+# to its folder), so "box/file.h" is found only by targets that link atp_box: the link graph is the floor plan.
+set(ATP_FLOORS_DIR ${CMAKE_BINARY_DIR}/floors)
+
+add_library(atp_flags INTERFACE)
+target_compile_options(atp_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  $<$<COMPILE_LANGUAGE:C>:-Wno-old-style-cast>
+  -fno-omit-frame-pointer)
+if(ATP_SANITIZE)
+  add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ATP_SANITIZE})
+endif()
+
+# atp_box(NAME SOURCES ... USES box ... PRIVATE_LINKS target ...): the library atp_NAME from this folder.
+function(atp_box name)
+  cmake_parse_arguments(arg "" "VARIANT" "SOURCES;USES;PRIVATE_LINKS;PUBLIC_LINKS;DEFINITIONS" ${ARGN})
+  set(target atp_${name}${arg_VARIANT})
+  set(root ${ATP_FLOORS_DIR}/${name})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${name} SYMBOLIC)
+  list(TRANSFORM arg_USES PREPEND atp_)
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_include_directories(${target} PUBLIC ${root})
+    target_link_libraries(${target} PUBLIC ${arg_USES} ${arg_PUBLIC_LINKS} PRIVATE atp_flags ${arg_PRIVATE_LINKS})
+    target_compile_definitions(${target} PUBLIC ${arg_DEFINITIONS})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${root})
+    target_link_libraries(${target} INTERFACE ${arg_USES} ${arg_PUBLIC_LINKS})
+    target_compile_definitions(${target} INTERFACE ${arg_DEFINITIONS})
+  endif()
+endfunction()

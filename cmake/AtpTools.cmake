@@ -1,0 +1,10 @@
+# Tools that only make the build quicker: used where they are installed, missed by nobody where they are not.
+find_program(ATP_CCACHE ccache)
+if(ATP_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${ATP_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ATP_CCACHE})
+endif()
+find_program(ATP_MOLD mold)
+if(ATP_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

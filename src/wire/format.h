@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ATP packet as bytes: what stands after the UDP header.
+ *
+ * Freestanding C: user space, the simulator and eBPF programs compile this very file. docs/protocol.md draws it and is
+ * normative for its meaning; tests/conformance/wire.json holds golden vectors for everybody else.
+ *
+ *    0        1        2        3        4        5        6        7
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |version | type   |      flags      | hop    | dtype  | window | zero   |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |               job                 |              token                |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |    channel      |     worker      |               seq                 |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |        aggregator index           |             argument              |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |             bitmap0               |               mask0               |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   |             bitmap1               |               mask1               |
+ *   +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   | lanes, 4 bytes each, big-endian, as many as the datagram holds ...
+ */
+#ifndef ATP_WIRE_FORMAT_H
+#define ATP_WIRE_FORMAT_H
+
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+#else
+#ifdef ATP_FREESTANDING_TYPES /* eBPF: the program brings these names from vmlinux.h or linux/types.h */
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+#endif
+
+/* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
+#define ATP_VERSION 0xA1u
+
+#define ATP_HEADER_BYTES 48u
+#define ATP_LANE_BYTES 4u
+/* The largest UDP payload over IPv4 is 65,507 bytes. */
+#define ATP_MAX_LANES 16364u
+#define ATP_MAX_PACKET_BYTES (ATP_HEADER_BYTES + ATP_MAX_LANES * ATP_LANE_BYTES)
+
+/* In-network levels a packet can meet: the worker's own switch is hop 0, the server's switch is hop 1. */
+#define ATP_LEVELS 2u
+/* Bits of a bitmap: members of a unit, and units of a job. */
+#define ATP_BITMAP_BITS 32u
+
+/* Kinds exclude each other, so they are one field; flags combine, so they are bits. */
+enum atp_type {
+    ATP_TYPE_GRADIENT = 1, /* up: lanes of a worker, or of a set of workers */
+    ATP_TYPE_ACK = 2,      /* down: the sum, and the release of the aggregator */
+    ATP_TYPE_NACK = 3,     /* down: the workers named in the bitmaps send seq again */
+    ATP_TYPE_PROBE = 4,    /* up: this worker has sent seq and misses its ACK */
+    ATP_TYPE_WAIT = 5,     /* down: the answer to a probe while some worker has not sent yet */
+    ATP_TYPE_FLUSH = 6,    /* down: the switch at level `hop` hands out what it holds of seq, and stops holding it */
+};
+#define ATP_TYPE_LAST ATP_TYPE_FLUSH
+
+enum atp_flag {
+    ATP_FLAG_RESEND = 1 << 0,    /* sent again: never claims, fetches what the first level holds */
+    ATP_FLAG_BYPASS = 1 << 1,    /* no switch touches it; on a NACK: answer with bypass, and release the aggregator */
+    ATP_FLAG_COLLISION = 1 << 2, /* its aggregator was another's */
+    ATP_FLAG_ECN = 1 << 3,       /* congestion was met on the way of some contribution */
+    ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum left 32 bits: the lanes mean nothing */
+    ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is in with all of its members; bitmap0 means nothing */
+    ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the wrapping audit lane */
+};
+#define ATP_FLAG_ALL 0x7Fu
+
+enum atp_dtype {
+    ATP_DTYPE_NONE = 0, /* header only */
+    ATP_DTYPE_INT32 = 1,
+    ATP_DTYPE_FLOAT32 = 2,
+};
+#define ATP_DTYPE_LAST ATP_DTYPE_FLOAT32
+
+/* `worker` of packets that come from or go to nobody in particular. */
+#define ATP_WORKER_ALL 0xFFFFu
+/* A window is 2^window packets: at least 1, and far below half of the sequence space. */
+#define ATP_WINDOW_LOG2_MAX 16u
+
+/* Byte offsets, for those who read packets without a compiler's help. */
+enum atp_offset {
+    ATP_OFFSET_VERSION = 0,
+    ATP_OFFSET_TYPE = 1,
+    ATP_OFFSET_FLAGS = 2,
+    ATP_OFFSET_HOP = 4,
+    ATP_OFFSET_DTYPE = 5,
+    ATP_OFFSET_WINDOW = 6,
+    ATP_OFFSET_ZERO = 7,
+    ATP_OFFSET_JOB = 8,
+    ATP_OFFSET_TOKEN = 12,
+    ATP_OFFSET_CHANNEL = 16,
+    ATP_OFFSET_WORKER = 18,
+    ATP_OFFSET_SEQ = 20,
+    ATP_OFFSET_INDEX = 24,
+    ATP_OFFSET_ARGUMENT = 28,
+    ATP_OFFSET_BITMAP0 = 32,
+    ATP_OFFSET_MASK0 = 36,
+    ATP_OFFSET_BITMAP1 = 40,
+    ATP_OFFSET_MASK1 = 44,
+};
+
+/* The header in host byte order, at the same offsets as on the wire. */
+struct atp_header {
+    uint8_t version;
+    uint8_t type;
+    uint16_t flags;
+    uint8_t hop;         /* the next level that may aggregate it; on a FLUSH, the level meant */
+    uint8_t dtype;
+    uint8_t window_log2; /* log2 of the job's slots W: makes "seq - W is finished" readable by a switch */
+    uint8_t zero;        /* zero when sent, ignored when received */
+    uint32_t job;
+    uint32_t token; /* random for each incarnation of a job: generation and capability in one; never 0 */
+    uint16_t channel;
+    uint16_t worker; /* up: who sent it; down: whom it is for, or ATP_WORKER_ALL */
+    uint32_t seq;
+    uint32_t index;    /* of the aggregator */
+    uint32_t argument; /* ACK: the index that seq + W will use; otherwise 0 */
+    uint32_t bitmap0;  /* members of one unit that are in; down: whom it concerns */
+    uint32_t mask0;    /* all members of that unit */
+    uint32_t bitmap1;  /* units that are in, or the one unit bitmap0 speaks of */
+    uint32_t mask1;    /* all units of the job */
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(atp_header) == ATP_HEADER_BYTES);
+static_assert(offsetof(atp_header, flags) == ATP_OFFSET_FLAGS);
+static_assert(offsetof(atp_header, job) == ATP_OFFSET_JOB);
+static_assert(offsetof(atp_header, channel) == ATP_OFFSET_CHANNEL);
+static_assert(offsetof(atp_header, worker) == ATP_OFFSET_WORKER);
+static_assert(offsetof(atp_header, seq) == ATP_OFFSET_SEQ);
+static_assert(offsetof(atp_header, index) == ATP_OFFSET_INDEX);
+static_assert(offsetof(atp_header, argument) == ATP_OFFSET_ARGUMENT);
+static_assert(offsetof(atp_header, bitmap0) == ATP_OFFSET_BITMAP0);
+static_assert(offsetof(atp_header, mask1) == ATP_OFFSET_MASK1);
+static_assert(ATP_MAX_PACKET_BYTES <= 65507);
+#endif
+
+#endif
