@@ -110,7 +110,7 @@ struct atp_header {
     uint8_t version;
     uint8_t type;
     uint16_t flags;
-    uint8_t hop;         /* the next level that may aggregate it; on a FLUSH, the level meant */
+    uint8_t hop; /* the next level that may aggregate it; on a FLUSH, the level meant */
     uint8_t dtype;
     uint8_t window_log2; /* log2 of the job's slots W: makes "seq - W is finished" readable by a switch */
     uint8_t zero;        /* zero when sent, ignored when received */
@@ -128,17 +128,36 @@ struct atp_header {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(atp_header) == ATP_HEADER_BYTES);
-static_assert(offsetof(atp_header, flags) == ATP_OFFSET_FLAGS);
-static_assert(offsetof(atp_header, job) == ATP_OFFSET_JOB);
-static_assert(offsetof(atp_header, channel) == ATP_OFFSET_CHANNEL);
-static_assert(offsetof(atp_header, worker) == ATP_OFFSET_WORKER);
-static_assert(offsetof(atp_header, seq) == ATP_OFFSET_SEQ);
-static_assert(offsetof(atp_header, index) == ATP_OFFSET_INDEX);
-static_assert(offsetof(atp_header, argument) == ATP_OFFSET_ARGUMENT);
-static_assert(offsetof(atp_header, bitmap0) == ATP_OFFSET_BITMAP0);
-static_assert(offsetof(atp_header, mask1) == ATP_OFFSET_MASK1);
-static_assert(ATP_MAX_PACKET_BYTES <= 65507);
+#define ATP_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define ATP_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
+#define ATP_ASSERT_AT(field, offset)                                            \
+    ATP_STATIC_ASSERT(__builtin_offsetof(struct atp_header, field) == (offset), \
+                      #field " has left its place on the wire")
+
+ATP_STATIC_ASSERT(sizeof(struct atp_header) == ATP_HEADER_BYTES, "the header has padding, or a field too many");
+ATP_STATIC_ASSERT(ATP_HEADER_BYTES % 8u == 0u, "lanes would not start on a multiple of 8 bytes");
+ATP_STATIC_ASSERT(ATP_MAX_PACKET_BYTES <= 65507u, "the largest packet does not fit into a UDP datagram");
+ATP_ASSERT_AT(version, ATP_OFFSET_VERSION);
+ATP_ASSERT_AT(type, ATP_OFFSET_TYPE);
+ATP_ASSERT_AT(flags, ATP_OFFSET_FLAGS);
+ATP_ASSERT_AT(hop, ATP_OFFSET_HOP);
+ATP_ASSERT_AT(dtype, ATP_OFFSET_DTYPE);
+ATP_ASSERT_AT(window_log2, ATP_OFFSET_WINDOW);
+ATP_ASSERT_AT(zero, ATP_OFFSET_ZERO);
+ATP_ASSERT_AT(job, ATP_OFFSET_JOB);
+ATP_ASSERT_AT(token, ATP_OFFSET_TOKEN);
+ATP_ASSERT_AT(channel, ATP_OFFSET_CHANNEL);
+ATP_ASSERT_AT(worker, ATP_OFFSET_WORKER);
+ATP_ASSERT_AT(seq, ATP_OFFSET_SEQ);
+ATP_ASSERT_AT(index, ATP_OFFSET_INDEX);
+ATP_ASSERT_AT(argument, ATP_OFFSET_ARGUMENT);
+ATP_ASSERT_AT(bitmap0, ATP_OFFSET_BITMAP0);
+ATP_ASSERT_AT(mask0, ATP_OFFSET_MASK0);
+ATP_ASSERT_AT(bitmap1, ATP_OFFSET_BITMAP1);
+ATP_ASSERT_AT(mask1, ATP_OFFSET_MASK1);
+
+#undef ATP_ASSERT_AT
 
 #endif

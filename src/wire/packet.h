@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding and decoding of packets. Decode accepts any bytes: a packet that it accepts has every field within its range,
-// so nothing behind it checks again; one that it refuses is counted by reason and dropped by the caller.
+// Encoding and decoding of packets. Decode accepts any bytes: a packet that it accepts has every field within its
+// range, so nothing behind it checks again; one that it refuses is counted by reason and dropped by the caller.
+//
+// Everything here is a function of its arguments: no state, no allocation on the packet path, safe from every thread.
+// The packet path is inline because each switch spends it on every packet; the texts for people are not.
 #pragma once
 
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,23 +19,25 @@
 
 namespace atp::wire {
 
+// In the order in which decode() looks: the first rule that a packet breaks is the reason it is counted under.
 enum class DecodeError : std::uint8_t {
     none,
-    truncated,      // shorter than a header
-    oversized,      // more than ATP_MAX_LANES lanes
-    ragged,         // the lanes are no whole number of 4 bytes
-    version,        // not ATP_VERSION
-    type,           // unknown type
-    flags,          // an unknown flag
-    dtype,          // unknown dtype, or one that does not fit the type or the presence of lanes
-    hop,            // more hops than there are levels
-    window,         // window_log2 out of range
-    token,          // token 0 belongs to nobody
-    set,            // bitmap outside its mask, or a gradient of nobody
+    truncated,  // shorter than a header
+    version,    // not ATP_VERSION; before the length of the lanes, which another version may lay out otherwise
+    oversized,  // more than ATP_MAX_LANES lanes
+    ragged,     // the lanes are no whole number of 4 bytes
+    type,       // unknown type
+    flags,      // an unknown flag
+    dtype,      // unknown dtype, or one that does not fit the type or the presence of lanes
+    hop,        // more hops than there are levels
+    window,     // window_log2 out of range
+    token,      // token 0 belongs to nobody
+    set,        // bitmap outside its mask, or a gradient of nobody
 };
 inline constexpr std::size_t decode_error_count = 12;
+static_assert(static_cast<std::size_t>(DecodeError::set) + 1 == decode_error_count);
 
-std::string_view to_string(DecodeError error);
+[[nodiscard]] std::string_view to_string(DecodeError error);
 
 // A packet that was decoded: the header by value, the lanes still where they were received.
 struct Packet {
@@ -39,25 +47,142 @@ struct Packet {
     [[nodiscard]] std::size_t lane_count() const { return lanes.size() / ATP_LANE_BYTES; }
 };
 
+// On success `packet.lanes` points into `bytes`. On an error `packet` holds nothing that may be used.
 [[nodiscard]] DecodeError decode(std::span<std::byte> bytes, Packet& packet);
 
-// Writes the 48 header bytes in front of the lanes. `bytes` must hold at least ATP_HEADER_BYTES.
+// Writes the 48 header bytes in front of the lanes. `bytes` must hold at least ATP_HEADER_BYTES. The version and the
+// zero byte are this format's own, whatever `header` says of them.
 void encode_header(const atp_header& header, std::span<std::byte> bytes);
 
-// One greppable line: "GRADIENT job=1 ch=0 seq=17 w=2 hop=0 idx=5 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
-std::string to_string(const atp_header& header, std::size_t lanes);
-std::string flags_to_string(std::uint16_t flags);
-std::string_view type_to_string(std::uint8_t type);
+// One greppable line; every field is there, and what is absent reads 0 or none:
+// "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
+[[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);
+// The names of the flags that are set, with a space between two: "resend ecn". Unknown ones read "unknown".
+[[nodiscard]] std::string flags_to_string(std::uint16_t flags);
+[[nodiscard]] std::string_view type_to_string(std::uint8_t type);
+[[nodiscard]] std::string_view dtype_to_string(std::uint8_t dtype);
+
+// The wire is big-endian; these are the identity where the host is too.
+[[nodiscard]] constexpr std::uint16_t swap_from_big_endian(std::uint16_t value) {
+    return std::endian::native == std::endian::big ? value : __builtin_bswap16(value);
+}
+[[nodiscard]] constexpr std::uint32_t swap_from_big_endian(std::uint32_t value) {
+    return std::endian::native == std::endian::big ? value : __builtin_bswap32(value);
+}
+static_assert(std::endian::native == std::endian::big || std::endian::native == std::endian::little,
+              "no third byte order is supported");
 
 // Big-endian access, for lanes and for those who patch single fields.
+[[nodiscard]] inline std::uint8_t load_u8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
+[[nodiscard]] inline std::uint16_t load_u16(const std::byte* at) {
+    std::uint16_t value;
+    std::memcpy(&value, at, sizeof value);
+    return swap_from_big_endian(value);
+}
 [[nodiscard]] inline std::uint32_t load_u32(const std::byte* at) {
     std::uint32_t value;
-    __builtin_memcpy(&value, at, sizeof value);
-    return __builtin_bswap32(value);
+    std::memcpy(&value, at, sizeof value);
+    return swap_from_big_endian(value);
+}
+inline void store_u8(std::byte* at, std::uint8_t value) { *at = std::byte{value}; }
+inline void store_u16(std::byte* at, std::uint16_t value) {
+    value = swap_from_big_endian(value);
+    std::memcpy(at, &value, sizeof value);
 }
 inline void store_u32(std::byte* at, std::uint32_t value) {
-    value = __builtin_bswap32(value);
-    __builtin_memcpy(at, &value, sizeof value);
+    value = swap_from_big_endian(value);
+    std::memcpy(at, &value, sizeof value);
+}
+
+namespace detail {
+
+// `at` has ATP_HEADER_BYTES bytes. Reads, judges nothing.
+[[nodiscard]] inline atp_header load_header(const std::byte* at) {
+    return {
+        .version = load_u8(at + ATP_OFFSET_VERSION),
+        .type = load_u8(at + ATP_OFFSET_TYPE),
+        .flags = load_u16(at + ATP_OFFSET_FLAGS),
+        .hop = load_u8(at + ATP_OFFSET_HOP),
+        .dtype = load_u8(at + ATP_OFFSET_DTYPE),
+        .window_log2 = load_u8(at + ATP_OFFSET_WINDOW),
+        .zero = 0,  // ignored when received, so that a later version may give it a meaning
+        .job = load_u32(at + ATP_OFFSET_JOB),
+        .token = load_u32(at + ATP_OFFSET_TOKEN),
+        .channel = load_u16(at + ATP_OFFSET_CHANNEL),
+        .worker = load_u16(at + ATP_OFFSET_WORKER),
+        .seq = load_u32(at + ATP_OFFSET_SEQ),
+        .index = load_u32(at + ATP_OFFSET_INDEX),
+        .argument = load_u32(at + ATP_OFFSET_ARGUMENT),
+        .bitmap0 = load_u32(at + ATP_OFFSET_BITMAP0),
+        .mask0 = load_u32(at + ATP_OFFSET_MASK0),
+        .bitmap1 = load_u32(at + ATP_OFFSET_BITMAP1),
+        .mask1 = load_u32(at + ATP_OFFSET_MASK1),
+    };
+}
+
+// A sum says what its lanes are, a NACK says what lanes it wants, and nothing else has to do with lanes.
+[[nodiscard]] inline bool dtype_fits(const atp_header& header, bool has_lanes) {
+    const bool numeric = header.dtype == ATP_DTYPE_INT32 || header.dtype == ATP_DTYPE_FLOAT32;
+    switch (header.type) {
+        case ATP_TYPE_GRADIENT:
+        case ATP_TYPE_ACK: return numeric && has_lanes;
+        case ATP_TYPE_NACK: return numeric && !has_lanes;
+        default: return header.dtype == ATP_DTYPE_NONE && !has_lanes;
+    }
+}
+
+// A gradient is of whole units, or of some members of exactly one unit: bitmap0 could not say whose members otherwise.
+[[nodiscard]] inline bool set_fits(const atp_header& header) {
+    if (((header.bitmap0 & ~header.mask0) | (header.bitmap1 & ~header.mask1)) != 0) return false;
+    if (header.type != ATP_TYPE_GRADIENT) return true;
+    if ((header.flags & ATP_FLAG_WHOLE) != 0) return header.bitmap1 != 0;
+    return header.bitmap0 != 0 && std::has_single_bit(header.bitmap1);
+}
+
+[[nodiscard]] inline DecodeError check_header(const atp_header& header, bool has_lanes) {
+    if (header.type < ATP_TYPE_GRADIENT || header.type > ATP_TYPE_LAST) return DecodeError::type;
+    if ((header.flags & ~ATP_FLAG_ALL) != 0) return DecodeError::flags;
+    if (!dtype_fits(header, has_lanes)) return DecodeError::dtype;
+    if (header.hop > ATP_LEVELS) return DecodeError::hop;
+    if (header.window_log2 > ATP_WINDOW_LOG2_MAX) return DecodeError::window;
+    if (header.token == 0) return DecodeError::token;
+    if (!set_fits(header)) return DecodeError::set;
+    return DecodeError::none;
+}
+
+}  // namespace detail
+
+inline DecodeError decode(std::span<std::byte> bytes, Packet& packet) {
+    if (bytes.size() < ATP_HEADER_BYTES) return DecodeError::truncated;
+    if (load_u8(bytes.data() + ATP_OFFSET_VERSION) != ATP_VERSION) return DecodeError::version;
+    if (bytes.size() > ATP_MAX_PACKET_BYTES) return DecodeError::oversized;
+    if (bytes.size() % ATP_LANE_BYTES != 0) return DecodeError::ragged;
+    packet.header = detail::load_header(bytes.data());
+    packet.lanes = bytes.subspan(ATP_HEADER_BYTES);
+    return detail::check_header(packet.header, !packet.lanes.empty());
+}
+
+inline void encode_header(const atp_header& header, std::span<std::byte> bytes) {
+    assert(bytes.size() >= ATP_HEADER_BYTES);
+    std::byte* const at = bytes.data();
+    store_u8(at + ATP_OFFSET_VERSION, ATP_VERSION);
+    store_u8(at + ATP_OFFSET_TYPE, header.type);
+    store_u16(at + ATP_OFFSET_FLAGS, header.flags);
+    store_u8(at + ATP_OFFSET_HOP, header.hop);
+    store_u8(at + ATP_OFFSET_DTYPE, header.dtype);
+    store_u8(at + ATP_OFFSET_WINDOW, header.window_log2);
+    store_u8(at + ATP_OFFSET_ZERO, 0);
+    store_u32(at + ATP_OFFSET_JOB, header.job);
+    store_u32(at + ATP_OFFSET_TOKEN, header.token);
+    store_u16(at + ATP_OFFSET_CHANNEL, header.channel);
+    store_u16(at + ATP_OFFSET_WORKER, header.worker);
+    store_u32(at + ATP_OFFSET_SEQ, header.seq);
+    store_u32(at + ATP_OFFSET_INDEX, header.index);
+    store_u32(at + ATP_OFFSET_ARGUMENT, header.argument);
+    store_u32(at + ATP_OFFSET_BITMAP0, header.bitmap0);
+    store_u32(at + ATP_OFFSET_MASK0, header.mask0);
+    store_u32(at + ATP_OFFSET_BITMAP1, header.bitmap1);
+    store_u32(at + ATP_OFFSET_MASK1, header.mask1);
 }
 
 }  // namespace atp::wire
