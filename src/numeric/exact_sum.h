@@ -28,8 +28,8 @@ static_assert(std::is_trivially_copyable_v<ExactLane> && std::is_standard_layout
 void exact_add(const std::byte* wire_floats, std::size_t count, ExactLane* lanes);
 
 // The sums rounded to float32, nearest even, subnormals and overflow to infinity included, as big-endian lanes.
-// NaN among the addends, or infinities of both signs, give the canonical quiet NaN 0x7FC00000; one infinity gives itself.
-// A sum of nothing but -0 is -0; every other zero, and the empty sum, is +0.
+// NaN among the addends, or infinities of both signs, give the canonical quiet NaN 0x7FC00000; one infinity gives
+// itself. A sum of nothing but -0 is -0; every other zero, and the empty sum, is +0.
 void exact_round(const ExactLane* lanes, std::size_t count, std::byte* wire);
 
 }  // namespace atp::numeric

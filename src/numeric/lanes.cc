@@ -328,21 +328,15 @@ void floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
 void lanes_store(const std::byte* wire, std::size_t count, std::int32_t* lanes) {
     run32(Store<std::int32_t>{wire, lanes}, count);
 }
-bool lanes_add(const std::byte* wire, std::size_t count, std::int32_t* lanes) {
-    return run32(Add{wire, lanes}, count);
-}
+bool lanes_add(const std::byte* wire, std::size_t count, std::int32_t* lanes) { return run32(Add{wire, lanes}, count); }
 bool lanes_add_emit(std::byte* wire, std::size_t count, std::int32_t* lanes) {
     return run32(AddEmit{wire, lanes}, count);
 }
 void lanes_emit(const std::int32_t* lanes, std::size_t count, std::byte* wire) {
     run32(Emit<std::int32_t>{lanes, wire}, count);
 }
-void sums_assign(const std::byte* wire, std::size_t count, std::int64_t* sums) {
-    run64(SumsAssign{wire, sums}, count);
-}
-void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) {
-    run64(SumsAdd{wire, sums}, count);
-}
+void sums_assign(const std::byte* wire, std::size_t count, std::int64_t* sums) { run64(SumsAssign{wire, sums}, count); }
+void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) { run64(SumsAdd{wire, sums}, count); }
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
     run64(SumsToFloats{sums, inverse_scale, wire}, count);
 }
