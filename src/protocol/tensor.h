@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a tensor's elements come from and where its sums go. A worker reads a fragment each time it (re)sends it and
+// writes it once, so input and output may be the same memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "numeric/lanes.h"
+#include "wire/format.h"
+
+namespace atp::protocol {
+
+class Tensor {
+  public:
+    virtual ~Tensor() = default;
+
+    [[nodiscard]] virtual std::uint64_t size() const = 0;  // elements
+    // Elements first, first + 1, ... as big-endian lanes, as many as fit. False when one of them cannot be an integer
+    // at this job's scale (NaN, Inf, too large): the fragment then travels as floats.
+    [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
+    virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
+    virtual void store_floats(std::uint64_t first, std::span<const std::byte> lanes) = 0;
+};
+
+// float32 in, float32 out; the usual case, and the pattern for other element types.
+class FloatTensor final : public Tensor {
+  public:
+    // The spans have equal length, may be the same, and outlive the operation.
+    FloatTensor(std::span<const float> input, std::span<float> output, float scale)
+        : input_(input), output_(output), scale_(scale) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return input_.size(); }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return numeric::quantise(input_.data() + first, lanes.size() / ATP_LANE_BYTES, scale_, lanes.data());
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        numeric::floats_to_wire(input_.data() + first, lanes.size() / ATP_LANE_BYTES, lanes.data());
+    }
+    void store_floats(std::uint64_t first, std::span<const std::byte> lanes) override {
+        numeric::floats_from_wire(lanes.data(), lanes.size() / ATP_LANE_BYTES, output_.data() + first);
+    }
+
+  private:
+    std::span<const float> input_;
+    std::span<float> output_;
+    float scale_;
+};
+
+}  // namespace atp::protocol

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/worker.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "protocol/sequence.h"
+
+namespace atp::protocol {
+inline namespace ATP_VARIANT {
+namespace {
+
+constexpr std::uint32_t max_backoff = 16;  // doublings; the timeout has reached its ceiling long before
+
+}  // namespace
+
+Worker::Worker(const WorkerConfig& config)
+    : config_(config),
+      congestion_(config.congestion, static_cast<std::uint32_t>(packet_bytes()), config.channel.window()),
+      slots_(config.channel.window()),
+      indices_(config.channel.window()),
+      entries_(config.tensors),
+      last_queued_seq_(config.channel.first_seq),
+      expected_(config.channel.first_seq),
+      next_seq_(config.channel.first_seq),
+      overtaken_scan_(config.channel.first_seq),
+      recovery_until_(config.channel.first_seq),
+      resends_(config.channel.window()),
+      probes_(config.probe_burst) {
+    newest_acks_.fill(config.channel.first_seq - 1);
+    for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = config.channel.index(slot, 0);
+}
+
+std::size_t Worker::packet_bytes() const {
+    return ATP_HEADER_BYTES + std::size_t{config_.channel.lanes} * ATP_LANE_BYTES;
+}
+
+std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadline) {
+    const std::uint64_t elements = tensor.size();
+    const std::uint64_t fragments = (elements + config_.channel.payload_lanes() - 1) / config_.channel.payload_lanes();
+    if (failed_ || elements == 0 || fragments > 0xffffffffU) return std::nullopt;
+    if (tensors_queued_ - tensors_done_ == entries_.size()) return std::nullopt;
+    entry(tensors_queued_) = Entry{.tensor = &tensor,
+                                   .first_seq = last_queued_seq_,
+                                   .fragments = static_cast<std::uint32_t>(fragments),
+                                   .missing = static_cast<std::uint32_t>(fragments),
+                                   .submitted_at = now,
+                                   .deadline = deadline};
+    last_queued_seq_ += static_cast<std::uint32_t>(fragments);
+    return tensors_queued_++;
+}
+
+void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now) {
+    wire::Packet packet;
+    if (failed_) return;
+    if (wire::decode(bytes, packet) != wire::DecodeError::none) {
+        ++counters_.refused;
+        return;
+    }
+    const atp_header& header = packet.header;
+    const ChannelConfig& channel = config_.channel;
+    if (header.job != channel.job || (header.token != channel.token && !ATP_BREAK(accept_any_ack)) ||
+        header.channel != channel.channel) {
+        ++counters_.forged;
+        return;
+    }
+    switch (header.type) {
+        case ATP_TYPE_ACK: handle_ack(packet, congested, now); break;
+        case ATP_TYPE_NACK: handle_nack(header, now); break;
+        case ATP_TYPE_WAIT: handle_wait(header); break;
+        case ATP_TYPE_FLUSH:  // meant for a switch that is not there
+            return;
+        default: ++counters_.refused; return;
+    }
+    server_heard_ = true;
+    heard_ = now;
+}
+
+bool Worker::in_flight(std::uint32_t seq) const {
+    return distance(expected_, seq) >= 0 && before(seq, next_seq_) && slot(seq).state == State::sent;
+}
+
+void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
+    const atp_header& header = packet.header;
+    if (header.dtype != ATP_DTYPE_FLOAT32 || packet.lane_count() != config_.channel.lanes) {
+        ++counters_.refused;
+        return;
+    }
+    // A marked downlink is this worker's own: it goes up with the next gradient and comes back to everybody (hazard
+    // 32).
+    if (congested) echo_ = true;
+    if (!in_flight(header.seq)) {
+        ++counters_.stale_acks;
+        return;
+    }
+    ++counters_.acks;
+    Slot& acked = slot(header.seq);
+    Entry& owner = entry(acked.tensor);
+    owner.tensor->store_floats(first_element(owner, header.seq),
+                               packet.lanes.first(elements_of(owner, header.seq) * ATP_LANE_BYTES));
+    --owner.missing;
+    --unacked_;
+    acked.state = State::acked;
+    if (!acked.resent) measure(now - acked.sent_at);
+    std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
+    if (index != header.argument) ++counters_.remaps;
+    index = header.argument;  // binds from seq + W on: its sender has this ACK
+
+    if ((header.flags & ATP_FLAG_ECN) != 0) {
+        ++counters_.ecn_acks;
+        congested_once();
+    } else {
+        congestion_.on_ack();
+    }
+    note_newer_ack(header.seq);
+    advance(now);
+    resend_overtaken();
+}
+
+void Worker::note_newer_ack(std::uint32_t seq) {
+    for (std::size_t i = newest_acks_.size(); i-- > 0;) {
+        if (seq == newest_acks_[i]) return;
+        if (before(newest_acks_[i], seq)) std::swap(newest_acks_[i], seq);
+    }
+}
+
+void Worker::advance(Time now) {
+    const std::uint32_t before_advance = expected_;
+    while (expected_ != next_seq_ && slot(expected_).state == State::acked) {
+        slot(expected_) = Slot{};
+        ++expected_;
+    }
+    if (expected_ == before_advance) return;
+    if (before(overtaken_scan_, expected_)) overtaken_scan_ = expected_;
+    backoff_ = 0;
+    missing_units_ = missing_members_ = 0;
+    arm(now);
+}
+
+// Three distinct newer ACKs prove that every worker has sent seq: its gradient or its ACK was lost (§3.7). Each
+// fragment is called lost that way once; after that the timer looks after it.
+void Worker::resend_overtaken() {
+    const std::uint32_t limit = newest_acks_.front();
+    for (; before(overtaken_scan_, limit); ++overtaken_scan_) {
+        if (!in_flight(overtaken_scan_)) continue;
+        ++counters_.resent_newer;
+        queue_resend(overtaken_scan_);
+        congested_once();
+    }
+}
+
+void Worker::congested_once() {
+    if (!config_.congestion.halve || before(expected_, recovery_until_)) return;
+    recovery_until_ = next_seq_;
+    ++counters_.halvings;
+    congestion_.on_congestion();
+}
+
+// RFC 6298's estimator.
+void Worker::measure(Duration round_trip) {
+    if (smoothed_ == Duration::zero()) {
+        smoothed_ = round_trip;
+        variation_ = round_trip / 2;
+        return;
+    }
+    const Duration error = round_trip > smoothed_ ? round_trip - smoothed_ : smoothed_ - round_trip;
+    variation_ += (error - variation_) / 4;
+    smoothed_ += (round_trip - smoothed_) / 8;
+}
+
+Duration Worker::base_timeout() const {
+    return std::clamp(smoothed_ + 4 * variation_, config_.min_timeout, config_.max_timeout);
+}
+
+void Worker::arm(Time now) {
+    timer_ = unacked_ == 0 ? never : now + std::min(base_timeout() * (1U << backoff_), config_.max_timeout);
+}
+
+bool Worker::concerns_me(const atp_header& header) const {
+    const Place& place = config_.place;
+    return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;
+}
+
+void Worker::handle_nack(const atp_header& header, Time now) {
+    if (!concerns_me(header) || !in_flight(header.seq)) return;
+    ++counters_.nacks;
+    Slot& asked = slot(header.seq);
+    const Mode wanted = header.dtype == ATP_DTYPE_FLOAT32       ? Mode::floats
+                        : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::singly
+                                                                : Mode::aggregated;
+    asked.mode = std::max(asked.mode, wanted);
+    queue_resend(header.seq);
+    arm(now);
+}
+
+void Worker::handle_wait(const atp_header& header) {
+    if (!in_flight(header.seq)) return;
+    ++counters_.waits;
+    missing_units_ = header.bitmap1;
+    missing_members_ = header.bitmap0;
+}
+
+void Worker::queue_resend(std::uint32_t seq) {
+    Slot& lost = slot(seq);
+    if (lost.resend_queued) return;
+    lost.resend_queued = resends_.push(Sequence{seq});
+}
+
+Time Worker::poll_timeout() const {
+    if (failed_ || idle()) return never;
+    // Tensors finish in order of submission but for a window's worth: the oldest deadline is the one that matters.
+    const Entry& oldest = entry(tensors_done_);
+    return std::min(timer_, oldest.missing == 0 ? never : oldest.deadline);
+}
+
+void Worker::handle_timeout(Time now) {
+    if (failed_ || idle()) return;
+    const Entry& oldest = entry(tensors_done_);
+    if (oldest.missing != 0 && now >= oldest.deadline) {
+        fail(now);
+        return;
+    }
+    if (now < timer_) return;
+    if (!ATP_BREAK(no_probe)) {
+        for (std::uint32_t seq = expected_; seq != next_seq_; ++seq) {
+            if (in_flight(seq) && !probes_.push(Sequence{seq})) break;
+        }
+    }
+    backoff_ = std::min(backoff_ + 1, max_backoff);
+    arm(now);
+}
+
+void Worker::fail(Time now) {
+    failed_ = true;
+    failed_at_ = now;
+    timer_ = never;
+    resends_.clear();
+    probes_.clear();
+}
+
+std::optional<WorkerEvent> Worker::poll_event() {
+    if (idle()) return std::nullopt;
+    const Entry& oldest = entry(tensors_done_);
+    if (oldest.missing != 0 && !failed_) return std::nullopt;
+    WorkerEvent event;
+    event.tensor = tensors_done_++;
+    if (oldest.missing != 0) {
+        event.kind = WorkerEvent::Kind::timed_out;
+        event.elapsed = failed_at_ - oldest.submitted_at;
+        event.server_heard = server_heard_;
+        event.heard = heard_;
+        event.missing_units = missing_units_;
+        event.missing_members = missing_members_;
+    }
+    return event;
+}
+
+bool Worker::may_send_new() const {
+    if (tensors_started_ == tensors_queued_) return false;
+    const bool within_slots = distance(expected_, next_seq_) < static_cast<std::int32_t>(config_.channel.window()) ||
+                              ATP_BREAK(window_unbounded);
+    return within_slots && unacked_ < congestion_.window_packets();
+}
+
+std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
+    if (failed_ || buffer.size() < packet_bytes()) return std::nullopt;
+    while (!resends_.empty()) {
+        const std::uint32_t seq = resends_.front().seq;
+        resends_.pop();
+        if (!in_flight(seq)) continue;  // its ACK came meanwhile
+        slot(seq).resend_queued = false;
+        slot(seq).resent = true;
+        ++counters_.resent;
+        return write_gradient(seq, true, buffer);
+    }
+    while (!probes_.empty()) {
+        const std::uint32_t seq = probes_.front().seq;
+        probes_.pop();
+        if (!in_flight(seq)) continue;
+        ++counters_.probes;
+        return write_probe(seq, buffer);
+    }
+    if (!may_send_new()) return std::nullopt;
+    return write_gradient(start_next_fragment(now), false, buffer);
+}
+
+// Gives the next fragment its slot and returns its sequence number.
+std::uint32_t Worker::start_next_fragment(Time now) {
+    const std::uint32_t seq = next_seq_++;
+    slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent};
+    ++counters_.sent;
+    if (++unacked_ == 1) arm(now);
+    const Entry& owner = entry(tensors_started_);
+    if (next_seq_ == owner.first_seq + owner.fragments) ++tensors_started_;
+    return seq;
+}
+
+std::uint64_t Worker::first_element(const Entry& entry, std::uint32_t seq) const {
+    return std::uint64_t{seq - entry.first_seq} * config_.channel.payload_lanes();
+}
+
+std::size_t Worker::elements_of(const Entry& entry, std::uint32_t seq) const {
+    const std::uint64_t left = entry.tensor->size() - first_element(entry, seq);
+    return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
+}
+
+// Reads the fragment from its tensor, as integers unless they do not fit or floats were asked for.
+void Worker::load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
+    const Entry& owner = entry(slot.tensor);
+    const std::uint64_t first = first_element(owner, seq);
+    const std::size_t bytes = elements_of(owner, seq) * ATP_LANE_BYTES;
+    if (slot.mode != Mode::floats && !owner.tensor->load_integers(first, lanes.first(bytes))) slot.mode = Mode::floats;
+    if (slot.mode == Mode::floats) {
+        ++counters_.float_fragments;
+        owner.tensor->load_floats(first, lanes.first(bytes));
+    }
+    std::memset(lanes.data() + bytes, 0, lanes.size() - bytes);
+    if (config_.channel.audit) {
+        wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
+    }
+}
+
+atp_header Worker::header_for(std::uint32_t seq) const {
+    const ChannelConfig& channel = config_.channel;
+    const Place& place = config_.place;
+    return atp_header{
+        .version = ATP_VERSION,
+        .type = ATP_TYPE_GRADIENT,
+        .flags = 0,
+        .hop = place.hop,
+        .dtype = ATP_DTYPE_NONE,
+        .window_log2 = channel.window_log2,
+        .zero = 0,
+        .job = channel.job,
+        .token = channel.token,
+        .channel = channel.channel,
+        .worker = config_.rank,
+        .seq = seq,
+        .index = indices_[channel.slot(seq)],
+        .argument = 0,
+        .bitmap0 = 1U << place.member,
+        .mask0 = place.mask0,
+        .bitmap1 = 1U << place.unit,
+        .mask1 = place.mask1,
+    };
+}
+
+std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
+    Slot& sending = slot(seq);
+    load_lanes(sending, seq, buffer.subspan(ATP_HEADER_BYTES, packet_bytes() - ATP_HEADER_BYTES));
+    atp_header header = header_for(seq);
+    header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
+    if (resend) header.flags |= ATP_FLAG_RESEND;
+    if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
+    if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;
+    if (echo_) {
+        header.flags |= ATP_FLAG_ECN;
+        ++counters_.echoes;
+        echo_ = false;
+    }
+    wire::encode_header(header, buffer);
+    return packet_bytes();
+}
+
+std::size_t Worker::write_probe(std::uint32_t seq, std::span<std::byte> buffer) {
+    atp_header header = header_for(seq);
+    header.type = ATP_TYPE_PROBE;
+    wire::encode_header(header, buffer);
+    return ATP_HEADER_BYTES;
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::protocol
