@@ -1,15 +1,18 @@
 # One helper, discovery, a timeout: no test left uncompiled, none that hangs the run.
 include(GoogleTest)
 find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
 
-# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds]): a GoogleTest program whose cases ctest sees one by one.
+# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds]): a GoogleTest program whose cases ctest sees one by one,
+# under the label of the folder it stands in. Properties: USES rapidcheck, #include <rapidcheck/gtest.h>.
 function(atp_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;DEFINITIONS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_USES} atp_flags GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS} ATP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${label} DISCOVERY_TIMEOUT 60)
 endfunction()

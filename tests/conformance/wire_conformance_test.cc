@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds wire/packet.h to the committed wire.json, read the way an implementation in another language would read it.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wire/packet.h"
+#include "wire_vectors.h"
+
+namespace atp::conformance {
+namespace {
+
+using nlohmann::json;
+using Bytes = std::vector<std::byte>;
+
+std::string committed_text() {
+    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/wire.json");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+json committed() { return json::parse(committed_text()); }
+
+Bytes bytes_of(const json& vector) {
+    const auto hex = vector.at("hex").get<std::string>();
+    Bytes bytes;
+    for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(hex.substr(at, 2), nullptr, 16)));
+    }
+    bytes.resize(bytes.size() + vector.at("zero_bytes_after_hex").get<std::size_t>());
+    return bytes;
+}
+
+atp_header header_of(const json& fields) {
+    atp_header header{};
+    fields.at("version").get_to(header.version);
+    fields.at("type").get_to(header.type);
+    fields.at("flags").get_to(header.flags);
+    fields.at("hop").get_to(header.hop);
+    fields.at("dtype").get_to(header.dtype);
+    fields.at("window_log2").get_to(header.window_log2);
+    fields.at("job").get_to(header.job);
+    fields.at("token").get_to(header.token);
+    fields.at("channel").get_to(header.channel);
+    fields.at("worker").get_to(header.worker);
+    fields.at("seq").get_to(header.seq);
+    fields.at("index").get_to(header.index);
+    fields.at("argument").get_to(header.argument);
+    fields.at("bitmap0").get_to(header.bitmap0);
+    fields.at("mask0").get_to(header.mask0);
+    fields.at("bitmap1").get_to(header.bitmap1);
+    fields.at("mask1").get_to(header.mask1);
+    return header;
+}
+
+void expect_same_fields(const atp_header& actual, const atp_header& expected) {
+    EXPECT_EQ(actual.version, expected.version);
+    EXPECT_EQ(actual.type, expected.type);
+    EXPECT_EQ(actual.flags, expected.flags);
+    EXPECT_EQ(actual.hop, expected.hop);
+    EXPECT_EQ(actual.dtype, expected.dtype);
+    EXPECT_EQ(actual.window_log2, expected.window_log2);
+    EXPECT_EQ(actual.job, expected.job);
+    EXPECT_EQ(actual.token, expected.token);
+    EXPECT_EQ(actual.channel, expected.channel);
+    EXPECT_EQ(actual.worker, expected.worker);
+    EXPECT_EQ(actual.seq, expected.seq);
+    EXPECT_EQ(actual.index, expected.index);
+    EXPECT_EQ(actual.argument, expected.argument);
+    EXPECT_EQ(actual.bitmap0, expected.bitmap0);
+    EXPECT_EQ(actual.mask0, expected.mask0);
+    EXPECT_EQ(actual.bitmap1, expected.bitmap1);
+    EXPECT_EQ(actual.mask1, expected.mask1);
+}
+
+std::vector<std::uint32_t> lanes_of(const wire::Packet& packet) {
+    std::vector<std::uint32_t> lanes;
+    for (std::size_t at = 0; at < packet.lanes.size(); at += ATP_LANE_BYTES) {
+        lanes.push_back(wire::load_u32(packet.lanes.data() + at));
+    }
+    return lanes;
+}
+
+TEST(WireVectors, AreDecodedAsTheFileSays) {
+    for (const json& vector : committed()) {
+        SCOPED_TRACE(vector.at("description").get<std::string>());
+        Bytes bytes = bytes_of(vector);
+        wire::Packet packet;
+        const wire::DecodeError error = wire::decode(bytes, packet);
+        ASSERT_EQ(wire::to_string(error), vector.value("error", "none"));
+        if (error != wire::DecodeError::none) continue;
+        expect_same_fields(packet.header, header_of(vector.at("header")));
+        auto lanes = vector.at("lanes").get<std::vector<std::uint32_t>>();
+        lanes.resize(vector.at("lane_count").get<std::size_t>());
+        EXPECT_EQ(lanes_of(packet), lanes);
+    }
+}
+
+TEST(WireVectors, AreEncodedToTheBytesInTheFile) {
+    for (const json& vector : committed()) {
+        if (vector.contains("error")) continue;
+        SCOPED_TRACE(vector.at("description").get<std::string>());
+        Bytes expected = bytes_of(vector);
+        Bytes actual = expected;
+        std::fill_n(actual.begin(), ATP_HEADER_BYTES, std::byte{0xEE});
+        wire::encode_header(header_of(vector.at("header")), actual);
+        expected.at(ATP_OFFSET_ZERO) = std::byte{0};  // ignored when received, but never sent
+        EXPECT_EQ(actual, expected);
+    }
+}
+
+TEST(WireVectors, ReadAsTheTextInTheFile) {
+    for (const json& vector : committed()) {
+        if (vector.contains("error")) continue;
+        const auto lane_count = vector.at("lane_count").get<std::size_t>();
+        EXPECT_EQ(wire::to_string(header_of(vector.at("header")), lane_count), vector.at("text").get<std::string>());
+    }
+}
+
+TEST(WireVectors, CoverEveryTypeFlagAndDtypeAndEveryReasonToRefuse) {
+    std::set<unsigned> types;
+    std::set<unsigned> dtypes;
+    std::set<unsigned> lone_flags;
+    std::set<std::string> errors;
+    for (const json& vector : committed()) {
+        errors.insert(vector.value("error", "none"));
+        if (vector.contains("error")) continue;
+        const atp_header header = header_of(vector.at("header"));
+        types.insert(header.type);
+        dtypes.insert(header.dtype);
+        lone_flags.insert(header.flags);
+    }
+    for (unsigned type = 1; type <= ATP_TYPE_LAST; ++type) EXPECT_TRUE(types.contains(type)) << type;
+    for (unsigned dtype = 0; dtype <= ATP_DTYPE_LAST; ++dtype) EXPECT_TRUE(dtypes.contains(dtype)) << dtype;
+    for (unsigned flag = 1; flag <= ATP_FLAG_ALL; flag <<= 1u) EXPECT_TRUE(lone_flags.contains(flag)) << flag;
+    for (std::size_t error = 0; error < wire::decode_error_count; ++error) {
+        const std::string name{wire::to_string(static_cast<wire::DecodeError>(error))};
+        EXPECT_TRUE(errors.contains(name)) << name;
+    }
+}
+
+TEST(WireVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
+    // Not EXPECT_EQ: it would print both files. `write_wire_vectors | diff tests/conformance/wire.json -` shows what
+    // changed.
+    EXPECT_TRUE(committed_text() == wire_vectors_to_json(wire_vectors()))
+        << "tests/conformance/wire.json is not what write_wire_vectors writes";
+}
+
+}  // namespace
+}  // namespace atp::conformance

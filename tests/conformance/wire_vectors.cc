@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire_vectors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace atp::conformance {
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Lanes = std::vector<std::uint32_t>;
+using wire::DecodeError;
+using Json = nlohmann::ordered_json;
+
+// Written shift by shift and on purpose not with wire/packet.h: the vectors hold the shipped encoder to the format.
+void put(Bytes& bytes, std::size_t offset, std::size_t width, std::uint32_t value) {
+    for (std::size_t byte = 0; byte < width; ++byte) {
+        bytes.at(offset + byte) = static_cast<std::byte>(value >> (8 * (width - 1 - byte)));
+    }
+}
+
+Bytes to_bytes(const atp_header& header, const Lanes& lanes) {
+    Bytes bytes(ATP_HEADER_BYTES + lanes.size() * ATP_LANE_BYTES);
+    put(bytes, ATP_OFFSET_VERSION, 1, header.version);
+    put(bytes, ATP_OFFSET_TYPE, 1, header.type);
+    put(bytes, ATP_OFFSET_FLAGS, 2, header.flags);
+    put(bytes, ATP_OFFSET_HOP, 1, header.hop);
+    put(bytes, ATP_OFFSET_DTYPE, 1, header.dtype);
+    put(bytes, ATP_OFFSET_WINDOW, 1, header.window_log2);
+    put(bytes, ATP_OFFSET_ZERO, 1, header.zero);
+    put(bytes, ATP_OFFSET_JOB, 4, header.job);
+    put(bytes, ATP_OFFSET_TOKEN, 4, header.token);
+    put(bytes, ATP_OFFSET_CHANNEL, 2, header.channel);
+    put(bytes, ATP_OFFSET_WORKER, 2, header.worker);
+    put(bytes, ATP_OFFSET_SEQ, 4, header.seq);
+    put(bytes, ATP_OFFSET_INDEX, 4, header.index);
+    put(bytes, ATP_OFFSET_ARGUMENT, 4, header.argument);
+    put(bytes, ATP_OFFSET_BITMAP0, 4, header.bitmap0);
+    put(bytes, ATP_OFFSET_MASK0, 4, header.mask0);
+    put(bytes, ATP_OFFSET_BITMAP1, 4, header.bitmap1);
+    put(bytes, ATP_OFFSET_MASK1, 4, header.mask1);
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        put(bytes, ATP_HEADER_BYTES + lane * ATP_LANE_BYTES, ATP_LANE_BYTES, lanes[lane]);
+    }
+    return bytes;
+}
+
+// Every field differs from every other and from 0, so that a decoder that mixes two of them up is seen.
+atp_header plain(atp_type type, atp_dtype dtype) {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = static_cast<std::uint8_t>(type);
+    header.hop = 1;
+    header.dtype = static_cast<std::uint8_t>(dtype);
+    header.window_log2 = 9;
+    header.job = 0x01020304;
+    header.token = 0x5EEDFACE;
+    header.channel = 0x0A0B;
+    header.worker = 0x0203;
+    header.seq = 0x11121314;
+    header.index = 0x00012345;
+    header.bitmap0 = 0x00000005;
+    header.mask0 = 0x8000000F;
+    header.bitmap1 = 0x00000010;
+    header.mask1 = 0x000000F1;
+    return header;
+}
+
+atp_header gradient() { return plain(ATP_TYPE_GRADIENT, ATP_DTYPE_INT32); }
+
+WireVector good(std::string description, atp_header header, Lanes lanes) {
+    WireVector vector;
+    vector.description = std::move(description);
+    vector.bytes = to_bytes(header, lanes);
+    vector.header = header;
+    vector.header.zero = 0;
+    vector.lanes = std::move(lanes);
+    return vector;
+}
+
+WireVector bad_bytes(DecodeError error, std::string description, Bytes bytes) {
+    WireVector vector;
+    vector.description = std::move(description);
+    vector.bytes = std::move(bytes);
+    vector.error = error;
+    return vector;
+}
+
+WireVector bad(DecodeError error, std::string description, const atp_header& header, const Lanes& lanes) {
+    return bad_bytes(error, std::move(description), to_bytes(header, lanes));
+}
+
+std::uint32_t float_lane(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+Lanes counting_lanes(std::size_t count) {
+    Lanes lanes(count);
+    for (std::size_t lane = 0; lane < count; ++lane) lanes[lane] = static_cast<std::uint32_t>(0x01000000 + lane);
+    return lanes;
+}
+
+atp_header with_flags(atp_header header, std::uint16_t flags) {
+    header.flags = flags;
+    return header;
+}
+
+atp_header multicast_with_next_index() {
+    atp_header header = plain(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32);
+    header.worker = ATP_WORKER_ALL;
+    header.argument = 0x00054321;
+    return header;
+}
+
+atp_header flush_of_level(std::uint8_t level) {
+    atp_header header = plain(ATP_TYPE_FLUSH, ATP_DTYPE_NONE);
+    header.hop = level;
+    return header;
+}
+
+void append_types(std::vector<WireVector>& vectors) {
+    vectors.push_back(good("a gradient of two members of one unit", gradient(), {1, 0xFFFFFFFF, 100000000}));
+    vectors.push_back(good("a float gradient", plain(ATP_TYPE_GRADIENT, ATP_DTYPE_FLOAT32),
+                           {float_lane(1.0F), float_lane(-2.5F), 0x7F800000, 0xFFC00000}));
+    vectors.push_back(good("an acknowledgement with a float sum for all workers, and the next index of its slot",
+                           multicast_with_next_index(), {float_lane(0.5F), float_lane(-0.0F)}));
+    vectors.push_back(good("an acknowledgement with an integer sum for one worker",
+                           plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), {0x7FFFFFFF, 0x80000000}));
+    vectors.push_back(good("a request to send integers again", plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), {}));
+    vectors.push_back(good("a request for the floats", plain(ATP_TYPE_NACK, ATP_DTYPE_FLOAT32), {}));
+    vectors.push_back(good("a probe", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {}));
+    vectors.push_back(good("a wait", plain(ATP_TYPE_WAIT, ATP_DTYPE_NONE), {}));
+    vectors.push_back(good("a flush of level 0", flush_of_level(0), {}));
+    vectors.push_back(good("a flush of level 1", flush_of_level(1), {}));
+}
+
+void append_flags(std::vector<WireVector>& vectors) {
+    for (unsigned bit = 0; (1u << bit) <= ATP_FLAG_ALL; ++bit) {
+        const auto flag = static_cast<std::uint16_t>(1u << bit);
+        vectors.push_back(good("a gradient with the flag " + wire::flags_to_string(flag) + " alone",
+                               with_flags(gradient(), flag), {7, 8}));
+    }
+    vectors.push_back(good("a gradient with every flag", with_flags(gradient(), ATP_FLAG_ALL), {7, 8}));
+    vectors.push_back(good("a request to send again with bypass",
+                           with_flags(plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), ATP_FLAG_BYPASS), {}));
+}
+
+// Every field as small as a valid packet allows.
+atp_header smallest() {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = ATP_TYPE_GRADIENT;
+    header.dtype = ATP_DTYPE_INT32;
+    header.token = 1;
+    header.bitmap0 = header.mask0 = header.bitmap1 = header.mask1 = 1;
+    return header;
+}
+
+// Every field as large as a valid packet allows.
+atp_header largest() {
+    atp_header header = gradient();
+    header.flags = ATP_FLAG_ALL;
+    header.hop = ATP_LEVELS;
+    header.dtype = ATP_DTYPE_LAST;
+    header.window_log2 = ATP_WINDOW_LOG2_MAX;
+    header.job = header.token = header.seq = header.index = header.argument = 0xFFFFFFFF;
+    header.channel = header.worker = 0xFFFF;
+    header.bitmap0 = header.mask0 = header.bitmap1 = header.mask1 = 0xFFFFFFFF;
+    return header;
+}
+
+atp_header several_whole_units() {
+    atp_header header = gradient();
+    header.flags = ATP_FLAG_WHOLE;
+    header.bitmap0 = header.mask0 = 0;
+    header.bitmap1 = 0x71;
+    return header;
+}
+
+atp_header gradient_with_a_zero_byte_of(std::uint8_t value) {
+    atp_header header = gradient();
+    header.zero = value;
+    return header;
+}
+
+void append_extremes(std::vector<WireVector>& vectors) {
+    vectors.push_back(good("the smallest value of every field, in one lane", smallest(), {0}));
+    vectors.push_back(good("the largest value of every field", largest(), {0xFFFFFFFF}));
+    vectors.push_back(good("several units, whole, and therefore no members", several_whole_units(), {3}));
+    vectors.push_back(good("the zero byte is ignored", gradient_with_a_zero_byte_of(0xFF), {3}));
+    vectors.push_back(good("62 lanes, as the papers have them", gradient(), counting_lanes(62)));
+    vectors.push_back(good("as many lanes as a datagram holds", gradient(), Lanes(ATP_MAX_LANES)));
+}
+
+void append_bad_lengths(std::vector<WireVector>& vectors) {
+    Bytes header_only = to_bytes(plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {});
+    Bytes short_by_one(header_only.begin(), header_only.end() - 1);
+    Bytes ragged = to_bytes(gradient(), {1, 2});
+    ragged.pop_back();
+    vectors.push_back(bad_bytes(DecodeError::truncated, "no bytes at all", {}));
+    vectors.push_back(bad_bytes(DecodeError::truncated, "one byte less than a header", std::move(short_by_one)));
+    vectors.push_back(bad_bytes(DecodeError::ragged, "the last lane lacks a byte", ragged));
+    vectors.push_back(
+        bad(DecodeError::oversized, "one lane more than a datagram holds", gradient(), Lanes(ATP_MAX_LANES + 1)));
+    ragged[ATP_OFFSET_VERSION] = std::byte{0xA2};
+    vectors.push_back(bad_bytes(DecodeError::version, "the next version, whatever its lanes look like", ragged));
+}
+
+void append_bad_fields(std::vector<WireVector>& vectors) {
+    const auto refuse = [&vectors](DecodeError error, std::string description, auto change) {
+        atp_header header = gradient();
+        change(header);
+        vectors.push_back(bad(error, std::move(description), header, {1}));
+    };
+    refuse(DecodeError::version, "version 0", [](atp_header& header) { header.version = 0; });
+    refuse(DecodeError::type, "type 0", [](atp_header& header) { header.type = 0; });
+    refuse(DecodeError::type, "the type past the last", [](atp_header& header) { header.type = ATP_TYPE_LAST + 1; });
+    refuse(DecodeError::flags, "the flag past the last", [](atp_header& header) { header.flags = ATP_FLAG_ALL + 1; });
+    refuse(DecodeError::flags, "the highest flag", [](atp_header& header) { header.flags = 0x8000; });
+    refuse(DecodeError::dtype, "the dtype past the last",
+           [](atp_header& header) { header.dtype = ATP_DTYPE_LAST + 1; });
+    refuse(DecodeError::dtype, "a gradient of no dtype", [](atp_header& header) { header.dtype = ATP_DTYPE_NONE; });
+    refuse(DecodeError::hop, "a hop past the server", [](atp_header& header) { header.hop = ATP_LEVELS + 1; });
+    refuse(DecodeError::window, "a window too large",
+           [](atp_header& header) { header.window_log2 = ATP_WINDOW_LOG2_MAX + 1; });
+    refuse(DecodeError::token, "token 0", [](atp_header& header) { header.token = 0; });
+    refuse(DecodeError::set, "a member outside the unit", [](atp_header& header) { header.bitmap0 |= 0x40000000; });
+    refuse(DecodeError::set, "a unit outside the job", [](atp_header& header) { header.bitmap1 = 0x2; });
+    refuse(DecodeError::set, "a gradient of no member", [](atp_header& header) { header.bitmap0 = 0; });
+    refuse(DecodeError::set, "a gradient of no unit", [](atp_header& header) { header.bitmap1 = 0; });
+    refuse(DecodeError::set, "members of two units", [](atp_header& header) { header.bitmap1 = 0x11; });
+    refuse(DecodeError::type, "several faults: the first in the order of the rules counts", [](atp_header& header) {
+        header.type = 0;
+        header.flags = 0xFFFF;
+        header.token = 0;
+    });
+}
+
+void append_bad_lanes(std::vector<WireVector>& vectors) {
+    vectors.push_back(bad(DecodeError::dtype, "a gradient without lanes", gradient(), {}));
+    vectors.push_back(
+        bad(DecodeError::dtype, "an acknowledgement without lanes", plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), {}));
+    vectors.push_back(
+        bad(DecodeError::dtype, "a request to send again with lanes", plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), {1}));
+    vectors.push_back(bad(DecodeError::dtype, "a request to send again that does not say which dtype",
+                          plain(ATP_TYPE_NACK, ATP_DTYPE_NONE), {}));
+    for (const atp_type type : {ATP_TYPE_PROBE, ATP_TYPE_WAIT, ATP_TYPE_FLUSH}) {
+        const std::string name{wire::type_to_string(static_cast<std::uint8_t>(type))};
+        vectors.push_back(bad(DecodeError::dtype, name + " with lanes", plain(type, ATP_DTYPE_NONE), {1}));
+        vectors.push_back(bad(DecodeError::dtype, name + " with a dtype", plain(type, ATP_DTYPE_INT32), {}));
+    }
+}
+
+std::string to_hex(const std::byte* at, std::size_t size) {
+    static constexpr std::array<char, 17> digits{"0123456789abcdef"};
+    std::string hex;
+    for (std::size_t byte = 0; byte < size; ++byte) {
+        hex += digits.at(std::to_integer<std::size_t>(at[byte] >> 4));
+        hex += digits.at(std::to_integer<std::size_t>(at[byte] & std::byte{0x0F}));
+    }
+    return hex;
+}
+
+// The two largest packets end in 64 KiB of zeros, which the file counts instead of spelling out.
+std::size_t bytes_to_spell_out(const Bytes& bytes) {
+    constexpr std::size_t spell_out_up_to = 1024;
+    if (bytes.size() <= spell_out_up_to) return bytes.size();
+    const auto last = std::find_if(bytes.rbegin(), bytes.rend(), [](std::byte byte) { return byte != std::byte{0}; });
+    return static_cast<std::size_t>(bytes.rend() - last);
+}
+
+Json header_to_json(const atp_header& header) {
+    return {{"version", header.version},   {"type", header.type},       {"flags", header.flags},
+            {"hop", header.hop},           {"dtype", header.dtype},     {"window_log2", header.window_log2},
+            {"job", header.job},           {"token", header.token},     {"channel", header.channel},
+            {"worker", header.worker},     {"seq", header.seq},         {"index", header.index},
+            {"argument", header.argument}, {"bitmap0", header.bitmap0}, {"mask0", header.mask0},
+            {"bitmap1", header.bitmap1},   {"mask1", header.mask1}};
+}
+
+Json to_json(const WireVector& vector) {
+    Json json;
+    const std::size_t spelt_out = bytes_to_spell_out(vector.bytes);
+    json["description"] = vector.description;
+    json["hex"] = to_hex(vector.bytes.data(), spelt_out);
+    json["zero_bytes_after_hex"] = vector.bytes.size() - spelt_out;
+    if (vector.error != DecodeError::none) {
+        json["error"] = wire::to_string(vector.error);
+        return json;
+    }
+    json["header"] = header_to_json(vector.header);
+    json["lane_count"] = vector.lanes.size();
+    // What stands in the counted zeros is not spelt out here either; a lane that straddles the two is.
+    const std::size_t lane_bytes = std::max<std::size_t>(spelt_out, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
+    const auto spelt_out_lanes = static_cast<std::ptrdiff_t>((lane_bytes + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES);
+    json["lanes"] = Lanes(vector.lanes.begin(), vector.lanes.begin() + spelt_out_lanes);
+    json["text"] = wire::to_string(vector.header, vector.lanes.size());
+    return json;
+}
+
+}  // namespace
+
+std::vector<WireVector> wire_vectors() {
+    std::vector<WireVector> vectors;
+    append_types(vectors);
+    append_flags(vectors);
+    append_extremes(vectors);
+    append_bad_lengths(vectors);
+    append_bad_fields(vectors);
+    append_bad_lanes(vectors);
+    return vectors;
+}
+
+std::string wire_vectors_to_json(const std::vector<WireVector>& vectors) {
+    std::string text;
+    for (const WireVector& vector : vectors) {
+        text += text.empty() ? "[\n" : ",\n";
+        text += to_json(vector).dump();
+    }
+    return text + "\n]\n";
+}
+
+}  // namespace atp::conformance

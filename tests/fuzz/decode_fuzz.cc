@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes: decode() stays inside them, and what it accepts it has understood in full, so encoding it again gives the
+// same bytes.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "require.h"
+#include "wire/packet.h"
+
+using atp::fuzz::require;
+namespace wire = atp::wire;
+
+namespace {
+
+void require_understood(const wire::Packet& packet, std::span<const std::byte> bytes) {
+    require(packet.lanes.data() == bytes.data() + ATP_HEADER_BYTES, "the lanes follow the header");
+    require(packet.lanes.size() + ATP_HEADER_BYTES == bytes.size(), "the lanes reach to the packet's end");
+    require(packet.lane_count() <= ATP_MAX_LANES, "no more lanes than a packet may have");
+
+    std::array<std::byte, ATP_HEADER_BYTES> again{};
+    wire::encode_header(packet.header, again);
+    std::array<std::byte, ATP_HEADER_BYTES> expected{};
+    std::memcpy(expected.data(), bytes.data(), expected.size());
+    expected[ATP_OFFSET_ZERO] = std::byte{0};
+    require(again == expected, "encoding gives the bytes that were decoded");
+}
+
+void require_in_range(const atp_header& header) {
+    require(header.type >= ATP_TYPE_GRADIENT && header.type <= ATP_TYPE_LAST, "the type is known");
+    require(header.hop <= ATP_LEVELS, "the hop is a level or the server");
+    require(header.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
+    require(header.token != 0, "the token is somebody's");
+    require((header.bitmap0 & header.mask0) == header.bitmap0, "members are of the unit");
+    require((header.bitmap1 & header.mask1) == header.bitmap1, "units are of the job");
+    require(header.type != ATP_TYPE_GRADIENT || header.bitmap1 != 0, "a gradient is somebody's");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::vector<std::byte> bytes(size);  // of exactly this size, so that a read past it is seen
+    if (size > 0) std::memcpy(bytes.data(), data, size);
+    wire::Packet packet;
+    if (wire::decode(bytes, packet) == wire::DecodeError::none) {
+        require_understood(packet, bytes);
+        require_in_range(packet.header);
+    }
+    require(!wire::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
+    return 0;
+}

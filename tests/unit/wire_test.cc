@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wire/packet.h"
+
+namespace atp::wire {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// Worker 2 of a unit of four, in a job of one unit.
+atp_header gradient_header() {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = ATP_TYPE_GRADIENT;
+    header.dtype = ATP_DTYPE_INT32;
+    header.window_log2 = 8;
+    header.job = 1;
+    header.token = 0x5eed;
+    header.worker = 2;
+    header.seq = 17;
+    header.index = 5;
+    header.bitmap0 = 0x4;
+    header.mask0 = 0xf;
+    header.bitmap1 = 0x1;
+    header.mask1 = 0x1;
+    return header;
+}
+
+atp_header header_of(atp_type type, atp_dtype dtype) {
+    atp_header header = gradient_header();
+    header.type = static_cast<std::uint8_t>(type);
+    header.dtype = static_cast<std::uint8_t>(dtype);
+    return header;
+}
+
+Bytes packet_of(const atp_header& header, std::size_t lanes) {
+    Bytes bytes(ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES);
+    encode_header(header, bytes);
+    return bytes;
+}
+
+DecodeError decode_of(const atp_header& header, std::size_t lanes) {
+    Bytes bytes = packet_of(header, lanes);
+    Packet packet;
+    return decode(bytes, packet);
+}
+
+DecodeError decode_bytes(Bytes bytes) {
+    Packet packet;
+    return decode(bytes, packet);
+}
+
+bool same(const atp_header& a, const atp_header& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;  // no padding: format.h asserts it
+}
+
+// --- what arrives as it was sent
+
+TEST(Decode, ReturnsEveryFieldAsItWasEncoded) {
+    const atp_header sent = gradient_header();
+    Bytes bytes = packet_of(sent, 62);
+    Packet packet;
+    ASSERT_EQ(decode(bytes, packet), DecodeError::none);
+    EXPECT_TRUE(same(packet.header, sent)) << to_string(packet.header, packet.lane_count());
+    EXPECT_EQ(packet.lane_count(), 62u);
+}
+
+TEST(Decode, LeavesTheLanesWhereTheyWereReceived) {
+    Bytes bytes = packet_of(gradient_header(), 3);
+    Packet packet;
+    ASSERT_EQ(decode(bytes, packet), DecodeError::none);
+    EXPECT_EQ(packet.lanes.data(), bytes.data() + ATP_HEADER_BYTES);
+    store_u32(packet.lanes.data() + 2 * ATP_LANE_BYTES, 0x01020304);
+    EXPECT_EQ(bytes.back(), std::byte{4}) << "lanes are big-endian";
+}
+
+TEST(Encode, PutsEveryFieldAtItsOffsetInBigEndian) {
+    const Bytes bytes = packet_of(gradient_header(), 0);
+    const std::array<unsigned, ATP_HEADER_BYTES> expected = {
+        0xA1, 1, 0, 0, 0, 1, 8,    0,     // version type flags hop dtype window zero
+        0,    0, 0, 1, 0, 0, 0x5e, 0xed,  // job token
+        0,    0, 0, 2, 0, 0, 0,    17,    // channel worker seq
+        0,    0, 0, 5, 0, 0, 0,    0,     // index argument
+        0,    0, 0, 4, 0, 0, 0,    15,    // bitmap0 mask0
+        0,    0, 0, 1, 0, 0, 0,    1,     // bitmap1 mask1
+    };
+    for (std::size_t at = 0; at < expected.size(); ++at) {
+        EXPECT_EQ(std::to_integer<unsigned>(bytes[at]), expected[at]) << "at offset " << at;
+    }
+}
+
+TEST(Encode, SendsThisVersionAndAZeroByteWhateverTheHeaderSays) {
+    atp_header header = gradient_header();
+    header.version = 7;
+    header.zero = 7;
+    const Bytes bytes = packet_of(header, 0);
+    EXPECT_EQ(std::to_integer<unsigned>(bytes[ATP_OFFSET_VERSION]), ATP_VERSION);
+    EXPECT_EQ(std::to_integer<unsigned>(bytes[ATP_OFFSET_ZERO]), 0u);
+}
+
+TEST(Encode, TouchesNothingBehindTheHeader) {
+    Bytes bytes(ATP_HEADER_BYTES + 8, std::byte{0xEE});
+    encode_header(gradient_header(), bytes);
+    for (std::size_t at = ATP_HEADER_BYTES; at < bytes.size(); ++at) EXPECT_EQ(bytes[at], std::byte{0xEE});
+}
+
+TEST(Decode, IgnoresTheZeroByteSoThatALaterVersionMayUseIt) {
+    Bytes bytes = packet_of(gradient_header(), 1);
+    bytes[ATP_OFFSET_ZERO] = std::byte{0xFF};
+    Packet packet;
+    ASSERT_EQ(decode(bytes, packet), DecodeError::none);
+    EXPECT_EQ(packet.header.zero, 0);
+}
+
+// --- lengths
+
+TEST(Decode, RefusesEveryLengthBelowAHeaderAsTruncated) {
+    const Bytes whole = packet_of(gradient_header(), 1);
+    for (std::size_t length = 0; length < ATP_HEADER_BYTES; ++length) {
+        const auto end = whole.begin() + static_cast<std::ptrdiff_t>(length);
+        EXPECT_EQ(decode_bytes(Bytes(whole.begin(), end)), DecodeError::truncated) << length << " bytes";
+    }
+}
+
+TEST(Decode, RefusesEveryLengthThatCutsALane) {
+    for (std::size_t extra = 1; extra < ATP_LANE_BYTES; ++extra) {
+        Bytes bytes = packet_of(gradient_header(), 5);
+        bytes.resize(bytes.size() + extra);
+        EXPECT_EQ(decode_bytes(bytes), DecodeError::ragged) << extra << " bytes too many";
+    }
+}
+
+TEST(Decode, AcceptsTheLargestPacketAndRefusesOneLaneMore) {
+    EXPECT_EQ(decode_of(gradient_header(), ATP_MAX_LANES), DecodeError::none);
+    EXPECT_EQ(decode_of(gradient_header(), ATP_MAX_LANES + 1), DecodeError::oversized);
+}
+
+// --- single fields
+
+TEST(Decode, RefusesEveryOtherVersion) {
+    for (unsigned version = 0; version <= 0xFF; ++version) {
+        Bytes bytes = packet_of(gradient_header(), 1);
+        bytes[ATP_OFFSET_VERSION] = static_cast<std::byte>(version);
+        EXPECT_EQ(decode_bytes(bytes), version == ATP_VERSION ? DecodeError::none : DecodeError::version) << version;
+    }
+}
+
+TEST(Decode, NamesTheVersionBeforeALengthThatOnlyThisVersionForbids) {
+    Bytes bytes = packet_of(gradient_header(), 1);
+    bytes[ATP_OFFSET_VERSION] = std::byte{0xA2};
+    bytes.resize(bytes.size() + 1);
+    EXPECT_EQ(decode_bytes(bytes), DecodeError::version);
+}
+
+TEST(Decode, RefusesEveryUnknownType) {
+    for (unsigned type = 0; type <= 0xFF; ++type) {
+        if (type >= ATP_TYPE_GRADIENT && type <= ATP_TYPE_LAST) continue;
+        atp_header header = gradient_header();
+        header.type = static_cast<std::uint8_t>(type);
+        EXPECT_EQ(decode_of(header, 1), DecodeError::type) << type;
+    }
+}
+
+TEST(Decode, AcceptsEachFlagAndRefusesEachUnknownOne) {
+    for (unsigned bit = 0; bit < 16; ++bit) {
+        atp_header header = gradient_header();
+        header.flags = static_cast<std::uint16_t>(1u << bit);
+        const bool known = (header.flags & ATP_FLAG_ALL) != 0;
+        EXPECT_EQ(decode_of(header, 1), known ? DecodeError::none : DecodeError::flags) << "bit " << bit;
+    }
+}
+
+TEST(Decode, AcceptsAllFlagsTogether) {
+    atp_header header = gradient_header();
+    header.flags = ATP_FLAG_ALL;
+    EXPECT_EQ(decode_of(header, 2), DecodeError::none);
+}
+
+TEST(Decode, AcceptsExactlyTheDtypesAndLanesThatFitTheType) {
+    struct Rule {
+        atp_type type;
+        bool numeric;  // otherwise dtype NONE
+        bool lanes;
+    };
+    constexpr std::array<Rule, 6> rules = {{{ATP_TYPE_GRADIENT, true, true},
+                                            {ATP_TYPE_ACK, true, true},
+                                            {ATP_TYPE_NACK, true, false},
+                                            {ATP_TYPE_PROBE, false, false},
+                                            {ATP_TYPE_WAIT, false, false},
+                                            {ATP_TYPE_FLUSH, false, false}}};
+    for (const Rule& rule : rules) {
+        for (unsigned dtype = 0; dtype <= 0xFF; ++dtype) {
+            for (const std::size_t lanes : {0u, 1u, 62u}) {
+                atp_header header = header_of(rule.type, ATP_DTYPE_NONE);
+                header.dtype = static_cast<std::uint8_t>(dtype);
+                const bool numeric = dtype == ATP_DTYPE_INT32 || dtype == ATP_DTYPE_FLOAT32;
+                const bool dtype_fits = rule.numeric ? numeric : dtype == ATP_DTYPE_NONE;
+                const bool fits = dtype_fits && (lanes > 0) == rule.lanes;
+                EXPECT_EQ(decode_of(header, lanes), fits ? DecodeError::none : DecodeError::dtype)
+                    << to_string(header, lanes);
+            }
+        }
+    }
+}
+
+TEST(Decode, AcceptsEveryHopUpToTheServerAndNoneBeyond) {
+    for (unsigned hop = 0; hop <= 0xFF; ++hop) {
+        atp_header header = gradient_header();
+        header.hop = static_cast<std::uint8_t>(hop);
+        EXPECT_EQ(decode_of(header, 1), hop <= ATP_LEVELS ? DecodeError::none : DecodeError::hop) << hop;
+    }
+}
+
+TEST(Decode, RefusesAWindowThatWouldReachIntoTheSequenceSpace) {
+    for (unsigned window_log2 = 0; window_log2 <= 0xFF; ++window_log2) {
+        atp_header header = gradient_header();
+        header.window_log2 = static_cast<std::uint8_t>(window_log2);
+        const bool fits = window_log2 <= ATP_WINDOW_LOG2_MAX;
+        EXPECT_EQ(decode_of(header, 1), fits ? DecodeError::none : DecodeError::window) << window_log2;
+    }
+}
+
+TEST(Decode, RefusesTheTokenOfNobody) {
+    atp_header header = gradient_header();
+    header.token = 0;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::token);
+}
+
+// --- sets
+
+TEST(Decode, RefusesAMemberOutsideItsUnitInEveryType) {
+    for (unsigned type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_LAST; ++type) {
+        const bool lanes = type == ATP_TYPE_GRADIENT || type == ATP_TYPE_ACK;
+        const auto dtype = type <= ATP_TYPE_NACK ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+        atp_header header = header_of(static_cast<atp_type>(type), dtype);
+        header.bitmap0 = 0x10;
+        EXPECT_EQ(decode_of(header, lanes ? 1 : 0), DecodeError::set) << to_string(header, lanes ? 1 : 0);
+        header.bitmap0 = 0x1;
+        header.bitmap1 = 0x80000001;
+        EXPECT_EQ(decode_of(header, lanes ? 1 : 0), DecodeError::set) << to_string(header, lanes ? 1 : 0);
+    }
+}
+
+TEST(Decode, RefusesAGradientOfNobody) {
+    atp_header header = gradient_header();
+    header.bitmap0 = 0;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no member";
+    header = gradient_header();
+    header.bitmap1 = 0;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no unit";
+    header.flags = ATP_FLAG_WHOLE;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no unit, whole";
+}
+
+TEST(Decode, AcceptsAWholeGradientWithoutMembers) {
+    atp_header header = gradient_header();
+    header.flags = ATP_FLAG_WHOLE;
+    header.bitmap0 = 0;
+    header.mask0 = 0;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::none);
+}
+
+TEST(Decode, AcceptsSeveralUnitsOnlyWhole) {
+    atp_header header = gradient_header();
+    header.bitmap1 = 0x3;
+    header.mask1 = 0x7;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "members of which unit?";
+    header.flags = ATP_FLAG_WHOLE;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::none);
+}
+
+TEST(Decode, AcceptsAllMembersOfAllUnitsOfTheLargestJob) {
+    atp_header header = gradient_header();
+    header.flags = ATP_FLAG_WHOLE;
+    header.bitmap0 = header.mask0 = header.bitmap1 = header.mask1 = 0xFFFFFFFF;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::none);
+}
+
+TEST(Decode, AcceptsAnswersThatConcernNobodyInParticular) {
+    atp_header header = header_of(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32);
+    header.bitmap0 = header.bitmap1 = 0;
+    EXPECT_EQ(decode_of(header, 1), DecodeError::none);
+    header = header_of(ATP_TYPE_FLUSH, ATP_DTYPE_NONE);
+    header.bitmap0 = header.bitmap1 = 0;
+    EXPECT_EQ(decode_of(header, 0), DecodeError::none);
+}
+
+// --- texts
+
+TEST(ToString, IsOneLineWithEveryField) {
+    atp_header header = gradient_header();
+    header.flags = ATP_FLAG_RESEND | ATP_FLAG_ECN;
+    EXPECT_EQ(to_string(header, 62),
+              "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 "
+              "resend ecn");
+}
+
+TEST(ToString, NamesTheWorkerOfAMulticastAll) {
+    atp_header header = header_of(ATP_TYPE_WAIT, ATP_DTYPE_NONE);
+    header.worker = ATP_WORKER_ALL;
+    EXPECT_EQ(to_string(header, 0),
+              "WAIT job=1 token=0x5eed ch=0 seq=17 w=all hop=0 win=8 idx=5 arg=0 nonex0 set=0x4/0xf,0x1/0x1");
+}
+
+TEST(ToString, HoldsTheWidestHeader) {
+    atp_header header{};
+    std::memset(&header, 0xFF, sizeof header);
+    header.worker = 0xFFFE;
+    EXPECT_EQ(to_string(header, std::numeric_limits<std::size_t>::max()),
+              "UNKNOWN job=4294967295 token=0xffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 idx=4294967295 "
+              "arg=4294967295 unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend "
+              "bypass collision ecn overflow whole audit unknown");
+}
+
+TEST(ToString, GivesEveryReasonANameOfItsOwn) {
+    std::vector<std::string> names;
+    for (std::size_t error = 0; error < decode_error_count; ++error) {
+        names.emplace_back(to_string(static_cast<DecodeError>(error)));
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"none", "truncated", "version", "oversized", "ragged", "type", "flags",
+                                               "dtype", "hop", "window", "token", "set"}));
+    EXPECT_EQ(to_string(static_cast<DecodeError>(decode_error_count)), "unknown");
+}
+
+// --- properties
+
+rc::Gen<std::uint8_t> bytes_up_to(unsigned last) {
+    return rc::gen::map(rc::gen::inRange(0u, last + 1),
+                        [](unsigned value) { return static_cast<std::uint8_t>(value); });
+}
+
+// Every header that a sender may send, extremes as likely as the rest.
+atp_header any_valid_header() {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = static_cast<std::uint8_t>(*rc::gen::inRange(1u, ATP_TYPE_LAST + 1u));
+    header.flags = static_cast<std::uint16_t>(*rc::gen::inRange(0u, ATP_FLAG_ALL + 1u));
+    header.hop = *bytes_up_to(ATP_LEVELS);
+    const bool numeric = header.type <= ATP_TYPE_NACK;
+    header.dtype = ATP_DTYPE_NONE;
+    if (numeric) header.dtype = *rc::gen::element<std::uint8_t>(ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32);
+    header.window_log2 = *bytes_up_to(ATP_WINDOW_LOG2_MAX);
+    header.job = *rc::gen::arbitrary<std::uint32_t>();
+    header.token = *rc::gen::nonZero<std::uint32_t>();
+    header.channel = *rc::gen::arbitrary<std::uint16_t>();
+    header.worker = *rc::gen::arbitrary<std::uint16_t>();
+    header.seq = *rc::gen::arbitrary<std::uint32_t>();
+    header.index = *rc::gen::arbitrary<std::uint32_t>();
+    header.argument = *rc::gen::arbitrary<std::uint32_t>();
+    header.bitmap0 = *rc::gen::nonZero<std::uint32_t>();
+    header.mask0 = header.bitmap0 | *rc::gen::arbitrary<std::uint32_t>();
+    const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
+    header.bitmap1 = whole ? *rc::gen::nonZero<std::uint32_t>() : 1u << *rc::gen::inRange(0u, ATP_BITMAP_BITS);
+    header.mask1 = header.bitmap1 | *rc::gen::arbitrary<std::uint32_t>();
+    return header;
+}
+
+RC_GTEST_PROP(WireProperty, WhatIsSentIsWhatArrives, ()) {
+    const atp_header sent = any_valid_header();
+    const bool has_lanes = sent.type == ATP_TYPE_GRADIENT || sent.type == ATP_TYPE_ACK;
+    const std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(1, 400) : 0;
+    Bytes bytes = packet_of(sent, lanes);
+    Packet packet;
+    RC_ASSERT(decode(bytes, packet) == DecodeError::none);
+    RC_ASSERT(same(packet.header, sent));
+    RC_ASSERT(packet.lane_count() == lanes);
+}
+
+// Not shrunk from random bytes alone, which almost never pass the version: a valid packet with some bytes replaced.
+RC_GTEST_PROP(WireProperty, WhatIsAcceptedIsInRangeAndEncodesToTheSameBytes, ()) {
+    const atp_header start = any_valid_header();
+    const bool has_lanes = start.type == ATP_TYPE_GRADIENT || start.type == ATP_TYPE_ACK;
+    Bytes bytes = packet_of(start, has_lanes ? 4 : 0);
+    const auto changes = *rc::gen::inRange(0, 4);
+    for (int change = 0; change < changes; ++change) {
+        const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
+        bytes[at] = static_cast<std::byte>(*rc::gen::arbitrary<std::uint8_t>());
+    }
+    bytes.resize(*rc::gen::weightedElement<std::size_t>({{9, bytes.size()}, {1, bytes.size() - 1}, {1, 0}}));
+
+    Packet packet;
+    const DecodeError error = decode(bytes, packet);
+    RC_CLASSIFY(error == DecodeError::none, "accepted");
+    if (error != DecodeError::none) return;
+    const atp_header& header = packet.header;
+    RC_ASSERT(header.type >= 1 && header.type <= ATP_TYPE_LAST && header.hop <= ATP_LEVELS);
+    RC_ASSERT(header.window_log2 <= ATP_WINDOW_LOG2_MAX && header.token != 0u);
+    RC_ASSERT((header.bitmap0 | header.mask0) == header.mask0 && (header.bitmap1 | header.mask1) == header.mask1);
+    Bytes again = bytes;
+    encode_header(header, again);
+    bytes[ATP_OFFSET_ZERO] = std::byte{0};
+    RC_ASSERT(again == bytes);
+}
+
+RC_GTEST_PROP(WireProperty, RandomBytesAreRefusedForAReason, (std::vector<std::uint8_t> random)) {
+    Bytes bytes(random.size());
+    if (!random.empty()) std::memcpy(bytes.data(), random.data(), random.size());
+    Packet packet;
+    const DecodeError error = decode(bytes, packet);
+    RC_ASSERT(static_cast<std::size_t>(error) < decode_error_count);
+    RC_ASSERT((error == DecodeError::truncated) == (bytes.size() < ATP_HEADER_BYTES));
+    if (error == DecodeError::none) RC_ASSERT(load_u8(bytes.data()) == ATP_VERSION);
+}
+
+}  // namespace
+}  // namespace atp::wire
