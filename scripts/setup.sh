@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what the build, the tests and the demo need and this machine lacks, on Debian 12, 13 and Ubuntu 22.04, 24.04.
+# Asks the package database alone when nothing is missing. Needs root or sudo only when something is.
+set -euo pipefail
+
+packages=(
+    build-essential cmake ninja-build git python3       # the build itself
+    ccache mold                                         # a quicker build
+    libhwy-dev                                          # src/numeric
+    libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli
+    libgtest-dev libgmock-dev librapidcheck-dev         # tests
+    libbenchmark-dev                                    # bench
+    clang llvm                                          # fuzzers, the check that the switch compiles for BPF
+)
+# Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
+lint_tools=(clang-format clang-tidy)
+
+fail() {
+    printf 'scripts/setup.sh: %s\n' "$1" >&2
+    exit 1
+}
+
+is_installed() {
+    [[ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+missing_of() {
+    local package
+    for package in "$@"; do
+        is_installed "$package" || printf '%s\n' "$package"
+    done
+}
+
+as_root() {
+    if [[ $EUID -eq 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "missing: ${missing[*]}; run this as root once, or install sudo"
+    fi
+}
+
+updated=no
+apt_update_once() {
+    [[ $updated == yes ]] && return
+    as_root apt-get update -qq || fail "apt-get update failed: is there a way to the package archive?"
+    updated=yes
+}
+
+install() {
+    apt_update_once
+    printf 'installing: %s\n' "$*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        fail "apt-get could not install: $*"
+}
+
+install_packages() {
+    mapfile -t missing < <(missing_of "${packages[@]}")
+    [[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
+}
+
+install_lint_tools() {
+    local tool
+    for tool in "${lint_tools[@]}"; do
+        is_installed "$tool-14" || is_installed "$tool" && continue
+        missing=("$tool")
+        apt_update_once
+        if apt-cache show "$tool-14" >/dev/null 2>&1; then
+            install "$tool-14"
+        else
+            install "$tool"
+        fi
+    done
+}
+
+# Clang's runtimes stand in a package of their own, or with the headers, depending on the release.
+install_clang_runtimes() {
+    local resources
+    resources=$(clang -print-resource-dir)
+    compgen -G "$resources/lib/*/libclang_rt.fuzzer*" >/dev/null && return
+    missing=("libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev")
+    install "${missing[@]}"
+}
+
+command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
+    fail "this knows Debian and Ubuntu only; install by hand what stands for: ${packages[*]} ${lint_tools[*]}"
+install_packages
+install_lint_tools
+install_clang_runtimes
