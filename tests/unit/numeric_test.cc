@@ -347,11 +347,11 @@ TEST_P(Lanes, FloatsTravelBitByBit) {
                                    0x7F800001, 0xFFBFFFFF, 0x7FC00000, 0xFFFFFFFF, 0x3F800000, 0x7F7FFFFF};
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         // Bits, not floats: loading a signalling NaN into a float register could already change it.
-        std::vector<std::uint32_t> bits(count);
+        std::vector<std::uint32_t> bits(longest);
         for (std::size_t at = 0; at < count; ++at) {
             bits[at] = at % 2 == 0 ? edges[at / 2 % std::size(edges)] : static_cast<std::uint32_t>(random_());
         }
-        std::vector<float> values(count);
+        std::vector<float> values(longest);
         std::memcpy(values.data(), bits.data(), count * sizeof(float));
         Wire wire(count, misalignment);
         floats_to_wire(values.data(), count, wire.data());

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_micro: the inner loops of ATP against the machine's own roofline. Prints a table, or JSON.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure.h"
+#include "subjects.h"
+
+namespace atp::bench {
+namespace {
+
+using MakeSubject = Subject (*)(const Size&);
+constexpr std::pair<const char*, MakeSubject> subjects[] = {
+    {"quantise", quantise_subject},   {"dequantise", dequantise_subject}, {"accumulate", accumulate_subject},
+    {"switch_62", switch_62_subject}, {"switch_352", switch_352_subject},
+};
+
+constexpr int exit_wrong_result = 1;
+constexpr int exit_bad_usage = 2;
+
+struct Options {
+    std::vector<std::string> only;
+    Size size{.tensor_bytes = 256'000'000, .ring_packets = 512};
+    Effort effort{.rounds = 11, .round_seconds = 0.05};
+    bool json = false;
+    bool quick = false;
+    bool smoke = false;
+    bool fail_below_bar = false;
+};
+
+void add_options(CLI::App& app, Options& options) {
+    std::vector<std::string> names;
+    for (const auto& [name, make] : subjects) {
+        names.emplace_back(name);
+    }
+    app.add_option("--only", options.only, "measure these alone, comma-separated")
+        ->delimiter(',')
+        ->check(CLI::IsMember(names));
+    app.add_option("--tensor", options.size.tensor_bytes,
+                   "bytes of the tensor, or of the stream of packets; as in 64MB, 25MiB")
+        ->transform(CLI::AsSizeValue(true))
+        ->capture_default_str();
+    const auto power_of_two = [](const std::string& text) {
+        std::size_t packets = 0;
+        const bool fits = CLI::detail::lexical_cast(text, packets) && std::has_single_bit(packets) && packets <= 65536;
+        return fits ? std::string() : text + " is no power of two from 1 to 65536";
+    };
+    app.add_option("--ring", options.size.ring_packets, "packets or aggregators in use at once, a power of two")
+        ->check(CLI::Validator(power_of_two, "POWER_OF_TWO"))
+        ->capture_default_str();
+    app.add_option("--rounds", options.effort.rounds, "rounds of each side; the median counts")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
+    app.add_option("--round-seconds", options.effort.round_seconds, "the least time of a round")
+        ->check(CLI::Range(0.0, 60.0))
+        ->capture_default_str();
+    app.add_flag("--json", options.json, "print an array of {name, value, unit, limit, share}");
+    auto* quick = app.add_flag("--quick", options.quick, "a quarter of the data, few rounds: seconds, and noisier");
+    app.add_flag("--smoke", options.smoke, "hardly any data: checks results, the figures mean nothing")
+        ->excludes(quick);
+    app.add_flag("--fail-below-bar", options.fail_below_bar, "exit status 1 where a figure misses its bar");
+}
+
+// --quick and --smoke only replace what was not given by hand.
+void apply_presets(const CLI::App& app, Options& options) {
+    const auto preset = [&app](const char* flag, auto& value, auto replacement) {
+        if (app.count(flag) == 0) {
+            value = replacement;
+        }
+    };
+    if (options.quick) {
+        preset("--tensor", options.size.tensor_bytes, std::size_t{64'000'000});
+        preset("--rounds", options.effort.rounds, 5);
+        preset("--round-seconds", options.effort.round_seconds, 0.02);
+    }
+    if (options.smoke) {
+        preset("--tensor", options.size.tensor_bytes, std::size_t{500'000});
+        preset("--ring", options.size.ring_packets, std::size_t{16});
+        preset("--rounds", options.effort.rounds, 1);
+        preset("--round-seconds", options.effort.round_seconds, 0.0);
+    }
+}
+
+std::string bar_to_string(const Figure& figure) {
+    const std::string least = figure.bar.on == BarOn::share
+                                  ? fmt::format("share >= {:.2f}", figure.bar.least)
+                                  : fmt::format(">= {:.4g} {}", figure.bar.least, figure.unit);
+    return fmt::format("{} {}", least, figure.bar_met() ? "met" : "MISSED");
+}
+
+void print_row(const Figure& figure) {
+    fmt::print("{:<12} {:>12.5g} {:<14} {:>12.5g} {:>7.3f}  {:<30}{}\n", figure.name, figure.value, figure.unit,
+               figure.limit, figure.share, bar_to_string(figure), figure.verified ? "" : "  WRONG RESULT");
+    std::fflush(stdout);
+}
+
+void print_json(const std::vector<Figure>& figures) {
+    fmt::print("[\n");
+    for (const Figure& figure : figures) {
+        fmt::print(R"(  {{"name": "{}", "value": {}, "unit": "{}", "limit": {}, "share": {}}}{})"
+                   "\n",
+                   figure.name, figure.value, figure.unit, figure.limit, figure.share,
+                   &figure == &figures.back() ? "" : ",");
+    }
+    fmt::print("]\n");
+}
+
+int report(const std::vector<Figure>& figures, const Options& options) {
+    if (options.json) {
+        print_json(figures);
+    }
+    int status = 0;
+    for (const Figure& figure : figures) {
+        if (!figure.verified) {
+            fmt::print(stderr, "{}: the result is wrong, so its figure means nothing\n", figure.name);
+            status = exit_wrong_result;
+        } else if (options.fail_below_bar && !figure.bar_met()) {
+            fmt::print(stderr, "{}: below its bar, {}\n", figure.name, bar_to_string(figure));
+            status = exit_wrong_result;
+        }
+    }
+    return status;
+}
+
+int run(const Options& options) {
+    if (!options.json) {
+        fmt::print("{:<12} {:>12} {:<14} {:>12} {:>7}  {}\n", "name", "value", "unit", "limit", "share", "bar");
+    }
+    std::vector<Figure> figures;
+    for (const auto& [name, make] : subjects) {
+        if (!options.only.empty() && std::ranges::find(options.only, name) == options.only.end()) {
+            continue;
+        }
+        figures.push_back(measure(make(options.size), options.effort));
+        if (!options.json) {
+            print_row(figures.back());
+        }
+    }
+    return report(figures, options);
+}
+
+// Google Benchmark only ever sees its own defaults: what is measured and how often is decided here.
+void initialise_google_benchmark(char* program) {
+    int argument_count = 1;
+    char* arguments[] = {program, nullptr};
+    benchmark::Initialize(&argument_count, arguments);
+}
+
+}  // namespace
+}  // namespace atp::bench
+
+int main(int argc, char** argv) {
+    using namespace atp::bench;
+    CLI::App app{
+        "Measures ATP's inner loops on one core. `limit` is the machine's own roofline, measured in turns with them: "
+        "what\n"
+        "memcpy of the same bytes between the same places reaches. `share` is value / limit. All results are "
+        "verified."};
+    app.name("bench_micro");
+    Options options;
+    add_options(app, options);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : exit_bad_usage;
+    }
+    apply_presets(app, options);
+    initialise_google_benchmark(argv[0]);
+    return run(options);
+}

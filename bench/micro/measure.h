@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds a piece of work against the roofline of the machine it runs on, both measured in the same run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace atp::bench {
+
+enum class BarOn : std::uint8_t { value, share };
+
+struct Bar {
+    BarOn on = BarOn::share;
+    double least = 0.0;
+};
+
+// What to measure. A pass is the smallest amount of work that is repeated; both sides do the same number of units.
+struct Subject {
+    std::string name;
+    std::string unit;  // of value and limit
+    double units_per_pass = 0.0;
+    Bar bar;
+    std::function<void()> prepare = [] {};  // before every pass of the work, untimed
+    std::function<void()> pass;             // the work
+    std::function<void()> limit_pass;       // the roofline
+    // After the timed passes: whether what they left behind is right, by plain arithmetic.
+    std::function<bool()> verify;
+};
+
+struct Effort {
+    int rounds = 1;              // of each side, in turns; the median counts
+    double round_seconds = 0.0;  // at least one pass, and as many as fit into this
+};
+
+struct Figure {
+    std::string name;
+    double value = 0.0;
+    std::string unit;
+    double limit = 0.0;
+    double share = 0.0;
+    Bar bar;
+    bool verified = false;
+
+    [[nodiscard]] bool bar_met() const { return (bar.on == BarOn::share ? share : value) >= bar.least; }
+};
+
+// Runs the two sides in turns, so that whatever else the machine does meets both alike.
+Figure measure(const Subject& subject, const Effort& effort);
+
+// The C library's memcpy itself. A compiler that knows the size may put instructions of its own in place of the call,
+// which on large copies are slower: that would flatter whatever is held against them.
+void copy_bytes(void* to, const void* from, std::size_t bytes);
+
+// FNV-1a over 8-byte words.
+std::uint64_t hash_bytes(const void* bytes, std::size_t size);
+
+}  // namespace atp::bench

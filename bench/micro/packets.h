@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets one behind the other, as a driver's receive buffers are, and lanes whose right sums are easy to know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "measure.h"
+#include "wire/format.h"
+
+namespace atp::bench {
+
+inline constexpr std::size_t workers = 8;
+// What fills an MTU of 1,500 bytes, and what the papers use.
+inline constexpr std::uint32_t lanes_of_mtu = 352;
+inline constexpr std::uint32_t lanes_of_papers = 62;
+
+class Packets {
+  public:
+    Packets(std::size_t count, std::size_t lanes)
+        : count_(count), packet_bytes_(ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES), bytes_(count * packet_bytes_) {}
+
+    [[nodiscard]] std::size_t count() const { return count_; }
+    [[nodiscard]] std::size_t packet_bytes() const { return packet_bytes_; }
+    std::span<std::byte> packet(std::size_t at) { return {bytes_.data() + at * packet_bytes_, packet_bytes_}; }
+    std::byte* lanes_of(std::size_t at) { return packet(at).data() + ATP_HEADER_BYTES; }
+    [[nodiscard]] std::uint64_t hash() const { return hash_bytes(bytes_.data(), bytes_.size()); }
+
+    void set(std::size_t at, std::size_t lane, std::int32_t value) {
+        const std::uint32_t bits = __builtin_bswap32(static_cast<std::uint32_t>(value));
+        std::memcpy(lanes_of(at) + lane * ATP_LANE_BYTES, &bits, sizeof bits);
+    }
+
+    [[nodiscard]] std::int32_t get(std::size_t at, std::size_t lane) {
+        std::uint32_t bits;
+        std::memcpy(&bits, lanes_of(at) + lane * ATP_LANE_BYTES, sizeof bits);
+        return static_cast<std::int32_t>(__builtin_bswap32(bits));
+    }
+
+  private:
+    std::size_t count_;
+    std::size_t packet_bytes_;
+    std::vector<std::byte> bytes_;
+};
+
+// The number at place `at` of a tensor: 24 bits, so that all workers' sum stays far inside int32 and a float32 holds it
+// exactly; another one at every place, so that a lane in the wrong place shows.
+inline std::int32_t lane_value(std::size_t at) {
+    constexpr std::uint32_t golden_ratio = 0x9E3779B1U;
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(at) * golden_ratio) >> 8;
+}
+
+}  // namespace atp::bench
