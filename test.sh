@@ -63,7 +63,7 @@ build() {
     shift
     headline "build $preset"
     if cmake --preset "$preset" "${configure_options[@]}" >"build/configure-$preset.log" 2>&1; then
-        cmake --build --preset "$preset" --parallel "$jobs" --target "$@" && return 0
+        cmake --build --preset "$preset" --parallel "$jobs" --target "$@" -- -k 0 && return 0
     else
         cat "build/configure-$preset.log"
     fi

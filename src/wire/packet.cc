@@ -46,7 +46,7 @@ std::string flags_to_string(std::uint16_t flags) {
         text += name;
     };
     for (std::size_t bit = 0; bit < flag_names.size(); ++bit) {
-        if ((flags >> bit & 1u) != 0) append(flag_names[bit]);
+        if ((unsigned{flags} >> bit & 1u) != 0) append(flag_names[bit]);
     }
     if ((flags & ~ATP_FLAG_ALL) != 0) append("unknown");
     return text;
