@@ -5,8 +5,6 @@ set(ATP_FLOORS_DIR ${CMAKE_BINARY_DIR}/floors)
 add_library(atp_flags INTERFACE)
 target_compile_options(atp_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
-  # Sanitizers rewrite expressions before gcc warns of them; the other presets judge the code as it was written.
-  $<$<NOT:$<BOOL:${ATP_SANITIZE}>>:-Werror>
   $<$<COMPILE_LANGUAGE:C>:-Wno-old-style-cast>
   # At -O3 gcc 12 and 13 warn of overflows on paths that inlining invented, inside the standard library's own headers;
   # what these warnings are meant to find, AddressSanitizer finds in the preset `asan`.
@@ -15,6 +13,9 @@ target_compile_options(atp_flags INTERFACE
 if(ATP_SANITIZE)
   add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATP_SANITIZE})
+else()
+  # Sanitizers rewrite expressions before gcc warns of them; the other presets judge the code as it was written.
+  target_compile_options(atp_flags INTERFACE -Werror)
 endif()
 
 # atp_box(NAME SOURCES ... USES box ... PRIVATE_LINKS target ...): the library atp_NAME from this folder.
