@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds atp_decide() and the software switch to the committed decide.json, read the way an implementation in another
+// language would read it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decide_vectors.h"
+#include "protocol/switch.h"
+#include "wire/packet.h"
+
+namespace atp::conformance {
+namespace {
+
+using nlohmann::json;
+using Bytes = std::vector<std::byte>;
+
+std::string committed_text() {
+    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/decide.json");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+atp_header header_of(const json& fields) {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    fields.at("type").get_to(header.type);
+    fields.at("flags").get_to(header.flags);
+    fields.at("hop").get_to(header.hop);
+    fields.at("dtype").get_to(header.dtype);
+    fields.at("window_log2").get_to(header.window_log2);
+    fields.at("job").get_to(header.job);
+    fields.at("token").get_to(header.token);
+    fields.at("channel").get_to(header.channel);
+    fields.at("worker").get_to(header.worker);
+    fields.at("seq").get_to(header.seq);
+    fields.at("index").get_to(header.index);
+    fields.at("argument").get_to(header.argument);
+    fields.at("bitmap0").get_to(header.bitmap0);
+    fields.at("mask0").get_to(header.mask0);
+    fields.at("bitmap1").get_to(header.bitmap1);
+    fields.at("mask1").get_to(header.mask1);
+    return header;
+}
+
+atp_aggregator aggregator_of(const json& fields) {
+    atp_aggregator aggregator{};
+    fields.at("job").get_to(aggregator.job);
+    fields.at("token").get_to(aggregator.token);
+    fields.at("seq").get_to(aggregator.seq);
+    fields.at("channel").get_to(aggregator.channel);
+    fields.at("status").get_to(aggregator.status);
+    fields.at("hop").get_to(aggregator.hop);
+    fields.at("bitmap").get_to(aggregator.bitmap);
+    fields.at("lanes").get_to(aggregator.lanes);
+    fields.at("flags").get_to(aggregator.flags);
+    fields.at("unit").get_to(aggregator.unit);
+    fields.at("touched_us").get_to(aggregator.touched_us);
+    return aggregator;
+}
+
+DecideState state_of(const json& fields) {
+    return {.packet = header_of(fields.at("packet")),
+            .lanes = fields.at("lanes").get<DecideLanes>(),
+            .aggregator = aggregator_of(fields.at("aggregator")),
+            .held = fields.at("held").get<DecideLanes>()};
+}
+
+struct Row {
+    DecideVector given;  // without decision and after
+    std::string packet_action, lanes_action, event;
+    DecideState after;
+};
+
+std::vector<Row> committed() {
+    std::vector<Row> rows;
+    for (const json& fields : json::parse(committed_text())) {
+        Row row;
+        fields.at("description").get_to(row.given.description);
+        fields.at("now_us").get_to(row.given.now_us);
+        fields.at("ageing_us").get_to(row.given.ageing_us);
+        fields.at("flush_here").get_to(row.given.flush_here);
+        row.given.before = state_of(fields.at("before"));
+        fields.at("packet_action").get_to(row.packet_action);
+        fields.at("lanes_action").get_to(row.lanes_action);
+        fields.at("event").get_to(row.event);
+        row.after = state_of(fields.at("after"));
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+void expect_same_packet(const atp_header& actual, const atp_header& expected) {
+    EXPECT_EQ(wire::to_string(actual, 0), wire::to_string(expected, 0));
+}
+
+void expect_same_id(const atp_aggregator& actual, const atp_aggregator& expected) {
+    EXPECT_EQ(actual.status, expected.status);
+    EXPECT_EQ(actual.job, expected.job);
+    EXPECT_EQ(actual.token, expected.token);
+    EXPECT_EQ(actual.seq, expected.seq);
+    EXPECT_EQ(actual.channel, expected.channel);
+}
+
+void expect_same_aggregator(const atp_aggregator& actual, const atp_aggregator& expected) {
+    expect_same_id(actual, expected);
+    EXPECT_EQ(actual.hop, expected.hop);
+    EXPECT_EQ(actual.bitmap, expected.bitmap);
+    EXPECT_EQ(actual.lanes, expected.lanes);
+    EXPECT_EQ(actual.flags, expected.flags);
+    EXPECT_EQ(actual.unit, expected.unit);
+    EXPECT_EQ(actual.touched_us, expected.touched_us);
+}
+
+TEST(DecideVectors, AreDecidedAsTheFileSays) {
+    for (const Row& row : committed()) {
+        SCOPED_TRACE(row.given.description);
+        DecideVector vector = row.given;
+        carry_out(vector);
+        EXPECT_EQ(packet_action_name(vector.decision.packet), row.packet_action);
+        EXPECT_EQ(lanes_action_name(vector.decision.lanes), row.lanes_action);
+        EXPECT_EQ(event_name(vector.decision.event), row.event);
+        expect_same_packet(vector.after.packet, row.after.packet);
+        expect_same_aggregator(vector.after.aggregator, row.after.aggregator);
+        EXPECT_EQ(vector.after.lanes, row.after.lanes);
+        EXPECT_EQ(vector.after.held, row.after.held);
+    }
+}
+
+// --- the software switch, whose table is set and read through its persist()
+
+// Puts one aggregator at `index` into a table that is otherwise empty, in the order in which the switch names fields.
+class Loader {
+  public:
+    Loader(std::uint32_t index, const atp_aggregator& aggregator, const DecideLanes& held) : held_(held) {
+        for (std::uint32_t before = 0; before < index; ++before) fields_.insert(fields_.end(), 5, 0);
+        fields_.insert(fields_.end(),
+                       {aggregator.status, aggregator.job, aggregator.token, aggregator.channel, aggregator.seq});
+        if (aggregator.status == ATP_AGGREGATOR_FREE) return;
+        fields_.insert(fields_.end(), {aggregator.hop, aggregator.unit, aggregator.bitmap, aggregator.lanes,
+                                       aggregator.flags, aggregator.touched_us});
+    }
+
+    template <std::integral T>
+    void value(T& field) {
+        field = static_cast<T>(fields_.at(next_++));
+    }
+    void stamp_us(std::uint32_t& field) { value(field); }
+    void time(protocol::Time&) {}
+    void bytes(std::span<std::byte> lanes) {
+        ASSERT_EQ(lanes.size(), held_.size() * sizeof held_[0]);
+        std::memcpy(lanes.data(), held_.data(), lanes.size());
+    }
+
+  private:
+    std::vector<std::uint32_t> fields_;
+    std::size_t next_ = 0;
+    DecideLanes held_;
+};
+
+// The lanes of the only aggregator in use.
+struct LaneReader {
+    DecideLanes held;
+
+    void value(const auto&) {}
+    void stamp_us(std::uint32_t&) {}
+    void time(protocol::Time&) {}
+    void bytes(std::span<std::byte> lanes) {
+        held.resize(lanes.size() / sizeof held[0]);
+        std::memcpy(held.data(), lanes.data(), lanes.size());
+    }
+};
+
+protocol::Switch switch_for(const DecideVector& given) {
+    const atp_header& packet = given.before.packet;
+    protocol::Switch machine(
+        {.aggregators = packet.index + 1, .lanes = 8, .jobs = 1, .ageing = std::chrono::microseconds(given.ageing_us)});
+    const int level = given.flush_here ? packet.hop : 1 - packet.hop;
+    EXPECT_TRUE(machine.admit(packet.job, packet.token, static_cast<std::uint8_t>(level)));
+    Loader loader(packet.index, given.before.aggregator, given.before.held);
+    machine.persist(loader);
+    return machine;
+}
+
+Bytes bytes_of(const atp_header& header, const DecideLanes& lanes) {
+    Bytes bytes(ATP_HEADER_BYTES + lanes.size() * ATP_LANE_BYTES);
+    wire::encode_header(header, bytes);
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        wire::store_u32(&bytes[ATP_HEADER_BYTES + lane * ATP_LANE_BYTES], static_cast<std::uint32_t>(lanes[lane]));
+    }
+    return bytes;
+}
+
+void expect_switch_does(const Row& row) {
+    protocol::Switch machine = switch_for(row.given);
+    const atp_header& packet = row.given.before.packet;
+    Bytes bytes = bytes_of(packet, row.given.before.lanes);
+    const std::size_t size = bytes.size();
+    bytes.resize(256);
+    protocol::Parcel parcel{.data = bytes.data(),
+                            .size = static_cast<std::uint32_t>(size),
+                            .capacity = static_cast<std::uint32_t>(bytes.size()),
+                            .congested = false,
+                            .verdict = {}};
+    machine.handle_packet(parcel, protocol::Time{std::chrono::microseconds(row.given.now_us)});
+    bytes.resize(parcel.size);
+
+    EXPECT_EQ(event_name(parcel.verdict.event), row.event);
+    EXPECT_EQ(parcel.verdict.route == protocol::Route::drop, row.packet_action == "drop");
+    if (row.packet_action != "drop") {
+        EXPECT_EQ(bytes, bytes_of(row.after.packet, row.after.lanes));
+    }
+    const atp_aggregator& actual = machine.aggregator(packet.index);
+    expect_same_id(actual, row.after.aggregator);
+    if (actual.status == ATP_AGGREGATOR_FREE) return;  // what else a free one holds means nothing
+    expect_same_aggregator(actual, row.after.aggregator);
+    LaneReader reader;
+    machine.persist(reader);
+    EXPECT_EQ(reader.held, row.after.held);
+}
+
+TEST(DecideVectors, AreCarriedOutByTheSoftwareSwitchToTheByte) {
+    for (const Row& row : committed()) {
+        SCOPED_TRACE(row.given.description);
+        expect_switch_does(row);
+    }
+}
+
+TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
+    std::set<std::string> packet_actions;
+    std::set<std::string> lanes_actions;
+    std::set<std::pair<int, std::string>> events;
+    for (const Row& row : committed()) {
+        packet_actions.insert(row.packet_action);
+        lanes_actions.insert(row.lanes_action);
+        events.insert({row.given.before.packet.hop, row.event});
+    }
+    EXPECT_EQ(packet_actions.size(), 3U);
+    EXPECT_EQ(lanes_actions.size(), 5U);
+    for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
+        for (int hop = 0; hop < static_cast<int>(ATP_LEVELS); ++hop) {
+            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level two leaves it to a flush
+            EXPECT_TRUE(events.contains({hop, std::string(event_name(event))})) << event_name(event) << hop;
+        }
+    }
+}
+
+TEST(DecideVectors, HaveEachADescriptionOfItsOwn) {
+    std::set<std::string> descriptions;
+    for (const Row& row : committed())
+        EXPECT_TRUE(descriptions.insert(row.given.description).second) << row.given.description;
+}
+
+TEST(DecideVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
+    // Not EXPECT_EQ: it would print both files. `write_decide_vectors | diff tests/conformance/decide.json -` shows
+    // what changed.
+    EXPECT_TRUE(committed_text() == decide_vectors_to_json(decide_vectors()))
+        << "tests/conformance/decide.json is not what write_decide_vectors writes";
+}
+
+}  // namespace
+}  // namespace atp::conformance

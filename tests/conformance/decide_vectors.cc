@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide_vectors.h"
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace atp::conformance {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int32_t highest = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
+constexpr std::uint32_t now_us = 9'000'000;
+constexpr std::uint32_t ageing_us = 500'000;
+constexpr std::uint32_t window = 256;
+constexpr std::uint32_t seq = 1000;
+
+constexpr std::array<std::string_view, 3> packet_action_names = {"drop", "forward", "return"};
+constexpr std::array<std::string_view, 5> lanes_action_names = {"none", "store", "add", "add_emit", "emit"};
+constexpr std::array<std::string_view, ATP_EVENT_COUNT> event_names = {
+    "passed",     "claimed",    "added",   "completed", "single",  "duplicate", "reemitted",
+    "collided",   "bypassed",   "late",    "resent",    "fetched", "released",  "expired",
+    "taken_over", "superseded", "flushed", "closed",    "misfit"};
+
+// Member `bit` of unit 2 at level 0; the whole unit `bit` at level 1.
+atp_header gradient(std::uint8_t hop, unsigned bit) {
+    atp_header packet{};
+    packet.version = ATP_VERSION;
+    packet.type = ATP_TYPE_GRADIENT;
+    packet.hop = hop;
+    packet.dtype = ATP_DTYPE_INT32;
+    packet.window_log2 = 8;
+    packet.job = 0x01020304;
+    packet.token = 0x5EEDFACE;
+    packet.channel = 0x0A0B;
+    packet.worker = static_cast<std::uint16_t>(0x20 + bit);
+    packet.seq = seq;
+    packet.index = 5;
+    packet.bitmap0 = hop == 0 ? 1U << bit : 0xF;
+    packet.mask0 = 0xF;
+    packet.bitmap1 = hop == 0 ? 0x4 : 1U << bit;
+    packet.mask1 = 0x7;
+    return packet;
+}
+
+atp_header gradient_with(std::uint8_t hop, unsigned bit, unsigned flags) {
+    atp_header packet = gradient(hop, bit);
+    packet.flags = static_cast<std::uint16_t>(flags);
+    return packet;
+}
+
+atp_header gradient_at(std::uint8_t hop, unsigned bit, std::uint32_t other_seq) {
+    atp_header packet = gradient(hop, bit);
+    packet.seq = other_seq;
+    return packet;
+}
+
+atp_header down(atp_type type, atp_dtype dtype, unsigned flags = 0) {
+    atp_header packet = gradient_with(0, 0, flags);
+    packet.type = static_cast<std::uint8_t>(type);
+    packet.dtype = static_cast<std::uint8_t>(dtype);
+    packet.worker = ATP_WORKER_ALL;
+    packet.argument = type == ATP_TYPE_ACK ? 77 : 0;
+    packet.bitmap0 = 0;
+    packet.bitmap1 = 0x7;
+    return packet;
+}
+
+atp_header flush(std::uint8_t hop) {
+    atp_header packet = gradient(hop, 0);
+    packet.type = ATP_TYPE_FLUSH;
+    packet.dtype = ATP_DTYPE_NONE;
+    packet.worker = ATP_WORKER_ALL;
+    packet.bitmap0 = hop == 0 ? 0x6 : 0;
+    packet.mask0 = hop == 0 ? 0xF : 0;
+    packet.bitmap1 = hop == 0 ? 0x4 : 0x7;
+    return packet;
+}
+
+std::uint32_t full(std::uint8_t hop) { return hop == 0 ? 0xF : 0x7; }
+
+// The aggregator of gradient(hop, …), holding `bitmap` and touched a little ago.
+atp_aggregator holding(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 0) {
+    atp_aggregator aggregator{};
+    aggregator.job = 0x01020304;
+    aggregator.token = 0x5EEDFACE;
+    aggregator.seq = seq;
+    aggregator.channel = 0x0A0B;
+    aggregator.status = bitmap == full(hop) ? ATP_AGGREGATOR_COMPLETE : ATP_AGGREGATOR_GATHERING;
+    aggregator.hop = hop;
+    aggregator.bitmap = bitmap;
+    aggregator.lanes = 3;
+    aggregator.flags = static_cast<std::uint16_t>(flags);
+    aggregator.unit = hop == 0 ? 0x4 : 0;
+    aggregator.touched_us = now_us - 100;
+    return aggregator;
+}
+
+atp_aggregator released(atp_aggregator aggregator) {
+    aggregator.status = ATP_AGGREGATOR_FREE;
+    return aggregator;
+}
+
+atp_aggregator touched(atp_aggregator aggregator, std::uint32_t when_us) {
+    aggregator.touched_us = when_us;
+    return aggregator;
+}
+
+template <class Field, class Value>
+atp_aggregator changed(atp_aggregator aggregator, Field atp_aggregator::*field, Value value) {
+    aggregator.*field = static_cast<Field>(value);
+    return aggregator;
+}
+
+template <class Field, class Value>
+atp_header changed(atp_header packet, Field atp_header::*field, Value value) {
+    packet.*field = static_cast<Field>(value);
+    return packet;
+}
+
+// Collects rows; the time and the lanes are the same in most.
+class Table {
+  public:
+    void add(std::string description, atp_header packet, atp_aggregator aggregator, bool flush_here = false) {
+        const bool has_lanes = packet.type == ATP_TYPE_GRADIENT || packet.type == ATP_TYPE_ACK;
+        DecideLanes held{10, 20, -30};
+        held.resize(aggregator.lanes);
+        add_lanes(std::move(description), packet, has_lanes ? DecideLanes{1, -2, 300'000'000} : DecideLanes{},
+                  aggregator, std::move(held), flush_here);
+    }
+    void add_lanes(std::string description, atp_header packet, DecideLanes lanes, atp_aggregator aggregator,
+                   DecideLanes held, bool flush_here = false, std::uint32_t now = now_us) {
+        DecideVector row;
+        row.description = std::move(description) + (packet.hop == 0 ? ", level 0" : ", level 1");
+        row.before = {.packet = packet, .lanes = std::move(lanes), .aggregator = aggregator, .held = std::move(held)};
+        row.now_us = now;
+        row.ageing_us = ageing_us;
+        row.flush_here = flush_here;
+        carry_out(row);
+        rows_.push_back(std::move(row));
+    }
+    std::vector<DecideVector> take() { return std::move(rows_); }
+
+  private:
+    std::vector<DecideVector> rows_;
+};
+
+void add_gathering(Table& table, std::uint8_t hop) {
+    const std::uint32_t all_but_1 = full(hop) & ~0x2U;
+    table.add("a gradient claims an aggregator that was never used", gradient(hop, 0), atp_aggregator{});
+    table.add("a claim keeps ecn, overflow and audit",
+              gradient_with(hop, 0, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT), atp_aggregator{});
+    table.add("a gradient claims an aggregator released by another fragment", gradient_at(hop, 2, seq + 1),
+              released(holding(hop, full(hop))));
+    table.add("a gradient is added", gradient(hop, 1), holding(hop, 0x1));
+    table.add("ecn and overflow of a gradient are added", gradient_with(hop, 1, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW),
+              holding(hop, 0x1));
+    table.add("the last gradient leaves with the sum", gradient(hop, 1), holding(hop, all_but_1));
+    table.add("the last gradient leaves with the flags of all", gradient_with(hop, 1, ATP_FLAG_AUDIT),
+              holding(hop, all_but_1, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT));
+    table.add("a set that is all of its level passes without an aggregator",
+              hop == 0 ? changed(gradient(0, 0), &atp_header::mask0, 0x1U)
+                       : changed(gradient(1, 0), &atp_header::mask1, 0x1U),
+              holding(hop, 0x1));
+    table.add("a duplicate is absorbed, but its ecn counts", gradient_with(hop, 0, ATP_FLAG_ECN), holding(hop, 0x1));
+    table.add("a duplicate after completion leaves with the result", gradient(hop, 0),
+              holding(hop, full(hop), ATP_FLAG_ECN));
+}
+
+void add_overflow(Table& table, std::uint8_t hop) {
+    const std::uint32_t all_but_1 = full(hop) & ~0x2U;
+    table.add_lanes("an addition that leaves 32 bits upwards", gradient(hop, 1), {1, 1, 1}, holding(hop, 0x1),
+                    {highest, 5, lowest});
+    table.add_lanes("an addition that leaves 32 bits downwards", gradient(hop, 1), {-1, -1, lowest}, holding(hop, 0x1),
+                    {lowest, 5, 0});
+    table.add_lanes("the last addition leaves 32 bits", gradient(hop, 1), {1, 1, 1}, holding(hop, all_but_1),
+                    {highest, highest - 1, -5});
+    table.add_lanes("the extremes alone are no overflow", gradient(hop, 1), {0, 0, highest}, holding(hop, all_but_1),
+                    {highest, lowest, 0});
+    table.add_lanes("the audit lane wraps without overflow", gradient_with(hop, 1, ATP_FLAG_AUDIT), {1, 1, highest},
+                    holding(hop, all_but_1, ATP_FLAG_AUDIT), {1, 1, highest});
+}
+
+void add_others(Table& table, std::uint8_t hop) {
+    const atp_aggregator held = holding(hop, 0x1);
+    const auto add = [&](const char* what, const atp_aggregator& other) { table.add(what, gradient(hop, 1), other); };
+    add("another job collides", changed(held, &atp_aggregator::job, 9));
+    add("another token collides", changed(held, &atp_aggregator::token, 9));
+    add("another channel collides", changed(held, &atp_aggregator::channel, 9));
+    add("a newer fragment in the way collides", changed(held, &atp_aggregator::seq, seq + window));
+    add("a predecessor less than a window behind collides", changed(held, &atp_aggregator::seq, seq - window + 1));
+    add("a predecessor a window behind is superseded", changed(held, &atp_aggregator::seq, seq - window));
+    add("a complete predecessor more than a window behind is superseded",
+        changed(holding(hop, full(hop)), &atp_aggregator::seq, seq - 3 * window));
+    table.add("a predecessor is superseded across the wrap of sequence numbers", gradient_at(hop, 1, 7),
+              changed(held, &atp_aggregator::seq, 7 - window));
+    const atp_aggregator other = changed(held, &atp_aggregator::job, 9);
+    add("another, idle for longer than the ageing time, is taken over", touched(other, now_us - ageing_us - 1));
+    add("another, idle for just the ageing time, collides", touched(other, now_us - ageing_us));
+    add("another, touched later than now, collides", touched(other, now_us + 5));
+    table.add_lanes("another is taken over across the wrap of the clock", gradient(hop, 1), {1, 2, 3},
+                    touched(other, 0U - ageing_us), {4, 5, 6}, false, 1);
+    add("a latecomer of a released fragment is sent alone", released(held));
+    add("a latecomer with a released aggregator of another token claims",
+        changed(released(held), &atp_aggregator::token, 9));
+}
+
+void add_misfits(Table& table, std::uint8_t hop) {
+    const atp_aggregator held = holding(hop, 0x1);
+    table.add("bypass passes", gradient_with(hop, 1, ATP_FLAG_BYPASS), held);
+    table.add("bypass with resend passes", gradient_with(hop, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND), held);
+    table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::dtype, ATP_DTYPE_FLOAT32), held);
+    table.add_lanes("another number of lanes is sent alone", gradient(hop, 1), {1, 2}, held, {10, 20, 30});
+    table.add_lanes("one lane claims", gradient(hop, 1), {42}, atp_aggregator{}, {});
+    table.add("another level is sent alone", gradient(hop, 1), changed(held, &atp_aggregator::hop, 1 - hop));
+    table.add("audit against none is sent alone", gradient_with(hop, 1, ATP_FLAG_AUDIT), held);
+    atp_header pair = gradient_with(hop, 0, hop == 1 ? ATP_FLAG_WHOLE : 0);
+    (hop == 0 ? pair.bitmap0 : pair.bitmap1) = 0x3;
+    table.add("a set that overlaps what is held is sent alone", pair, held);
+    table.add("a set of two joins what is held", pair, holding(hop, 0x4));
+    if (hop == 0) {
+        table.add("another unit is sent alone", gradient(0, 1), changed(held, &atp_aggregator::unit, 0x1));
+        return;
+    }
+    table.add("half a unit is sent alone", changed(gradient(1, 1), &atp_header::bitmap0, 0x5U), held);
+    table.add("half a unit does not claim", changed(gradient(1, 1), &atp_header::bitmap0, 0x5U), atp_aggregator{});
+    table.add("a gradient behind the last level passes", changed(gradient(1, 1), &atp_header::hop, ATP_LEVELS), held);
+}
+
+void add_resends(Table& table, std::uint8_t hop) {
+    const atp_header resend = gradient_with(hop, 1, ATP_FLAG_RESEND);
+    table.add("a resend passes a free aggregator and closes it", resend, atp_aggregator{});
+    table.add("a resend passes its tombstone", resend, released(holding(hop, 0x1)));
+    table.add("a resend of a fragment held without it", resend, holding(hop, 0x5, ATP_FLAG_ECN));
+    table.add("a resend of a fragment held with it", resend, holding(hop, 0x3));
+    table.add("a resend of a complete fragment", resend, holding(hop, full(hop)));
+    table.add("a resend passes another", resend, changed(holding(hop, 0x1), &atp_aggregator::job, 9));
+    table.add("a resend passes another that is abandoned", resend,
+              touched(changed(holding(hop, 0x1), &atp_aggregator::job, 9), now_us - ageing_us - 1));
+    table.add("a resend passes a predecessor", resend, changed(holding(hop, 0x1), &atp_aggregator::seq, seq - window));
+    table.add("a resend of another number of lanes passes", resend,
+              changed(holding(hop, 0x1), &atp_aggregator::lanes, 2));
+    table.add_lanes("a resend whose addition leaves 32 bits", resend, {1, 1, 1}, holding(hop, 0x1), {highest, 0, 0});
+}
+
+void add_releases(Table& table, std::uint8_t hop) {
+    const atp_aggregator held = holding(hop, 0x3);
+    const atp_aggregator other = changed(held, &atp_aggregator::job, 9);
+    const atp_header ack = changed(down(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32), &atp_header::hop, hop);
+    const atp_header nack = changed(down(ATP_TYPE_NACK, ATP_DTYPE_INT32), &atp_header::hop, hop);
+    const atp_header singly = changed(nack, &atp_header::flags, ATP_FLAG_BYPASS);
+    table.add("an ack releases its aggregator", ack, held);
+    table.add("an ack releases its complete aggregator", ack, holding(hop, full(hop)));
+    table.add("an ack passes a free aggregator", ack, released(held));
+    table.add("an ack passes another", ack, other);
+    table.add("an ack passes another token", ack, changed(held, &atp_aggregator::token, 9));
+    table.add("an ack passes another fragment", ack, changed(held, &atp_aggregator::seq, seq + 1));
+    table.add("an ack expires another that is abandoned", ack, touched(other, now_us - ageing_us - 1));
+    table.add("a nack passes", nack, held);
+    table.add("a nack with bypass releases", singly, held);
+    table.add("a nack with bypass passes another", singly, other);
+    table.add("a nack with bypass expires another that is abandoned", singly, touched(other, now_us - ageing_us - 1));
+    table.add("a probe passes", changed(down(ATP_TYPE_PROBE, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
+    table.add("a wait passes", changed(down(ATP_TYPE_WAIT, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
+}
+
+void add_flushes(Table& table, std::uint8_t hop) {
+    const atp_aggregator held = holding(hop, 0x3, ATP_FLAG_ECN | ATP_FLAG_AUDIT);
+    table.add("a flush returns what is held", flush(hop), held, true);
+    table.add("a flush returns what is complete", flush(hop), holding(hop, full(hop), ATP_FLAG_OVERFLOW), true);
+    table.add("a flush closes a free aggregator", flush(hop), atp_aggregator{}, true);
+    table.add("a flush closes the tombstone of another", flush(hop),
+              changed(released(held), &atp_aggregator::seq, seq - window), true);
+    table.add("a flush ends at another", flush(hop), changed(held, &atp_aggregator::job, 9), true);
+    table.add("a flush ends at its fragment of another level", flush(hop), changed(held, &atp_aggregator::hop, 1 - hop),
+              true);
+    table.add("a flush ends at its fragment of another unit", flush(hop), changed(held, &atp_aggregator::unit, 0x2),
+              true);
+    table.add("a flush for another level passes", flush(hop), held, false);
+}
+
+bool add_lane(std::int32_t addend, std::int32_t& sum) {
+    const std::int64_t exact = std::int64_t{sum} + addend;
+    sum = exact > highest ? highest : exact < lowest ? lowest : static_cast<std::int32_t>(exact);
+    return exact != sum;
+}
+
+// True when a lane left 32 bits. The audit lane, the last, wraps instead.
+bool add_lanes(const DecideLanes& addends, bool audit, DecideLanes& sums) {
+    bool overflowed = false;
+    for (std::size_t lane = 0; lane < addends.size(); ++lane) {
+        if (audit && lane + 1 == addends.size()) {
+            sums[lane] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[lane]) +
+                                                   static_cast<std::uint32_t>(addends[lane]));
+        } else {
+            overflowed |= add_lane(addends[lane], sums[lane]);
+        }
+    }
+    return overflowed;
+}
+
+Json to_json(const atp_header& header) {
+    return Json{{"type", header.type},
+                {"flags", header.flags},
+                {"hop", header.hop},
+                {"dtype", header.dtype},
+                {"window_log2", header.window_log2},
+                {"job", header.job},
+                {"token", header.token},
+                {"channel", header.channel},
+                {"worker", header.worker},
+                {"seq", header.seq},
+                {"index", header.index},
+                {"argument", header.argument},
+                {"bitmap0", header.bitmap0},
+                {"mask0", header.mask0},
+                {"bitmap1", header.bitmap1},
+                {"mask1", header.mask1}};
+}
+
+Json to_json(const atp_aggregator& aggregator) {
+    return Json{{"job", aggregator.job},         {"token", aggregator.token},          {"seq", aggregator.seq},
+                {"channel", aggregator.channel}, {"status", aggregator.status},        {"hop", aggregator.hop},
+                {"bitmap", aggregator.bitmap},   {"lanes", aggregator.lanes},          {"flags", aggregator.flags},
+                {"unit", aggregator.unit},       {"touched_us", aggregator.touched_us}};
+}
+
+Json to_json(const DecideState& state) {
+    return Json{{"packet", to_json(state.packet)},
+                {"lanes", state.lanes},
+                {"aggregator", to_json(state.aggregator)},
+                {"held", state.held}};
+}
+
+}  // namespace
+
+std::string_view packet_action_name(unsigned action) { return packet_action_names.at(action); }
+std::string_view lanes_action_name(unsigned action) { return lanes_action_names.at(action); }
+std::string_view event_name(unsigned event) { return event_names.at(event); }
+
+void carry_out(DecideVector& vector) {
+    vector.after = vector.before;
+    DecideState& state = vector.after;
+    const auto lanes = static_cast<std::uint16_t>(state.lanes.size());
+    vector.decision =
+        atp_decide(&state.packet, lanes, vector.flush_here ? 1 : 0, &state.aggregator, vector.now_us, vector.ageing_us);
+    const bool audit = (state.packet.flags & ATP_FLAG_AUDIT) != 0;
+    bool overflowed = false;
+    switch (vector.decision.lanes) {
+        case ATP_LANES_STORE: state.held = state.lanes; break;
+        case ATP_LANES_ADD: overflowed = add_lanes(state.lanes, audit, state.held); break;
+        case ATP_LANES_ADD_EMIT:
+            overflowed = add_lanes(state.lanes, audit, state.held);
+            state.lanes = state.held;
+            break;
+        case ATP_LANES_EMIT: state.lanes = state.held; break;
+        default: break;
+    }
+    if (overflowed) atp_overflowed(&state.packet, vector.decision, &state.aggregator);
+}
+
+std::vector<DecideVector> decide_vectors() {
+    Table table;
+    for (std::uint8_t hop = 0; hop < ATP_LEVELS; ++hop) {
+        add_gathering(table, hop);
+        add_overflow(table, hop);
+        add_others(table, hop);
+        add_misfits(table, hop);
+        add_resends(table, hop);
+        add_releases(table, hop);
+        add_flushes(table, hop);
+    }
+    return table.take();
+}
+
+std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors) {
+    std::string text = "[\n";
+    for (std::size_t at = 0; at < vectors.size(); ++at) {
+        const DecideVector& vector = vectors[at];
+        const Json row{{"description", vector.description},
+                       {"now_us", vector.now_us},
+                       {"ageing_us", vector.ageing_us},
+                       {"flush_here", vector.flush_here},
+                       {"before", to_json(vector.before)},
+                       {"packet_action", packet_action_name(vector.decision.packet)},
+                       {"lanes_action", lanes_action_name(vector.decision.lanes)},
+                       {"event", event_name(vector.decision.event)},
+                       {"after", to_json(vector.after)}};
+        text += row.dump() + (at + 1 < vectors.size() ? ",\n" : "\n");
+    }
+    return text + "]\n";
+}
+
+}  // namespace atp::conformance

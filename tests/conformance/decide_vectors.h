@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of decide.json: what every switch, in whatever language, must decide alike, and what its lanes must
+// read afterwards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/decide.h"
+
+namespace atp::conformance {
+
+using DecideLanes = std::vector<std::int32_t>;
+
+// A packet at a switch, and the aggregator that it names; then the same once more.
+struct DecideState {
+    atp_header packet{};
+    DecideLanes lanes;  // of the packet
+    atp_aggregator aggregator{};
+    DecideLanes held;  // lanes of the aggregator
+};
+
+struct DecideVector {
+    std::string description;
+    DecideState before;
+    std::uint32_t now_us = 0;
+    std::uint32_t ageing_us = 0;
+    bool flush_here = false;
+    atp_decision decision{};
+    DecideState after;
+};
+
+// With `decision` and `after` as this implementation decides: decide_test.cc holds it to the meaning of each row.
+[[nodiscard]] std::vector<DecideVector> decide_vectors();
+
+// Decides, moves the lanes in plain arithmetic, and fills `decision` and `after`.
+void carry_out(DecideVector& vector);
+
+[[nodiscard]] std::string_view packet_action_name(unsigned action);
+[[nodiscard]] std::string_view lanes_action_name(unsigned action);
+[[nodiscard]] std::string_view event_name(unsigned event);
+
+// The text of decide.json: an array with one vector a line, so that a change shows as the lines that changed.
+[[nodiscard]] std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors);
+
+}  // namespace atp::conformance

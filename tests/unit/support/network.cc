@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/network.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace atp::testing {
+
+using protocol::Route;
+using protocol::Time;
+
+namespace {
+
+// Runs of a script are short; more deliveries than this mean that packets breed.
+constexpr long longest_run = 1'000'000;
+
+std::unique_ptr<protocol::Switch> make_switch(const NetworkConfig& config, std::uint8_t level) {
+    auto machine = std::make_unique<protocol::Switch>(protocol::SwitchConfig{
+        .aggregators = config.aggregators, .lanes = config.channel.lanes, .jobs = 8, .ageing = config.ageing});
+    if (!machine->admit(config.channel.job, config.channel.token, level)) throw std::logic_error("job not admitted");
+    return machine;
+}
+
+bool needs_root(const NetworkConfig& config) {
+    const protocol::Membership& membership = config.membership;
+    return config.has_root && (membership.units() > 1 || membership.unit(0).direct);
+}
+
+}  // namespace
+
+Network::Network(const NetworkConfig& config) : config_(config) {
+    config_.channel.aggregators = config.aggregators;
+    for (unsigned unit = 0; unit < config_.membership.units(); ++unit) {
+        const bool present = config.racks_aggregate && !config_.membership.unit(unit).direct;
+        racks_.push_back(present ? make_switch(config_, 0) : nullptr);
+    }
+    if (needs_root(config_)) root_ = make_switch(config_, 1);
+    replace_server();
+    for (unsigned rank = 0; rank < config_.membership.workers(); ++rank) {
+        workers_.push_back(std::make_unique<WorkerNode>());
+        workers_.back()->machine = std::make_unique<protocol::Worker>(worker_config(rank));
+    }
+}
+
+protocol::WorkerConfig Network::worker_config(unsigned rank) const {
+    protocol::WorkerConfig worker;
+    worker.channel = config_.channel;
+    worker.rank = static_cast<std::uint16_t>(rank);
+    worker.place = config_.membership.place(worker.rank);
+    worker.congestion = config_.congestion;
+    return worker;
+}
+
+void Network::replace_server() {
+    server_ = std::make_unique<protocol::Server>(
+        protocol::ServerConfig{
+            .channel = config_.channel, .scale = config_.scale, .repeat_interval = config_.repeat_interval},
+        config_.membership);
+}
+
+void Network::submit(unsigned rank, std::vector<float> values, Time deadline) {
+    WorkerNode& node = *workers_.at(rank);
+    node.jobs.push_back({});
+    Job& job = node.jobs.back();
+    job.input = std::move(values);
+    job.output.assign(job.input.size(), 0.0F);
+    job.tensor = std::make_unique<protocol::FloatTensor>(job.input, job.output, static_cast<float>(config_.scale));
+    if (!node.machine->submit(*job.tensor, now_, deadline)) throw std::logic_error("tensor not accepted");
+}
+
+void Network::submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of) {
+    for (unsigned rank = 0; rank < workers_.size(); ++rank) {
+        std::vector<float> values;
+        for (std::size_t element = 0; element < elements; ++element) values.push_back(value_of(rank, element));
+        submit(rank, std::move(values));
+    }
+}
+
+void Network::fate_of_next(Fate fate, Match match, int times) {
+    set_rule([fate, match = std::move(match), times](Flight& flight) mutable {
+        if (times == 0 || !match(flight)) return Fate::deliver;
+        --times;
+        return fate;
+    });
+}
+
+protocol::Switch* Network::switch_at(Node node) {
+    if (node.kind == Node::Kind::rack) return racks_.at(node.number).get();
+    return node.kind == Node::Kind::root ? root_.get() : nullptr;
+}
+
+Node Network::above(Node node) const {
+    if (node.kind == Node::Kind::worker) {
+        const unsigned unit = config_.membership.place(static_cast<std::uint16_t>(node.number)).unit;
+        if (has_rack(unit)) return rack_node(unit);
+    }
+    if (node.kind != Node::Kind::root && root_ != nullptr) return root_node;
+    return server_node;
+}
+
+// Takes everything that the ends want to send.
+void Network::collect() {
+    Bytes buffer(server_->packet_bytes());
+    for (unsigned rank = 0; rank < workers_.size(); ++rank) {
+        WorkerNode& node = *workers_[rank];
+        while (const auto size = node.machine->poll_transmit(buffer, now_)) {
+            const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(*size);
+            put({worker_node(rank), above(worker_node(rank)), Bytes(buffer.begin(), end)});
+        }
+        while (const auto event = node.machine->poll_event()) node.events.push_back(*event);
+    }
+    while (const auto sent = server_->poll_transmit(buffer)) {
+        const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(sent->size);
+        send_down(server_node, Bytes(buffer.begin(), end), sent->worker, sent->units);
+    }
+}
+
+void Network::put(Flight flight) {
+    const Fate fate = rule_ ? rule_(flight) : Fate::deliver;
+    if (fate == Fate::drop) return;
+    if (fate == Fate::hold) {
+        held_.push_back(std::move(flight));
+        return;
+    }
+    if (fate == Fate::duplicate) links_.push_back(flight);
+    links_.push_back(std::move(flight));
+}
+
+// To one worker, or to everybody in the units, by way of the switches that lie between.
+void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units) {
+    if (from.kind == Node::Kind::server && root_ != nullptr) {
+        put({from, root_node, bytes});
+        return;
+    }
+    const protocol::Membership& membership = config_.membership;
+    if (worker != ATP_WORKER_ALL) units = 1U << membership.place(worker).unit;
+    for (unsigned unit = 0; unit < membership.units(); ++unit) {
+        if ((units >> unit & 1U) == 0) continue;
+        if (from.kind != Node::Kind::rack && has_rack(unit)) {
+            put({from, rack_node(unit), bytes});
+            continue;
+        }
+        if (from.kind == Node::Kind::rack && from.number != unit) continue;
+        for (const std::uint16_t rank : membership.unit(unit).ranks) {
+            if (worker == ATP_WORKER_ALL || worker == rank) put({from, worker_node(rank), bytes});
+        }
+    }
+}
+
+void Network::through_switch(protocol::Switch& machine, Flight& flight) {
+    auto size = static_cast<std::uint32_t>(flight.bytes.size());
+    flight.bytes.resize(std::max<std::size_t>(size, server_->packet_bytes()));
+    protocol::Parcel parcel{.data = flight.bytes.data(),
+                            .size = size,
+                            .capacity = static_cast<std::uint32_t>(flight.bytes.size()),
+                            .congested = flight.congested,
+                            .verdict = {}};
+    machine.handle_packet(parcel, now_);
+    flight.bytes.resize(parcel.size);
+    if (parcel.verdict.route == Route::up) {
+        put({flight.to, above(flight.to), flight.bytes});
+    } else if (parcel.verdict.route == Route::down) {
+        send_down(flight.to, flight.bytes, parcel.verdict.worker, parcel.verdict.units);
+    }
+}
+
+void Network::deliver(Flight flight) {
+    now_ += std::chrono::microseconds(1);
+    delivered_.push_back(flight);
+    if (protocol::Switch* machine = switch_at(flight.to)) {
+        through_switch(*machine, flight);
+    } else if (flight.to.kind == Node::Kind::worker) {
+        worker(flight.to.number).handle_packet(flight.bytes, flight.congested, now_);
+    } else {
+        server_->handle_packet(flight.bytes, flight.congested, now_);
+    }
+    collect();
+}
+
+void Network::run() {
+    collect();
+    for (long delivery = 0; !links_.empty(); ++delivery) {
+        if (delivery == longest_run) throw std::logic_error("packets breed");
+        Flight next = std::move(links_.front());
+        links_.pop_front();
+        deliver(std::move(next));
+    }
+}
+
+void Network::release(const Match& match) {
+    std::vector<Flight> kept;
+    for (Flight& flight : held_) {
+        if (match && !match(flight)) {
+            kept.push_back(std::move(flight));
+        } else {
+            links_.push_back(std::move(flight));
+        }
+    }
+    held_ = std::move(kept);
+}
+
+void Network::inject(Flight flight) { links_.push_back(std::move(flight)); }
+
+bool Network::expire() {
+    Time next = protocol::never;
+    for (const auto& node : workers_) next = std::min(next, node->machine->poll_timeout());
+    if (next == protocol::never) return false;
+    now_ = std::max(now_, next);
+    for (const auto& node : workers_) node->machine->handle_timeout(now_);
+    collect();
+    return true;
+}
+
+bool Network::done() const {
+    return std::ranges::all_of(workers_, [](const auto& node) { return node->machine->idle(); });
+}
+
+bool Network::finish(int expiries) {
+    run();
+    for (; !done(); --expiries) {
+        if (expiries == 0 || !expire()) return false;
+        run();
+    }
+    return true;
+}
+
+void Network::deliver_random(const Faults& faults, std::mt19937& random) {
+    const auto happens = [&random](double chance) {
+        return std::uniform_real_distribution<double>(0, 1)(random) < chance;
+    };
+    std::size_t at = 0;
+    if (happens(faults.reordering)) at = random() % links_.size();
+    Flight flight = links_[at];
+    if (!happens(faults.duplication)) links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (happens(faults.loss)) return;
+    flight.congested |= happens(faults.marking);
+    deliver(std::move(flight));
+}
+
+bool Network::finish_among(const Faults& faults, std::uint32_t seed, long steps) {
+    std::mt19937 random(seed);
+    collect();
+    for (; steps > 0 && !done(); --steps) {
+        if (links_.empty()) {
+            if (!expire()) return false;
+        } else {
+            deliver_random(faults, random);
+        }
+    }
+    return done();
+}
+
+const std::vector<float>& Network::output(unsigned rank, std::size_t tensor) const {
+    return workers_.at(rank)->jobs.at(tensor).output;
+}
+
+const std::vector<protocol::WorkerEvent>& Network::events(unsigned rank) const { return workers_.at(rank)->events; }
+
+std::vector<std::uint32_t> Network::result_bits() const {
+    std::vector<std::uint32_t> bits;
+    for (const Job& job : workers_.front()->jobs) {
+        for (const float value : job.output) bits.push_back(std::bit_cast<std::uint32_t>(value));
+    }
+    return bits;
+}
+
+bool Network::sums_are_right() const {
+    const auto same_bits = [](float a, float b) {
+        return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+    };
+    for (std::size_t tensor = 0; tensor < workers_.front()->jobs.size(); ++tensor) {
+        const std::vector<float>& first = output(0, tensor);
+        for (std::size_t element = 0; element < first.size(); ++element) {
+            std::int64_t sum = 0;
+            for (const auto& node : workers_) {
+                const Job& job = node->jobs.at(tensor);
+                sum += std::llrint(job.input[element] * static_cast<float>(config_.scale));
+                if (!same_bits(job.output[element], first[element])) return false;
+            }
+            const double exact = static_cast<double>(sum) * (1.0 / config_.scale);
+            if (!same_bits(first[element], static_cast<float>(exact))) return false;
+        }
+    }
+    return true;
+}
+
+std::uint32_t Network::occupied() const {
+    std::uint32_t count = root_ == nullptr ? 0 : root_->occupied();
+    for (const auto& machine : racks_) count += machine == nullptr ? 0 : machine->occupied();
+    return count;
+}
+
+std::size_t Network::count_delivered(const Match& match) const {
+    return static_cast<std::size_t>(std::ranges::count_if(delivered_, match));
+}
+
+std::size_t Network::bytes_into(Node node) const {
+    std::size_t bytes = 0;
+    for (const Flight& flight : delivered_) bytes += flight.to == node ? flight.bytes.size() : 0;
+    return bytes;
+}
+
+}  // namespace atp::testing

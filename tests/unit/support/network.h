@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/worker.h"
+#include "support/packets.h"
+
+namespace atp::testing {
+
+// Where a packet is: at a worker, at the switch of a unit, at the switch in front of the server, or at the server.
+struct Node {
+    enum class Kind : std::uint8_t { worker, rack, root, server };
+    Kind kind = Kind::server;
+    unsigned number = 0;  // of the worker, or of the unit
+
+    friend bool operator==(const Node&, const Node&) = default;
+};
+
+inline Node worker_node(unsigned rank) { return {Node::Kind::worker, rank}; }
+inline Node rack_node(unsigned unit) { return {Node::Kind::rack, unit}; }
+inline constexpr Node root_node{Node::Kind::root, 0};
+inline constexpr Node server_node{Node::Kind::server, 0};
+
+// A packet on one link.
+struct Flight {
+    Node from;
+    Node to;
+    Bytes bytes;
+    bool congested = false;  // the link's queue marks it CE
+
+    [[nodiscard]] atp_header header() const { return header_in(bytes); }
+    [[nodiscard]] bool is(atp_type type) const { return header().type == type; }
+    [[nodiscard]] bool is(atp_type type, std::uint32_t seq) const { return is(type) && header().seq == seq; }
+    [[nodiscard]] bool has(atp_flag flag) const { return (header().flags & flag) != 0; }
+};
+
+struct NetworkConfig {
+    protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
+    protocol::Membership membership = *protocol::Membership::star(2);
+    bool racks_aggregate = true;     // false: level one only forwards
+    bool has_root = true;            // whether there is a level two where there are several units, or direct ones
+    std::uint32_t aggregators = 64;  // of each switch
+    protocol::Duration ageing = std::chrono::milliseconds(500);
+    protocol::CongestionConfig congestion;
+    protocol::Duration repeat_interval = std::chrono::milliseconds(1);
+    double scale = 1e8;
+};
+
+struct Faults {
+    double loss = 0;
+    double duplication = 0;
+    double reordering = 0;  // the share of packets taken from anywhere instead of from the front
+    double marking = 0;     // CE
+};
+
+// A network of real machines in which the script decides the fate of every packet.
+//
+// Links are one queue, first in first out. A rule, asked once for each packet as it is put on a link, lets it through,
+// drops it, holds it until release(), or doubles it. Time stands still but for a microsecond a delivery and what
+// expire() and wait() add, so every run of a script is the same run.
+// Calling order: submit() to the workers, then run() or finish(), with rules changed in between.
+class Network {
+  public:
+    enum class Fate : std::uint8_t { deliver, drop, hold, duplicate };
+    using Rule = std::function<Fate(Flight&)>;
+    using Match = std::function<bool(const Flight&)>;
+
+    explicit Network(const NetworkConfig& config);
+    Network(const Network&) = delete;  // the server borrows the membership
+    Network& operator=(const Network&) = delete;
+
+    // Each call hands the next tensor to a worker. The sums come back in output().
+    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never);
+    // The same length for everybody: worker r contributes value_of(r, element).
+    void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
+
+    void set_rule(Rule rule) { rule_ = std::move(rule); }
+    void clear_rule() { rule_ = nullptr; }
+    // The fate of the next `times` packets that match; all others get through. Shorthands for set_rule().
+    void drop_next(Match match, int times = 1) { fate_of_next(Fate::drop, std::move(match), times); }
+    void hold_next(Match match, int times = 1) { fate_of_next(Fate::hold, std::move(match), times); }
+    void duplicate_next(Match match, int times = 1) { fate_of_next(Fate::duplicate, std::move(match), times); }
+
+    // Delivers until every link is empty. Held packets stay held.
+    void run();
+    // Puts what is held onto its links again, oldest first; the rule is not asked again.
+    void release(const Match& match = nullptr);
+    // Puts a packet on a link, as an attacker or a very late duplicate would.
+    void inject(Flight flight);
+    // Lets time pass to the next timeout of any worker. False when nobody waits for anything.
+    bool expire();
+    void wait(protocol::Duration duration) { now_ += duration; }
+    // run() and expire() until every tensor is done. False after `expiries` timeouts without an end.
+    [[nodiscard]] bool finish(int expiries = 200);
+    // The same under random faults, until done or `steps` deliveries have passed.
+    [[nodiscard]] bool finish_among(const Faults& faults, std::uint32_t seed, long steps = 2'000'000);
+
+    [[nodiscard]] bool done() const;
+    [[nodiscard]] const std::vector<float>& output(unsigned rank, std::size_t tensor = 0) const;
+    // Every worker has the same bits, and integers within the scale's reach are summed exactly.
+    [[nodiscard]] bool sums_are_right() const;
+    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of everything, as worker 0 has it
+
+    [[nodiscard]] protocol::Worker& worker(unsigned rank) { return *workers_.at(rank)->machine; }
+    [[nodiscard]] protocol::Server& server() { return *server_; }
+    [[nodiscard]] protocol::Switch& rack(unsigned unit) { return *racks_.at(unit); }
+    [[nodiscard]] protocol::Switch& root() { return *root_; }
+    // A restart: empty, and in nobody's memory.
+    void replace_server();
+    [[nodiscard]] std::uint32_t occupied() const;  // aggregators of all switches
+    [[nodiscard]] protocol::Time now() const { return now_; }
+    [[nodiscard]] std::size_t held() const { return held_.size(); }
+    // Every packet that a link has carried to its end, in order.
+    [[nodiscard]] const std::vector<Flight>& delivered() const { return delivered_; }
+    [[nodiscard]] std::size_t count_delivered(const Match& match) const;
+    [[nodiscard]] std::size_t bytes_into(Node node) const;
+    void forget_delivered() { delivered_.clear(); }
+    [[nodiscard]] const std::vector<protocol::WorkerEvent>& events(unsigned rank) const;
+    [[nodiscard]] const NetworkConfig& config() const { return config_; }
+
+  private:
+    struct Job {
+        std::vector<float> input;
+        std::vector<float> output;
+        std::unique_ptr<protocol::FloatTensor> tensor;
+    };
+    struct WorkerNode {
+        std::unique_ptr<protocol::Worker> machine;
+        std::deque<Job> jobs;
+        std::vector<protocol::WorkerEvent> events;
+    };
+
+    void fate_of_next(Fate fate, Match match, int times);
+    void collect();
+    void put(Flight flight);
+    void deliver(Flight flight);
+    void deliver_random(const Faults& faults, std::mt19937& random);
+    void through_switch(protocol::Switch& machine, Flight& flight);
+    void send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units);
+    [[nodiscard]] protocol::Switch* switch_at(Node node);
+    [[nodiscard]] Node above(Node node) const;
+    [[nodiscard]] bool has_rack(unsigned unit) const { return racks_.at(unit) != nullptr; }
+    [[nodiscard]] protocol::WorkerConfig worker_config(unsigned rank) const;
+
+    NetworkConfig config_;
+    std::vector<std::unique_ptr<WorkerNode>> workers_;
+    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // none where the unit is direct
+    std::unique_ptr<protocol::Switch> root_;
+    std::unique_ptr<protocol::Server> server_;
+    Rule rule_;
+    std::deque<Flight> links_;
+    std::vector<Flight> held_;
+    std::vector<Flight> delivered_;
+    protocol::Time now_{};
+};
+
+}  // namespace atp::testing
