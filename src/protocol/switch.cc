@@ -105,6 +105,7 @@ void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
     std::array<Received, batch_packets> received;
     while (!parcels.empty()) {
         const std::span<Parcel> batch = parcels.first(std::min(parcels.size(), batch_packets));
+        for (const Parcel& parcel : batch) __builtin_prefetch(parcel.data);
         for (std::size_t i = 0; i < batch.size(); ++i) {
             received[i].job = receive(batch[i], received[i].packet);
         }
