@@ -23,7 +23,7 @@ constexpr std::pair<const char*, MakeSubject> subjects[] = {
     {"switch_62", switch_62_subject}, {"switch_352", switch_352_subject},
 };
 
-constexpr int exit_wrong_result = 1;
+constexpr int exit_failed = 1;
 constexpr int exit_bad_usage = 2;
 
 struct Options {
@@ -47,6 +47,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--tensor", options.size.tensor_bytes,
                    "bytes of the tensor, or of the stream of packets; as in 64MB, 25MiB")
         ->transform(CLI::AsSizeValue(true))
+        ->check(CLI::Range(std::size_t{1'000}, std::size_t{64'000'000'000}))
         ->capture_default_str();
     const auto power_of_two = [](const std::string& text) {
         std::size_t packets = 0;
@@ -121,10 +122,10 @@ int report(const std::vector<Figure>& figures, const Options& options) {
     for (const Figure& figure : figures) {
         if (!figure.verified) {
             fmt::print(stderr, "{}: the result is wrong, so its figure means nothing\n", figure.name);
-            status = exit_wrong_result;
+            status = exit_failed;
         } else if (options.fail_below_bar && !figure.bar_met()) {
             fmt::print(stderr, "{}: below its bar, {}\n", figure.name, bar_to_string(figure));
-            status = exit_wrong_result;
+            status = exit_failed;
         }
     }
     return status;
