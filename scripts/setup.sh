@@ -8,10 +8,11 @@ packages=(
     build-essential cmake ninja-build git python3       # the build itself
     ccache mold                                         # a quicker build
     libhwy-dev                                          # src/numeric
-    libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli
+    libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli, bench
+    libexpected-dev                                     # src/net
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
     libbenchmark-dev                                    # bench
-    clang llvm                                          # fuzzers, the check that the switch compiles for BPF
+    clang                                               # fuzzers, the check that the switch compiles for BPF
 )
 # Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
 lint_tools=(clang-format clang-tidy)
