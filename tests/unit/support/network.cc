@@ -227,21 +227,18 @@ bool Network::finish(int expiries) {
     return true;
 }
 
-void Network::deliver_random(const Faults& faults, std::mt19937& random) {
-    const auto happens = [&random](double chance) {
-        return std::uniform_real_distribution<double>(0, 1)(random) < chance;
-    };
-    std::size_t at = 0;
-    if (happens(faults.reordering)) at = random() % links_.size();
+void Network::deliver_random(const Faults& faults, Random& random) {
+    std::uint32_t at = 0;
+    if (random.chance(faults.reordering)) at = random.below(static_cast<std::uint32_t>(links_.size()));
     Flight flight = links_[at];
-    if (!happens(faults.duplication)) links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(at));
-    if (happens(faults.loss)) return;
-    flight.congested |= happens(faults.marking);
+    if (!random.chance(faults.duplication)) links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (random.chance(faults.loss)) return;
+    flight.congested = flight.congested || random.chance(faults.marking);
     deliver(std::move(flight));
 }
 
 bool Network::finish_among(const Faults& faults, std::uint32_t seed, long steps) {
-    std::mt19937 random(seed);
+    Random random(seed);
     collect();
     for (; steps > 0 && !done(); --steps) {
         if (links_.empty()) {

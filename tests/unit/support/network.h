@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "protocol/switch.h"
 #include "protocol/worker.h"
 #include "support/packets.h"
+#include "support/random.h"
 
 namespace atp::testing {
 
@@ -145,7 +145,7 @@ class Network {
     void collect();
     void put(Flight flight);
     void deliver(Flight flight);
-    void deliver_random(const Faults& faults, std::mt19937& random);
+    void deliver_random(const Faults& faults, Random& random);
     void through_switch(protocol::Switch& machine, Flight& flight);
     void send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units);
     [[nodiscard]] protocol::Switch* switch_at(Node node);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/congestion.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace atp::protocol {
+namespace {
+
+constexpr std::uint32_t papers_packet_bytes = 306;
+
+TEST(CongestionWindow, StartsAtTheConfiguredPacketsButNeverAboveTheSlots) {
+    EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 1024).window_packets(), 200U);
+    EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 64).window_packets(), 64U);
+    EXPECT_EQ(CongestionWindow({.initial_packets = 0}, papers_packet_bytes, 64).window_packets(), 1U);
+}
+
+TEST(CongestionWindow, GrowsByOneMtuAnAckBelowTheThreshold) {
+    CongestionWindow window({.initial_packets = 10}, 300, 1000);
+    window.on_ack();
+    EXPECT_EQ(window.window_packets(), 15U);  // 1,500 B are five packets of 300 B
+    window.on_ack();
+    EXPECT_EQ(window.window_packets(), 20U);
+}
+
+TEST(CongestionWindow, GrowsByAtLeastOnePacketWherePacketsExceedTheStep) {
+    CongestionWindow window({.initial_packets = 1, .step_bytes = 1500}, 9000, 16);
+    window.on_ack();
+    EXPECT_EQ(window.window_packets(), 2U);
+}
+
+TEST(CongestionWindow, HalvesOnCongestion) {
+    CongestionWindow window({.initial_packets = 100}, 300, 1000);
+    window.on_congestion();
+    EXPECT_EQ(window.window_packets(), 50U);
+    window.on_congestion();
+    EXPECT_EQ(window.window_packets(), 25U);
+}
+
+TEST(CongestionWindow, GrowsByOneMtuAWindowAfterCongestion) {
+    CongestionWindow window({.initial_packets = 200}, 300, 1000);
+    window.on_congestion();
+    ASSERT_EQ(window.window_packets(), 100U);
+    for (int ack = 0; ack < 100; ++ack) window.on_ack();
+    EXPECT_NEAR(window.window_packets(), 105, 1);  // a window's worth of ACKs brought five packets of 300 B
+}
+
+TEST(CongestionWindow, NeverLeavesOnePacketToAllSlots) {
+    CongestionWindow window({.initial_packets = 8}, 300, 16);
+    for (int i = 0; i < 100; ++i) window.on_ack();
+    EXPECT_EQ(window.window_packets(), 16U);
+    for (int i = 0; i < 100; ++i) window.on_congestion();
+    EXPECT_EQ(window.window_packets(), 1U);
+}
+
+TEST(CongestionWindow, ASingleSlotIsAWindowToo) {
+    CongestionWindow window({}, 300, 1);
+    window.on_congestion();
+    window.on_ack();
+    EXPECT_EQ(window.window_packets(), 1U);
+}
+
+RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (std::vector<bool> acks)) {
+    const auto packet_bytes = *rc::gen::inRange<std::uint32_t>(52, 65507);
+    const auto slots = *rc::gen::inRange<std::uint32_t>(1, 1U << 16U);
+    const auto initial = *rc::gen::inRange<std::uint32_t>(0, 100'000);
+    CongestionWindow window({.initial_packets = initial}, packet_bytes, slots);
+    std::uint32_t last = window.window_packets();
+    for (const bool ack : acks) {
+        ack ? window.on_ack() : window.on_congestion();
+        const std::uint32_t now = window.window_packets();
+        RC_ASSERT(now >= 1U && now <= slots);
+        RC_ASSERT((ack ? now >= last : now <= last));
+        if (!ack) RC_ASSERT(now >= last / 2);
+        last = now;
+    }
+}
+
+// All workers see the same ACKs and so must keep the same windows, whatever their rank: the window has no other input.
+RC_GTEST_PROP(CongestionWindow, IsAFunctionOfWhatHappened, (std::vector<bool> acks)) {
+    CongestionWindow one({}, papers_packet_bytes, 256);
+    CongestionWindow other({}, papers_packet_bytes, 256);
+    for (const bool ack : acks) {
+        ack ? one.on_ack() : one.on_congestion();
+        ack ? other.on_ack() : other.on_congestion();
+        RC_ASSERT(one.window_packets() == other.window_packets());
+    }
+}
+
+}  // namespace
+}  // namespace atp::protocol
