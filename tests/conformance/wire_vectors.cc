@@ -230,6 +230,10 @@ void append_bad_fields(std::vector<WireVector>& vectors) {
     refuse(DecodeError::set, "a unit outside the job", [](atp_header& header) { header.bitmap1 = 0x2; });
     refuse(DecodeError::set, "a gradient of no member", [](atp_header& header) { header.bitmap0 = 0; });
     refuse(DecodeError::set, "a gradient of no unit", [](atp_header& header) { header.bitmap1 = 0; });
+    refuse(DecodeError::set, "a whole gradient of no unit", [](atp_header& header) {
+        header.flags = ATP_FLAG_WHOLE;
+        header.bitmap1 = 0;
+    });
     refuse(DecodeError::set, "members of two units", [](atp_header& header) { header.bitmap1 = 0x11; });
     refuse(DecodeError::type, "several faults: the first in the order of the rules counts", [](atp_header& header) {
         header.type = 0;
