@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of `atp simulate` that make a scenario: what exists, what it means, what is accepted.
+#include <array>
+#include <bit>
+
+#include "cli/flags.h"
+#include "cli/scenario_flags.h"
+#include "cli/units.h"
+
+namespace atp::cli {
+namespace {
+
+using protocol::Duration;
+using protocol::Time;
+using sim::Scenario;
+
+template <class T>
+struct Word {
+    std::string_view word;
+    T value;
+};
+
+// A parser of one of a few words.
+template <class T, std::size_t N>
+auto one_of(const std::array<Word<T>, N>& words) {
+    return [words](std::string_view text) -> std::optional<T> {
+        for (const Word<T>& entry : words) {
+            if (entry.word == text) return entry.value;
+        }
+        return std::nullopt;
+    };
+}
+
+std::optional<Time> parse_time(std::string_view text) {
+    const auto since_start = parse_duration(text);
+    return since_start ? std::optional(Time(*since_start)) : std::nullopt;
+}
+
+// A power of two, as its logarithm.
+std::optional<std::uint8_t> parse_window(std::string_view text) {
+    const auto packets = parse_size(text);
+    if (!packets || !std::has_single_bit(*packets) || *packets > (1U << ATP_WINDOW_LOG2_MAX)) return std::nullopt;
+    return static_cast<std::uint8_t>(std::countr_zero(*packets));
+}
+
+void add_network(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Network");
+    flags.parsed("--topology", s.topology, "SHAPE", sim::parse_topology, sim::topology_forms,
+                 fmt::format("{} [star:4]", sim::topology_forms));
+    static constexpr std::array<Word<sim::ServerPlace>, 3> places{{{"switch", sim::ServerPlace::on_switch},
+                                                                   {"dedicated", sim::ServerPlace::dedicated},
+                                                                   {"colocated", sim::ServerPlace::colocated}}};
+    flags.parsed("--server", s.server, "PLACE", one_of(places), "switch, dedicated or colocated",
+                 "where a job's server runs: on the last switch's box, on a host of its own, or beside a worker [switch]");
+    static constexpr std::array<Word<sim::Aggregation>, 3> modes{{{"everywhere", sim::Aggregation::everywhere},
+                                                                  {"racks", sim::Aggregation::racks},
+                                                                  {"nowhere", sim::Aggregation::nowhere}}};
+    flags.parsed("--aggregation", s.aggregation, "WHERE", one_of(modes), "everywhere, racks or nowhere",
+                 "which switches aggregate; racks: each for its own rack only [everywhere]");
+    flags.call("--no-aggregation", [&s] { s.aggregation = sim::Aggregation::nowhere; },
+               "switches only forward: --aggregation nowhere");
+    static constexpr std::array<Word<sim::Placement>, 2> placements{
+        {{"shared", sim::Placement::shared}, {"separate", sim::Placement::separate}}};
+    flags.parsed("--placement", s.placement, "HOW", one_of(placements), "shared or separate",
+                 "shared: each host runs one worker of every job; separate: each job has its own hosts [shared]");
+    flags.parsed("--rate", s.rate_bits_per_s, "RATE", parse_rate, rate_forms, "of every link [100Gbps]");
+    flags.parsed("--delay", s.delay, "TIME", parse_duration, duration_forms, "propagation delay of every link [1us]");
+    flags.parsed("--queue", s.queue_bytes, "SIZE", parse_size, size_forms, "of every port of a switch [2MB]");
+    flags.parsed("--ecn", s.ecn_bytes, "SIZE", parse_size, size_forms,
+                 "a packet that finds a longer queue is marked; 0: never [200kB]");
+    flags.number("--spray", s.paths, 1, 64, "paths between two switches, taken at random [1]");
+    flags.parsed("--spray-skew", s.path_skew, "TIME", parse_duration, duration_forms,
+                 "each further path is this much longer [5us]");
+    flags.number("--overhead", s.overhead_bytes, 0, 1000,
+                 "bytes on the wire beside the UDP payload: Ethernet, IP, UDP, preamble, FCS, gap [66]");
+}
+
+void add_work(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Jobs");
+    flags.number("--jobs", s.jobs, 1, 1024, "how many at once [1]");
+    flags.number("--channels", s.channels, 1, 64, "of each job [1]");
+    flags.parsed("--bytes", s.bytes, "SIZE", parse_size, size_forms,
+                 "float32 that each worker contributes in one iteration [1MB]");
+    flags.number("--tensors", s.tensors, 1, 256, "they are divided into [1]");
+    flags.number("--iterations", s.iterations, 1, 1'000'000, "of each job [1]");
+    flags.parsed("--off-phase", s.pause, "TIME", parse_duration, duration_forms,
+                 "computation between two iterations [0]");
+    flags.parsed("--stagger", s.stagger, "TIME", parse_duration, duration_forms, "job k starts k times this later [0]");
+    flags.number("--first-job", s.first_job, 0, 0xffff0000U, "number of the first job: hashes depend on it [1]");
+    flags.share("--float-share", s.float_share, "of the fragments with NaN, infinities and huge numbers [0]");
+    flags.share("--overflow-share", s.overflow_share, "of the fragments around the ends of int32 [0]");
+    flags.parsed("--deadline", s.deadline, "TIME", parse_duration, duration_forms,
+                 "of each operation; none by default, 1s where a worker or server crashes");
+    flags.parsed("--time-limit", s.time_limit, "TIME", parse_time, duration_forms,
+                 "virtual; what is unfinished then is a failure [1000s]");
+}
+
+void add_protocol(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Protocol");
+    flags.number("--aggregators", s.aggregators, 1, 1U << 24U, "of each switch [4096]");
+    flags.number("--lanes", s.lanes, 1, ATP_MAX_LANES, "of 4 bytes in each packet [62]");
+    flags.parsed("--window", s.window_log2, "N", parse_window, "a power of two from 1 to 65536",
+                 "slots W of a channel, in packets [256]");
+    flags.number("--initial-window", s.initial_packets, 1, 1U << ATP_WINDOW_LOG2_MAX,
+                 "congestion window at the start, in packets [200]");
+    flags.call("--no-congestion-control", [&s] { s.congestion_control = false; }, "windows never shrink");
+    flags.call("--audit", [&s] { s.audit = true; }, "an audit lane in every packet; on by default here");
+    flags.call("--no-audit", [&s] { s.audit = false; }, "without it");
+    flags.number("--first-seq", s.first_seq, 0, 0xffffffffU, "where sequence numbers start [0]");
+    flags.parsed("--ageing", s.ageing, "TIME", parse_duration, duration_forms,
+                 "an aggregator idle for longer may be taken over [500ms]");
+    flags.parsed("--min-timeout", s.min_timeout, "TIME", parse_duration, duration_forms, "of a worker [1ms]");
+    flags.parsed("--max-timeout", s.max_timeout, "TIME", parse_duration, duration_forms, "of a worker [200ms]");
+}
+
+void add_faults(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Faults");
+    flags.share("--loss", s.faults.loss, "of the packets on every link [0]");
+    flags.share("--duplicate", s.faults.duplicate, "likewise: a second copy follows [0]");
+    flags.share("--reorder", s.faults.reorder, "likewise: held back, so that others overtake [0]");
+    flags.parsed("--reorder-delay", s.faults.reorder_delay, "TIME", parse_duration, duration_forms,
+                 "at most this long [20us]");
+    flags.parsed("--heal-at", s.faults.until, "TIME", parse_time, duration_forms, "links are perfect from then on [never]");
+    const auto straggler = [&s](std::string_view text) -> std::optional<unsigned> {
+        const auto parsed = parse_straggler(text);
+        if (!parsed) return std::nullopt;
+        s.straggler_factor = parsed->factor;
+        return parsed->rank;
+    };
+    flags.parsed("--straggler", s.straggler, "RANK[:FACTOR]", straggler, straggler_forms,
+                 "this worker's uplink is that much slower, in every job [factor 100]");
+    const auto outage = [](sim::Outage::Kind kind) {
+        return [kind](std::string_view text) { return parse_outage(kind, text); };
+    };
+    flags.appended("--crash", s.faults.outages, "NODE@TIME[+TIME]", outage(sim::Outage::Kind::crash), outage_forms,
+                   fmt::format("{}; a switch comes back empty, a worker or server ends the incarnation", outage_forms));
+    flags.appended("--pause", s.faults.outages, "NODE@TIME[+TIME]", outage(sim::Outage::Kind::pause), outage_forms,
+                   "likewise, but nothing is forgotten");
+}
+
+}  // namespace
+
+void add_scenario_flags(CLI::App& command, Scenario& scenario) {
+    add_network(command, scenario);
+    add_work(command, scenario);
+    add_protocol(command, scenario);
+    add_faults(command, scenario);
+}
+
+}  // namespace atp::cli

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/scenario_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "cli/units.h"
+
+namespace atp::cli {
+namespace {
+
+using sim::Aggregation;
+using sim::Outage;
+using sim::Placement;
+using sim::Scenario;
+using sim::ServerPlace;
+using sim::TopologySpec;
+using protocol::Duration;
+using protocol::Time;
+
+// Takes `token` off the front of `text`.
+bool take(std::string_view& text, std::string_view token) {
+    if (!text.starts_with(token)) return false;
+    text.remove_prefix(token.size());
+    return true;
+}
+
+std::optional<unsigned> take_number(std::string_view& text) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+}
+
+}  // namespace
+
+std::optional<Outage> parse_outage(Outage::Kind kind, std::string_view text) {
+    Outage outage{.kind = kind};
+    if (take(text, "s")) {
+        outage.node = Outage::Node::fabric_switch;
+    } else if (take(text, "w")) {
+        outage.node = Outage::Node::worker;
+    } else if (take(text, "p")) {
+        outage.node = Outage::Node::server;
+    } else {
+        return std::nullopt;
+    }
+    const auto number = take_number(text);
+    if (!number) return std::nullopt;
+    (outage.node == Outage::Node::server ? outage.job : outage.index) = *number;
+    if (outage.node == Outage::Node::worker && take(text, ".")) {
+        outage.job = *number;
+        const auto rank = take_number(text);
+        if (!rank) return std::nullopt;
+        outage.index = *rank;
+    }
+    if (!take(text, "@")) return std::nullopt;
+    const std::size_t plus = text.find('+');
+    const auto at = parse_duration(text.substr(0, plus));
+    if (!at) return std::nullopt;
+    outage.at = Time(*at);
+    if (plus == std::string_view::npos) return outage;
+    const auto lasts = parse_duration(text.substr(plus + 1));
+    if (!lasts) return std::nullopt;
+    outage.lasts = *lasts;
+    return outage;
+}
+
+std::optional<Straggler> parse_straggler(std::string_view text) {
+    Straggler straggler;
+    const auto rank = take_number(text);
+    if (!rank) return std::nullopt;
+    straggler.rank = *rank;
+    if (text.empty()) return straggler;
+    if (!take(text, ":")) return std::nullopt;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), straggler.factor);
+    if (error != std::errc() || end != text.data() + text.size() || !(straggler.factor >= 1)) return std::nullopt;
+    return straggler;
+}
+
+std::string to_string(const Outage& outage) {
+    std::string node;
+    switch (outage.node) {
+        case Outage::Node::fabric_switch: node = fmt::format("s{}", outage.index); break;
+        case Outage::Node::worker: node = fmt::format("w{}.{}", outage.job, outage.index); break;
+        case Outage::Node::server: node = fmt::format("p{}", outage.job); break;
+    }
+    return fmt::format("{}@{}+{}", node, duration_text(outage.at.time_since_epoch()), duration_text(outage.lasts));
+}
+
+namespace {
+
+// Appends one flag where its value is not the default's.
+class FlagWriter {
+public:
+    template <class T>
+    void number(std::string_view flag, const T& value, const T& usual) {
+        if (value != usual) text_ += fmt::format(" {} {}", flag, value);
+    }
+    void duration(std::string_view flag, Duration value, Duration usual) {
+        if (value != usual) text_ += fmt::format(" {} {}", flag, duration_text(value));
+    }
+    void word(std::string_view flag, std::string_view value, bool wanted) {
+        if (wanted) text_ += fmt::format(" {}{}{}", flag, value.empty() ? "" : " ", value);
+    }
+    [[nodiscard]] std::string text() && { return std::move(text_); }
+
+private:
+    std::string text_;
+};
+
+void write_network(const Scenario& s, const Scenario& usual, FlagWriter& out) {
+    out.word("--server", s.server == ServerPlace::dedicated ? "dedicated" : "colocated",
+             s.server != ServerPlace::on_switch);
+    out.word("--aggregation", s.aggregation == Aggregation::racks ? "racks" : "nowhere",
+             s.aggregation != Aggregation::everywhere);
+    out.word("--placement", "separate", s.placement == Placement::separate);
+    out.number("--rate", s.rate_bits_per_s, usual.rate_bits_per_s);
+    out.duration("--delay", s.delay, usual.delay);
+    out.number("--queue", s.queue_bytes, usual.queue_bytes);
+    out.number("--ecn", s.ecn_bytes, usual.ecn_bytes);
+    out.number("--spray", s.paths, usual.paths);
+    out.duration("--spray-skew", s.path_skew, usual.path_skew);
+    out.number("--overhead", s.overhead_bytes, usual.overhead_bytes);
+}
+
+void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
+    out.number("--lanes", s.lanes, usual.lanes);
+    out.number("--window", 1U << s.window_log2, 1U << usual.window_log2);
+    out.word("--no-audit", "", !s.audit);
+    out.number("--first-seq", s.first_seq, usual.first_seq);
+    out.number("--aggregators", s.aggregators, usual.aggregators);
+    out.duration("--ageing", s.ageing, usual.ageing);
+    out.number("--initial-window", s.initial_packets, usual.initial_packets);
+    out.word("--no-congestion-control", "", !s.congestion_control);
+    out.duration("--min-timeout", s.min_timeout, usual.min_timeout);
+    out.duration("--max-timeout", s.max_timeout, usual.max_timeout);
+}
+
+void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
+    out.number("--float-share", s.float_share, usual.float_share);
+    out.number("--overflow-share", s.overflow_share, usual.overflow_share);
+    if (s.straggler) out.word("--straggler", fmt::format("{}:{}", *s.straggler, s.straggler_factor), true);
+    out.number("--loss", s.faults.loss, usual.faults.loss);
+    out.number("--duplicate", s.faults.duplicate, usual.faults.duplicate);
+    out.number("--reorder", s.faults.reorder, usual.faults.reorder);
+    out.duration("--reorder-delay", s.faults.reorder_delay, usual.faults.reorder_delay);
+    if (s.faults.until != protocol::never) out.duration("--heal-at", s.faults.until.time_since_epoch(), Duration(-1));
+    for (const Outage& outage : s.faults.outages) {
+        out.word(outage.kind == Outage::Kind::crash ? "--crash" : "--pause", to_string(outage), true);
+    }
+    if (s.deadline) out.duration("--deadline", *s.deadline, Duration(-1));
+    out.duration("--time-limit", s.time_limit.time_since_epoch(), usual.time_limit.time_since_epoch());
+}
+
+}  // namespace
+
+std::string to_flags(const Scenario& s) {
+    const Scenario usual;
+    FlagWriter out;
+    write_network(s, usual, out);
+    out.number("--jobs", s.jobs, usual.jobs);
+    out.number("--channels", s.channels, usual.channels);
+    out.number("--bytes", s.bytes, usual.bytes);
+    out.number("--tensors", s.tensors, usual.tensors);
+    out.number("--iterations", s.iterations, usual.iterations);
+    out.duration("--off-phase", s.pause, usual.pause);
+    out.duration("--stagger", s.stagger, usual.stagger);
+    out.number("--first-job", s.first_job, usual.first_job);
+    write_protocol(s, usual, out);
+    write_faults(s, usual, out);
+    return fmt::format("--topology {}{} --seed {}", to_string(s.topology), std::move(out).text(), s.seed);
+}
+
+}  // namespace atp::cli

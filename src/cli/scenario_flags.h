@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios as flags of `atp simulate`, in both directions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/scenario.h"
+
+namespace CLI {
+class App;
+}
+
+namespace atp::cli {
+
+// Each flag writes one field of the scenario, which outlives the parsing.
+void add_scenario_flags(CLI::App& command, sim::Scenario& scenario);
+
+// Stable names: switches are s0, s1 ..., workers w<job>.<rank> (w<rank> of the first job), servers p<job>; then when, and
+// for how long: s1@2ms+5ms, w0.3@10ms, p0@1ms+100ms.
+[[nodiscard]] std::optional<sim::Outage> parse_outage(sim::Outage::Kind kind, std::string_view text);
+[[nodiscard]] std::string to_string(const sim::Outage& outage);
+inline constexpr std::string_view outage_forms =
+    "NODE@TIME[+DURATION] with NODE s<switch>, w[<job>.]<rank> or p<job>, for example s1@2ms+5ms";
+
+struct Straggler {
+    unsigned rank = 0;
+    double factor = 100;
+};
+[[nodiscard]] std::optional<Straggler> parse_straggler(std::string_view text);
+inline constexpr std::string_view straggler_forms = "RANK or RANK:FACTOR with a factor from 1, for example 3:100";
+
+// The flags that differ from the defaults, so that a scenario drawn from a seed can be taken apart by hand.
+[[nodiscard]] std::string to_flags(const sim::Scenario& scenario);
+
+}  // namespace atp::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens next, in virtual time. Events of one instant happen in the order in which they were scheduled, so a run
+// is a function of its inputs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "protocol/time.h"
+
+namespace atp::sim {
+
+struct Event {
+    enum class Kind : std::uint32_t {
+        path,     // target: a path of a link whose first packet arrives
+        loose,    // target: a packet that arrives out of its link's order
+        timer,    // target: an endpoint whose machine asked to be woken
+        resume,   // target: a rank that goes on after its computation
+        form,     // target: a job whose (next) incarnation starts
+        fault,    // target: an entry of the schedule of faults
+        restart,  // target: likewise; its end
+    };
+    protocol::Time time;
+    std::uint64_t order = 0;
+    Kind kind = Kind::path;
+    std::uint32_t target = 0;
+};
+static_assert(sizeof(Event) == 24);
+
+// A heap with four children a node: half the levels of a binary one, and the children share a cache line or two.
+class EventQueue {
+public:
+    [[nodiscard]] bool empty() const { return heap_.empty(); }
+    [[nodiscard]] const Event& top() const { return heap_.front(); }
+    [[nodiscard]] std::size_t size() const { return heap_.size(); }
+
+    // A ticket for an event that is pushed later but counts as scheduled now: packets that wait in their link's queue.
+    [[nodiscard]] std::uint64_t next_order() { return order_++; }
+
+    void push(protocol::Time time, Event::Kind kind, std::uint32_t target) {
+        push(Event{.time = time, .order = next_order(), .kind = kind, .target = target});
+    }
+
+    void push(const Event& event) {
+        heap_.push_back(event);
+        std::size_t at = heap_.size() - 1;
+        while (at != 0 && earlier(event, heap_[(at - 1) / arity])) {
+            heap_[at] = heap_[(at - 1) / arity];
+            at = (at - 1) / arity;
+        }
+        heap_[at] = event;
+    }
+
+    void pop() {
+        const Event last = heap_.back();
+        heap_.pop_back();
+        if (!heap_.empty()) replace_top(last);
+    }
+
+    // pop() and push() in one descent.
+    void replace_top(const Event& event) {
+        std::size_t at = 0;
+        while (true) {
+            const std::size_t first = at * arity + 1;
+            if (first >= heap_.size()) break;
+            const std::size_t last = std::min(first + arity, heap_.size());
+            std::size_t earliest = first;
+            for (std::size_t child = first + 1; child < last; ++child) {
+                if (earlier(heap_[child], heap_[earliest])) earliest = child;
+            }
+            if (!earlier(heap_[earliest], event)) break;
+            heap_[at] = heap_[earliest];
+            at = earliest;
+        }
+        heap_[at] = event;
+    }
+
+private:
+    static constexpr std::size_t arity = 4;
+    static bool earlier(const Event& a, const Event& b) {
+        return a.time != b.time ? a.time < b.time : a.order < b.order;
+    }
+
+    std::vector<Event> heap_;
+    std::uint64_t order_ = 0;
+};
+
+}  // namespace atp::sim

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace atp::sim {
+namespace {
+
+using Shape = TopologySpec::Shape;
+
+unsigned switch_of_worker(const TopologySpec& spec, unsigned rank) {
+    switch (spec.shape) {
+        case Shape::star: return 0;
+        case Shape::racks: return rank / spec.second;
+        case Shape::dumbbell: return rank < spec.first ? 0 : 1;
+        case Shape::fig9: return rank / 2;
+    }
+    return 0;
+}
+
+// Where a server goes that is not on a worker's host: the last switch, in every shape.
+unsigned main_switch(const TopologySpec& spec) { return count_switches(spec) - 1; }
+
+// The workers that lend their hosts to colocated servers are taken in turn.
+unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers(); }
+
+unsigned root_switch(const Scenario& s, unsigned job) {
+    return s.server == ServerPlace::colocated ? switch_of_worker(s.topology, rank_of_server(s, job))
+                                              : main_switch(s.topology);
+}
+
+bool all_beside_the_server(const Scenario& s, unsigned job) {
+    for (unsigned rank = 0; rank < s.workers(); ++rank) {
+        if (switch_of_worker(s.topology, rank) != root_switch(s, job)) return false;
+    }
+    return true;
+}
+
+class Builder {
+public:
+    explicit Builder(const Scenario& scenario) : scenario_(scenario) {}
+
+    Fabric build() {
+        fabric_.switches = count_switches(scenario_.topology);
+        for (unsigned i = 0; i < fabric_.switches; ++i) add_node(fmt::format("s{}", i), true);
+        // Every shape is a tree whose last switch is next to all others.
+        for (NodeId i = 0; i + 1 < fabric_.switches; ++i) {
+            add_cable(i, fabric_.switches - 1, FabricLink::Kind::trunk, FabricLink::Kind::trunk);
+        }
+        for (unsigned job = 0; job < scenario_.jobs; ++job) add_site(job);
+        for (unsigned job = 0; job < scenario_.jobs; ++job) route(job);
+        return std::move(fabric_);
+    }
+
+private:
+    NodeId add_node(std::string name, bool is_switch) {
+        fabric_.nodes.push_back({.name = std::move(name), .is_switch = is_switch});
+        return static_cast<NodeId>(fabric_.nodes.size() - 1);
+    }
+
+    void add_cable(NodeId a, NodeId b, FabricLink::Kind a_to_b, FabricLink::Kind b_to_a) {
+        cables_[{a, b}] = static_cast<LinkId>(fabric_.links.size());
+        fabric_.links.push_back({.from = a, .to = b, .kind = a_to_b});
+        cables_[{b, a}] = static_cast<LinkId>(fabric_.links.size());
+        fabric_.links.push_back({.from = b, .to = a, .kind = b_to_a});
+    }
+
+    NodeId add_host(std::string name, NodeId at_switch, bool internal = false) {
+        const NodeId host = add_node(std::move(name), false);
+        add_cable(host, at_switch, internal ? FabricLink::Kind::internal : FabricLink::Kind::from_host,
+                  internal ? FabricLink::Kind::internal : FabricLink::Kind::to_host);
+        return host;
+    }
+
+    void add_site(unsigned job) {
+        Site site(*protocol::Membership::make(*units_of(scenario_, job)));
+        for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
+            if (job != 0 && scenario_.placement == Placement::shared) {
+                site.worker_hosts.push_back(fabric_.sites.front().worker_hosts[rank]);
+                continue;
+            }
+            const std::string name =
+                scenario_.placement == Placement::shared ? fmt::format("h{}", rank) : fmt::format("h{}.{}", job, rank);
+            site.worker_hosts.push_back(add_host(name, switch_of_worker(scenario_.topology, rank)));
+        }
+        site.server_host = scenario_.server == ServerPlace::colocated
+                               ? site.worker_hosts[rank_of_server(scenario_, job)]
+                               : add_host(fmt::format("p{}", job), main_switch(scenario_.topology),
+                                          scenario_.server == ServerPlace::on_switch);
+        set_levels(site, job);
+        fabric_.sites.push_back(std::move(site));
+    }
+
+    void set_levels(Site& site, unsigned job) const {
+        site.levels.assign(fabric_.switches, -1);
+        if (scenario_.aggregation == Aggregation::nowhere) return;
+        const unsigned root = root_switch(scenario_, job);
+        for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
+            site.levels[switch_of_worker(scenario_.topology, rank)] = 0;
+        }
+        const bool two_levels = !all_beside_the_server(scenario_, job);
+        if (two_levels && scenario_.aggregation == Aggregation::everywhere) site.levels[root] = 1;
+    }
+
+    [[nodiscard]] LinkId link(NodeId from, NodeId to) const { return cables_.at({from, to}); }
+
+    // Towards `root`, in a tree of switches of depth one.
+    [[nodiscard]] NodeId parent_of(NodeId at_switch, NodeId root) const {
+        const NodeId center = fabric_.switches - 1;
+        return at_switch == center ? root : (center == root ? root : center);
+    }
+
+    void route(unsigned job) {
+        Site& site = fabric_.sites[job];
+        const NodeId root = root_switch(scenario_, job);
+        const unsigned workers = site.membership.workers();
+        site.up.assign(fabric_.nodes.size(), no_link);
+        site.to_worker.assign(fabric_.switches, std::vector<LinkId>(workers, no_link));
+        site.to_unit.assign(fabric_.switches, std::vector<std::vector<LinkId>>(site.membership.units()));
+        for (NodeId s = 0; s < fabric_.switches; ++s) {
+            site.up[s] = s == root ? link(s, site.server_host) : link(s, parent_of(s, root));
+        }
+        if (scenario_.server != ServerPlace::colocated) site.up[site.server_host] = link(site.server_host, root);
+        for (std::uint16_t rank = 0; rank < workers; ++rank) route_worker(site, rank, root);
+    }
+
+    // From the worker up to the root, noting at each switch the link that was climbed.
+    void route_worker(Site& site, std::uint16_t rank, NodeId root) {
+        NodeId below = site.worker_hosts[rank];
+        NodeId at = switch_of_worker(scenario_.topology, rank);
+        const unsigned unit = site.membership.place(rank).unit;
+        site.up[below] = link(below, at);
+        while (true) {
+            const LinkId down = link(at, below);
+            site.to_worker[at][rank] = down;
+            std::vector<LinkId>& unit_links = site.to_unit[at][unit];
+            if (std::ranges::find(unit_links, down) == unit_links.end()) unit_links.push_back(down);
+            if (at == root) return;
+            below = std::exchange(at, parent_of(at, root));
+        }
+    }
+
+    const Scenario& scenario_;
+    Fabric fabric_;
+    std::map<std::pair<NodeId, NodeId>, LinkId> cables_;
+};
+
+}  // namespace
+
+Fabric build_fabric(const Scenario& scenario) { return Builder(scenario).build(); }
+
+unsigned count_switches(const TopologySpec& spec) {
+    switch (spec.shape) {
+        case Shape::star: return 1;
+        case Shape::racks: return spec.first + 1;
+        case Shape::dumbbell: return 2;
+        case Shape::fig9: return 3;
+    }
+    return 0;
+}
+
+std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned job) {
+    const unsigned root = root_switch(s, job);
+    // Alone with the server, or served by racks only: a rack like any other. Otherwise those beside the server are units
+    // of their own (ATP §3.2.2), which is where Figure 9's factor comes from.
+    const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
+    std::vector<protocol::Unit> units;
+    std::map<unsigned, std::size_t> unit_of_switch;
+    for (unsigned rank = 0; rank < s.workers(); ++rank) {
+        const unsigned at = switch_of_worker(s.topology, rank);
+        if (at == root && !rack_at_root) {
+            units.push_back({.ranks = {static_cast<std::uint16_t>(rank)}, .direct = true});
+            continue;
+        }
+        const auto [entry, fresh] = unit_of_switch.try_emplace(at, units.size());
+        if (fresh) units.emplace_back();
+        units[entry->second].ranks.push_back(static_cast<std::uint16_t>(rank));
+    }
+    if (!protocol::Membership::make(units)) return std::nullopt;
+    return units;
+}
+
+}  // namespace atp::sim

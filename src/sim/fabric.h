@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network as a graph, and each job's place in it: which hosts, which switch serves which level, which way is up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/membership.h"
+#include "sim/scenario.h"
+
+namespace atp::sim {
+
+using NodeId = std::uint32_t;
+using LinkId = std::uint32_t;
+inline constexpr LinkId no_link = ~0U;
+
+struct FabricNode {
+    std::string name;
+    bool is_switch = false;
+};
+
+// One direction of a cable.
+struct FabricLink {
+    enum class Kind : std::uint8_t {
+        from_host,  // queues at the host, which waits rather than drop
+        to_host,
+        trunk,     // between switches
+        internal,  // between a switch and the server on its box: no wire at all
+    };
+    NodeId from = 0;
+    NodeId to = 0;
+    Kind kind = Kind::trunk;
+};
+
+// A job's view of the graph. Its tree is rooted at the switch that the server's host hangs on.
+struct Site {
+    explicit Site(protocol::Membership members) : membership(std::move(members)) {}
+
+    protocol::Membership membership;
+    std::vector<NodeId> worker_hosts;  // by rank
+    NodeId server_host = 0;
+    std::vector<int> levels;                                   // by switch: the hop it serves, or -1: it only forwards
+    std::vector<LinkId> up;                                    // by node: towards the server
+    std::vector<std::vector<LinkId>> to_worker;                // by switch and rank; no_link where the way is up
+    std::vector<std::vector<std::vector<LinkId>>> to_unit;     // by switch and unit
+};
+
+// Switches are nodes 0 .. switches - 1.
+struct Fabric {
+    unsigned switches = 0;
+    std::vector<FabricNode> nodes;
+    std::vector<FabricLink> links;
+    std::vector<Site> sites;  // by job
+};
+
+// The scenario must have no problem_of().
+[[nodiscard]] Fabric build_fabric(const Scenario& scenario);
+
+[[nodiscard]] unsigned count_switches(const TopologySpec& spec);
+// How the job's workers divide into units; nothing when a bitmap cannot hold them.
+[[nodiscard]] std::optional<std::vector<protocol::Unit>> units_of(const Scenario& scenario, unsigned job);
+
+}  // namespace atp::sim

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/gradients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "numeric/exact_sum.h"
+#include "numeric/lanes.h"
+#include "wire/packet.h"
+
+namespace atp::sim {
+namespace {
+
+constexpr std::size_t pattern_words = 4096;
+constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
+
+// Partial sums of all workers must stay below 2^30 here, and elements within the 24 bits of a float32.
+unsigned bits_of_plain_element(unsigned workers) {
+    const auto bits_of_workers = static_cast<unsigned>(std::bit_width(workers));
+    return std::min(24U, 30U - bits_of_workers);
+}
+
+// What does not fit an integer at any usual scale, and what is most easily lost on the way.
+float special_float(std::uint64_t random) {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    constexpr std::array<float, 11> specials{std::numeric_limits<float>::quiet_NaN(), inf, -inf, 1e30F, -1e30F, 3.4e38F,
+                                             -3.4e38F, 1e-45F, -1e-40F, -0.0F, 0.0F};
+    return specials[random % specials.size()];
+}
+
+}  // namespace
+
+GradientSource::GradientSource(const GradientShape& shape)
+    : shape_(shape),
+      pattern_(pattern_words + shape.payload_lanes),
+      weights_(shape.workers),
+      cache_(std::bit_ceil(4U * shape.window)),
+      expected_(cache_.size() * shape.payload_lanes * ATP_LANE_BYTES),
+      scratch_(shape.payload_lanes) {
+    const unsigned bits = bits_of_plain_element(shape.workers);
+    value_mask_ = (1U << (bits - 1)) - 1U;
+    Random random(shape.key, 0);
+    for (std::uint32_t& word : pattern_) word = static_cast<std::uint32_t>(random.next() >> 32U);
+    // An odd factor permutes the values modulo a power of two: no two workers weigh the same.
+    const auto offset = static_cast<std::uint32_t>(random.next());
+    for (unsigned rank = 0; rank < shape.workers; ++rank) {
+        weights_[rank] = static_cast<std::int32_t>((rank * 2654435761U + offset) & value_mask_);
+        weights_sum_ += weights_[rank];
+    }
+}
+
+GradientSource::Kind GradientSource::draw_kind(std::uint64_t key) const {
+    const double drawn = static_cast<double>(mix64(key, 1) >> 11U) * 0x1p-53;
+    if (drawn < shape_.float_share) return Kind::floats;
+    return drawn < shape_.float_share + shape_.overflow_share ? Kind::overflow : Kind::plain;
+}
+
+GradientSource::Fragment& GradientSource::fragment(std::uint64_t tensor, std::uint64_t number) {
+    Fragment& entry = cache_[number & (cache_.size() - 1)];
+    if (entry.known && entry.tensor == tensor && entry.number == number) return entry;
+    const std::uint64_t key = mix64(mix64(shape_.key, tensor), number);
+    entry = Fragment{.tensor = tensor,
+                     .number = number,
+                     .key = key,
+                     .kind = draw_kind(key),
+                     .known = true,
+                     .expected_known = false};
+    return entry;
+}
+
+std::span<std::byte> GradientSource::expected_of(const Fragment& fragment) {
+    const std::size_t bytes = std::size_t{shape_.payload_lanes} * ATP_LANE_BYTES;
+    return {expected_.data() + static_cast<std::size_t>(&fragment - cache_.data()) * bytes, bytes};
+}
+
+void GradientSource::fill_plain(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const {
+    const std::uint32_t* from = pattern_.data() + (fragment.key & (pattern_words - 1));
+    const auto flip = static_cast<std::uint32_t>(fragment.key >> 32U);
+    const std::uint32_t mask = value_mask_;
+    const std::int32_t shift = weight - static_cast<std::int32_t>(mask / 2 + 1) * 2;
+    for (std::size_t lane = 0; lane < out.size(); ++lane) {
+        out[lane] = static_cast<std::int32_t>((from[lane] ^ flip) & mask) + shift;
+    }
+}
+
+// Each lane draws a case: where one worker alone is at the end of int32, where two meet there exactly, where only some
+// orders overflow, where all do (hazards 21, 22, 23).
+void GradientSource::fill_overflow(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
+    const bool first = rank == fragment.key % shape_.workers;
+    const bool even = ((rank ^ fragment.key) & 1U) == 0;
+    const auto small = static_cast<std::int32_t>(rank % 7) + 1;
+    const std::array<std::int32_t, 8> cases{
+        1 << 30,                             // two reach 2^31: overflow in every order
+        even ? int_max : -int_max,           // cancels, or overflows when two of a kind meet first
+        first ? int_max : small,             // the last step over the edge
+        first ? -int_max : -1,               // INT32_MIN on the way, then past it
+        first ? int_max : 0,                 // exactly at the end: no overflow
+        first ? -int_max : 0,                // likewise below
+        even ? -(1 << 30) : 0,               // two give INT32_MIN exactly
+        -static_cast<std::int32_t>(1) << 30  // everybody down
+    };
+    for (std::size_t lane = 0; lane < out.size(); ++lane) {
+        out[lane] = cases[(pattern_[(fragment.key + lane) & (pattern_words - 1)] >> 8U) % cases.size()];
+    }
+}
+
+void GradientSource::fill_integers(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
+    if (fragment.kind == Kind::overflow) {
+        fill_overflow(fragment, rank, out);
+    } else {
+        fill_plain(fragment, weight(rank), out);
+    }
+}
+
+// In a fragment of floats about every fourth worker has the odd values, and one always.
+bool GradientSource::odd(const Fragment& fragment, unsigned rank) const {
+    return rank == mix64(fragment.key, 2) % shape_.workers || mix64(fragment.key, 3 + rank) % 4 == 0;
+}
+
+bool GradientSource::integers(unsigned rank, std::uint64_t tensor, std::uint64_t number, std::span<std::byte> lanes) {
+    const Fragment& f = fragment(tensor, number);
+    if (f.kind == Kind::floats && odd(f, rank)) return false;
+    const std::span<std::int32_t> values = std::span(scratch_).first(lanes.size() / ATP_LANE_BYTES);
+    fill_integers(f, rank, values);
+    numeric::lanes_emit(values.data(), values.size(), lanes.data());
+    return true;
+}
+
+void GradientSource::floats(unsigned rank, std::uint64_t tensor, std::uint64_t number, std::span<std::byte> lanes) {
+    write_floats(fragment(tensor, number), rank, lanes);
+}
+
+void GradientSource::write_floats(const Fragment& f, unsigned rank, std::span<std::byte> lanes) {
+    const std::span<std::int32_t> integers = std::span(scratch_).first(lanes.size() / ATP_LANE_BYTES);
+    fill_integers(f, rank, integers);
+    const bool has_specials = f.kind == Kind::floats && odd(f, rank);
+    for (std::size_t lane = 0; lane < integers.size(); ++lane) {
+        float value = static_cast<float>(integers[lane] / gradient_scale);
+        const std::uint64_t random = mix64(f.key ^ (std::uint64_t{rank} << 32U), lane);
+        // Lane 0 alone makes the fragment unfit for integers.
+        if (has_specials && lane == 0) value = (random & 1U) != 0 ? 1e30F : -1e30F;
+        if (has_specials && lane != 0 && random % 8 == 0) value = special_float(random >> 8U);
+        wire::store_u32(lanes.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));
+    }
+}
+
+// The definition of a result (docs/protocol.md), worked out plainly: exact sums, one division by the scale.
+void GradientSource::compute_expected(Fragment& f) {
+    const std::size_t lanes = shape_.payload_lanes;
+    const std::span<std::byte> out = expected_of(f);
+    f.expected_known = true;
+    if (f.kind == Kind::floats) {
+        std::vector<numeric::ExactLane> exact(lanes, numeric::ExactLane{});
+        std::vector<std::byte> wire(lanes * ATP_LANE_BYTES);
+        for (unsigned rank = 0; rank < shape_.workers; ++rank) {
+            write_floats(f, rank, wire);
+            numeric::exact_add(wire.data(), lanes, exact.data());
+        }
+        numeric::exact_round(exact.data(), lanes, out.data());
+        return;
+    }
+    std::vector<std::int64_t> sums(lanes, 0);
+    const bool closed_form = f.kind == Kind::plain;
+    for (unsigned rank = 0; rank < (closed_form ? 1 : shape_.workers); ++rank) {
+        fill_integers(f, rank, scratch_);
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += scratch_[lane];
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        if (closed_form) sums[lane] = (sums[lane] - weights_[0]) * std::int64_t{shape_.workers} + weights_sum_;
+        const auto value = static_cast<float>(static_cast<double>(sums[lane]) / gradient_scale);
+        wire::store_u32(out.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));
+    }
+}
+
+bool GradientSource::verify(std::uint64_t tensor, std::uint64_t number, std::span<const std::byte> lanes) {
+    Fragment& f = fragment(tensor, number);
+    if (!f.expected_known) compute_expected(f);
+    const std::span<const std::byte> expected = expected_of(f);
+    if (std::memcmp(lanes.data(), expected.data(), lanes.size()) == 0) return true;
+    if (!mismatch_.empty()) return false;
+    const auto differs = std::ranges::mismatch(lanes, expected).in1 - lanes.begin();
+    const auto lane = static_cast<std::size_t>(differs) / ATP_LANE_BYTES;
+    mismatch_ = fmt::format("tensor {} fragment {} lane {}: {:#010x} instead of {:#010x}", tensor, number, lane,
+                            wire::load_u32(lanes.data() + lane * ATP_LANE_BYTES),
+                            wire::load_u32(expected.data() + lane * ATP_LANE_BYTES));
+    return false;
+}
+
+}  // namespace atp::sim

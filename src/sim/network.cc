@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/network.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "wire/packet.h"
+
+namespace atp::sim {
+namespace {
+
+constexpr std::uint64_t random_stream = 0x11a1;
+
+LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
+    if (ends.kind == FabricLink::Kind::internal) return {};
+    LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s, .delay = s.delay, .faulty = true};
+    if (ends.kind == FabricLink::Kind::trunk) {
+        config.paths = s.paths;
+        config.path_skew = s.path_skew;
+    }
+    if (ends.kind != FabricLink::Kind::from_host) {
+        config.queue_bytes = s.queue_bytes;
+        config.ecn_bytes = s.ecn_bytes;
+        return config;
+    }
+    for (const Site& site : fabric.sites) {
+        if (s.straggler && site.worker_hosts[*s.straggler] == ends.from) {
+            config.rate_bits_per_s = std::max<std::int64_t>(
+                static_cast<std::int64_t>(static_cast<double>(s.rate_bits_per_s) / s.straggler_factor), 1000);
+        }
+    }
+    return config;
+}
+
+}  // namespace
+
+Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, Trace* trace)
+    : scenario_(scenario),
+      fabric_(fabric),
+      events_(events),
+      trace_(trace),
+      random_(scenario.seed, random_stream),
+      pool_(ATP_HEADER_BYTES + std::size_t{scenario.lanes} * ATP_LANE_BYTES),
+      paths_(scenario.paths) {
+    for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));
+}
+
+void Network::tell(const Link& link, PacketId packet, std::string_view what, Time now) {
+    if (trace_ == nullptr) return;
+    const auto& nodes = fabric_.nodes;
+    trace_->packet(now, fmt::format("{}>{}", nodes[link.ends().from].name, nodes[link.ends().to].name), what,
+                   pool_.bytes(packet));
+}
+
+void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
+    Link& link = links_[id];
+    const Link::Departure departure = link.enqueue(pool_.size(packet) + scenario_.overhead_bytes, now);
+    if (departure.dropped) {
+        tell(link, packet, "dropped", now);
+        pool_.release(packet);
+        return;
+    }
+    tell(link, packet, departure.marked ? "sent marked" : "sent", now);
+    const Arrival arrival{
+        .time = departure.arrival, .packet = packet, .link = id, .congested = congested || departure.marked};
+    if (link.config().faulty && now < scenario_.faults.until) {
+        harm_and_carry(id, arrival, now);
+    } else {
+        carry(id, arrival);
+    }
+}
+
+Fate Network::fate_of(const Link& link, PacketId packet, Time now) {
+    const Faults& faults = scenario_.faults;
+    Fate fate;
+    if (faults.interfere) {
+        wire::Packet decoded;
+        if (wire::decode(pool_.bytes(packet), decoded) == wire::DecodeError::none) {
+            const auto& nodes = fabric_.nodes;
+            fate = faults.interfere({.from = nodes[link.ends().from].name,
+                                     .to = nodes[link.ends().to].name,
+                                     .header = decoded.header,
+                                     .now = now});
+        }
+    }
+    if (faults.loss > 0 && random_.chance(faults.loss)) fate.lose = true;
+    if (faults.duplicate > 0 && random_.chance(faults.duplicate)) fate.duplicate = true;
+    if (faults.reorder > 0 && random_.chance(faults.reorder)) {
+        fate.delay += Duration(1 + static_cast<std::int64_t>(
+                                       random_.below(static_cast<std::uint64_t>(faults.reorder_delay.count()))));
+    }
+    return fate;
+}
+
+void Network::harm_and_carry(LinkId id, Arrival arrival, Time now) {
+    Link& link = links_[id];
+    const Fate fate = fate_of(link, arrival.packet, now);
+    if (fate.duplicate) {
+        ++link.counters().duplicated;
+        tell(link, arrival.packet, "duplicated", now);
+        Arrival second = arrival;
+        const auto spread = static_cast<std::uint64_t>(scenario_.faults.reorder_delay.count());
+        second.time += Duration(static_cast<std::int64_t>(random_.below(spread)));
+        pool_.retain(second.packet);
+        carry_loose(second);
+    }
+    if (fate.lose) {
+        ++link.counters().lost;
+        tell(link, arrival.packet, "lost", now);
+        pool_.release(arrival.packet);
+        return;
+    }
+    if (fate.delay != Duration::zero()) {
+        ++link.counters().reordered;
+        tell(link, arrival.packet, "held back", now);
+        arrival.time += fate.delay;
+        carry_loose(arrival);
+        return;
+    }
+    carry(id, arrival);
+}
+
+void Network::carry(LinkId id, const Arrival& arrival) {
+    Link& link = links_[id];
+    const unsigned path = link.paths() == 1 ? 0 : static_cast<unsigned>(random_.below(link.paths()));
+    Arrival queued = arrival;
+    queued.time += path * link.config().path_skew;
+    queued.order = events_.next_order();
+    ArrivalRing& ring = link.path(path);
+    const bool first = ring.empty();
+    ring.push(queued);
+    if (!first) return;
+    events_.push(
+        {.time = queued.time, .order = queued.order, .kind = Event::Kind::path, .target = id * paths_ + path});
+}
+
+void Network::carry_loose(const Arrival& arrival) {
+    if (free_loose_.empty()) {
+        free_loose_.push_back(static_cast<std::uint32_t>(loose_.size()));
+        loose_.emplace_back();
+    }
+    const std::uint32_t slot = free_loose_.back();
+    free_loose_.pop_back();
+    loose_[slot] = arrival;
+    events_.push(arrival.time, Event::Kind::loose, slot);
+}
+
+void Network::defer(const Arrival& arrival, Time when) {
+    Arrival later = arrival;
+    later.time = when;
+    --hops_;  // it has not been handled yet
+    carry_loose(later);
+}
+
+Arrival Network::take_arrival(const Event& event) {
+    ++hops_;
+    if (event.kind == Event::Kind::loose) {
+        free_loose_.push_back(event.target);
+        const std::uint32_t slot = event.target;
+        events_.pop();
+        return loose_[slot];
+    }
+    const std::uint32_t target = event.target;
+    ArrivalRing& ring = links_[target / paths_].path(target % paths_);
+    const Arrival arrival = ring.front();
+    ring.pop();
+    if (ring.empty()) {
+        events_.pop();
+    } else {
+        const Arrival& next = ring.front();
+        events_.replace_top({.time = next.time, .order = next.order, .kind = Event::Kind::path, .target = target});
+    }
+    return arrival;
+}
+
+}  // namespace atp::sim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries packets over the links of a fabric, harming them as the scenario says. Knows nothing of what they mean.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/fabric.h"
+#include "sim/link.h"
+#include "sim/packet_pool.h"
+#include "sim/random.h"
+#include "sim/scenario.h"
+#include "sim/trace.h"
+
+namespace atp::sim {
+
+// Calling order: send() what machines emit; when an event of kind path or loose is on top of the queue, take_arrival()
+// removes it and says what arrived where; the caller then holds the packet's reference.
+// Owns: links and packets. Borrows the scenario, the fabric, the queue of events and the trace, which outlive it.
+class Network {
+public:
+    Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, Trace* trace);
+
+    // Takes over one reference to the packet, whatever becomes of it. `congested`: it carries a mark already.
+    void send(LinkId link, PacketId packet, bool congested, Time now);
+
+    [[nodiscard]] Arrival take_arrival(const Event& event);
+    // The node at the link's end is paused: the packet arrives there again at `when`.
+    void defer(const Arrival& arrival, Time when);
+
+    [[nodiscard]] PacketPool& pool() { return pool_; }
+    [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
+    [[nodiscard]] std::size_t links() const { return links_.size(); }
+    [[nodiscard]] NodeId destination(LinkId id) const { return links_[id].ends().to; }
+    [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
+    [[nodiscard]] std::uint64_t hops() const { return hops_; }
+
+    // For multicasts: false when this link was marked with the same copy before.
+    [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
+    [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
+        return std::exchange(links_[id].last_copy, copy) != copy;
+    }
+
+private:
+    void harm_and_carry(LinkId id, Arrival arrival, Time now);
+    void carry(LinkId id, const Arrival& arrival);
+    void carry_loose(const Arrival& arrival);
+    Fate fate_of(const Link& link, PacketId packet, Time now);
+    void tell(const Link& link, PacketId packet, std::string_view what, Time now);
+
+    const Scenario& scenario_;
+    const Fabric& fabric_;
+    EventQueue& events_;
+    Trace* trace_;
+    Random random_;
+    PacketPool pool_;
+    std::vector<Link> links_;
+    unsigned paths_;                    // path p of link l is event target l * paths_ + p
+    std::vector<Arrival> loose_;        // arrivals out of order, by event target
+    std::vector<std::uint32_t> free_loose_;
+    std::uint64_t copies_ = 0;
+    std::uint64_t hops_ = 0;
+};
+
+}  // namespace atp::sim

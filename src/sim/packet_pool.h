@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the packets in flight: buffers of one size, counted references, so that a multicast is one buffer however
+// many links it crosses.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace atp::sim {
+
+using PacketId = std::uint32_t;
+
+// Owns: every buffer; grows by chunks to the most that was ever in flight at once, and never shrinks.
+// A holder of a reference may read; only the single holder may write (see exclusive()).
+class PacketPool {
+public:
+    explicit PacketPool(std::size_t capacity_bytes)
+        : capacity_((capacity_bytes + line_bytes - 1) / line_bytes * line_bytes),
+          chunk_shift_(static_cast<unsigned>(
+              std::countr_zero(std::bit_floor(std::max<std::size_t>(chunk_bytes / capacity_, 1))))) {}
+
+    // A buffer with one reference and of no size yet.
+    [[nodiscard]] PacketId allocate() {
+        if (free_.empty()) grow();
+        const PacketId id = free_.back();
+        free_.pop_back();
+        meta_[id] = Meta{.size = 0, .references = 1};
+        return id;
+    }
+
+    void retain(PacketId id) { ++meta_[id].references; }
+    void release(PacketId id) {
+        assert(meta_[id].references != 0);
+        if (--meta_[id].references == 0) free_.push_back(id);
+    }
+
+    // The same bytes in a buffer that nobody else holds. Takes over the caller's reference.
+    [[nodiscard]] PacketId exclusive(PacketId id) {
+        if (meta_[id].references == 1) return id;
+        const PacketId copy = allocate();
+        resize(copy, size(id));
+        std::memcpy(data(copy), data(id), size(id));
+        release(id);
+        return copy;
+    }
+
+    [[nodiscard]] std::byte* data(PacketId id) const {
+        return chunks_[id >> chunk_shift_].get() + (id & ((1U << chunk_shift_) - 1U)) * capacity_;
+    }
+    [[nodiscard]] std::uint32_t size(PacketId id) const { return meta_[id].size; }
+    void resize(PacketId id, std::size_t size) { meta_[id].size = static_cast<std::uint32_t>(size); }
+    [[nodiscard]] std::span<std::byte> bytes(PacketId id) const { return {data(id), size(id)}; }
+    [[nodiscard]] std::span<std::byte> room(PacketId id) const { return {data(id), capacity_}; }
+    [[nodiscard]] std::size_t capacity() const { return capacity_; }
+    [[nodiscard]] std::size_t in_use() const { return meta_.size() - free_.size(); }
+
+private:
+    static constexpr std::size_t line_bytes = 64;
+    static constexpr std::size_t chunk_bytes = std::size_t{1} << 20U;
+
+    struct Meta {
+        std::uint32_t size = 0;
+        std::uint32_t references = 0;
+    };
+
+    void grow() {
+        const std::size_t count = std::size_t{1} << chunk_shift_;
+        chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(count * capacity_));
+        const auto first = static_cast<PacketId>(meta_.size());
+        meta_.resize(meta_.size() + count);
+        for (std::size_t i = count; i-- > 0;) free_.push_back(first + static_cast<PacketId>(i));
+    }
+
+    std::size_t capacity_;
+    unsigned chunk_shift_;
+    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    std::vector<Meta> meta_;
+    std::vector<PacketId> free_;
+};
+
+}  // namespace atp::sim

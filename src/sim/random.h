@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator's only source of chance. The standard's distributions differ between libraries; these do not, so a seed
+// means the same run everywhere.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace atp::sim {
+
+// SplitMix64's finaliser: a good 64-bit mixer, for seeds and for values that are functions of their coordinates.
+[[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31U);
+}
+
+[[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t a, std::uint64_t b) { return mix64(mix64(a) ^ b); }
+
+// xoshiro256** (Blackman, Vigna). One stream for each purpose, so that a draw more in one does not move the others.
+class Random {
+public:
+    Random(std::uint64_t seed, std::uint64_t stream) {
+        std::uint64_t x = mix64(seed, stream);
+        for (std::uint64_t& word : state_) word = x = mix64(x);
+    }
+
+    std::uint64_t next() {
+        const std::uint64_t result = std::rotl(state_[1] * 5U, 7) * 9U;
+        const std::uint64_t shifted = state_[1] << 17U;
+        state_[2] ^= state_[0];
+        state_[3] ^= state_[1];
+        state_[1] ^= state_[2];
+        state_[0] ^= state_[3];
+        state_[2] ^= shifted;
+        state_[3] = std::rotl(state_[3], 45);
+        return result;
+    }
+
+    // 0 .. bound - 1; 0 for a bound of 0. Its bias, bound / 2^64, is beneath notice for the bounds of a simulation.
+    std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
+    // first .. last, both included.
+    std::uint64_t between(std::uint64_t first, std::uint64_t last) { return first + below(last - first + 1); }
+    bool chance(double probability) { return static_cast<double>(next() >> 11U) * 0x1p-53 < probability; }
+
+    template <class T, std::size_t N>
+    const T& pick(const std::array<T, N>& choices) {
+        return choices[below(N)];
+    }
+
+private:
+    std::array<std::uint64_t, 4> state_{};
+};
+
+}  // namespace atp::sim

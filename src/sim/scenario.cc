@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/fabric.h"
+
+namespace atp::sim {
+namespace {
+
+constexpr unsigned bits_max = ATP_BITMAP_BITS;
+// Numbers of tensors that a worker's queue holds at once.
+constexpr unsigned tensors_max = 256;
+
+}  // namespace
+
+bool Scenario::ends_incarnations() const {
+    return std::ranges::any_of(faults.outages, [](const Outage& outage) {
+        return outage.kind == Outage::Kind::crash && outage.node != Outage::Node::fabric_switch;
+    });
+}
+
+std::optional<Duration> Scenario::effective_deadline() const {
+    if (deadline) return deadline;
+    if (ends_incarnations()) return std::chrono::seconds(1);
+    return std::nullopt;
+}
+
+std::uint64_t Scenario::elements(unsigned tensor, unsigned channel) const {
+    const std::uint64_t total = std::max<std::uint64_t>(bytes / sizeof(float), 1);
+    const auto share = [](std::uint64_t whole, std::uint64_t part, std::uint64_t parts) {
+        return whole * (part + 1) / parts - whole * part / parts;
+    };
+    return share(share(total, tensor, tensors), channel, channels);
+}
+
+unsigned Scenario::workers() const {
+    switch (topology.shape) {
+        case TopologySpec::Shape::star: return topology.first;
+        case TopologySpec::Shape::racks: return topology.first * topology.second;
+        case TopologySpec::Shape::dumbbell: return topology.first + topology.second;
+        case TopologySpec::Shape::fig9: return 6;
+    }
+    return 0;
+}
+
+namespace {
+
+std::optional<std::string> problem_of_topology(const Scenario& s) {
+    const TopologySpec& t = s.topology;
+    if (t.first < 1 || t.first > bits_max || t.second < 1 || t.second > bits_max) {
+        return fmt::format("the topology {} has a part outside 1 to {}", to_string(t), bits_max);
+    }
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        if (!units_of(s, job)) {
+            return fmt::format(
+                "the topology {} gives a job more than {} units: with this place of the server each worker beside it "
+                "counts as one",
+                to_string(t), bits_max);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_of_outages(const Scenario& s) {
+    for (const Outage& outage : s.faults.outages) {
+        const bool is_switch = outage.node == Outage::Node::fabric_switch;
+        if (is_switch && outage.index >= count_switches(s.topology)) {
+            return fmt::format("switch {} fails: there are {}", outage.index, count_switches(s.topology));
+        }
+        if (!is_switch && outage.job >= s.jobs) return fmt::format("job {} fails: there are {}", outage.job, s.jobs);
+        if (outage.node == Outage::Node::worker && outage.index >= s.workers()) {
+            return fmt::format("worker {} fails: there are {}", outage.index, s.workers());
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of(const Scenario& s) {
+    if (s.jobs < 1 || s.jobs > 1024) return fmt::format("{} jobs: 1 to 1024 are possible", s.jobs);
+    if (auto problem = problem_of_topology(s)) return problem;
+    if (s.channels < 1 || s.channels > 64) return fmt::format("{} channels: 1 to 64 are possible", s.channels);
+    if (s.tensors < 1 || s.tensors > tensors_max) {
+        return fmt::format("{} tensors: 1 to {} are possible", s.tensors, tensors_max);
+    }
+    if (s.bytes < std::uint64_t{sizeof(float)} * s.tensors * s.channels) {
+        return fmt::format("{} bytes cannot be divided into {} tensors on {} channels", s.bytes, s.tensors, s.channels);
+    }
+    if (s.lanes < (s.audit ? 2 : 1) || s.lanes > ATP_MAX_LANES) {
+        return fmt::format("{} lanes: {} to {} are possible", s.lanes, s.audit ? 2 : 1, ATP_MAX_LANES);
+    }
+    const std::uint64_t packet_bytes =
+        ATP_HEADER_BYTES + std::uint64_t{s.lanes} * ATP_LANE_BYTES + s.overhead_bytes;
+    if (s.queue_bytes < packet_bytes) {
+        return fmt::format("a queue of {} bytes holds no packet of {} bytes", s.queue_bytes, packet_bytes);
+    }
+    if (s.straggler && *s.straggler >= s.workers()) {
+        return fmt::format("rank {} as straggler: there are {} workers", *s.straggler, s.workers());
+    }
+    return problem_of_outages(s);
+}
+
+}  // namespace atp::sim

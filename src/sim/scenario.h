@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that one simulated run depends on. Two runs of equal scenarios are equal to the last bit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/time.h"
+#include "wire/format.h"
+
+namespace atp::sim {
+
+using protocol::Duration;
+using protocol::never;
+using protocol::Time;
+
+struct TopologySpec {
+    enum class Shape : std::uint8_t {
+        star,      // star:N        one switch, N workers, the server behind the same switch
+        racks,     // racks:RxN     R racks of N workers, a root switch with the server
+        dumbbell,  // dumbbell:AxB  A workers left, B workers and the server right, one link between (ATP §5.3.2)
+        fig9,      // fig9          three racks of two; the third rack's switch is the server's (ATP Figure 9)
+    };
+    Shape shape = Shape::star;
+    unsigned first = 4;   // N, R, A
+    unsigned second = 1;  // N, B
+
+    friend bool operator==(const TopologySpec&, const TopologySpec&) = default;
+};
+
+[[nodiscard]] std::optional<TopologySpec> parse_topology(std::string_view text);
+[[nodiscard]] std::string to_string(const TopologySpec& spec);
+inline constexpr std::string_view topology_forms = "star:N, racks:RxN, dumbbell[:AxB] or fig9, with 1 to 32 for each";
+
+enum class ServerPlace : std::uint8_t {
+    on_switch,  // on the box of the last switch: no link between them
+    dedicated,  // on a host of its own
+    colocated,  // on the host of one of the job's workers, sharing its link
+};
+
+enum class Aggregation : std::uint8_t {
+    everywhere,
+    racks,    // every switch for its own rack only: what ATP is compared with in Figure 9
+    nowhere,  // switches only forward
+};
+
+enum class Placement : std::uint8_t {
+    shared,    // each host runs one worker of every job
+    separate,  // each job has hosts of its own
+};
+
+// A node that stops for a while. A crashed switch forgets its aggregators; a crashed worker or server ends the job's
+// incarnation. A paused node receives everything when it goes on.
+struct Outage {
+    enum class Kind : std::uint8_t { crash, pause };
+    enum class Node : std::uint8_t { fabric_switch, worker, server };
+    Kind kind = Kind::crash;
+    Node node = Node::fabric_switch;
+    unsigned job = 0;    // of a worker or server
+    unsigned index = 0;  // of the switch, or the worker's rank
+    Time at{};
+    Duration lasts = std::chrono::milliseconds(1);
+};
+
+// What a test does to one packet on one link, besides what chance does.
+struct Passage {
+    std::string_view from;
+    std::string_view to;
+    const atp_header& header;
+    Time now;
+};
+struct Fate {
+    bool lose = false;
+    bool duplicate = false;
+    Duration delay{};  // beyond the link's own; the packets behind it may overtake
+};
+
+struct Faults {
+    double loss = 0;       // probability for each packet on each link
+    double duplicate = 0;  // that a second copy follows
+    double reorder = 0;    // that it is held back for up to reorder_delay
+    Duration reorder_delay = std::chrono::microseconds(20);
+    Time until = never;  // from here on links are perfect
+    std::vector<Outage> outages;
+    std::function<Fate(const Passage&)> interfere;  // tests only
+};
+
+struct Scenario {
+    std::uint64_t seed = 1;
+    TopologySpec topology;
+    ServerPlace server = ServerPlace::on_switch;
+    Aggregation aggregation = Aggregation::everywhere;
+    Placement placement = Placement::shared;
+
+    // Links. Queues belong to switches; a host holds back what its link cannot take, which its window bounds.
+    std::int64_t rate_bits_per_s = 100'000'000'000;
+    Duration delay = std::chrono::microseconds(1);
+    std::uint64_t queue_bytes = 2'000'000;
+    std::uint64_t ecn_bytes = 200'000;
+    unsigned paths = 1;  // between two switches; packets take them at random
+    Duration path_skew = std::chrono::microseconds(5);  // path i is i times this longer
+    // A datagram's company on an Ethernet: 14 Ethernet + 20 IPv4 + 8 UDP, and 8 preamble + 4 FCS + 12 gap.
+    std::uint32_t overhead_bytes = 14 + 20 + 8 + 8 + 4 + 12;
+
+    unsigned jobs = 1;
+    unsigned channels = 1;              // of each job
+    std::uint64_t bytes = 1'000'000;    // float32 each worker contributes in one iteration
+    unsigned tensors = 1;               // they are divided into
+    unsigned iterations = 1;
+    Duration pause{};                   // of computation between two iterations: the off phase
+    Duration stagger{};                 // job k starts k times this later
+    std::uint32_t first_job = 1;        // its number; the others follow
+
+    std::uint16_t lanes = 62;
+    std::uint8_t window_log2 = 8;
+    bool audit = true;
+    std::uint32_t first_seq = 0;
+    std::uint32_t aggregators = 4096;
+    Duration ageing = std::chrono::milliseconds(500);
+    std::uint32_t initial_packets = 200;
+    bool congestion_control = true;
+    Duration min_timeout = std::chrono::milliseconds(1);
+    Duration max_timeout = std::chrono::milliseconds(200);
+
+    double float_share = 0;     // of the fragments: some worker has NaN, Inf or values beyond int32
+    double overflow_share = 0;  // of the fragments: values whose sums meet the ends of int32
+
+    std::optional<unsigned> straggler;  // the rank, in every job, whose uplink is slower
+    double straggler_factor = 100;
+    Faults faults;
+    std::optional<Duration> deadline;  // of each operation; by default only where a worker or server crashes
+    Time time_limit = Time(std::chrono::seconds(1000));
+
+    [[nodiscard]] bool ends_incarnations() const;
+    [[nodiscard]] std::optional<Duration> effective_deadline() const;
+    [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
+    // Elements of tensor `tensor` that travel on `channel`: tensors are equal, channels take contiguous stripes.
+    [[nodiscard]] std::uint64_t elements(unsigned tensor, unsigned channel) const;
+    [[nodiscard]] unsigned workers() const;  // of each job
+};
+
+// What is wrong with it, in words for whoever chose the values; nothing when it can be run.
+[[nodiscard]] std::optional<std::string> problem_of(const Scenario& scenario);
+
+}  // namespace atp::sim

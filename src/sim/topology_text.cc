@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topologies as people type them.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "sim/scenario.h"
+
+namespace atp::sim {
+namespace {
+
+// Takes `token` off the front of `text`.
+bool take(std::string_view& text, std::string_view token) {
+    if (!text.starts_with(token)) return false;
+    text.remove_prefix(token.size());
+    return true;
+}
+
+std::optional<unsigned> take_number(std::string_view& text) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+}
+
+// "AxB" within the limits of a bitmap.
+std::optional<std::pair<unsigned, unsigned>> parse_pair(std::string_view text) {
+    const auto first = take_number(text);
+    if (!first || !take(text, "x")) return std::nullopt;
+    const auto second = take_number(text);
+    if (!second || !text.empty()) return std::nullopt;
+    return std::pair{*first, *second};
+}
+
+bool in_range(unsigned value) { return value >= 1 && value <= ATP_BITMAP_BITS; }
+
+}  // namespace
+
+std::optional<TopologySpec> parse_topology(std::string_view text) {
+    using Shape = TopologySpec::Shape;
+    if (text == "fig9") return TopologySpec{.shape = Shape::fig9, .first = 3, .second = 2};
+    if (text == "dumbbell") return TopologySpec{.shape = Shape::dumbbell, .first = 2, .second = 2};
+    if (take(text, "star:")) {
+        const auto workers = take_number(text);
+        if (!workers || !text.empty() || !in_range(*workers)) return std::nullopt;
+        return TopologySpec{.shape = Shape::star, .first = *workers, .second = 1};
+    }
+    const Shape shape = text.starts_with("racks:") ? Shape::racks : Shape::dumbbell;
+    if (!take(text, "racks:") && !take(text, "dumbbell:")) return std::nullopt;
+    const auto pair = parse_pair(text);
+    if (!pair || !in_range(pair->first) || !in_range(pair->second)) return std::nullopt;
+    return TopologySpec{.shape = shape, .first = pair->first, .second = pair->second};
+}
+
+std::string to_string(const TopologySpec& spec) {
+    switch (spec.shape) {
+        case TopologySpec::Shape::star: return fmt::format("star:{}", spec.first);
+        case TopologySpec::Shape::racks: return fmt::format("racks:{}x{}", spec.first, spec.second);
+        case TopologySpec::Shape::dumbbell: return fmt::format("dumbbell:{}x{}", spec.first, spec.second);
+        case TopologySpec::Shape::fig9: return "fig9";
+    }
+    return "unknown";
+}
+
+}  // namespace atp::sim

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run: nodes, jobs and links put together, and the loop that lets time pass.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "sim/fabric.h"
+#include "sim/job.h"
+#include "sim/network.h"
+#include "sim/report.h"
+#include "sim/scenario.h"
+
+namespace atp::sim {
+
+// Calling order: step() until it is false, then finish() once.
+// Borrows the scenario and the trace, which outlive it. One thread.
+class World {
+public:
+    World(const Scenario& scenario, Trace* trace);
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    // Lets the next event happen. False when nothing is left to happen, or the scenario's time is over.
+    bool step();
+    // Checks what must hold at the end, and tells what was seen.
+    [[nodiscard]] Report finish();
+
+    [[nodiscard]] Time now() const { return now_; }
+    [[nodiscard]] std::uint64_t packet_hops() const { return network_.hops(); }
+    [[nodiscard]] bool all_finished() const;
+    [[nodiscard]] double share_done() const;  // of the jobs' fragments, roughly: for progress
+
+private:
+    struct Node {
+        bool down = false;
+        Time paused_until{};
+    };
+
+    void arrive(const Event& event);
+    void arrive_at_switch(const Arrival& arrival, NodeId at);
+    void arrive_at_host(const Arrival& arrival, NodeId at);
+    void route(PacketId packet, const atp_header& header, bool congested, NodeId at, const Site& site, bool up);
+    void multicast(PacketId packet, const atp_header& header, bool congested, NodeId at, const Site& site);
+    [[nodiscard]] bool only_forwards(const atp_header& header, NodeId at, const Site& site) const;
+    void begin_outage(std::uint32_t index);
+    void end_outage(std::uint32_t index);
+    [[nodiscard]] NodeId node_of(const Outage& outage) const;
+    [[nodiscard]] bool delayed_by_pause(NodeId node, Event::Kind kind, std::uint32_t target);
+    [[nodiscard]] Job* job_of(std::uint32_t number);
+    void tell(NodeId at, std::string_view what, PacketId packet);
+
+    void check_end();
+    void check_reclaimable();
+    void check_counters(const JobReport& job);
+
+    const Scenario& scenario_;
+    Trace* trace_;
+    Fabric fabric_;
+    EventQueue events_;
+    Network network_;
+    std::vector<protocol::Switch> switches_;
+    std::vector<Node> nodes_;
+    std::vector<std::string> failures_;
+    std::deque<Job> jobs_;  // jobs do not move
+    std::vector<std::vector<std::int32_t>> rank_at_;  // by job and node, or -1
+    Time now_{};
+    std::uint64_t steps_ = 0;
+};
+
+}  // namespace atp::sim

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold when a run is over.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/world.h"
+#include "wire/packet.h"
+
+namespace atp::sim {
+
+Report World::finish() {
+    Report report;
+    report.seed = scenario_.seed;
+    report.topology = to_string(scenario_.topology);
+    report.complete = all_finished();
+    report.ended = now_;
+    report.packet_hops = network_.hops();
+    report.events = steps_;
+    for (const Job& job : jobs_) report.jobs.push_back(job.report());
+    for (NodeId s = 0; s < fabric_.switches; ++s) {
+        const bool forwards_only =
+            std::ranges::all_of(fabric_.sites, [s](const Site& site) { return site.levels[s] < 0; });
+        report.switches.push_back({.name = fabric_.nodes[s].name,
+                                   .counters = switches_[s].counters(),
+                                   .occupied = switches_[s].occupied(),
+                                   .forwards_only = forwards_only});
+    }
+    for (LinkId id = 0; id < network_.links(); ++id) {
+        const FabricLink& ends = network_.link(id).ends();
+        report.links.push_back({.from = fabric_.nodes[ends.from].name,
+                                .to = fabric_.nodes[ends.to].name,
+                                .counters = network_.link(id).counters()});
+    }
+    check_end();
+    for (const JobReport& job : report.jobs) check_counters(job);
+    report.failures = failures_;
+    return report;
+}
+
+void World::check_end() {
+    for (const Job& job : jobs_) {
+        if (job.finished()) continue;
+        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job.number(),
+                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6, job.whereabouts()));
+    }
+    if (!events_.empty()) return;  // stopped: packets are still on their way
+    if (network_.pool().in_use() != 0) {
+        failures_.push_back(fmt::format("the simulator lost track of {} packets", network_.pool().in_use()));
+    }
+    check_reclaimable();
+}
+
+// Whatever still occupies an aggregator belongs to nobody any more: once it has aged, a newcomer must get it (hazard 29).
+void World::check_reclaimable() {
+    const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
+    const std::uint32_t newcomer = scenario_.first_job + scenario_.jobs;
+    for (NodeId s = 0; s < fabric_.switches; ++s) {
+        protocol::Switch& at = switches_[s];
+        if (at.occupied() == 0) continue;
+        at.dismiss(scenario_.first_job);
+        if (!at.admit(newcomer, 1, 0)) failures_.push_back(fmt::format("s{} refuses a newcomer", s));
+        for (std::uint32_t index = 0; index < scenario_.aggregators; ++index) {
+            if (at.aggregator(index).status == ATP_AGGREGATOR_FREE) continue;
+            std::byte bytes[ATP_HEADER_BYTES + ATP_LANE_BYTES]{};
+            atp_header header{};
+            header.type = ATP_TYPE_GRADIENT;
+            header.dtype = ATP_DTYPE_INT32;
+            header.job = newcomer;
+            header.token = 1;
+            header.index = index;
+            header.bitmap0 = header.bitmap1 = header.mask1 = 1;
+            header.mask0 = 3;
+            wire::encode_header(header, bytes);
+            protocol::Parcel parcel{.data = bytes, .size = sizeof bytes, .capacity = sizeof bytes, .verdict = {}};
+            at.handle_packet(parcel, later);
+            if (parcel.verdict.event == ATP_EVENT_TAKEN_OVER) continue;
+            failures_.push_back(fmt::format("s{}: aggregator {} stays occupied after ageing", s, index));
+            return;
+        }
+    }
+}
+
+// Nothing here sends what nobody could send: whatever machines refused, they refused each other's packets.
+void World::check_counters(const JobReport& job) {
+    const auto expect_none = [&](std::string_view what, std::uint64_t count) {
+        if (count != 0) failures_.push_back(fmt::format("job {}: {}: {}", job.job, what, count));
+    };
+    expect_none("audit failures", job.server.audit_failures);
+    expect_none("packets refused by a worker", job.worker.refused);
+    expect_none("packets refused by a server", job.server.refused);
+    if (job.incarnations > 1) return;
+    expect_none("packets of another incarnation at a worker, and there is only one", job.worker.forged);
+    expect_none("packets of another incarnation at a server, and there is only one", job.server.forged);
+    expect_none("fragments further ahead than a worker can be", job.server.ahead);
+    if (!job.finished) return;
+    if (job.worker.acks != job.worker.sent) {
+        expect_none("fragments sent and never acknowledged, net", job.worker.sent - job.worker.acks);
+    }
+    if (job.server.completed * job.workers != job.worker.acks) {
+        failures_.push_back(fmt::format("job {}: {} fragments completed, but {} workers took {} results", job.job,
+                                        job.server.completed, job.workers, job.worker.acks));
+    }
+}
+
+}  // namespace atp::sim
