@@ -95,7 +95,10 @@ Switch::Job* Switch::find_job(std::uint32_t job) {
     return const_cast<Job*>(static_cast<const Switch*>(this)->find_job(job));
 }
 
-void Switch::handle_packet(Parcel& parcel, Time now) { handle_batch({&parcel, 1}, now); }
+void Switch::handle_packet(Parcel& parcel, Time now) {
+    wire::Packet packet;
+    if (Job* job = receive(parcel, packet)) decide(parcel, packet, *job, now);
+}
 
 void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
     struct Received {
@@ -132,7 +135,9 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
     }
     parcel.verdict.job = job->job;
     if (parcel.congested) {
-        packet.header.flags |= ATP_FLAG_ECN;
+        // An ACK keeps the mark of its IP header: only the workers behind this link would see the flag, and all windows
+        // must stay alike. They report the mark with their next gradients instead (hazard 32).
+        if (packet.header.type == ATP_TYPE_GRADIENT) packet.header.flags |= ATP_FLAG_ECN;
         ++counters_.ecn;
         ++job->counters.ecn;
     }

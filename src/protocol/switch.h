@@ -42,8 +42,10 @@ struct Parcel {
     std::byte* data = nullptr;
     std::uint32_t size = 0;
     std::uint32_t capacity = 0;  // a FLUSH may grow to header + lanes; without room it is dropped
-    bool congested = false;      // in: the IP header said CE
-    Verdict verdict;             // out
+    // The IP header said CE. A driver marks what it forwards downwards likewise; upwards the flag in the header carries
+    // it.
+    bool congested = false;
+    Verdict verdict;  // out
 };
 
 struct SwitchCounters {
