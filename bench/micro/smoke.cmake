@@ -1,6 +1,6 @@
 # cmake -DBENCH=path -P smoke.cmake: runs the benchmark on hardly any data and reads its JSON back.
 cmake_minimum_required(VERSION 3.22)
-set(expected quantise dequantise accumulate switch_62 switch_352)
+set(expected quantise dequantise accumulate switch_62 switch_352 simulator)
 
 execute_process(COMMAND ${BENCH} --smoke --json OUTPUT_VARIABLE json RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

@@ -19,5 +19,6 @@ Subject dequantise_subject(const Size& size);
 Subject accumulate_subject(const Size& size);
 Subject switch_62_subject(const Size& size);
 Subject switch_352_subject(const Size& size);
+Subject simulator_subject(const Size& size);
 
 }  // namespace atp::bench
