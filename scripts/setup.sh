@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what the build, the tests and the demo need and this machine lacks, on Debian 12, 13 and Ubuntu 22.04, 24.04.
 # Asks the package database alone when nothing is missing. Needs root or sudo only when something is.
+#
+# usage: scripts/setup.sh [PACKAGE ...]: these too.
 set -euo pipefail
 
 packages=(
@@ -58,7 +60,7 @@ install() {
 }
 
 install_packages() {
-    mapfile -t missing < <(missing_of "${packages[@]}")
+    mapfile -t missing < <(missing_of "$@")
     [[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
 }
 
@@ -87,6 +89,6 @@ install_clang_runtimes() {
 
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "this knows Debian and Ubuntu only; install by hand what stands for: ${packages[*]} ${lint_tools[*]}"
-install_packages
+install_packages "${packages[@]}" "$@"
 install_lint_tools
 install_clang_runtimes
