@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace atp::check {
+
+// One thing that happens to the whole system.
+struct Action {
+    enum class Kind : std::uint8_t {
+        deliver,
+        lose,
+        duplicate,  // deliver, and leave a copy in flight
+        deliver_aged,
+        deliver_marked,
+        timeout,
+        restart,
+        crash,
+        deadline,  // in healed runs only
+    };
+    Kind kind = Kind::deliver;
+    std::uint16_t at = 0;  // which of the packets in flight, or which node
+
+    [[nodiscard]] bool is_packet() const { return kind <= Kind::deliver_marked; }
+    [[nodiscard]] std::uint16_t code() const {
+        return static_cast<std::uint16_t>(static_cast<unsigned>(kind) << 12U | at);
+    }
+    [[nodiscard]] static Action of(std::uint16_t code) {
+        return {static_cast<Kind>(code >> 12U), static_cast<std::uint16_t>(code & 0xfffU)};
+    }
+};
+
+}  // namespace atp::check

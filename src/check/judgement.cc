@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a single step may never do, whatever happened before: the invariants of docs/protocol.md that one node can
+// break.
+#include <algorithm>
+#include <bit>
+
+#include "check/machines.h"
+#include "check/model_tensor.h"
+#include "protocol/sequence.h"
+
+namespace atp::check::ATP_VARIANT {
+namespace {
+
+// Ghost of a record in float mode: above the bits of ranks.
+constexpr std::uint8_t float_mode = 0x80;
+
+bool is_claim(std::uint8_t event) {
+    return event == ATP_EVENT_CLAIMED || event == ATP_EVENT_SUPERSEDED || event == ATP_EVENT_TAKEN_OVER;
+}
+
+bool is_release(std::uint8_t event) {
+    return event == ATP_EVENT_RELEASED || event == ATP_EVENT_EXPIRED || event == ATP_EVENT_FETCHED ||
+           event == ATP_EVENT_FLUSHED;
+}
+
+FragmentId id_of(const atp_header& header) { return {header.job, header.token, header.seq}; }
+FragmentId id_of(const atp_aggregator& aggregator) { return {aggregator.job, aggregator.token, aggregator.seq}; }
+
+std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& membership) {
+    unsigned ranks = 0;
+    for (unsigned rank = 0; rank < membership.workers(); ++rank) {
+        const protocol::Place& place = membership.place(static_cast<std::uint16_t>(rank));
+        if ((header.bitmap1 >> place.unit & 1U) == 0) continue;
+        const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
+        if (whole || (header.bitmap0 >> place.member & 1U) != 0) ranks |= 1U << rank;
+    }
+    return static_cast<std::uint8_t>(ranks);
+}
+
+}  // namespace
+
+// Nobody is further than W ahead of its results, and all packets of a fragment name the same aggregator.
+void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
+    const std::uint32_t seq = wire::load_u32(sent.bytes.data() + ATP_OFFSET_SEQ);
+    const std::uint32_t index = wire::load_u32(sent.bytes.data() + ATP_OFFSET_INDEX);
+    const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);
+    const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
+    const std::int32_t ahead = protocol::distance(worker.machine->expected(), seq);
+    if (ahead < 0 || ahead >= static_cast<std::int32_t>(configuration_.window())) {
+        step.violate("a worker sent a fragment outside of its window");
+    }
+    if (index >= configuration_.aggregators) step.violate("a worker named an aggregator beyond the table");
+    std::uint8_t& used_index = worker.sent_index[seq & (configuration_.window() - 1)];
+    if (gradient && (flags & ATP_FLAG_RESEND) == 0) {
+        used_index = static_cast<std::uint8_t>(index);
+    } else if (index != used_index) {
+        step.violate("a worker sent a fragment again, with another aggregator");
+    }
+}
+
+void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
+    if (event.kind != protocol::WorkerEvent::Kind::completed) return;
+    const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();
+    if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
+}
+
+// An accepted set is disjoint from what was in, or a superset of it; complete is everybody, exactly once.
+void Machines::judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
+    const protocol::ServerCounters& after = server.machine->counters();
+    if (after.audit_failures != before.audit_failures) step.violate("the audit lane caught a wrong sum at the server");
+    if (after.gradients == before.gradients) return;
+    wire::Packet packet;
+    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) return;
+    const atp_header& header = packet.header;
+    std::uint8_t& accepted = server.accepted[header.seq % (2 * configuration_.window())];
+    if (after.float_fragments != before.float_fragments) accepted = float_mode;
+    const bool integers_too_late = (accepted & float_mode) != 0 && header.dtype == ATP_DTYPE_INT32;
+    const bool dropped = after.duplicates != before.duplicates || after.overlapping != before.overlapping ||
+                         after.overflowed != before.overflowed || after.refused != before.refused ||
+                         after.audit_failures != before.audit_failures || integers_too_late;
+    if (!dropped) {
+        const std::uint8_t ranks = ranks_of(header, layout_.membership());
+        const std::uint8_t in = accepted & static_cast<std::uint8_t>(~float_mode);
+        if ((ranks & in) != 0 && (ranks & in) != in)
+            step.violate("the server accepted a set that overlaps what it had");
+        accepted |= ranks;
+    }
+    if (after.completed == before.completed) return;
+    const unsigned everybody = (1U << layout_.membership().workers()) - 1U;
+    if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without everybody");
+    accepted = 0;
+    server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
+}
+
+void Machines::judge_answer(const Sent& sent, Step& step) {
+    Sent copy = sent;
+    wire::Packet packet;
+    if (wire::decode(std::span(copy.bytes).first(copy.size), packet) != wire::DecodeError::none) {
+        step.violate("the server sent a packet that cannot be decoded");
+        return;
+    }
+    if (packet.header.type != ATP_TYPE_ACK) return;
+    step.violate(truth_.wrong_ack(packet));
+    if (packet.header.argument >= configuration_.aggregators)
+        step.violate("an ACK names an aggregator beyond the table");
+    if (configuration_.marked_worker >= 0 && (packet.header.flags & ATP_FLAG_ECN) == 0) {
+        step.violate("congestion was marked on a contribution, and the ACK does not say so");
+    }
+}
+
+void Machines::judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+                            Step& step) {
+    const atp_aggregator& after = node.machine->aggregator(header.index);
+    FragmentId& released = node.released[header.index];
+    const FragmentId mine = id_of(header);
+    const bool same_stream = before.job == header.job && before.token == header.token;
+    const std::int32_t ahead = protocol::distance(before.seq, header.seq);
+
+    if (is_claim(step.event)) {
+        if (released == mine) step.violate("a fragment gathers again where it was released from");
+        released = {};
+    }
+    if (step.event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
+        step.violate("an aggregator was taken over that nobody abandoned");
+    }
+    if (step.event == ATP_EVENT_COLLIDED && same_stream &&
+        ahead >= static_cast<std::int32_t>(configuration_.window())) {
+        step.violate("a fragment collides with a finished predecessor of its own stream");
+    }
+    if (step.event == ATP_EVENT_SUPERSEDED) {
+        step.superseded = true;
+        step.superseded_job = static_cast<std::uint8_t>(before.job - job_number(0));
+        step.superseded_offset = truth_.offset_of(before.seq);
+    }
+    if (is_release(step.event)) released = id_of(before);
+    // These leave a tombstone where nobody was, so that latecomers follow them.
+    const bool closed = step.event == ATP_EVENT_CLOSED || step.event == ATP_EVENT_RESENT;
+    if (closed && before.status == ATP_AGGREGATOR_FREE) released = mine;
+    if (after.status != ATP_AGGREGATOR_FREE && id_of(after) == released) {
+        step.violate("an aggregator still holds the fragment that it was released from");
+    }
+}
+
+void Machines::summarise(unsigned node, Step& step) {
+    Summary& summary = step.summary;
+    if (const WorkerNode& worker = workers_[node]; worker.machine) {
+        summary.done = worker.machine->idle();
+        summary.failed = worker.machine->failed();
+        summary.timer_armed = worker.machine->poll_timeout() < after_deadline;
+        summary.next_offset = worker.machine->next_seq() - configuration_.first_seq;
+        summary.sent_index = worker.sent_index;
+    } else if (servers_[node].machine) {
+        summary.completed = servers_[node].completed;
+    } else {
+        SwitchNode& at = switches_[node];
+        for (std::uint32_t index = 0; index < configuration_.aggregators; ++index) {
+            const atp_aggregator& aggregator = at.machine->aggregator(index);
+            summary.untouched = summary.untouched && aggregator.token == 0;
+            if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
+            ++summary.held;
+            summary.leftovers_reclaimable = reclaimable(*at.machine, index) && summary.leftovers_reclaimable;
+        }
+    }
+}
+
+// Whether others get the aggregator once its holder is silent, and the holder's own stream at once. Asks the machine in
+// hand, which the next step loads anew.
+bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
+    const atp_aggregator held = machine.aggregator(index);
+    const auto event_of = [&](std::uint32_t seq) {
+        Sent sent;
+        const atp_header header{.version = ATP_VERSION,
+                                .type = ATP_TYPE_GRADIENT,
+                                .flags = ATP_FLAG_AUDIT,
+                                .hop = held.hop,
+                                .dtype = ATP_DTYPE_INT32,
+                                .window_log2 = configuration_.window_log2,
+                                .zero = 0,
+                                .job = held.job,
+                                .token = held.token,
+                                .channel = held.channel,
+                                .worker = 0,
+                                .seq = seq,
+                                .index = index,
+                                .argument = 0,
+                                .bitmap0 = 1,
+                                .mask0 = held.hop == 0 ? 3U : 1U,
+                                .bitmap1 = 1,
+                                .mask1 = 3};
+        wire::encode_header(header, sent.bytes);
+        protocol::Parcel parcel{.data = sent.bytes.data(),
+                                .size = static_cast<std::uint32_t>(sent.bytes.size()),
+                                .capacity = static_cast<std::uint32_t>(sent.bytes.size()),
+                                .congested = false,
+                                .verdict = {}};
+        machine.handle_packet(parcel, after_ageing + 2 * model_ageing);
+        return parcel.verdict.event;
+    };
+    if (event_of(held.seq - 1) != ATP_EVENT_TAKEN_OVER) return false;
+    return event_of(held.seq - 1 + configuration_.window()) == ATP_EVENT_SUPERSEDED;
+}
+
+}  // namespace atp::check::ATP_VARIANT

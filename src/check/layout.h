@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network of a configuration: its nodes, and where a packet goes from each of them. Every link is a place where
+// packets are lost, overtake each other and arrive twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check/configuration.h"
+#include "protocol/membership.h"
+#include "wire/format.h"
+
+namespace atp::check {
+
+enum class NodeKind : std::uint8_t { worker, server, aggregating_switch };
+
+struct Node {
+    NodeKind kind = NodeKind::worker;
+    std::uint8_t job = 0;    // of a worker or a server
+    std::uint8_t index = 0;  // a worker's rank, a switch's number
+    std::uint8_t level = 0;  // of a switch
+};
+
+// Where a packet goes down: to one worker, or to those of `units` that `members` names (everybody when it is zero).
+struct Down {
+    std::uint16_t worker = ATP_WORKER_ALL;
+    std::uint32_t units = 0;
+    std::uint32_t members = 0;
+};
+
+class Layout {
+  public:
+    explicit Layout(const Configuration& configuration);
+
+    [[nodiscard]] unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
+    [[nodiscard]] const Node& node(unsigned at) const { return nodes_[at]; }
+    [[nodiscard]] const protocol::Membership& membership() const { return membership_; }  // the same for every job
+    [[nodiscard]] unsigned worker(unsigned job, unsigned rank) const { return job * (workers_ + 1) + rank; }
+    [[nodiscard]] unsigned server(unsigned job) const { return job * (workers_ + 1) + workers_; }
+    [[nodiscard]] std::string name(unsigned at) const;
+
+    // The next node towards the server of `job`.
+    [[nodiscard]] unsigned up(unsigned from, unsigned job) const;
+    // The next nodes downwards from a server or a switch.
+    void down(unsigned from, unsigned job, const Down& down, std::vector<unsigned>& to) const;
+
+  private:
+    [[nodiscard]] bool behind(unsigned at, unsigned unit) const;
+    [[nodiscard]] bool meant(const Down& down, unsigned unit, unsigned member) const;
+
+    protocol::Membership membership_;
+    unsigned jobs_;
+    unsigned workers_;
+    bool single_unit_;
+    std::vector<Node> nodes_;
+    std::vector<unsigned> unit_switch_;  // the switch next to each unit's workers
+    unsigned server_switch_ = 0;
+};
+
+}  // namespace atp::check

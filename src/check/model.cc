@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/model.h"
+
+#include <algorithm>
+
+namespace atp::check::ATP_VARIANT {
+namespace {
+
+// What the system is told when an action strikes, and the fault it costs.
+struct Strike {
+    Input input;
+    std::optional<Fault> fault;
+};
+
+Strike strike_of(Action::Kind kind) {
+    switch (kind) {
+        case Action::Kind::lose: return {Input::packet, Fault::loss};
+        case Action::Kind::duplicate: return {Input::packet, Fault::duplicate};
+        case Action::Kind::deliver_aged: return {Input::packet_aged, Fault::ageing};
+        case Action::Kind::deliver_marked: return {Input::packet_marked, Fault::mark};
+        case Action::Kind::timeout: return {Input::timeout, Fault::timeout};
+        case Action::Kind::restart: return {Input::restart, Fault::restart};
+        case Action::Kind::crash: return {Input::crash, Fault::crash};
+        case Action::Kind::deadline: return {Input::deadline, std::nullopt};
+        default: return {Input::packet, std::nullopt};
+    }
+}
+
+std::string_view verb_of(Action::Kind kind) {
+    switch (kind) {
+        case Action::Kind::deliver: return "deliver";
+        case Action::Kind::lose: return "lose";
+        case Action::Kind::duplicate: return "deliver, keep a copy";
+        case Action::Kind::deliver_aged: return "deliver, the aggregator abandoned";
+        case Action::Kind::deliver_marked: return "deliver, marked";
+        case Action::Kind::timeout: return "timer fires";
+        case Action::Kind::restart: return "restart";
+        case Action::Kind::crash: return "crash";
+        default: return "deadline passes";
+    }
+}
+
+constexpr std::uint32_t no_packet = no_number >> 3U;
+
+// A node state and an input with a packet, as a key: fewer than 2^29 packets.
+std::uint64_t key_of(std::uint32_t node_state, Input input, std::uint32_t packet) {
+    return std::uint64_t{node_state} << 32U | std::uint64_t{packet} << 3U | static_cast<std::uint64_t>(input);
+}
+
+}  // namespace
+
+Model::Model(const Configuration& configuration)
+    : configuration_(configuration),
+      machines_(configuration_),
+      first_packet_(1 + machines_.layout().size()),
+      states_(machines_.layout().size()) {
+    for (std::size_t i = 0; i < fault_count; ++i) full_budget_ |= std::uint32_t{configuration_.budget[i]} << (4U * i);
+    start();
+}
+
+void Model::start() {
+    initial_.push_back(full_budget_);
+    Words packets;
+    std::vector<Sent> earlier;
+    machines_.earlier_packets(earlier);
+    for (const Sent& sent : earlier) packets.push_back(intern_packet(sent));
+    for (unsigned node = 0; node < nodes(); ++node) {
+        machines_.start(node, step_);
+        if (violation_.empty()) violation_ = step_.violation;
+        initial_.push_back(remember(node, step_));
+        for (const Sent& sent : step_.sent) packets.push_back(intern_packet(sent));
+    }
+    std::ranges::sort(packets);
+    initial_.insert(initial_.end(), packets.begin(), packets.end());
+}
+
+std::uint32_t Model::remember(unsigned node, const Step& step) {
+    const auto [number, fresh] = states_[node].pool.intern(step.state);
+    if (fresh) states_[node].summaries.push_back(step.summary);
+    return number;
+}
+
+std::uint32_t Model::intern_packet(const Sent& sent) {
+    scratch_.assign(1, static_cast<std::byte>(sent.to));
+    scratch_.insert(scratch_.end(), sent.bytes.begin(), sent.bytes.begin() + sent.size);
+    const auto [number, fresh] = packets_.intern(scratch_);
+    if (fresh) targets_.push_back(static_cast<std::uint8_t>(sent.to));
+    return number;
+}
+
+const Model::Transition& Model::transition(unsigned node, std::uint32_t node_state, Input input, std::uint32_t packet) {
+    NodeStates& at = states_[node];
+    const std::uint64_t key = key_of(node_state, input, packet);
+    if (const std::uint32_t known = at.transitions.find(key); known != no_number) return transitions_[known];
+    // The machines write to their own copy of the packet, and the pool may move while new packets enter it.
+    const auto bytes = packet == no_packet ? std::span<const std::byte>{} : packets_[packet].subspan(1);
+    machines_.step(node, at.pool[node_state], input, bytes, step_);
+    Transition made;
+    made.next = remember(node, step_);
+    made.first_sent = static_cast<std::uint32_t>(sent_.size());
+    made.sent_count = static_cast<std::uint16_t>(step_.sent.size());
+    for (const Sent& sent : step_.sent) sent_.push_back(intern_packet(sent));
+    made.event = step_.event;
+    made.superseded = step_.superseded;
+    made.superseded_job = step_.superseded_job;
+    made.superseded_offset = static_cast<std::int8_t>(step_.superseded_offset);
+    if (!step_.violation.empty()) {
+        made.violation = static_cast<std::uint32_t>(violations_.size());
+        violations_.push_back(step_.violation);
+    }
+    at.transitions.insert(key, static_cast<std::uint32_t>(transitions_.size()));
+    transitions_.push_back(made);
+    return transitions_.back();
+}
+
+bool Model::differs_when(std::span<const std::uint32_t> state, std::uint32_t packet, Input input) {
+    const unsigned node = target_of(packet);
+    const Transition plain = transition(node, state[node + 1], Input::packet, packet);
+    const Transition other = transition(node, state[node + 1], input, packet);
+    return plain.next != other.next || plain.violation != other.violation ||
+           !std::equal(sent_.begin() + plain.first_sent, sent_.begin() + plain.first_sent + plain.sent_count,
+                       sent_.begin() + other.first_sent, sent_.begin() + other.first_sent + other.sent_count);
+}
+
+bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& next) {
+    const Strike strike = strike_of(action.kind);
+    next.assign(state.begin(), state.end());
+    // A healed run goes on when a budget is spent.
+    if (strike.fault && left(state[0], *strike.fault) != 0) next[0] = spend(state[0], *strike.fault);
+    unsigned node = action.at;
+    std::uint32_t packet = no_packet;
+    if (action.is_packet()) {
+        packet = packets(state)[action.at];
+        node = target_of(packet);
+        if (action.kind != Action::Kind::duplicate) {
+            next.erase(next.begin() + static_cast<std::ptrdiff_t>(first_packet_ + action.at));
+        }
+        if (action.kind == Action::Kind::lose) return true;
+    }
+    const Transition& taken = transition(node, state[node + 1], strike.input, packet);
+    next[node + 1] = taken.next;
+    for (std::uint32_t i = 0; i < taken.sent_count; ++i) {
+        const std::uint32_t sent = sent_[taken.first_sent + i];
+        const auto begin = next.begin() + static_cast<std::ptrdiff_t>(first_packet_);
+        next.insert(std::upper_bound(begin, next.end(), sent), sent);
+    }
+    return judge_system(node, taken, next);
+}
+
+// What no node can judge alone.
+bool Model::judge_system(unsigned node, const Transition& taken, const Words& next) {
+    if (taken.violation != 0) {
+        violation_ = violations_[taken.violation];
+        return false;
+    }
+    if (taken.superseded && taken.superseded_offset >= 0) {
+        const Summary& server = summary(next, machines_.layout().server(taken.superseded_job));
+        if ((server.completed >> static_cast<unsigned>(taken.superseded_offset) & 1U) == 0) {
+            violation_ = "an aggregator was superseded before its fragment was complete";
+            return false;
+        }
+    }
+    const bool sending = taken.sent_count != 0 && machines_.layout().node(node).kind == NodeKind::worker;
+    return !sending || indices_agree(node, next);
+}
+
+// All workers use the same aggregator for the same fragment: no split, no leak (hazard 11).
+bool Model::indices_agree(unsigned node, const Words& next) {
+    const Node& place = machines_.layout().node(node);
+    const Summary& mine = summary(next, node);
+    for (unsigned rank = 0; rank < machines_.layout().membership().workers(); ++rank) {
+        const unsigned other_node = machines_.layout().worker(place.job, rank);
+        const Summary& other = summary(next, other_node);
+        if (other_node == node || other.crashed) continue;
+        const auto last = static_cast<std::int32_t>(std::min(mine.next_offset, other.next_offset));
+        const auto window = static_cast<std::int32_t>(configuration_.window());
+        const auto newest = static_cast<std::int32_t>(std::max(mine.next_offset, other.next_offset));
+        for (std::int32_t offset = std::max(newest - window, 0); offset < last; ++offset) {
+            const std::uint32_t slot =
+                (configuration_.first_seq + static_cast<std::uint32_t>(offset)) & (configuration_.window() - 1);
+            if (mine.sent_index[slot] == other.sent_index[slot]) continue;
+            violation_ = "two workers used different aggregators for the same fragment";
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Model::done(std::span<const std::uint32_t> state, unsigned node) const {
+    return machines_.layout().node(node).kind != NodeKind::worker || summary(state, node).done;
+}
+
+bool Model::all_done(std::span<const std::uint32_t> state) const {
+    for (unsigned node = 0; node < nodes(); ++node) {
+        if (!done(state, node)) return false;
+    }
+    return true;
+}
+
+bool Model::any_crashed(std::span<const std::uint32_t> state) const {
+    for (unsigned node = 0; node < nodes(); ++node) {
+        if (summary(state, node).crashed) return true;
+    }
+    return false;
+}
+
+// Once everything is delivered and done, no aggregator may be held without a fault or a timer to blame: an ACK that was
+// lost in front of it, a late copy that claimed it after another had used it. (That such a leftover can be reclaimed is
+// judged for every state of every switch.)
+bool Model::judge_quiet(std::span<const std::uint32_t> state) {
+    if (!all_done(state) || state[0] != full_budget_ || configuration_.stale_packets) return true;
+    for (unsigned node = 0; node < nodes(); ++node) {
+        if (summary(state, node).held == 0) continue;
+        violation_ = "without any fault, an aggregator is held although everything is done";
+        return false;
+    }
+    return true;
+}
+
+std::span<const std::byte> Model::packet_of(std::span<const std::uint32_t> state, Action action) const {
+    return action.is_packet() ? packets_[packets(state)[action.at]] : std::span<const std::byte>{};
+}
+
+std::string Model::describe(std::span<const std::uint32_t> state, Action action) {
+    std::string text{verb_of(action.kind)};
+    text += action.kind == Action::Kind::lose ? " before " : action.is_packet() ? " to " : " at ";
+    if (!action.is_packet()) return text + machines_.layout().name(action.at);
+    const std::span<const std::byte> bytes = packet_of(state, action);
+    text += machines_.layout().name(std::to_integer<unsigned>(bytes.front())) + ": ";
+    Bytes copy(bytes.begin() + 1, bytes.end());
+    wire::Packet packet;
+    if (wire::decode(copy, packet) != wire::DecodeError::none) return text + "undecodable";
+    text += wire::to_string(packet.header, packet.lane_count());
+    for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
+        text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(packet.lanes.data() + 4 * lane));
+    }
+    return text;
+}
+
+std::size_t Model::node_states() const {
+    std::size_t sum = 0;
+    for (const NodeStates& states : states_) sum += states.pool.size();
+    return sum;
+}
+
+}  // namespace atp::check::ATP_VARIANT

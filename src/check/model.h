@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check/action.h"
+#include "check/configuration.h"
+#include "check/machines.h"
+#include "check/tables.h"
+
+namespace atp::check {
+
+// A state of the whole system: the faults that are left, the number of each node's state, and then the numbers of the
+// packets in flight in rising order. Equal states are equal words.
+using Words = std::vector<std::uint32_t>;
+
+namespace ATP_VARIANT {
+
+// The system of one configuration as a graph of states.
+//
+// Node states and packets are numbered as they are met, and what a node does in a state with a packet is computed by
+// the machines once and then remembered (it depends on nothing else): so a step of the system costs a few table
+// look-ups. Threads: none; one for each exploration.
+class Model {
+  public:
+    explicit Model(const Configuration& configuration);
+
+    // Judged already: violation() is empty, or says what is wrong with it.
+    [[nodiscard]] const Words& initial() const { return initial_; }
+    // Calls `visit(Action)` for everything that may happen in `state`.
+    template <class Visit>
+    void for_each_action(std::span<const std::uint32_t> state, Visit visit);
+    // Carries out an action; a fault is taken from the budget. False when an invariant broke: see violation().
+    [[nodiscard]] bool apply(std::span<const std::uint32_t> state, Action action, Words& next);
+    // Invariants of states in which nothing is in flight.
+    [[nodiscard]] bool judge_quiet(std::span<const std::uint32_t> state);
+    [[nodiscard]] const std::string& violation() const { return violation_; }
+
+    [[nodiscard]] bool quiet(std::span<const std::uint32_t> state) const { return state.size() == first_packet_; }
+    [[nodiscard]] bool all_done(std::span<const std::uint32_t> state) const;
+    [[nodiscard]] bool any_crashed(std::span<const std::uint32_t> state) const;
+    [[nodiscard]] std::span<const std::uint32_t> packets(std::span<const std::uint32_t> state) const {
+        return state.subspan(first_packet_);
+    }
+    [[nodiscard]] unsigned nodes() const { return machines_.layout().size(); }
+    [[nodiscard]] bool timer_armed(std::span<const std::uint32_t> state, unsigned node) const {
+        return summary(state, node).timer_armed;
+    }
+    [[nodiscard]] bool done(std::span<const std::uint32_t> state, unsigned node) const;
+
+    // For people: one line.
+    [[nodiscard]] std::string describe(std::span<const std::uint32_t> state, Action action);
+    // The packet of an action as it is in flight, its first byte being the node it goes to; empty when it has none.
+    [[nodiscard]] std::span<const std::byte> packet_of(std::span<const std::uint32_t> state, Action action) const;
+
+    [[nodiscard]] std::size_t node_states() const;
+    [[nodiscard]] std::size_t packet_kinds() const { return packets_.size(); }
+
+  private:
+    // What one node does, whole: everything a state of the system needs to know of it.
+    struct Transition {
+        std::uint32_t next = 0;
+        std::uint32_t first_sent = 0;
+        std::uint16_t sent_count = 0;
+        std::uint8_t event = 0;
+        bool superseded = false;
+        std::uint8_t superseded_job = 0;
+        std::int8_t superseded_offset = 0;
+        std::uint32_t violation = 0;  // an index of violations_; 0: none
+    };
+    struct NodeStates {
+        BytePool pool;
+        std::vector<Summary> summaries;
+        KeyMap transitions;
+    };
+
+    void start();
+    const Transition& transition(unsigned node, std::uint32_t node_state, Input input, std::uint32_t packet);
+    std::uint32_t remember(unsigned node, const Step& step);
+    std::uint32_t intern_packet(const Sent& sent);
+    [[nodiscard]] bool judge_system(unsigned node, const Transition& taken, const Words& next);
+    [[nodiscard]] bool indices_agree(unsigned node, const Words& next);
+    [[nodiscard]] const Summary& summary(std::span<const std::uint32_t> state, unsigned node) const {
+        return states_[node].summaries[state[node + 1]];
+    }
+    [[nodiscard]] unsigned target_of(std::uint32_t packet) const { return targets_[packet]; }
+    [[nodiscard]] static unsigned left(std::uint32_t budget, Fault fault) {
+        return budget >> (4U * static_cast<unsigned>(fault)) & 0xfU;
+    }
+    static std::uint32_t spend(std::uint32_t budget, Fault fault) {
+        return budget - (1U << (4U * static_cast<unsigned>(fault)));
+    }
+    [[nodiscard]] bool differs_when(std::span<const std::uint32_t> state, std::uint32_t packet, Input input);
+
+    Configuration configuration_;
+    Machines machines_;
+    std::size_t first_packet_;  // index of the first packet in a state
+    std::uint32_t full_budget_ = 0;
+    Words initial_;
+    std::vector<NodeStates> states_;
+    BytePool packets_;
+    std::vector<std::uint8_t> targets_;  // of each packet
+    std::vector<Transition> transitions_;
+    std::vector<std::uint32_t> sent_;  // packets of all transitions
+    std::vector<std::string> violations_{""};
+    std::string violation_;
+    Step step_;
+    Bytes scratch_;
+};
+
+template <class Visit>
+void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
+    const std::uint32_t budget = state[0];
+    const std::span<const std::uint32_t> flying = packets(state);
+    using Kind = Action::Kind;
+    for (std::size_t i = 0; i < flying.size(); ++i) {
+        if (i != 0 && flying[i] == flying[i - 1]) continue;
+        const auto at = static_cast<std::uint16_t>(i);
+        visit(Action{Kind::deliver, at});
+        if (left(budget, Fault::loss) != 0) visit(Action{Kind::lose, at});
+        if (left(budget, Fault::duplicate) != 0) visit(Action{Kind::duplicate, at});
+        if (left(budget, Fault::ageing) != 0 && differs_when(state, flying[i], Input::packet_aged)) {
+            visit(Action{Kind::deliver_aged, at});
+        }
+        if (left(budget, Fault::mark) != 0 && differs_when(state, flying[i], Input::packet_marked)) {
+            visit(Action{Kind::deliver_marked, at});
+        }
+    }
+    for (unsigned node = 0; node < nodes(); ++node) {
+        const auto at = static_cast<std::uint16_t>(node);
+        const NodeKind kind = machines_.layout().node(node).kind;
+        if (kind == NodeKind::aggregating_switch) {
+            if (left(budget, Fault::restart) != 0 && !summary(state, node).untouched) visit(Action{Kind::restart, at});
+        } else if (kind == NodeKind::worker && !summary(state, node).done) {
+            if (left(budget, Fault::timeout) != 0 && summary(state, node).timer_armed) visit(Action{Kind::timeout, at});
+            if (left(budget, Fault::crash) != 0) visit(Action{Kind::crash, at});
+        }
+    }
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::check

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensor of a worker in the model: its elements come from the truth, and the sums it is given are judged at once
+// instead of kept.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check/truth.h"
+#include "numeric/lanes.h"
+#include "protocol/tensor.h"
+
+namespace atp::check {
+
+class ModelTensor final : public protocol::Tensor {
+  public:
+    ModelTensor(const Truth& truth, bool earlier_incarnation, unsigned rank, std::int32_t first_offset,
+                std::uint8_t fragments)
+        : truth_(truth),
+          earlier_incarnation_(earlier_incarnation),
+          rank_(rank),
+          first_offset_(first_offset),
+          fragments_(fragments) {}
+
+    // Where to note which fragments were delivered, and what was wrong with them.
+    void judge_into(std::uint32_t* stored, std::string* violation) {
+        stored_ = stored;
+        violation_ = violation;
+    }
+    // The fragments of this tensor, as bits of `stored`.
+    [[nodiscard]] std::uint32_t all_stored() const {
+        return ((1U << fragments_) - 1U) << static_cast<unsigned>(first_offset_);
+    }
+
+    [[nodiscard]] std::uint64_t size() const override { return fragments_; }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        const float element = value(first);
+        return numeric::quantise(&element, 1, 1.0F, lanes.data());
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(value(first)));
+    }
+    void store_floats(std::uint64_t first, std::span<const std::byte> lanes) override {
+        if (violation_ == nullptr) return;
+        const std::int32_t offset = offset_of(first);
+        const std::uint32_t bit = 1U << static_cast<unsigned>(offset);
+        const std::uint32_t wanted = truth_.sum_bits(earlier_incarnation_, offset);
+        if (violation_->empty() && wire::load_u32(lanes.data()) != wanted) *violation_ = "a wrong sum was delivered";
+        if (violation_->empty() && (*stored_ & bit) != 0) *violation_ = "a sum was delivered twice";
+        *stored_ |= bit;
+    }
+
+  private:
+    [[nodiscard]] std::int32_t offset_of(std::uint64_t element) const {
+        return first_offset_ + static_cast<std::int32_t>(element);
+    }
+    [[nodiscard]] float value(std::uint64_t element) const {
+        return truth_.value(earlier_incarnation_, rank_, offset_of(element));
+    }
+
+    const Truth& truth_;
+    bool earlier_incarnation_;
+    unsigned rank_;
+    std::int32_t first_offset_;
+    std::uint8_t fragments_;
+    std::uint32_t* stored_ = nullptr;
+    std::string* violation_ = nullptr;
+};
+
+// Has the stores of a worker's tensors judged while it lives.
+class JudgedStores {
+  public:
+    JudgedStores(std::vector<std::unique_ptr<ModelTensor>>& tensors, std::uint32_t& stored, std::string& violation)
+        : tensors_(tensors) {
+        for (auto& tensor : tensors_) tensor->judge_into(&stored, &violation);
+    }
+    ~JudgedStores() {
+        for (auto& tensor : tensors_) tensor->judge_into(nullptr, nullptr);
+    }
+    JudgedStores(const JudgedStores&) = delete;
+    JudgedStores& operator=(const JudgedStores&) = delete;
+
+  private:
+    std::vector<std::unique_ptr<ModelTensor>>& tensors_;
+};
+
+}  // namespace atp::check

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exploration found.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/action.h"
+#include "check/state_archive.h"
+
+namespace atp::check {
+
+struct TraceStep {
+    Action::Kind kind = Action::Kind::deliver;
+    std::uint16_t node = 0;  // of an action without a packet
+    Bytes packet;            // as in flight: the node it goes to, then the bytes
+    std::string text;        // one line for people
+};
+
+struct Violation {
+    std::string what;
+    std::vector<TraceStep> trace;  // from the initial state; shortest, but for the healed run at its end
+    std::size_t healed_from = 0;  // the step from which on there are no faults; the trace's length when there is no run
+};
+
+struct Report {
+    std::string configuration;
+    std::uint64_t states = 0;
+    std::uint64_t transitions = 0;
+    std::uint64_t healed_runs = 0;
+    std::uint32_t depth = 0;
+    bool exhausted = false;  // every reachable state was visited
+    double seconds = 0;
+    std::optional<Violation> violation;
+
+    // That two of the states shared a 64-bit fingerprint, so that one of them was not visited: about n^2 / 2^65.
+    [[nodiscard]] double missed_probability() const {
+        return static_cast<double>(states) * static_cast<double>(states) / 36893488147419103232.0;
+    }
+};
+
+struct Progress {
+    std::uint64_t states = 0;
+    std::uint32_t depth = 0;
+    std::uint64_t frontier = 0;
+};
+
+struct Limits {
+    std::uint64_t max_states = 200'000'000;
+    std::function<void(const Progress&)> progress;  // now and then; may be empty
+};
+
+}  // namespace atp::check

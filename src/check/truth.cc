@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/truth.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "protocol/sequence.h"
+
+namespace atp::check {
+namespace {
+
+constexpr std::uint32_t canonical_nan = 0x7FC00000U;
+
+// Any sum of these, each taken at most a few times, tells which were taken and how often. With the factors below, all
+// sums stay under 2^24, so that float32 says them exactly.
+constexpr std::array<float, max_workers> base_of_rank = {1, 100, 10'000, 1'000'000};
+
+// Does not fit an int32; exactly a float32, as are all its sums with the others in double.
+constexpr float too_large = 3e9F;
+// Two of these leave 32 bits.
+constexpr float near_limit = 2e9F;
+
+std::string text_of(const char* format, std::uint32_t found, std::uint32_t wanted) {
+    std::array<char, 160> text{};
+    std::snprintf(text.data(), text.size(), format, found, wanted);
+    return text.data();
+}
+
+}  // namespace
+
+std::uint32_t job_number(unsigned job) { return 0x0a + job; }
+
+std::uint32_t job_token(unsigned job, bool earlier_incarnation) {
+    return (earlier_incarnation ? 0x01d0 : 0x5eed) + job;
+}
+
+protocol::ChannelConfig channel_of(const Configuration& configuration, unsigned job, bool earlier_incarnation) {
+    return {.job = job_number(job),
+            .token = job_token(job, earlier_incarnation),
+            .channel = model_channel,
+            .lanes = model_lanes,
+            .window_log2 = configuration.window_log2,
+            .audit = true,
+            .aggregators = configuration.aggregators,
+            .first_seq = configuration.first_seq};
+}
+
+float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset) const {
+    const unsigned last = membership_.workers() - 1;
+    const bool first_fragment = offset == 0 && !earlier_incarnation;
+    switch (configuration_.values) {
+        case Values::plain: break;
+        case Values::too_large:
+            if (first_fragment && rank == 1) return too_large;
+            break;
+        case Values::not_finite:
+            if (first_fragment && rank == 0) return std::numeric_limits<float>::infinity();
+            if (offset == 1 && rank == last) return std::numeric_limits<float>::quiet_NaN();
+            break;
+        case Values::saturating_and_too_large:
+            if (first_fragment && rank == last) return too_large;
+            [[fallthrough]];
+        case Values::saturating:
+            if (first_fragment && rank < 2) return near_limit;
+            if (first_fragment && rank == 2) return -near_limit;
+            break;
+    }
+    const std::int32_t factor = (offset + 1) % 5 + 1;
+    return base_of_rank[rank] * static_cast<float>(earlier_incarnation ? factor + 6 : factor);
+}
+
+std::uint32_t Truth::sum_bits(bool earlier_incarnation, std::int32_t offset) const {
+    double sum = 0;
+    for (unsigned rank = 0; rank < membership_.workers(); ++rank)
+        sum += double{value(earlier_incarnation, rank, offset)};
+    return std::isnan(sum) ? canonical_nan : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
+}
+
+std::string Truth::wrong_gradient(const wire::Packet& packet) const {
+    const atp_header& header = packet.header;
+    const unsigned job = header.job - job_number(0);
+    const bool earlier = header.token == job_token(job, true);
+    const std::int32_t offset = offset_of(header.seq);
+    const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
+    double sum = 0;
+    std::uint32_t audit = 0;
+    float last_value = 0;
+    for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
+        const protocol::Place& place = membership_.place(static_cast<std::uint16_t>(rank));
+        const bool unit_in = (header.bitmap1 >> place.unit & 1U) != 0;
+        if (!unit_in || (!whole && (header.bitmap0 >> place.member & 1U) == 0)) continue;
+        last_value = value(earlier, rank, offset);
+        sum += double{last_value};
+        audit += protocol::audit_word(header.job, header.token, header.channel, header.seq, rank);
+    }
+    if (packet.lane_count() != model_lanes) return "a gradient lost or gained lanes";
+    const std::uint32_t audit_found = wire::load_u32(packet.lanes.data() + ATP_LANE_BYTES);
+    if (audit_found != audit) return text_of("audit lane is 0x%x, its set has 0x%x", audit_found, audit);
+    if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the element means nothing, and says so
+    const std::uint32_t found = wire::load_u32(packet.lanes.data());
+    const std::uint32_t wanted = header.dtype == ATP_DTYPE_FLOAT32
+                                     ? std::bit_cast<std::uint32_t>(last_value)
+                                     : static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
+    if (found != wanted) return text_of("element is 0x%x, its set sums to 0x%x", found, wanted);
+    return {};
+}
+
+std::string Truth::wrong_ack(const wire::Packet& packet) const {
+    const unsigned job = packet.header.job - job_number(0);
+    const bool earlier = packet.header.token == job_token(job, true);
+    const std::uint32_t found = wire::load_u32(packet.lanes.data());
+    const std::uint32_t wanted = sum_bits(earlier, offset_of(packet.header.seq));
+    if (found != wanted) return text_of("result is 0x%x, the sum is 0x%x", found, wanted);
+    return {};
+}
+
+}  // namespace atp::check

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every worker adds, and so what every packet must say: known here from the configuration alone, never asked of
+// the machines.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "check/configuration.h"
+#include "protocol/channel.h"
+#include "protocol/membership.h"
+#include "wire/packet.h"
+
+namespace atp::check {
+
+inline constexpr std::uint16_t model_lanes = 2;  // one element and the audit word
+inline constexpr std::uint16_t model_channel = 3;
+
+[[nodiscard]] std::uint32_t job_number(unsigned job);
+[[nodiscard]] std::uint32_t job_token(unsigned job, bool earlier_incarnation);
+[[nodiscard]] protocol::ChannelConfig channel_of(const Configuration& configuration, unsigned job,
+                                                 bool earlier_incarnation);
+
+class Truth {
+  public:
+    // Both outlive it.
+    Truth(const Configuration& configuration, const protocol::Membership& membership)
+        : configuration_(configuration), membership_(membership) {}
+
+    // The element that a worker contributes to the fragment at `offset` from the first.
+    [[nodiscard]] float value(bool earlier_incarnation, unsigned rank, std::int32_t offset) const;
+    // The bits of the sum over all workers.
+    [[nodiscard]] std::uint32_t sum_bits(bool earlier_incarnation, std::int32_t offset) const;
+
+    // What is wrong with a gradient's lanes or audit word, given the set it names; empty when nothing is.
+    [[nodiscard]] std::string wrong_gradient(const wire::Packet& packet) const;
+    // What is wrong with a result, likewise.
+    [[nodiscard]] std::string wrong_ack(const wire::Packet& packet) const;
+
+    [[nodiscard]] std::int32_t offset_of(std::uint32_t seq) const {
+        return static_cast<std::int32_t>(seq - configuration_.first_seq);
+    }
+
+  private:
+    const Configuration& configuration_;
+    const protocol::Membership& membership_;
+};
+
+}  // namespace atp::check
