@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameter server's promises, each a sentence. Which sets merge is in server_merge_test.cc.
+#include "protocol/server.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "support/random.h"
+#include "support/server_bench.h"
+
+namespace atp::protocol {
+namespace {
+
+using testing::Bytes;
+using testing::Random;
+using testing::ServerAnswer;
+using testing::ServerBench;
+using Sums = std::vector<float>;
+
+class ServerTest : public ::testing::Test {
+  protected:
+    ServerBench bench{*Membership::star(3)};
+
+    void expect_one(atp_type type, std::uint16_t worker) {
+        const auto answers = bench.answers();
+        ASSERT_EQ(answers.size(), 1U);
+        EXPECT_EQ(wire::type_to_string(answers[0].header.type), wire::type_to_string(type));
+        EXPECT_EQ(answers[0].header.worker, worker);
+    }
+};
+
+// --- completion
+
+TEST_F(ServerTest, LastContributionAcknowledgesToAllAtOnce) {
+    bench.handle(bench.gradient(0, 0, 1));
+    bench.handle(bench.gradient(1, 0, 20));
+    EXPECT_FALSE(bench.server.has_transmit());
+    bench.handle(bench.gradient(2, 0, 300));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    const atp_header& ack = answers[0].header;
+    EXPECT_EQ(ack.type, ATP_TYPE_ACK);
+    EXPECT_EQ(ack.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(ack.worker, ATP_WORKER_ALL);
+    EXPECT_EQ(ack.seq, 0U);
+    EXPECT_EQ(ack.bitmap1, 0x1U);
+    EXPECT_EQ(ack.token, 0x5eedU);
+    EXPECT_EQ(answers[0].transmit.worker, ATP_WORKER_ALL);
+    EXPECT_EQ(answers[0].transmit.units, 0x1U);
+    EXPECT_EQ(answers[0].sums, (Sums{321, -321}));
+    EXPECT_EQ(bench.server.base(), 1U);
+}
+
+TEST_F(ServerTest, SumOfAllFromTheSwitchIsAcknowledgedWithoutAddingAnything) {
+    bench.handle(bench.members_gradient(0, 0x7, 0, 321));
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
+    EXPECT_EQ(bench.server.counters().added_here, 0U);
+}
+
+TEST_F(ServerTest, PartialSumAndStragglerAreAddedHere) {
+    bench.handle(bench.members_gradient(0, 0x5, 0, 21));
+    bench.handle(bench.gradient(1, 0, 300, ATP_FLAG_BYPASS));
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
+    EXPECT_EQ(bench.server.counters().added_here, 1U);
+}
+
+TEST_F(ServerTest, FragmentsMayCompleteInAnyOrderWithinTheWindow) {
+    for (const std::uint32_t seq : {3U, 1U, 2U}) bench.complete(seq);
+    EXPECT_EQ(bench.server.base(), 0U);
+    bench.complete(0);
+    EXPECT_EQ(bench.server.base(), 4U);
+    EXPECT_EQ(bench.server.counters().completed, 4U);
+}
+
+TEST_F(ServerTest, SumsBeyond32BitsAreRight) {
+    constexpr std::int32_t most = 0x7fffff00;
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 0, most));
+    const float expected = static_cast<float>(3.0 * most);
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{expected, -expected}));
+}
+
+TEST_F(ServerTest, CongestionOfAnyContributionComesBackWithTheAck) {
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_ECN));
+    bench.handle(bench.gradient(1, 0, 1));
+    bench.handle(bench.gradient(2, 0, 1));
+    EXPECT_NE(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
+    bench.handle(bench.gradient(0, 1, 1), true);  // marked on the server's own link
+    bench.handle(bench.gradient(1, 1, 1));
+    bench.handle(bench.gradient(2, 1, 1));
+    EXPECT_NE(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 2, 1));
+    EXPECT_EQ(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
+    EXPECT_EQ(bench.server.counters().marked, 2U);
+}
+
+TEST_F(ServerTest, CongestionOfADuplicateCountsToo) {
+    bench.handle(bench.gradient(0, 0, 1));
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_ECN));
+    bench.handle(bench.gradient(1, 0, 1));
+    bench.handle(bench.gradient(2, 0, 1));
+    EXPECT_NE(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
+}
+
+// --- retention
+
+TEST_F(ServerTest, OldRequestAfterCompletionGetsOneReAckPerInterval) {
+    bench.complete(0);
+    const Bytes request = bench.gradient(1, 0, 1, ATP_FLAG_RESEND);
+    bench.handle(request);
+    const auto first = bench.answers();
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0].header.type, ATP_TYPE_ACK);
+    EXPECT_EQ(first[0].header.worker, 1);
+    EXPECT_EQ(first[0].header.bitmap0, 0x2U);
+    EXPECT_EQ(first[0].transmit.worker, 1);
+    EXPECT_EQ(first[0].sums, (Sums{3, -3}));
+
+    bench.handle(request);
+    bench.now += std::chrono::microseconds(999);
+    bench.handle(request);
+    EXPECT_TRUE(bench.answers().empty()) << "once an interval is enough";
+    bench.now += std::chrono::microseconds(1);
+    bench.handle(request);
+    expect_one(ATP_TYPE_ACK, 1);
+    EXPECT_EQ(bench.server.counters().acks, 1U) << "no second multicast";
+    EXPECT_EQ(bench.server.counters().reacks, 2U);
+}
+
+TEST_F(ServerTest, EachWorkerMayAskAgainWithinTheSameInterval) {
+    bench.complete(0);
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
+        bench.handle(bench.probe(rank, 0));
+        expect_one(ATP_TYPE_ACK, rank);
+    }
+}
+
+TEST_F(ServerTest, DuplicateWithoutResendAfterCompletionIsSilent) {
+    bench.complete(0);
+    bench.handle(bench.gradient(1, 0, 1));
+    EXPECT_TRUE(bench.answers().empty());
+    EXPECT_EQ(bench.server.counters().duplicates, 1U);
+}
+
+TEST_F(ServerTest, ResultIsRetainedUntilAWindowLaterIsCompleteAndLonger) {
+    for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);  // W = 4: the last still wants 4..7, perhaps
+    for (std::uint32_t seq = 4; seq < 8; ++seq) {
+        bench.handle(bench.probe(2, seq));
+        expect_one(ATP_TYPE_ACK, 2);
+    }
+    bench.handle(bench.probe(2, 0));
+    expect_one(ATP_TYPE_ACK, 2);
+}
+
+TEST_F(ServerTest, FragmentThatEveryWorkerHoldsIsStale) {
+    for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);
+    bench.handle(bench.gradient(0, 8, 1));  // opens the record that held 0: nobody can ask for 0 any more
+    bench.handle(bench.gradient(1, 0, 1, ATP_FLAG_RESEND));
+    bench.handle(bench.probe(1, 0));
+    EXPECT_TRUE(bench.answers().empty());
+    EXPECT_EQ(bench.server.counters().stale, 2U);
+}
+
+TEST_F(ServerTest, FragmentFurtherAheadThanAnyWorkerCanBeIsDropped) {
+    bench.handle(bench.gradient(0, 4, 1));
+    bench.handle(bench.probe(0, 4));
+    bench.handle(bench.gradient(0, 0x80000000U, 1));
+    EXPECT_EQ(bench.server.counters().ahead, 2U);
+    EXPECT_EQ(bench.server.counters().stale, 1U) << "half the sequence space ahead is as far behind";
+    EXPECT_EQ(bench.server.counters().gradients, 0U);
+    bench.handle(bench.gradient(0, 3, 1));
+    EXPECT_EQ(bench.server.counters().gradients, 1U);
+}
+
+TEST(Server, WorksAcrossTheWrapOfSequenceNumbersAndWithAWindowOfOne) {
+    for (const unsigned window_log2 : {0U, 1U, 3U}) {
+        ChannelConfig channel = ServerBench::default_channel();
+        channel.first_seq = 0xfffffffdU;
+        channel.window_log2 = static_cast<std::uint8_t>(window_log2);
+        ServerBench bench(*Membership::star(2), channel);
+        for (std::uint32_t step = 0; step < 20; ++step) {
+            const std::uint32_t seq = channel.first_seq + step;
+            bench.handle(bench.gradient(0, seq, 1));
+            bench.handle(bench.gradient(1, seq, 2));
+            const auto answers = bench.answers();
+            ASSERT_EQ(answers.size(), 1U) << step;
+            EXPECT_EQ(answers[0].header.seq, seq);
+            EXPECT_EQ(answers[0].sums, (Sums{3, -3}));
+            EXPECT_EQ(bench.server.base(), seq + 1);
+        }
+    }
+}
+
+// --- probes
+
+TEST_F(ServerTest, ProbeWhileSomebodyHasNotSentIsToldToWaitAndForWhom) {
+    bench.handle(bench.gradient(0, 0, 1));
+    bench.handle(bench.probe(1, 0));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
+    EXPECT_EQ(answers[0].header.worker, 1);
+    EXPECT_EQ(answers[0].header.bitmap0, 0x4U) << "worker 2 has neither sent nor asked";
+    EXPECT_EQ(answers[0].header.bitmap1, 0x1U);
+}
+
+TEST_F(ServerTest, ProbeOfTheLastOneWhoMissesSomethingAsksItToSendAgain) {
+    bench.handle(bench.gradient(0, 0, 1));
+    bench.handle(bench.probe(1, 0));
+    (void)bench.answers();
+    bench.handle(bench.probe(2, 0));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
+    EXPECT_EQ(answers[0].header.worker, 2);
+    EXPECT_EQ(answers[0].header.bitmap0, 0x4U);
+    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(answers[0].header.flags & ATP_FLAG_BYPASS, 0) << "what the switch holds is worth fetching";
+}
+
+TEST_F(ServerTest, ProbeOfAWorkerThatIsInWaitsForTheOthers) {
+    bench.handle(bench.gradient(0, 0, 1));
+    for (std::uint16_t rank = 1; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
+    (void)bench.answers();
+    bench.handle(bench.probe(0, 0));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
+    EXPECT_EQ(answers[0].header.bitmap1, 0U) << "everybody has sent: nobody to name";
+}
+
+TEST_F(ServerTest, RequestToSendAgainIsRepeatedOnlyAfterTheInterval) {
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
+    EXPECT_EQ(bench.server.counters().nacks, 1U);
+    bench.handle(bench.probe(2, 0));
+    EXPECT_EQ(bench.server.counters().nacks, 1U);
+    bench.now += std::chrono::milliseconds(1);
+    bench.handle(bench.probe(2, 0));
+    EXPECT_EQ(bench.server.counters().nacks, 2U);
+}
+
+TEST_F(ServerTest, ProbeOfNobodyIsRefused) {
+    testing::Bytes bytes = bench.probe(0, 0);
+    wire::store_u16(&bytes[ATP_OFFSET_WORKER], 3);
+    bench.handle(bytes);
+    wire::store_u16(&bytes[ATP_OFFSET_WORKER], ATP_WORKER_ALL);
+    bench.handle(bytes);
+    EXPECT_EQ(bench.server.counters().refused, 2U);
+    EXPECT_TRUE(bench.answers().empty());
+}
+
+// --- where the next round goes
+
+TEST_F(ServerTest, AckNamesTheSameIndexWhereNobodyCollided) {
+    bench.handle(bench.members_gradient(0, 0x7, 1, 3));
+    const atp_header ack = bench.answers().at(0).header;
+    EXPECT_EQ(ack.index, bench.channel.index(1, 0));
+    EXPECT_EQ(ack.argument, bench.channel.index(1, 0));
+}
+
+TEST_F(ServerTest, SlotThatCollidesTwiceMovesFromTheNextRoundOn) {
+    const std::uint32_t first_index = bench.channel.index(1, 0);
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 1, 1, ATP_FLAG_COLLISION));
+    EXPECT_EQ(bench.answers().at(0).header.argument, first_index) << "once may be a passer-by";
+    for (const std::uint32_t seq : {0U, 2U, 3U, 4U}) bench.complete(seq);
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 5, 1, ATP_FLAG_COLLISION));
+    const atp_header ack = bench.answers().at(0).header;
+    EXPECT_EQ(ack.index, first_index) << "the round that is over, so that its aggregator is released";
+    const std::uint32_t next_index = ack.argument;
+    EXPECT_NE(next_index, first_index);
+
+    bench.handle(bench.probe(2, 5));
+    EXPECT_EQ(bench.answers().at(0).header.argument, next_index) << "whoever asks late is told the same";
+    for (const std::uint32_t seq : {6U, 7U, 8U}) bench.complete(seq);
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 9, 1));
+    const atp_header later = bench.answers().at(0).header;
+    EXPECT_EQ(later.index, next_index);
+    EXPECT_EQ(later.argument, next_index);
+    EXPECT_EQ(bench.server.counters().remapped, 1U);
+}
+
+TEST_F(ServerTest, SingleCollisionsFarApartMoveNothing) {
+    for (std::uint32_t seq = 0; seq < 64; ++seq) {
+        bench.complete(seq, seq % 16 == 0 ? unsigned{ATP_FLAG_COLLISION} : 0U);  // slot 0, every fourth round
+    }
+    EXPECT_EQ(bench.server.counters().collided, 4U);
+    EXPECT_EQ(bench.server.counters().remapped, 0U);
+}
+
+TEST_F(ServerTest, CollisionClosesTheAggregatorOfItsUnitOnce) {
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_COLLISION | ATP_FLAG_BYPASS));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_FLUSH);
+    EXPECT_EQ(answers[0].header.hop, 0);
+    EXPECT_EQ(answers[0].header.index, bench.channel.index(0, 0));
+    EXPECT_EQ(answers[0].transmit.units, 0x1U);
+    bench.handle(bench.gradient(1, 0, 1, ATP_FLAG_COLLISION | ATP_FLAG_BYPASS));
+    EXPECT_TRUE(bench.answers().empty());
+}
+
+TEST(Server, AnythingThatCameAroundLevelTwoClosesItOnce) {
+    ServerBench bench(*Membership::racks(3, 2));
+    bench.handle(bench.members_gradient(0, 0x3, 0, 1, ATP_FLAG_BYPASS));
+    bench.handle(bench.members_gradient(1, 0x1, 0, 1, ATP_FLAG_RESEND));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_FLUSH);
+    EXPECT_EQ(answers[0].header.hop, 1);
+    EXPECT_EQ(answers[0].transmit.units, 0x7U);
+}
+
+// --- values that integers cannot say
+
+TEST_F(ServerTest, OverflowIsAskedForSinglyOnceAndReleasesTheAggregator) {
+    bench.handle(bench.members_gradient(0, 0x7, 0, 12345, ATP_FLAG_OVERFLOW));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
+    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_NE(answers[0].header.flags & ATP_FLAG_BYPASS, 0);
+    EXPECT_EQ(answers[0].header.worker, ATP_WORKER_ALL);
+    EXPECT_EQ(answers[0].header.bitmap0, 0x7U);
+    bench.handle(bench.members_gradient(0, 0x7, 0, 12345, ATP_FLAG_OVERFLOW));
+    EXPECT_TRUE(bench.answers().empty());
+
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
+        bench.handle(bench.gradient(rank, 0, 2'000'000'000, ATP_FLAG_BYPASS | ATP_FLAG_RESEND));
+    }
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{6e9F, -6e9F}));
+    EXPECT_EQ(bench.server.counters().overflowed, 2U);
+}
+
+TEST_F(ServerTest, WhatWasInBeforeAnOverflowStaysIn) {
+    bench.handle(bench.gradient(1, 0, 5, ATP_FLAG_BYPASS));
+    bench.handle(bench.members_gradient(0, 0x5, 0, 1, ATP_FLAG_OVERFLOW));
+    const auto answers = bench.answers();
+    ASSERT_FALSE(answers.empty());
+    EXPECT_EQ(answers.back().header.bitmap0, 0x5U) << "worker 1 need not send again";
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND));
+    bench.handle(bench.gradient(2, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND));
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{7, -7}));
+}
+
+TEST_F(ServerTest, FloatsOfOneWorkerAreAskedOfEverybodyElse) {
+    bench.handle(bench.gradient(1, 0, 5));
+    bench.handle(bench.floats(0, 0, 1e30F));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
+    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_NE(answers[0].header.flags & ATP_FLAG_BYPASS, 0);
+    EXPECT_EQ(answers[0].header.bitmap0, 0x6U);
+    bench.handle(bench.floats(2, 0, -1e30F));
+    bench.handle(bench.floats(1, 0, 0.5F));
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{0.5F, 0.5F})) << "exact: 1e30 - 1e30 is nothing";
+    EXPECT_EQ(bench.server.counters().float_fragments, 1U);
+}
+
+TEST_F(ServerTest, IntegersThatMeetFloatsAreAnsweredWithTheRequestAgain) {
+    bench.handle(bench.floats(0, 0, 1e30F));
+    (void)bench.answers();
+    bench.now += std::chrono::milliseconds(1);
+    bench.handle(bench.gradient(1, 0, 7));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(bench.server.base(), 0U);
+}
+
+TEST_F(ServerTest, FloatsOfSeveralWorkersAtOnceAreRefused) {
+    testing::Bytes bytes = bench.floats(0, 0, 1);
+    wire::store_u32(&bytes[ATP_OFFSET_BITMAP0], 0x3);
+    bench.handle(bytes);
+    EXPECT_EQ(bench.server.counters().refused, 1U);
+}
+
+TEST_F(ServerTest, ProbeInFloatModeIsAskedForFloatsAtOnce) {
+    bench.handle(bench.floats(0, 0, 1e30F));
+    (void)bench.answers();
+    bench.now += std::chrono::milliseconds(1);
+    bench.handle(bench.probe(1, 0));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
+    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+}
+
+// --- the audit lane
+
+TEST(ServerAudit, SetWhoseAuditLaneIsWrongIsDroppedAndCounted) {
+    ChannelConfig channel = ServerBench::default_channel();
+    channel.audit = true;
+    ServerBench bench(*Membership::star(2), channel);
+    const auto audited = [&](std::uint16_t rank, std::uint32_t error) {
+        testing::Bytes bytes = bench.gradient(rank, 0, 5);
+        wire::store_u32(&bytes[ATP_HEADER_BYTES + ATP_LANE_BYTES], channel.audit_of(0, rank) + error);
+        return bytes;
+    };
+    bench.handle(audited(0, 1));
+    EXPECT_EQ(bench.server.counters().audit_failures, 1U);
+    bench.handle(audited(0, 0));
+    bench.handle(audited(1, 0));
+    EXPECT_EQ(bench.answers().at(0).sums.at(0), 10.0F);
+}
+
+TEST(ServerAudit, PacketsWithoutTheAuditLaneAreRefused) {
+    ChannelConfig channel = ServerBench::default_channel();
+    channel.audit = true;
+    ServerBench bench(*Membership::star(2), channel);
+    testing::Bytes bytes = bench.gradient(0, 0, 5);
+    wire::store_u16(&bytes[ATP_OFFSET_FLAGS], 0);
+    bench.handle(bytes);
+    EXPECT_EQ(bench.server.counters().refused, 1U);
+}
+
+// --- strangers
+
+TEST_F(ServerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
+    for (int part = 0; part < 3; ++part) {
+        const ChannelConfig ours = bench.channel;
+        if (part == 0) bench.channel.job = 9;
+        if (part == 1) bench.channel.token = 9;
+        if (part == 2) bench.channel.channel = 9;
+        bench.handle(bench.members_gradient(0, 0x7, 0, 666));
+        bench.handle(bench.probe(0, 0));
+        bench.channel = ours;
+    }
+    EXPECT_EQ(bench.server.counters().forged, 6U);
+    EXPECT_TRUE(bench.answers().empty());
+    EXPECT_EQ(bench.server.base(), 0U);
+}
+
+TEST_F(ServerTest, ShapesThatThisJobNeverHasAreRefused) {
+    bench.handle(bench.members_gradient(0, 0x7, 0, 1, ATP_FLAG_AUDIT));
+    const auto with = [&](std::size_t offset, std::uint32_t value, std::size_t mask_offset) {
+        testing::Bytes bytes = bench.gradient(0, 0, 1);
+        wire::store_u32(&bytes[offset], value);
+        wire::store_u32(&bytes[mask_offset], value);
+        bench.handle(bytes);
+    };
+    with(ATP_OFFSET_BITMAP0, 0x8, ATP_OFFSET_MASK0);  // a fourth member
+    with(ATP_OFFSET_BITMAP1, 0x2, ATP_OFFSET_MASK1);  // a second unit
+    bench.handle(testing::make_packet(testing::gradient_of(bench.channel, bench.members, 0, 0), {1, 2, 3}));
+    bench.handle(testing::make_packet(testing::gradient_of(bench.channel, bench.members, 0, 0), {1}));
+    EXPECT_EQ(bench.server.counters().refused, 5U);
+    EXPECT_EQ(bench.server.counters().gradients, 0U);
+}
+
+TEST_F(ServerTest, WhatOnlyAServerSendsIsRefused) {
+    atp_header header = testing::gradient_of(bench.channel, bench.members, 0, 0);
+    header.type = ATP_TYPE_ACK;
+    bench.handle(testing::make_packet(header, {1, 2}));
+    header.type = ATP_TYPE_NACK;
+    bench.handle(testing::make_packet(header));
+    header.dtype = ATP_DTYPE_NONE;
+    for (const atp_type type : {ATP_TYPE_WAIT, ATP_TYPE_FLUSH}) {
+        header.type = static_cast<std::uint8_t>(type);
+        bench.handle(testing::make_packet(header));
+    }
+    EXPECT_EQ(bench.server.counters().refused, 4U);
+}
+
+TEST_F(ServerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
+    Random random(4);
+    const Bytes good = bench.gradient(0, 0, 1);
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        if (size == ATP_HEADER_BYTES + ATP_LANE_BYTES) continue;  // a packet, of a shape that this job does not have
+        bench.handle(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
+    }
+    for (int i = 0; i < 10'000; ++i) {
+        Bytes bytes(random.below(100));
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.bits());
+        bench.handle(bytes);
+    }
+    EXPECT_EQ(bench.server.counters().refused + bench.server.counters().forged, good.size() - 1 + 10'000);
+    EXPECT_EQ(bench.server.counters().gradients, 0U);
+    EXPECT_TRUE(bench.answers().empty());
+}
+
+// --- full queues
+
+TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndCountedAndAskedForAgain) {
+    for (std::uint32_t seq = 0; seq < 4; ++seq) bench.handle(bench.gradient(0, seq, 1));
+    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each is told to wait
+    EXPECT_GT(bench.server.counters().unsent, 0U);
+    const std::size_t queued = bench.answers().size();
+    EXPECT_EQ(queued + bench.server.counters().unsent, 10'000U);
+    EXPECT_LT(queued, 1'000U) << "as many as were claimed at the start";
+
+    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));
+    bench.handle(bench.gradient(1, 0, 1));
+    bench.handle(bench.gradient(2, 0, 1));  // complete, but its ACK finds no room
+    for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.type, ATP_TYPE_ACK);
+    bench.handle(bench.probe(1, 0));
+    expect_one(ATP_TYPE_ACK, 1);
+}
+
+TEST_F(ServerTest, AnswersThatTimeHasOvertakenAreNotSent) {
+    bench.handle(bench.probe(0, 0));  // told to wait, not sent yet
+    for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 0, 1));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
+}
+
+}  // namespace
+}  // namespace atp::protocol
