@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker does about losses, silence, congestion and deadlines.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "support/worker_bench.h"
+
+namespace atp::protocol {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using testing::WorkerBench;
+using testing::WorkerPacket;
+using Sequences = std::vector<std::uint32_t>;
+
+class WorkerRecovery : public ::testing::Test {
+  protected:
+    // Sends so many fragments, up to the window of 16.
+    void send(std::size_t fragments) {
+        ASSERT_TRUE(bench.submit_fragments(fragments).has_value());
+        (void)bench.packets();
+    }
+    void ack(std::uint32_t seq, unsigned flags = 0) { bench.handle(bench.ack(seq, 3, flags)); }
+
+    WorkerBench bench;
+};
+
+// --- newer ACKs
+
+TEST_F(WorkerRecovery, ThreeDistinctNewerAcksCallAFragmentLost) {
+    send(8);
+    ack(1);
+    ack(2);
+    EXPECT_TRUE(bench.packets().empty());
+    ack(3);
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.seq, 0U);
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
+    EXPECT_FALSE(packets[0].has(ATP_FLAG_BYPASS)) << "it fetches what the switch holds";
+    EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
+}
+
+TEST_F(WorkerRecovery, CopiesOfOneAckAreOneAck) {
+    send(8);
+    for (int copy = 0; copy < 10; ++copy) ack(1);
+    ack(2);
+    for (int copy = 0; copy < 10; ++copy) ack(2);
+    EXPECT_TRUE(bench.packets().empty());
+}
+
+TEST_F(WorkerRecovery, AcksInAnyOrderOvertakeAlike) {
+    send(8);
+    ack(6);
+    ack(4);
+    ack(5);  // three newer than each of 0..3
+    EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
+}
+
+TEST_F(WorkerRecovery, FragmentIsCalledLostByNewerAcksOnlyOnce) {
+    send(12);
+    for (std::uint32_t seq = 1; seq < 12; ++seq) ack(seq);
+    EXPECT_EQ(bench.sequences(), (Sequences{0}));
+    EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
+}
+
+TEST_F(WorkerRecovery, AckThatComesBeforeTheResendLeavesCancelsIt) {
+    send(8);
+    for (const std::uint32_t seq : {1U, 2U, 3U}) ack(seq);
+    ack(0);
+    EXPECT_TRUE(bench.packets().empty());
+}
+
+TEST_F(WorkerRecovery, OvertakingWorksAcrossTheWrap) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.first_seq = 0xfffffffeU;
+    WorkerBench wrapping(config);
+    ASSERT_TRUE(wrapping.submit_fragments(8).has_value());
+    (void)wrapping.packets();
+    for (const std::uint32_t seq : {0xffffffffU, 0U, 1U}) wrapping.handle(wrapping.ack(seq));
+    EXPECT_EQ(wrapping.sequences(), (Sequences{0xfffffffeU}));
+}
+
+// --- silence
+
+TEST_F(WorkerRecovery, SilenceIsAnsweredWithAProbeAndNoData) {
+    send(3);
+    EXPECT_EQ(bench.worker.poll_timeout(), bench.now + milliseconds(1));
+    bench.expire();
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 3U);
+    for (std::uint32_t seq = 0; seq < 3; ++seq) {
+        EXPECT_TRUE(packets[seq].is(ATP_TYPE_PROBE));
+        EXPECT_EQ(packets[seq].header.seq, seq);
+        EXPECT_EQ(packets[seq].header.worker, 1);
+        EXPECT_EQ(packets[seq].bytes.size(), ATP_HEADER_BYTES);
+    }
+    EXPECT_EQ(bench.worker.counters().resent, 0U);
+}
+
+TEST_F(WorkerRecovery, ProbesAtOneExpiryAreBounded) {
+    send(16);
+    bench.expire();
+    EXPECT_EQ(bench.packets().size(), 8U);
+}
+
+TEST_F(WorkerRecovery, TimeoutDoublesUpToItsCeilingAndFallsBackOnProgress) {
+    send(2);
+    Time last = bench.now;
+    for (const int expected_ms : {1, 2, 4, 8, 16, 32, 64, 128, 200, 200, 200}) {
+        EXPECT_EQ(bench.worker.poll_timeout() - last, milliseconds(expected_ms));
+        bench.expire();
+        last = bench.now;
+        (void)bench.packets();
+    }
+    ack(0);
+    EXPECT_LE(bench.worker.poll_timeout() - bench.now, milliseconds(200));
+    bench.expire();
+    EXPECT_EQ(bench.sequences(), (Sequences{1}));
+}
+
+TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
+    ASSERT_TRUE(bench.submit_fragments(40).has_value());
+    for (std::uint32_t seq = 0; seq < 30; ++seq) {
+        (void)bench.packets();
+        if (seq % 16 == 0) bench.now += milliseconds(10);
+        ack(seq);
+    }
+    (void)bench.packets();
+    EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the floor alone would be too impatient";
+}
+
+TEST_F(WorkerRecovery, SpuriousTimeoutCallsDoNothing) {
+    bench.worker.handle_timeout(bench.now);  // nothing outstanding
+    send(3);
+    const Time deadline = bench.worker.poll_timeout();
+    for (int call = 0; call < 1000; ++call) bench.worker.handle_timeout(deadline - microseconds(1));
+    EXPECT_EQ(bench.worker.poll_timeout(), deadline);
+    EXPECT_TRUE(bench.packets().empty());
+    bench.now = deadline;
+    for (int call = 0; call < 1000; ++call) bench.worker.handle_timeout(deadline);
+    EXPECT_EQ(bench.packets().size(), 3U) << "one expiry, however often it is reported";
+}
+
+TEST_F(WorkerRecovery, TimeoutsWithoutSendingInBetweenQueueNoMoreThanWasClaimed) {
+    send(16);
+    for (int expiry = 0; expiry < 100; ++expiry) bench.expire();
+    EXPECT_EQ(bench.packets().size(), 8U);
+}
+
+TEST_F(WorkerRecovery, NothingOutstandingMeansNoTimer) {
+    EXPECT_EQ(bench.worker.poll_timeout(), never);
+    send(1);
+    EXPECT_NE(bench.worker.poll_timeout(), never);
+    ack(0);
+    EXPECT_EQ(bench.worker.poll_timeout(), never);
+}
+
+// --- requests
+
+TEST_F(WorkerRecovery, NackIsAnsweredWithAResendOnce) {
+    send(2);
+    bench.handle(bench.nack(1));
+    bench.handle(bench.nack(1));
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.seq, 1U);
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
+    bench.handle(bench.nack(1));
+    EXPECT_EQ(bench.packets().size(), 1U) << "a new request gets a new answer";
+}
+
+TEST_F(WorkerRecovery, NackForOthersIsNotMine) {
+    send(2);
+    atp_header header = bench.answer(ATP_TYPE_NACK, ATP_DTYPE_INT32, 0);
+    header.bitmap0 = 0x5;  // workers 0 and 2
+    bench.handle(testing::make_packet(header));
+    header.bitmap0 = 0x7;
+    header.bitmap1 = 0x2;
+    header.mask1 = 0x3;
+    bench.handle(testing::make_packet(header));
+    EXPECT_TRUE(bench.packets().empty());
+    EXPECT_EQ(bench.worker.counters().nacks, 0U);
+}
+
+TEST_F(WorkerRecovery, NackOfWhatIsFinishedOrNeverSentIsIgnored) {
+    send(2);
+    ack(0);
+    for (const std::uint32_t seq : {0U, 2U, 0xffffffffU}) bench.handle(bench.nack(seq));
+    EXPECT_TRUE(bench.packets().empty());
+}
+
+TEST_F(WorkerRecovery, RequestForSingleIntegersIsAnsweredAroundTheSwitches) {
+    send(1);
+    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_BYPASS));
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
+}
+
+TEST_F(WorkerRecovery, RequestForFloatsIsAnsweredWithFloatsAndNeverTakenBack) {
+    send(1);
+    bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
+    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // an older request that was late
+    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+    bench.handle(bench.nack(0));
+    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+}
+
+TEST_F(WorkerRecovery, NextFragmentOfASlotThatSentFloatsIsAggregatedAgain) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.window_log2 = 0;
+    WorkerBench one_slot(config);
+    ASSERT_TRUE(one_slot.submit_fragments(2).has_value());
+    (void)one_slot.packets();
+    one_slot.handle(one_slot.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
+    (void)one_slot.packets();
+    one_slot.handle(one_slot.ack(0));
+    const auto packets = one_slot.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(packets[0].header.flags, 0);
+}
+
+TEST_F(WorkerRecovery, ResendsLeaveBeforeProbesAndNewFragments) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.congestion.initial_packets = 2;
+    WorkerBench small(config);
+    ASSERT_TRUE(small.submit_fragments(6).has_value());
+    ASSERT_EQ(small.sequences(), (Sequences{0, 1}));
+    small.expire();
+    small.handle(small.nack(1));
+    small.handle(small.ack(0));
+    const auto packets = small.packets();
+    ASSERT_GE(packets.size(), 3U);
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
+    EXPECT_TRUE(packets[1].is(ATP_TYPE_PROBE));
+    EXPECT_EQ(packets[2].header.seq, 2U);
+}
+
+// --- congestion
+
+TEST_F(WorkerRecovery, MarkedAckHalvesTheWindowAtMostOnceAWindow) {
+    send(100);
+    EXPECT_EQ(bench.worker.window_packets(), 16U);
+    for (std::uint32_t seq = 0; seq < 16; ++seq) ack(seq, ATP_FLAG_ECN);
+    EXPECT_EQ(bench.worker.counters().halvings, 1U);
+    EXPECT_EQ(bench.worker.counters().ecn_acks, 16U);
+    EXPECT_EQ(bench.worker.window_packets(), 8U);
+    EXPECT_EQ(bench.packets().size(), 8U);
+    ack(16, ATP_FLAG_ECN);
+    EXPECT_EQ(bench.worker.counters().halvings, 2U) << "the next window may be halved again";
+}
+
+TEST_F(WorkerRecovery, LossHalvesTheWindow) {
+    send(100);
+    for (const std::uint32_t seq : {1U, 2U, 3U}) ack(seq);
+    EXPECT_EQ(bench.worker.counters().halvings, 1U);
+    EXPECT_EQ(bench.worker.window_packets(), 8U);
+}
+
+TEST_F(WorkerRecovery, HalvingCanBeSwitchedOff) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.congestion.halve = false;
+    WorkerBench steady(config);
+    ASSERT_TRUE(steady.submit_fragments(100).has_value());
+    (void)steady.packets();
+    steady.handle(steady.ack(0, 3, ATP_FLAG_ECN));
+    for (const std::uint32_t seq : {2U, 3U, 4U}) steady.handle(steady.ack(seq));
+    EXPECT_EQ(steady.worker.window_packets(), 16U);
+    EXPECT_EQ(steady.worker.counters().resent_newer, 1U) << "what is lost is sent again all the same";
+}
+
+TEST_F(WorkerRecovery, MarkedDownlinkIsReportedWithTheNextGradientOnce) {
+    send(100);
+    bench.handle(bench.ack(0), true);
+    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "only what comes back to everybody halves";
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_ECN));
+    ack(1);
+    EXPECT_FALSE(bench.packets().at(0).has(ATP_FLAG_ECN));
+    EXPECT_EQ(bench.worker.counters().echoes, 1U);
+}
+
+// --- deadlines
+
+TEST_F(WorkerRecovery, DeadlineEndsThisAndEveryLaterOperationAndSaysWhatIsKnown) {
+    const Time start = bench.now;
+    ASSERT_TRUE(bench.submit({1, 2}, start + milliseconds(50)).has_value());
+    ASSERT_TRUE(bench.submit({3, 4}).has_value());
+    (void)bench.packets();
+    bench.now += milliseconds(2);
+    bench.handle(bench.wait(0, 0x1, 0x4));
+    while (!bench.worker.failed()) bench.expire();
+    EXPECT_EQ(bench.now, start + milliseconds(50)) << "not a moment later than promised";
+    const auto events = bench.events();
+    ASSERT_EQ(events.size(), 2U);
+    for (const WorkerEvent& event : events) {
+        EXPECT_EQ(event.kind, WorkerEvent::Kind::timed_out);
+        EXPECT_EQ(event.elapsed, milliseconds(50));
+        EXPECT_TRUE(event.server_heard);
+        EXPECT_EQ(event.heard, start + milliseconds(2));
+        EXPECT_EQ(event.missing_units, 0x1U);
+        EXPECT_EQ(event.missing_members, 0x4U);
+    }
+    EXPECT_FALSE(bench.submit({5, 6}).has_value());
+    EXPECT_TRUE(bench.packets().empty());
+    EXPECT_EQ(bench.worker.poll_timeout(), never);
+}
+
+TEST_F(WorkerRecovery, DeadlineWithoutAWordFromTheServerSaysSo) {
+    ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
+    (void)bench.packets();
+    while (!bench.worker.failed()) bench.expire();
+    const auto events = bench.events();
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_FALSE(events[0].server_heard);
+    EXPECT_EQ(events[0].missing_units, 0U);
+}
+
+TEST_F(WorkerRecovery, OperationThatWasDoneBeforeAnothersDeadlineIsReportedDone) {
+    ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
+    ASSERT_TRUE(bench.submit({3, 4}).has_value());
+    (void)bench.packets();
+    ack(1);
+    while (!bench.worker.failed()) bench.expire();
+    const auto events = bench.events();
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[0].kind, WorkerEvent::Kind::timed_out);
+    EXPECT_EQ(events[1].kind, WorkerEvent::Kind::completed);
+}
+
+TEST_F(WorkerRecovery, NothingIsDeliveredAfterAFailure) {
+    ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
+    (void)bench.packets();
+    while (!bench.worker.failed()) bench.expire();
+    ack(0);
+    EXPECT_EQ(bench.outputs[0], (std::vector<float>{0, 0})) << "the caller may have let go of the memory";
+}
+
+TEST_F(WorkerRecovery, MetDeadlineIsNoFailure) {
+    ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
+    (void)bench.packets();
+    ack(0);
+    bench.now += milliseconds(50);
+    bench.worker.handle_timeout(bench.now);
+    EXPECT_FALSE(bench.worker.failed());
+    EXPECT_EQ(bench.events().at(0).kind, WorkerEvent::Kind::completed);
+}
+
+}  // namespace
+}  // namespace atp::protocol

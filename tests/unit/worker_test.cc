@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker's promises about what it sends, delivers and reports. Loss and time are in worker_recovery_test.cc.
+#include "protocol/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "support/random.h"
+#include "support/worker_bench.h"
+
+namespace atp::protocol {
+namespace {
+
+using testing::Bytes;
+using testing::lanes_in;
+using testing::Random;
+using testing::WorkerBench;
+using testing::WorkerPacket;
+using Sequences = std::vector<std::uint32_t>;
+using Values = std::vector<float>;
+
+// --- sending
+
+TEST(WorkerTest, SendsAFragmentWithItsPlaceInTheTree) {
+    WorkerBench bench;
+    ASSERT_EQ(bench.submit({7, -8}), 0U);
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    const atp_header expected = testing::gradient_of(bench.config.channel, WorkerBench::members(), 1, 0);
+    EXPECT_EQ(wire::to_string(packets[0].header, 2), wire::to_string(expected, 2));
+    EXPECT_EQ(lanes_in(packets[0].bytes), (testing::Lanes{7, -8}));
+}
+
+TEST(WorkerTest, DirectWorkerStartsAtLevelTwo) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.place = Membership::make({Unit{.ranks = {0}}, Unit{.ranks = {1}, .direct = true}})->place(1);
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    EXPECT_EQ(bench.packets().at(0).header.hop, 1);
+    EXPECT_EQ(bench.config.place.unit, 1);
+}
+
+TEST(WorkerTest, LastFragmentIsFilledUpWithZeros) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2, 3}).has_value());
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 2U);
+    EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{3, 0}));
+}
+
+TEST(WorkerTest, TensorsFollowEachOtherWithoutAGapInTheSequence) {
+    WorkerBench bench;
+    ASSERT_EQ(bench.submit({1, 2, 3}), 0U);
+    ASSERT_EQ(bench.submit({4}), 1U);
+    EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2}));
+}
+
+TEST(WorkerTest, NeverSendsMoreThanTheWindowOfSlots) {
+    WorkerBench bench;  // W = 16
+    ASSERT_TRUE(bench.submit_fragments(100).has_value());
+    EXPECT_EQ(bench.sequences().size(), 16U);
+    for (std::uint32_t seq = 1; seq < 16; ++seq) bench.handle(bench.ack(seq));
+    for (const WorkerPacket& packet : bench.packets()) EXPECT_LT(packet.header.seq, 16U) << "0 has no ACK yet";
+    bench.handle(bench.ack(0));
+    EXPECT_EQ(bench.sequences().size(), 16U);
+}
+
+TEST(WorkerTest, NeverSendsMoreThanTheCongestionWindow) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.congestion.initial_packets = 3;
+    config.congestion.step_bytes = 1;  // a packet an ACK
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit_fragments(100).has_value());
+    EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2}));
+    bench.handle(bench.ack(0));
+    EXPECT_EQ(bench.sequences(), (Sequences{3, 4})) << "one left, one more fits";
+}
+
+TEST(WorkerTest, SequenceNumbersWrapWithoutNotice) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.first_seq = 0xfffffffeU;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit({1, 2, 3, 4, 5, 6}).has_value());
+    EXPECT_EQ(bench.sequences(), (Sequences{0xfffffffeU, 0xffffffffU, 0}));
+    for (const std::uint32_t seq : {0U, 0xffffffffU, 0xfffffffeU})
+        bench.handle(bench.ack(seq, static_cast<float>(seq & 3U)));
+    EXPECT_EQ(bench.events().size(), 1U);
+    EXPECT_EQ(bench.outputs[0], (Values{2, 2, 3, 3, 0, 0}));
+    EXPECT_EQ(bench.worker.expected(), 1U);
+}
+
+TEST(WorkerTest, ValuesBeyondIntegersTravelAsFloatsAroundTheSwitches) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const float value : {3e9F, -3e9F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+        WorkerBench bench;
+        ASSERT_TRUE(bench.submit({1, 2, value, 4}).has_value());
+        const auto packets = bench.packets();
+        ASSERT_EQ(packets.size(), 2U);
+        EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
+        EXPECT_EQ(packets[1].header.dtype, ATP_DTYPE_FLOAT32);
+        EXPECT_TRUE(packets[1].has(ATP_FLAG_BYPASS));
+        EXPECT_EQ(testing::floats_in(packets[1].bytes)[1], 4.0F);
+    }
+}
+
+TEST(WorkerTest, AuditLaneIsTheLastAndCarriesItsWord) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.audit = true;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit({5, 6}).has_value());
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 2U) << "one lane a fragment is left for elements";
+    EXPECT_TRUE(packets[1].has(ATP_FLAG_AUDIT));
+    const auto word = static_cast<std::int32_t>(config.channel.audit_of(1, 1));
+    EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{6, word}));
+}
+
+TEST(WorkerTest, BufferThatIsTooSmallSendsNothingAndLosesNothing) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    Bytes small(bench.worker.packet_bytes() - 1);
+    EXPECT_FALSE(bench.worker.poll_transmit(small, bench.now).has_value());
+    EXPECT_EQ(bench.sequences(), (Sequences{0}));
+}
+
+// --- delivering
+
+TEST(WorkerTest, DeliversSumsAndReportsEachTensorOnceInOrder) {
+    WorkerBench bench;
+    ASSERT_EQ(bench.submit({1, 2, 3}), 0U);
+    ASSERT_EQ(bench.submit({4}), 1U);
+    (void)bench.packets();
+    bench.handle(bench.ack(2, 30));
+    EXPECT_TRUE(bench.events().empty()) << "the first tensor is not done";
+    bench.handle(bench.ack(1, 20));
+    bench.handle(bench.ack(0, 10));
+    const auto events = bench.events();
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[0].tensor, 0U);
+    EXPECT_EQ(events[1].tensor, 1U);
+    EXPECT_EQ(events[0].kind, WorkerEvent::Kind::completed);
+    EXPECT_EQ(bench.outputs[0], (Values{10, 10, 20})) << "and nothing behind the tensor's end";
+    EXPECT_EQ(bench.outputs[1], (Values{30}));
+    EXPECT_TRUE(bench.worker.idle());
+    EXPECT_EQ(bench.worker.poll_timeout(), never);
+}
+
+TEST(WorkerTest, InputAndOutputMayBeTheSameMemory) {
+    WorkerBench bench;
+    std::vector<float> values{1, 2};
+    FloatTensor tensor(values, values, 1.0F);
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now).has_value());
+    (void)bench.packets();
+    bench.handle(bench.ack(0, 9));
+    EXPECT_EQ(values, (Values{9, 9}));
+}
+
+TEST(WorkerTest, SecondAckOfAFragmentChangesNothing) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2, 3, 4}).has_value());
+    (void)bench.packets();
+    bench.handle(bench.ack(1, 5));
+    bench.handle(bench.ack(1, 666));
+    bench.handle(bench.ack(0, 4));
+    bench.handle(bench.ack(0, 666));
+    EXPECT_EQ(bench.outputs[0], (Values{4, 4, 5, 5}));
+    EXPECT_EQ(bench.worker.counters().acks, 2U);
+    EXPECT_EQ(bench.worker.counters().stale_acks, 2U);
+    EXPECT_EQ(bench.events().size(), 1U);
+}
+
+TEST(WorkerTest, AckOfAFragmentThatWasNeverSentIsIgnored) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    bench.handle(bench.ack(0, 666));
+    bench.handle(bench.ack(5, 666));
+    bench.handle(bench.ack(0xffffffffU, 666));
+    EXPECT_EQ(bench.worker.counters().stale_acks, 3U);
+    EXPECT_EQ(bench.outputs[0], (Values{0, 0}));
+    EXPECT_EQ(bench.sequences(), (Sequences{0}));
+}
+
+TEST(WorkerTest, AckThatNamesAnotherIndexBindsAWindowLater) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.window_log2 = 1;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit_fragments(4).has_value());
+    const std::uint32_t before = bench.packets().at(0).header.index;
+    atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0);
+    header.argument = 999;
+    bench.handle(testing::make_float_packet(header, {3, 3}));
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.seq, 2U);
+    EXPECT_EQ(packets[0].header.index, 999U);
+    EXPECT_NE(before, 999U);
+    EXPECT_EQ(bench.worker.counters().remaps, 1U);
+    EXPECT_EQ(bench.worker.index_of(1), config.channel.index(1, 0)) << "the other slot stays";
+}
+
+// --- the application's side
+
+TEST(WorkerTest, EmptyTensorIsRefused) {
+    WorkerBench bench;
+    EXPECT_FALSE(bench.submit({}).has_value());
+    EXPECT_TRUE(bench.worker.idle());
+}
+
+TEST(WorkerTest, QueueOfTensorsIsBounded) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.tensors = 2;
+    WorkerBench bench(config);
+    EXPECT_EQ(bench.submit({1, 2}), 0U);
+    EXPECT_EQ(bench.submit({1, 2}), 1U);
+    EXPECT_FALSE(bench.submit({1, 2}).has_value());
+    (void)bench.packets();
+    bench.handle(bench.ack(0));
+    EXPECT_FALSE(bench.submit({1, 2}).has_value()) << "its event was not polled yet";
+    EXPECT_EQ(bench.events().size(), 1U);
+    EXPECT_EQ(bench.submit({1, 2}), 2U);
+}
+
+TEST(WorkerTest, ManyTensorsThroughAShortQueueAreAllDelivered) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.tensors = 3;
+    WorkerBench bench(config);
+    std::uint32_t acknowledged = 0;
+    for (std::uint64_t done = 0; done < 100;) {
+        while (bench.submit({1, 2, 3}).has_value()) {
+        }
+        for (const WorkerPacket& packet : bench.packets()) {
+            bench.handle(bench.ack(packet.header.seq));
+            ++acknowledged;
+        }
+        for (const WorkerEvent& event : bench.events()) EXPECT_EQ(event.tensor, done++);
+    }
+    EXPECT_GE(acknowledged, 200U);
+    EXPECT_EQ(bench.worker.counters().stale_acks, 0U);
+}
+
+// --- strangers
+
+TEST(WorkerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    (void)bench.packets();
+    for (int part = 0; part < 3; ++part) {
+        Bytes ack = bench.ack(0, 666);
+        const std::size_t offset = part == 0 ? ATP_OFFSET_JOB : part == 1 ? ATP_OFFSET_TOKEN : ATP_OFFSET_CHANNEL;
+        ack.at(offset) ^= std::byte{0x40};
+        bench.handle(ack);
+    }
+    EXPECT_EQ(bench.worker.counters().forged, 3U);
+    EXPECT_EQ(bench.worker.expected(), 0U);
+    EXPECT_EQ(bench.outputs[0], (Values{0, 0}));
+}
+
+TEST(WorkerTest, ShapesThatAServerNeverSendsAreRefused) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    (void)bench.packets();
+    bench.handle(testing::make_packet(bench.answer(ATP_TYPE_ACK, ATP_DTYPE_INT32, 0), {1, 2}));
+    bench.handle(testing::make_float_packet(bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0), {1}));
+    bench.handle(testing::make_float_packet(bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0), {1, 2, 3}));
+    bench.handle(testing::make_packet(bench.answer(ATP_TYPE_GRADIENT, ATP_DTYPE_INT32, 0), {1, 2}));
+    bench.handle(testing::make_packet(bench.answer(ATP_TYPE_PROBE, ATP_DTYPE_NONE, 0)));
+    EXPECT_EQ(bench.worker.counters().refused, 5U);
+    EXPECT_EQ(bench.worker.expected(), 0U);
+}
+
+TEST(WorkerTest, FlushThatFoundNoSwitchIsIgnored) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    (void)bench.packets();
+    bench.handle(testing::make_packet(bench.answer(ATP_TYPE_FLUSH, ATP_DTYPE_NONE, 0)));
+    EXPECT_EQ(bench.worker.counters().refused, 0U);
+    EXPECT_TRUE(bench.packets().empty());
+}
+
+TEST(WorkerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}).has_value());
+    (void)bench.packets();
+    Random random(5);
+    const Bytes good = bench.ack(0, 666);
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        bench.handle(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
+    }
+    for (int i = 0; i < 10'000; ++i) {
+        Bytes bytes(random.below(100));
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.bits());
+        bench.handle(bytes);
+    }
+    EXPECT_EQ(bench.worker.counters().refused + bench.worker.counters().forged, good.size() + 10'000);
+    EXPECT_EQ(bench.worker.expected(), 0U);
+    EXPECT_TRUE(bench.packets().empty());
+}
+
+// Answers of the right job, in every other respect arbitrary: the worker sends no more than it was asked to.
+TEST(WorkerTest, ArbitraryAnswersNeverMakeItSendBeyondItsWindow) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit_fragments(1000).has_value());
+    Random random(6);
+    for (int i = 0; i < 50'000; ++i) {
+        const std::uint32_t seq = bench.worker.expected() + random.below(24) - 4;
+        atp_header header = bench.answer(static_cast<atp_type>(1 + random.below(6)),
+                                         static_cast<atp_dtype>(random.below(3)), seq, random.bits() & ATP_FLAG_ALL);
+        header.argument = random.bits();
+        header.bitmap0 = random.below(8);
+        bench.handle(testing::make_packet(header, testing::Lanes(random.chance(0.5) ? 2 : 0)), random.chance(0.1));
+        bench.now += std::chrono::microseconds(random.below(2000));
+        if (random.chance(0.1)) bench.worker.handle_timeout(bench.now);
+        const std::size_t sent = bench.packets().size();
+        ASSERT_LE(sent, 16U + 16U + 8U) << "new ones, resends and probes are bounded by what was claimed";
+        ASSERT_LE(bench.worker.next_seq() - bench.worker.expected(), 16U);
+        (void)bench.events();
+    }
+    EXPECT_GT(bench.worker.expected(), 100U);
+}
+
+}  // namespace
+}  // namespace atp::protocol
