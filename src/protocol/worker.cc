@@ -10,7 +10,7 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 namespace {
 
-constexpr std::uint32_t max_backoff = 16;  // doublings; the timeout has reached its ceiling long before
+constexpr std::uint32_t max_doublings = 16;  // the timeout has reached its ceiling long before
 
 }  // namespace
 
@@ -172,8 +172,17 @@ Duration Worker::base_timeout() const {
     return std::clamp(smoothed_ + 4 * variation_, config_.min_timeout, config_.max_timeout);
 }
 
+// Workers that lost the same fragments must not ask in step for ever: together they may overflow a queue that drops the
+// same ones each time. So every repetition is late by up to half of its timeout, each worker by another share.
+Duration Worker::lateness(Duration timeout) const {
+    if (backoff_ == 0) return Duration::zero();
+    const std::uint32_t share = mix(mix(mix(config_.channel.job + config_.rank) + expected_) + backoff_);
+    return Duration((timeout.count() / 2 * (share >> 16U)) >> 16U);
+}
+
 void Worker::arm(Time now) {
-    timer_ = unacked_ == 0 ? never : now + std::min(base_timeout() * (1U << backoff_), config_.max_timeout);
+    const Duration timeout = std::min(base_timeout() * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
+    timer_ = unacked_ == 0 ? never : now + timeout + lateness(timeout);
 }
 
 bool Worker::concerns_me(const atp_header& header) const {
@@ -226,7 +235,7 @@ void Worker::handle_timeout(Time now) {
             if (in_flight(seq) && !probes_.push(Sequence{seq})) break;
         }
     }
-    backoff_ = std::min(backoff_ + 1, max_backoff);
+    ++backoff_;
     arm(now);
 }
 

@@ -147,6 +147,7 @@ class Worker {
     void congested_once();
     void measure(Duration round_trip);
     [[nodiscard]] Duration base_timeout() const;
+    [[nodiscard]] Duration lateness(Duration timeout) const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
     void fail(Time now);
@@ -187,7 +188,7 @@ class Worker {
     bool failed_ = false;
     Time failed_at_{};
     Time timer_ = never;
-    std::uint32_t backoff_ = 0;  // doublings of the timeout since the last progress
+    std::uint32_t backoff_ = 0;  // expiries since the last progress
     Duration smoothed_{};
     Duration variation_{};
     bool server_heard_ = false;
