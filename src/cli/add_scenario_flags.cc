@@ -50,15 +50,17 @@ void add_network(CLI::App& command, Scenario& s) {
     static constexpr std::array<Word<sim::ServerPlace>, 3> places{{{"switch", sim::ServerPlace::on_switch},
                                                                    {"dedicated", sim::ServerPlace::dedicated},
                                                                    {"colocated", sim::ServerPlace::colocated}}};
-    flags.parsed("--server", s.server, "PLACE", one_of(places), "switch, dedicated or colocated",
-                 "where a job's server runs: on the last switch's box, on a host of its own, or beside a worker [switch]");
+    flags.parsed(
+        "--server", s.server, "PLACE", one_of(places), "switch, dedicated or colocated",
+        "where a job's server runs: on the last switch's box, on a host of its own, or beside a worker [switch]");
     static constexpr std::array<Word<sim::Aggregation>, 3> modes{{{"everywhere", sim::Aggregation::everywhere},
                                                                   {"racks", sim::Aggregation::racks},
                                                                   {"nowhere", sim::Aggregation::nowhere}}};
     flags.parsed("--aggregation", s.aggregation, "WHERE", one_of(modes), "everywhere, racks or nowhere",
                  "which switches aggregate; racks: each for its own rack only [everywhere]");
-    flags.call("--no-aggregation", [&s] { s.aggregation = sim::Aggregation::nowhere; },
-               "switches only forward: --aggregation nowhere");
+    flags.call(
+        "--no-aggregation", [&s] { s.aggregation = sim::Aggregation::nowhere; },
+        "switches only forward: --aggregation nowhere");
     static constexpr std::array<Word<sim::Placement>, 2> placements{
         {{"shared", sim::Placement::shared}, {"separate", sim::Placement::separate}}};
     flags.parsed("--placement", s.placement, "HOW", one_of(placements), "shared or separate",
@@ -103,9 +105,12 @@ void add_protocol(CLI::App& command, Scenario& s) {
                  "slots W of a channel, in packets [256]");
     flags.number("--initial-window", s.initial_packets, 1, 1U << ATP_WINDOW_LOG2_MAX,
                  "congestion window at the start, in packets [200]");
-    flags.call("--no-congestion-control", [&s] { s.congestion_control = false; }, "windows never shrink");
-    flags.call("--audit", [&s] { s.audit = true; }, "an audit lane in every packet; on by default here");
-    flags.call("--no-audit", [&s] { s.audit = false; }, "without it");
+    flags.call(
+        "--no-congestion-control", [&s] { s.congestion_control = false; }, "windows never shrink");
+    flags.call(
+        "--audit", [&s] { s.audit = true; }, "an audit lane in every packet; on by default here");
+    flags.call(
+        "--no-audit", [&s] { s.audit = false; }, "without it");
     flags.number("--first-seq", s.first_seq, 0, 0xffffffffU, "where sequence numbers start [0]");
     flags.parsed("--ageing", s.ageing, "TIME", parse_duration, duration_forms,
                  "an aggregator idle for longer may be taken over [500ms]");
@@ -120,7 +125,8 @@ void add_faults(CLI::App& command, Scenario& s) {
     flags.share("--reorder", s.faults.reorder, "likewise: held back, so that others overtake [0]");
     flags.parsed("--reorder-delay", s.faults.reorder_delay, "TIME", parse_duration, duration_forms,
                  "at most this long [20us]");
-    flags.parsed("--heal-at", s.faults.until, "TIME", parse_time, duration_forms, "links are perfect from then on [never]");
+    flags.parsed("--heal-at", s.faults.until, "TIME", parse_time, duration_forms,
+                 "links are perfect from then on [never]");
     const auto straggler = [&s](std::string_view text) -> std::optional<unsigned> {
         const auto parsed = parse_straggler(text);
         if (!parsed) return std::nullopt;

@@ -16,7 +16,7 @@ namespace atp::cli {
 
 // Adds flags to one command, under one heading of its help. What they write to outlives the command's parsing.
 class Flags {
-public:
+  public:
     Flags(CLI::App& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
 
     // `parse` makes an optional value of a text.
@@ -35,15 +35,17 @@ public:
     template <class Container, class Parse>
     CLI::Option* appended(const std::string& flag, Container& target, std::string_view placeholder, Parse parse,
                           std::string_view accepted, const std::string& help) {
-        const auto read = [flag, &target, parse, accepted = std::string(accepted)](const std::vector<std::string>& texts) {
+        const auto read = [flag, &target, parse,
+                           accepted = std::string(accepted)](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
                 auto value = parse(std::string_view(text));
                 if (!value) refuse(flag, text, accepted);
                 target.push_back(*std::move(value));
             }
         };
-        return decorate(command_.add_option_function<std::vector<std::string>>(flag, read, help)->expected(1)->take_all(),
-                        placeholder);
+        return decorate(
+            command_.add_option_function<std::vector<std::string>>(flag, read, help)->expected(1)->take_all(),
+            placeholder);
     }
 
     template <class T>
@@ -79,7 +81,7 @@ public:
         return decorate(command_.add_option(flag, target, help), placeholder);
     }
 
-private:
+  private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
         throw CLI::ValidationError(fmt::format("{}: '{}' is not accepted; give {}", flag, text, accepted));
     }

@@ -11,14 +11,14 @@
 namespace atp::cli {
 namespace {
 
+using protocol::Duration;
+using protocol::Time;
 using sim::Aggregation;
 using sim::Outage;
 using sim::Placement;
 using sim::Scenario;
 using sim::ServerPlace;
 using sim::TopologySpec;
-using protocol::Duration;
-using protocol::Time;
 
 // Takes `token` off the front of `text`.
 bool take(std::string_view& text, std::string_view token) {
@@ -95,7 +95,7 @@ namespace {
 
 // Appends one flag where its value is not the default's.
 class FlagWriter {
-public:
+  public:
     template <class T>
     void number(std::string_view flag, const T& value, const T& usual) {
         if (value != usual) text_ += fmt::format(" {} {}", flag, value);
@@ -108,7 +108,7 @@ public:
     }
     [[nodiscard]] std::string text() && { return std::move(text_); }
 
-private:
+  private:
     std::string text_;
 };
 

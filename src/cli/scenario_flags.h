@@ -17,8 +17,8 @@ namespace atp::cli {
 // Each flag writes one field of the scenario, which outlives the parsing.
 void add_scenario_flags(CLI::App& command, sim::Scenario& scenario);
 
-// Stable names: switches are s0, s1 ..., workers w<job>.<rank> (w<rank> of the first job), servers p<job>; then when, and
-// for how long: s1@2ms+5ms, w0.3@10ms, p0@1ms+100ms.
+// Stable names: switches are s0, s1 ..., workers w<job>.<rank> (w<rank> of the first job), servers p<job>; then when,
+// and for how long: s1@2ms+5ms, w0.3@10ms, p0@1ms+100ms.
 [[nodiscard]] std::optional<sim::Outage> parse_outage(sim::Outage::Kind kind, std::string_view text);
 [[nodiscard]] std::string to_string(const sim::Outage& outage);
 inline constexpr std::string_view outage_forms =

@@ -48,7 +48,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // One line that is written over, where somebody looks on; nothing otherwise.
 class Progress {
-public:
+  public:
     void show(std::string_view text) {
         const auto now = std::chrono::steady_clock::now();
         if (!terminal_ || now < next_) return;
@@ -61,7 +61,7 @@ public:
         shown_ = false;
     }
 
-private:
+  private:
     bool terminal_ = isatty(STDERR_FILENO) != 0;
     bool shown_ = false;
     // Short runs show nothing.
@@ -90,9 +90,10 @@ int run_one(const sim::Scenario& scenario, const Options& options, const std::st
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     const sim::Report report = sim::run(
-        scenario, {.trace = file ? &trace : nullptr, .stop = &interrupted, .progress = [&](double share) {
-                       progress.show(fmt::format("{:5.1f} % of the fragments, {:.0f} s", 100 * share, seconds_since(begin)));
-                   }});
+        scenario,
+        {.trace = file ? &trace : nullptr, .stop = &interrupted, .progress = [&](double share) {
+             progress.show(fmt::format("{:5.1f} % of the fragments, {:.0f} s", 100 * share, seconds_since(begin)));
+         }});
     progress.clear();
     const double seconds = seconds_since(begin);
     if (options.json) {
@@ -126,7 +127,8 @@ std::string summary_json(const sim::SwarmSummary& s, const Options& options) {
 
 void print_failed_run(const sim::Report& report) {
     const std::string first = report.failures.empty() ? "not finished" : report.failures.front();
-    fmt::print("seed {}: {}; replay: atp simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first, report.seed);
+    fmt::print("seed {}: {}; replay: atp simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
+               report.seed);
     std::fflush(stdout);
 }
 
@@ -153,10 +155,11 @@ int run_swarm(const Options& options) {
     if (options.json) {
         fmt::print("{}\n", summary_json(s, options));
     } else {
-        fmt::print("{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
-                   "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s\n",
-                   s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends,
-                   s.incarnations, s.slowest_seed, static_cast<double>(s.slowest.count()) / 1e6, seconds_since(begin));
+        fmt::print(
+            "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
+            "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s\n",
+            s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends, s.incarnations,
+            s.slowest_seed, static_cast<double>(s.slowest.count()) / 1e6, seconds_since(begin));
     }
     if (interrupted) return exit_interrupted;
     return s.failures == 0 ? exit_passed : exit_failed;

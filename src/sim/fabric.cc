@@ -41,7 +41,7 @@ bool all_beside_the_server(const Scenario& s, unsigned job) {
 }
 
 class Builder {
-public:
+  public:
     explicit Builder(const Scenario& scenario) : scenario_(scenario) {}
 
     Fabric build() {
@@ -56,7 +56,7 @@ public:
         return std::move(fabric_);
     }
 
-private:
+  private:
     NodeId add_node(std::string name, bool is_switch) {
         fabric_.nodes.push_back({.name = std::move(name), .is_switch = is_switch});
         return static_cast<NodeId>(fabric_.nodes.size() - 1);
@@ -165,8 +165,8 @@ unsigned count_switches(const TopologySpec& spec) {
 
 std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned job) {
     const unsigned root = root_switch(s, job);
-    // Alone with the server, or served by racks only: a rack like any other. Otherwise those beside the server are units
-    // of their own (ATP §3.2.2), which is where Figure 9's factor comes from.
+    // Alone with the server, or served by racks only: a rack like any other. Otherwise those beside the server are
+    // units of their own (ATP §3.2.2), which is where Figure 9's factor comes from.
     const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
     std::vector<protocol::Unit> units;
     std::map<unsigned, std::size_t> unit_of_switch;

@@ -41,10 +41,10 @@ struct Site {
     protocol::Membership membership;
     std::vector<NodeId> worker_hosts;  // by rank
     NodeId server_host = 0;
-    std::vector<int> levels;                                   // by switch: the hop it serves, or -1: it only forwards
-    std::vector<LinkId> up;                                    // by node: towards the server
-    std::vector<std::vector<LinkId>> to_worker;                // by switch and rank; no_link where the way is up
-    std::vector<std::vector<std::vector<LinkId>>> to_unit;     // by switch and unit
+    std::vector<int> levels;                                // by switch: the hop it serves, or -1: it only forwards
+    std::vector<LinkId> up;                                 // by node: towards the server
+    std::vector<std::vector<LinkId>> to_worker;             // by switch and rank; no_link where the way is up
+    std::vector<std::vector<std::vector<LinkId>>> to_unit;  // by switch and unit
 };
 
 // Switches are nodes 0 .. switches - 1.

@@ -29,8 +29,17 @@ unsigned bits_of_plain_element(unsigned workers) {
 // What does not fit an integer at any usual scale, and what is most easily lost on the way.
 float special_float(std::uint64_t random) {
     constexpr float inf = std::numeric_limits<float>::infinity();
-    constexpr std::array<float, 11> specials{std::numeric_limits<float>::quiet_NaN(), inf, -inf, 1e30F, -1e30F, 3.4e38F,
-                                             -3.4e38F, 1e-45F, -1e-40F, -0.0F, 0.0F};
+    constexpr std::array<float, 11> specials{std::numeric_limits<float>::quiet_NaN(),
+                                             inf,
+                                             -inf,
+                                             1e30F,
+                                             -1e30F,
+                                             3.4e38F,
+                                             -3.4e38F,
+                                             1e-45F,
+                                             -1e-40F,
+                                             -0.0F,
+                                             0.0F};
     return specials[random % specials.size()];
 }
 
@@ -65,12 +74,8 @@ GradientSource::Fragment& GradientSource::fragment(std::uint64_t tensor, std::ui
     Fragment& entry = cache_[number & (cache_.size() - 1)];
     if (entry.known && entry.tensor == tensor && entry.number == number) return entry;
     const std::uint64_t key = mix64(mix64(shape_.key, tensor), number);
-    entry = Fragment{.tensor = tensor,
-                     .number = number,
-                     .key = key,
-                     .kind = draw_kind(key),
-                     .known = true,
-                     .expected_known = false};
+    entry = Fragment{
+        .tensor = tensor, .number = number, .key = key, .kind = draw_kind(key), .known = true, .expected_known = false};
     return entry;
 }
 

@@ -3,7 +3,8 @@
 // which every result is held against bit by bit.
 //
 // Three kinds of fragments, drawn by share:
-//   plain      integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank), weights distinct, so
+//   plain      integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank), weights
+//   distinct, so
 //              that a worker left out, counted twice or swapped for another shows in every lane;
 //   overflow   integers at and around the ends of int32: some partial sums leave 32 bits, in some orders;
 //   floats     some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once.
@@ -35,11 +36,12 @@ struct GradientShape {
 
 // All workers of one channel share it. Not thread-safe: a simulation is one thread.
 class GradientSource {
-public:
+  public:
     explicit GradientSource(const GradientShape& shape);
 
     // False when this worker's values of the fragment do not fit integers.
-    [[nodiscard]] bool integers(unsigned rank, std::uint64_t tensor, std::uint64_t fragment, std::span<std::byte> lanes);
+    [[nodiscard]] bool integers(unsigned rank, std::uint64_t tensor, std::uint64_t fragment,
+                                std::span<std::byte> lanes);
     void floats(unsigned rank, std::uint64_t tensor, std::uint64_t fragment, std::span<std::byte> lanes);
     // Whether the lanes are the sum of all workers' fragment; what is wrong goes to mismatch().
     [[nodiscard]] bool verify(std::uint64_t tensor, std::uint64_t fragment, std::span<const std::byte> lanes);
@@ -47,7 +49,7 @@ public:
     [[nodiscard]] const GradientShape& shape() const { return shape_; }
     [[nodiscard]] const std::string& mismatch() const { return mismatch_; }  // the first one
 
-private:
+  private:
     enum class Kind : std::uint8_t { plain, overflow, floats };
 
     struct Fragment {
@@ -55,7 +57,7 @@ private:
         std::uint64_t number = 0;
         std::uint64_t key = 0;
         Kind kind = Kind::plain;
-        bool known = false;         // this entry of the cache holds a fragment
+        bool known = false;  // this entry of the cache holds a fragment
         bool expected_known = false;
     };
 
@@ -83,7 +85,7 @@ private:
 
 // One worker's tensor of one channel.
 class GradientTensor final : public protocol::Tensor {
-public:
+  public:
     GradientTensor(GradientSource& source, unsigned rank, std::uint64_t tensor, std::uint64_t elements)
         : source_(source), rank_(rank), tensor_(tensor), elements_(elements) {}
 
@@ -103,7 +105,7 @@ public:
     [[nodiscard]] bool right() const { return right_ && stored_ == elements_; }
     [[nodiscard]] std::uint64_t stored() const { return stored_; }
 
-private:
+  private:
     [[nodiscard]] std::uint64_t fragment_of(std::uint64_t first) const { return first / source_.shape().payload_lanes; }
 
     GradientSource& source_;

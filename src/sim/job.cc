@@ -62,13 +62,14 @@ void Job::form(Time now) {
         shared_.trace->note(now, fmt::format("job {}", number()),
                             fmt::format("forms incarnation {} with token {:#x}", report_.incarnations, token_));
     }
-    unsigned done = shared_.scenario.iterations;
-    for (const Rank& rank : ranks_) done = std::min(done, rank.iterations_done);
+    first_iteration_ = shared_.scenario.iterations;
+    for (const Rank& rank : ranks_) first_iteration_ = std::min(first_iteration_, rank.iterations_done);
     admit_everywhere();
     for (unsigned channel = 0; channel < channels_.size(); ++channel) form_channel(channel);
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-        ranks_[rank] = Rank{.iterations_done = done};
-        const auto jitter = Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(start_jitter.count()))));
+        ranks_[rank] = Rank{.iterations_done = first_iteration_};
+        const auto jitter =
+            Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(start_jitter.count()))));
         shared_.events.push(now + jitter, Event::Kind::resume, index_ * report_.workers + rank);
     }
 }
@@ -88,15 +89,18 @@ void Job::form_channel(unsigned channel) {
     Channel& c = channels_[channel];
     retire(c);
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) retire(endpoints_[endpoint_of(channel, rank)]);
-    c.source = std::make_unique<GradientSource>(
-        GradientShape{.key = mix64(mix64(s.seed, token_), mix64(number(), channel)),
-                      .workers = site_.membership.workers(),
-                      .payload_lanes = s.payload_lanes(),
-                      .window = 1U << s.window_log2,
-                      .float_share = s.float_share,
-                      .overflow_share = s.overflow_share});
-    c.server.emplace(protocol::ServerConfig{.channel = channel_config(channel), .scale = gradient_scale},
-                     site_.membership);
+    c.source =
+        std::make_unique<GradientSource>(GradientShape{.key = mix64(mix64(s.seed, token_), mix64(number(), channel)),
+                                                       .workers = site_.membership.workers(),
+                                                       .payload_lanes = s.payload_lanes(),
+                                                       .window = 1U << s.window_log2,
+                                                       .float_share = s.float_share,
+                                                       .overflow_share = s.overflow_share});
+    // A worker asks no more often than this, so whoever asks is answered.
+    c.server.emplace(
+        protocol::ServerConfig{
+            .channel = channel_config(channel), .scale = gradient_scale, .repeat_interval = s.min_timeout},
+        site_.membership);
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) form_worker(channel, rank);
 }
 
@@ -187,20 +191,20 @@ void Job::begin_iteration(unsigned rank, Time now) {
             endpoint.tensors.emplace_back(*channels_[channel].source, rank,
                                           std::uint64_t{r.iterations_done} * s.tensors + t, s.elements(t, channel));
         }
-        for (GradientTensor& tensor : endpoint.tensors) {
-            if (!endpoint.worker->submit(tensor, now, deadline ? now + *deadline : never)) {
-                fail(fmt::format("rank {}: a tensor was refused", rank));
-            }
+        endpoint.first_tensor = std::uint64_t{r.iterations_done - first_iteration_} * s.tensors;
+        for (unsigned t = 0; t < s.tensors; ++t) {
+            const auto number = endpoint.worker->submit(endpoint.tensors[t], now, deadline ? now + *deadline : never);
+            if (number != endpoint.first_tensor + t) fail(fmt::format("rank {}: tensor {} was refused", rank, t));
         }
     }
     for (unsigned channel = 0; channel < s.channels; ++channel) drive(endpoint_of(channel, rank), now);
 }
 
-void Job::on_completed(std::uint32_t id, Time now) {
+void Job::on_completed(std::uint32_t id, std::uint64_t number, Time now) {
     const Scenario& s = shared_.scenario;
     Endpoint& endpoint = endpoints_[id];
     Rank& rank = ranks_[rank_of(id)];
-    const GradientTensor& tensor = endpoint.tensors[s.tensors - endpoint.open];
+    const GradientTensor& tensor = endpoint.tensors[number - endpoint.first_tensor];
     if (!tensor.right()) {
         fail(fmt::format("rank {} channel {}: wrong sum, {} of {} elements delivered; {}", rank_of(id), channel_of(id),
                          tensor.stored(), tensor.size(), channels_[channel_of(id)].source->mismatch()));
@@ -214,8 +218,8 @@ void Job::on_completed(std::uint32_t id, Time now) {
 }
 
 bool Job::all_done() const {
-    return std::ranges::all_of(
-        ranks_, [&](const Rank& rank) { return rank.iterations_done == shared_.scenario.iterations; });
+    return std::ranges::all_of(ranks_,
+                               [&](const Rank& rank) { return rank.iterations_done == shared_.scenario.iterations; });
 }
 
 // Every failure is typed, names what is known of the culprit, and comes when the deadline passes: not before, not late.
@@ -237,10 +241,11 @@ void Job::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) {
     const std::string heard =
         event.server_heard ? fmt::format("server last heard at {:.3f} ms", milliseconds(event.heard.time_since_epoch()))
                            : "server never heard";
-    report_.errors.push_back(fmt::format(
-        "job {} incarnation {} rank {} channel {}: tensor {} timed out after {:.3f} ms; {}; missing units {:#x} members {:#x}",
-        number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor, milliseconds(event.elapsed), heard,
-        event.missing_units, event.missing_members));
+    report_.errors.push_back(
+        fmt::format("job {} incarnation {} rank {} channel {}: tensor {} timed out after {:.3f} ms; {}; missing units "
+                    "{:#x} members {:#x}",
+                    number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor,
+                    milliseconds(event.elapsed), heard, event.missing_units, event.missing_members));
 }
 
 // ---------------------------------------------------------------------------------------------------------- Machines
@@ -296,13 +301,14 @@ void Job::drive(std::uint32_t id, Time now) {
 
 void Job::on_event(std::uint32_t id, const protocol::WorkerEvent& event, Time now) {
     if (event.kind == protocol::WorkerEvent::Kind::completed) {
-        on_completed(id, now);
+        on_completed(id, event.tensor, now);
     } else {
         on_timed_out(id, event);
     }
 }
 
-// Deadlines mostly move later with every ACK: an event that comes too early looks again, so that most moves cost nothing.
+// Deadlines mostly move later with every ACK: an event that comes too early looks again, so that most moves cost
+// nothing.
 void Job::set_timer(std::uint32_t id) {
     Endpoint& endpoint = endpoints_[id];
     const Time wanted = endpoint.worker->poll_timeout();
@@ -355,13 +361,14 @@ double Job::share_done() const {
 std::string Job::whereabouts() const {
     std::string text = fmt::format("{} incarnations;", report_.incarnations);
     constexpr std::uint32_t shown = 8;
-    for (std::uint32_t id = 0; id < std::min<std::uint32_t>(shown, static_cast<std::uint32_t>(endpoints_.size())); ++id) {
+    for (std::uint32_t id = 0; id < std::min<std::uint32_t>(shown, static_cast<std::uint32_t>(endpoints_.size()));
+         ++id) {
         const Endpoint& endpoint = endpoints_[id];
         text += fmt::format(" rank {} channel {}: iteration {},", rank_of(id), channel_of(id),
                             ranks_[rank_of(id)].iterations_done);
-        text += endpoint.worker ? fmt::format(" expects seq {} of {};", endpoint.worker->expected(),
-                                              endpoint.worker->next_seq())
-                                : " crashed;";
+        text += endpoint.worker
+                    ? fmt::format(" expects seq {} of {};", endpoint.worker->expected(), endpoint.worker->next_seq())
+                    : " crashed;";
     }
     for (const Channel& channel : channels_) {
         text += channel.server ? fmt::format(" server at seq {};", channel.server->base()) : " server crashed;";

@@ -31,13 +31,14 @@ struct Shared {
 };
 
 // Each worker submits the tensors of an iteration on all of its channels, computes for a while when all are summed, and
-// goes on to the next. When an operation times out the incarnation is over: once every living worker knows, the job forms
-// anew with another token, and repeats the iterations that some worker lacks. Old packets may still be on their way.
+// goes on to the next. When an operation times out the incarnation is over: once every living worker knows, the job
+// forms anew with another token, and repeats the iterations that some worker lacks. Old packets may still be on their
+// way.
 //
 // Calling order: form() when its event comes, then the handlers as packets, timers and outages say.
 // Owns: machines and tensors of the current incarnation. Borrows what is shared, and its site.
 class Job {
-public:
+  public:
     Job(const Shared& shared, unsigned index, const Site& site);
 
     [[nodiscard]] Time start() const { return Time(index_ * shared_.scenario.stagger); }
@@ -57,16 +58,19 @@ public:
     [[nodiscard]] const Site& site() const { return site_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
     [[nodiscard]] std::uint32_t endpoints() const { return shared_.scenario.channels * site_.membership.workers(); }
-    [[nodiscard]] NodeId host_of_endpoint(std::uint32_t endpoint) const { return site_.worker_hosts[rank_of(endpoint)]; }
+    [[nodiscard]] NodeId host_of_endpoint(std::uint32_t endpoint) const {
+        return site_.worker_hosts[rank_of(endpoint)];
+    }
     [[nodiscard]] JobReport report() const;
-    [[nodiscard]] double share_done() const;         // of its fragments, roughly: for progress
-    [[nodiscard]] std::string whereabouts() const;   // of a job that is stuck: who lacks what
+    [[nodiscard]] double share_done() const;        // of its fragments, roughly: for progress
+    [[nodiscard]] std::string whereabouts() const;  // of a job that is stuck: who lacks what
 
-private:
+  private:
     // One worker's end of one channel.
     struct Endpoint {
         std::optional<protocol::Worker> worker;  // nothing while crashed
         std::vector<GradientTensor> tensors;     // of the current iteration
+        std::uint64_t first_tensor = 0;          // the machine's number of the first of them
         unsigned open = 0;                       // of them, not yet summed
         bool failed = false;
         Time wake_at = never;  // the earliest event of its timer on the way
@@ -100,7 +104,7 @@ private:
     void drive_server(Channel& channel, Time now);
     void set_timer(std::uint32_t endpoint);
     void on_event(std::uint32_t endpoint, const protocol::WorkerEvent& event, Time now);
-    void on_completed(std::uint32_t endpoint, Time now);
+    void on_completed(std::uint32_t endpoint, std::uint64_t number, Time now);
     void on_timed_out(std::uint32_t endpoint, const protocol::WorkerEvent& event);
     void form_again_if_over(Time now);
     [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
@@ -115,8 +119,9 @@ private:
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;
     std::vector<Rank> ranks_;
-    bool broken_ = false;   // a worker or the server died, or an operation timed out
-    bool forming_ = false;  // the next incarnation is on its way
+    unsigned first_iteration_ = 0;  // of this incarnation
+    bool broken_ = false;           // a worker or the server died, or an operation timed out
+    bool forming_ = false;          // the next incarnation is on its way
     Time server_up_at_{};
     JobReport report_;  // counters of machines that are gone
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction of a cable with the queue in front of it. First in, first out at a fixed rate, so a packet's departure is
-// known when it is queued: the queue is a number, not a container.
+// One direction of a cable with the queue in front of it. First in, first out at a fixed rate, so a packet's departure
+// is known when it is queued: the queue is a number, not a container.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace atp::sim {
 
 struct LinkCounters {
-    std::uint64_t packets = 0;     // offered
-    std::uint64_t bytes = 0;       // that left, with the overhead of the wire
-    std::uint64_t lost = 0;        // by chance, or by a test
-    std::uint64_t dropped = 0;     // the queue was full
-    std::uint64_t marked = 0;      // CE: the queue was beyond the threshold
+    std::uint64_t packets = 0;  // offered
+    std::uint64_t bytes = 0;    // that left, with the overhead of the wire
+    std::uint64_t lost = 0;     // by chance, or by a test
+    std::uint64_t dropped = 0;  // the queue was full
+    std::uint64_t marked = 0;   // CE: the queue was beyond the threshold
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
 };
@@ -39,13 +39,14 @@ struct Arrival {
     Time time;
     std::uint64_t order = 0;
     PacketId packet = 0;
-    LinkId link = 0;
+    NodeId to = 0;
     bool congested = false;
 };
+static_assert(sizeof(Arrival) == 32);
 
 // Arrivals of one path in order of time: only the first of them needs to be in the queue of events.
 class ArrivalRing {
-public:
+  public:
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] const Arrival& front() const { return items_[head_]; }
     [[nodiscard]] const Arrival& back() const { return items_[(head_ + size_ - 1) & (items_.size() - 1)]; }
@@ -58,7 +59,7 @@ public:
         --size_;
     }
 
-private:
+  private:
     void grow() {
         std::vector<Arrival> larger(std::max<std::size_t>(items_.size() * 2, 16));
         for (std::size_t i = 0; i < size_; ++i) larger[i] = items_[(head_ + i) & (items_.size() - 1)];
@@ -72,12 +73,11 @@ private:
 };
 
 class Link {
-public:
+  public:
     Link(const FabricLink& ends, const LinkConfig& config)
         : ends_(ends),
           config_(config),
-          ps_per_byte_(config.rate_bits_per_s == 0 ? 0 : bits_ps / config.rate_bits_per_s),
-          paths_(config.paths) {}
+          ps_per_byte_(config.rate_bits_per_s == 0 ? 0 : bits_ps / config.rate_bits_per_s) {}
 
     struct Departure {
         bool dropped = false;
@@ -107,19 +107,16 @@ public:
     [[nodiscard]] const LinkConfig& config() const { return config_; }
     [[nodiscard]] LinkCounters& counters() { return counters_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
-    [[nodiscard]] unsigned paths() const { return static_cast<unsigned>(paths_.size()); }
-    [[nodiscard]] ArrivalRing& path(unsigned index) { return paths_[index]; }
 
     std::uint64_t last_copy = 0;  // of the multicast that crossed it last: one copy a link
 
-private:
+  private:
     static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // eight bits at one bit a second
 
     FabricLink ends_;
     LinkConfig config_;
     std::int64_t ps_per_byte_;
     std::int64_t busy_until_ps_ = 0;
-    std::vector<ArrivalRing> paths_;
     LinkCounters counters_;
 };
 

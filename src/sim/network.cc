@@ -40,14 +40,16 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       fabric_(fabric),
       events_(events),
       trace_(trace),
+      harmful_(scenario.faults.loss > 0 || scenario.faults.duplicate > 0 || scenario.faults.reorder > 0 ||
+               scenario.faults.interfere),
       random_(scenario.seed, random_stream),
       pool_(ATP_HEADER_BYTES + std::size_t{scenario.lanes} * ATP_LANE_BYTES),
-      paths_(scenario.paths) {
+      paths_each_(scenario.paths),
+      paths_(fabric.links.size() * paths_each_) {
     for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));
 }
 
-void Network::tell(const Link& link, PacketId packet, std::string_view what, Time now) {
-    if (trace_ == nullptr) return;
+void Network::write_trace(const Link& link, PacketId packet, std::string_view what, Time now) {
     const auto& nodes = fabric_.nodes;
     trace_->packet(now, fmt::format("{}>{}", nodes[link.ends().from].name, nodes[link.ends().to].name), what,
                    pool_.bytes(packet));
@@ -63,8 +65,8 @@ void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
     }
     tell(link, packet, departure.marked ? "sent marked" : "sent", now);
     const Arrival arrival{
-        .time = departure.arrival, .packet = packet, .link = id, .congested = congested || departure.marked};
-    if (link.config().faulty && now < scenario_.faults.until) {
+        .time = departure.arrival, .packet = packet, .to = link.ends().to, .congested = congested || departure.marked};
+    if (harmful_ && link.config().faulty && now < scenario_.faults.until) {
         harm_and_carry(id, arrival, now);
     } else {
         carry(id, arrival);
@@ -87,8 +89,8 @@ Fate Network::fate_of(const Link& link, PacketId packet, Time now) {
     if (faults.loss > 0 && random_.chance(faults.loss)) fate.lose = true;
     if (faults.duplicate > 0 && random_.chance(faults.duplicate)) fate.duplicate = true;
     if (faults.reorder > 0 && random_.chance(faults.reorder)) {
-        fate.delay += Duration(1 + static_cast<std::int64_t>(
-                                       random_.below(static_cast<std::uint64_t>(faults.reorder_delay.count()))));
+        fate.delay += Duration(
+            1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(faults.reorder_delay.count()))));
     }
     return fate;
 }
@@ -122,17 +124,16 @@ void Network::harm_and_carry(LinkId id, Arrival arrival, Time now) {
 }
 
 void Network::carry(LinkId id, const Arrival& arrival) {
-    Link& link = links_[id];
-    const unsigned path = link.paths() == 1 ? 0 : static_cast<unsigned>(random_.below(link.paths()));
+    const LinkConfig& config = links_[id].config();
+    const unsigned path = config.paths == 1 ? 0 : static_cast<unsigned>(random_.below(config.paths));
+    const std::uint32_t target = id * paths_each_ + path;
     Arrival queued = arrival;
-    queued.time += path * link.config().path_skew;
+    queued.time += path * config.path_skew;
     queued.order = events_.next_order();
-    ArrivalRing& ring = link.path(path);
+    ArrivalRing& ring = paths_[target];
     const bool first = ring.empty();
     ring.push(queued);
-    if (!first) return;
-    events_.push(
-        {.time = queued.time, .order = queued.order, .kind = Event::Kind::path, .target = id * paths_ + path});
+    if (first) events_.push({.time = queued.time, .order = queued.order, .kind = Event::Kind::path, .target = target});
 }
 
 void Network::carry_loose(const Arrival& arrival) {
@@ -162,13 +163,14 @@ Arrival Network::take_arrival(const Event& event) {
         return loose_[slot];
     }
     const std::uint32_t target = event.target;
-    ArrivalRing& ring = links_[target / paths_].path(target % paths_);
+    ArrivalRing& ring = paths_[target];
     const Arrival arrival = ring.front();
     ring.pop();
     if (ring.empty()) {
         events_.pop();
     } else {
         const Arrival& next = ring.front();
+        pool_.prefetch(next.packet);
         events_.replace_top({.time = next.time, .order = next.order, .kind = Event::Kind::path, .target = target});
     }
     return arrival;

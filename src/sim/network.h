@@ -20,7 +20,7 @@ namespace atp::sim {
 // removes it and says what arrived where; the caller then holds the packet's reference.
 // Owns: links and packets. Borrows the scenario, the fabric, the queue of events and the trace, which outlive it.
 class Network {
-public:
+  public:
     Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, Trace* trace);
 
     // Takes over one reference to the packet, whatever becomes of it. `congested`: it carries a mark already.
@@ -33,7 +33,6 @@ public:
     [[nodiscard]] PacketPool& pool() { return pool_; }
     [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
     [[nodiscard]] std::size_t links() const { return links_.size(); }
-    [[nodiscard]] NodeId destination(LinkId id) const { return links_[id].ends().to; }
     [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
     [[nodiscard]] std::uint64_t hops() const { return hops_; }
 
@@ -43,22 +42,27 @@ public:
         return std::exchange(links_[id].last_copy, copy) != copy;
     }
 
-private:
+  private:
     void harm_and_carry(LinkId id, Arrival arrival, Time now);
     void carry(LinkId id, const Arrival& arrival);
     void carry_loose(const Arrival& arrival);
     Fate fate_of(const Link& link, PacketId packet, Time now);
-    void tell(const Link& link, PacketId packet, std::string_view what, Time now);
+    void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
+        if (trace_ != nullptr) write_trace(link, packet, what, now);
+    }
+    void write_trace(const Link& link, PacketId packet, std::string_view what, Time now);
 
     const Scenario& scenario_;
     const Fabric& fabric_;
     EventQueue& events_;
     Trace* trace_;
+    bool harmful_;  // the scenario harms packets at all
     Random random_;
     PacketPool pool_;
     std::vector<Link> links_;
-    unsigned paths_;                    // path p of link l is event target l * paths_ + p
-    std::vector<Arrival> loose_;        // arrivals out of order, by event target
+    unsigned paths_each_;             // path p of link l is event target l * paths_each_ + p
+    std::vector<ArrivalRing> paths_;  // by event target
+    std::vector<Arrival> loose_;      // arrivals out of order, by event target
     std::vector<std::uint32_t> free_loose_;
     std::uint64_t copies_ = 0;
     std::uint64_t hops_ = 0;

@@ -21,7 +21,7 @@ namespace atp::sim {
 
 // xoshiro256** (Blackman, Vigna). One stream for each purpose, so that a draw more in one does not move the others.
 class Random {
-public:
+  public:
     Random(std::uint64_t seed, std::uint64_t stream) {
         std::uint64_t x = mix64(seed, stream);
         for (std::uint64_t& word : state_) word = x = mix64(x);
@@ -50,7 +50,7 @@ public:
         return choices[below(N)];
     }
 
-private:
+  private:
     std::array<std::uint64_t, 4> state_{};
 };
 

@@ -125,8 +125,8 @@ std::string jobs_text(const Report& report) {
                                    "floats", "packets->PS", "bytes->PS");
     for (const JobReport& job : report.jobs) {
         const std::string time = job.finished ? fmt::format("{:.3f} ms", milliseconds(job.time())) : "unfinished";
-        text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n", job.job,
-                            job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
+        text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
+                            job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.worker.resent, job.worker.probes,
                             job.server.float_fragments, job.server_packets, job.server_bytes);
     }
@@ -135,9 +135,9 @@ std::string jobs_text(const Report& report) {
 
 std::string switches_text(const Report& report) {
     constexpr std::size_t shown = 8;
-    std::string text = fmt::format("\n{:>6} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "switch",
-                                   "claimed", "added", "completed", "collided", "bypassed", "fetched", "flushed",
-                                   "released", "occupied");
+    std::string text =
+        fmt::format("\n{:>6} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "switch", "claimed", "added",
+                    "completed", "collided", "bypassed", "fetched", "flushed", "released", "occupied");
     for (std::size_t i = 0; i < std::min(shown, report.switches.size()); ++i) {
         const SwitchReport& at = report.switches[i];
         if (at.forwards_only) {
@@ -167,9 +167,9 @@ std::string links_text(const Report& report) {
                                    "lost", "marked");
     for (std::size_t i = 0; i < std::min(shown, links.size()); ++i) {
         const LinkCounters& c = links[i]->counters;
-        text += fmt::format("{:>14} {:>10} {:>14} {:>8} {:>8} {:>8}\n",
-                            fmt::format("{}>{}", links[i]->from, links[i]->to), c.packets, c.bytes, c.dropped, c.lost,
-                            c.marked);
+        text +=
+            fmt::format("{:>14} {:>10} {:>14} {:>8} {:>8} {:>8}\n", fmt::format("{}>{}", links[i]->from, links[i]->to),
+                        c.packets, c.bytes, c.dropped, c.lost, c.marked);
     }
     const LinkCounters sum = sum_of_links(report);
     return text + fmt::format("{:>14} {:>10} {:>14} {:>8} {:>8} {:>8}\n",

@@ -18,7 +18,7 @@ struct JobReport {
     unsigned incarnations = 0;
     Time started{};
     std::optional<Time> finished;
-    std::uint64_t tensor_bytes = 0;  // that each worker contributed, repetitions of incarnations left out
+    std::uint64_t tensor_bytes = 0;    // that each worker contributed, repetitions of incarnations left out
     std::uint64_t server_packets = 0;  // into the server
     std::uint64_t server_bytes = 0;    // likewise: UDP payloads
     WorkerCounters worker{};           // of all workers, channels and incarnations

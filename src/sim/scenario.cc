@@ -93,8 +93,7 @@ std::optional<std::string> problem_of(const Scenario& s) {
     if (s.lanes < (s.audit ? 2 : 1) || s.lanes > ATP_MAX_LANES) {
         return fmt::format("{} lanes: {} to {} are possible", s.lanes, s.audit ? 2 : 1, ATP_MAX_LANES);
     }
-    const std::uint64_t packet_bytes =
-        ATP_HEADER_BYTES + std::uint64_t{s.lanes} * ATP_LANE_BYTES + s.overhead_bytes;
+    const std::uint64_t packet_bytes = ATP_HEADER_BYTES + std::uint64_t{s.lanes} * ATP_LANE_BYTES + s.overhead_bytes;
     if (s.queue_bytes < packet_bytes) {
         return fmt::format("a queue of {} bytes holds no packet of {} bytes", s.queue_bytes, packet_bytes);
     }

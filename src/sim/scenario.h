@@ -102,19 +102,19 @@ struct Scenario {
     Duration delay = std::chrono::microseconds(1);
     std::uint64_t queue_bytes = 2'000'000;
     std::uint64_t ecn_bytes = 200'000;
-    unsigned paths = 1;  // between two switches; packets take them at random
+    unsigned paths = 1;                                 // between two switches; packets take them at random
     Duration path_skew = std::chrono::microseconds(5);  // path i is i times this longer
     // A datagram's company on an Ethernet: 14 Ethernet + 20 IPv4 + 8 UDP, and 8 preamble + 4 FCS + 12 gap.
     std::uint32_t overhead_bytes = 14 + 20 + 8 + 8 + 4 + 12;
 
     unsigned jobs = 1;
-    unsigned channels = 1;              // of each job
-    std::uint64_t bytes = 1'000'000;    // float32 each worker contributes in one iteration
-    unsigned tensors = 1;               // they are divided into
+    unsigned channels = 1;            // of each job
+    std::uint64_t bytes = 1'000'000;  // float32 each worker contributes in one iteration
+    unsigned tensors = 1;             // they are divided into
     unsigned iterations = 1;
-    Duration pause{};                   // of computation between two iterations: the off phase
-    Duration stagger{};                 // job k starts k times this later
-    std::uint32_t first_job = 1;        // its number; the others follow
+    Duration pause{};             // of computation between two iterations: the off phase
+    Duration stagger{};           // job k starts k times this later
+    std::uint32_t first_job = 1;  // its number; the others follow
 
     std::uint16_t lanes = 62;
     std::uint8_t window_log2 = 8;

@@ -18,8 +18,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 Duration between(Random& random, Duration first, Duration last) {
-    return first + Duration(static_cast<std::int64_t>(
-                       random.below(static_cast<std::uint64_t>((last - first).count()) + 1)));
+    return first +
+           Duration(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((last - first).count()) + 1)));
 }
 
 unsigned between(Random& random, unsigned first, unsigned last) {
@@ -28,7 +28,8 @@ unsigned between(Random& random, unsigned first, unsigned last) {
 
 void draw_topology(Random& random, Scenario& s) {
     using Shape = TopologySpec::Shape;
-    static constexpr std::array shapes{Shape::star, Shape::star, Shape::racks, Shape::racks, Shape::dumbbell, Shape::fig9};
+    static constexpr std::array shapes{Shape::star,  Shape::star,     Shape::racks,
+                                       Shape::racks, Shape::dumbbell, Shape::fig9};
     s.topology.shape = random.pick(shapes);
     const bool large = random.chance(0.04);
     switch (s.topology.shape) {
@@ -77,8 +78,8 @@ void draw_jobs(Random& random, Scenario& s) {
     if (random.chance(0.5)) s.stagger = between(random, Duration(0), milliseconds(1));
     s.first_job = static_cast<std::uint32_t>(random.next() >> 34U);
     static constexpr std::array<std::uint32_t, 3> edges{0U, 0x80000000U, 0xffffffffU};
-    s.first_seq = random.chance(0.8) ? random.pick(edges) - between(random, 0, 150)
-                                     : static_cast<std::uint32_t>(random.next());
+    s.first_seq =
+        random.chance(0.8) ? random.pick(edges) - between(random, 0, 150) : static_cast<std::uint32_t>(random.next());
 }
 
 void draw_protocol(Random& random, Scenario& s) {
@@ -113,7 +114,8 @@ void draw_outages(Random& random, Scenario& s) {
     if (random.chance(0.05)) add(Outage::Kind::pause, Outage::Node::server);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::worker);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::server);
-    if (s.ends_incarnations() || random.chance(0.05)) s.deadline = between(random, milliseconds(200), milliseconds(1000));
+    if (s.ends_incarnations() || random.chance(0.05))
+        s.deadline = between(random, milliseconds(200), milliseconds(1000));
 }
 
 void draw_faults(Random& random, Scenario& s) {
@@ -177,7 +179,8 @@ SwarmSummary run_swarm(const SwarmOptions& options) {
         while (options.stop == nullptr || !options.stop->load(std::memory_order_relaxed)) {
             const std::uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
             if (mine >= options.runs) return;
-            const Report report = run(draw_scenario(options.first_seed + mine), {.trace = nullptr, .stop = options.stop, .progress = {}});
+            const Report report =
+                run(draw_scenario(options.first_seed + mine), {.trace = nullptr, .stop = options.stop, .progress = {}});
             const std::lock_guard lock(mutex);
             if (report.interrupted) return;
             add_to_summary(report, summary);

@@ -12,7 +12,8 @@
 
 namespace atp::sim {
 
-// What a healed network is given to finish: deadlines of up to a second, a new incarnation, timers backed off to 200 ms.
+// What a healed network is given to finish: deadlines of up to a second, a new incarnation, timers backed off to 200
+// ms.
 inline constexpr Duration healed_phase = std::chrono::seconds(10);
 
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
@@ -31,10 +32,10 @@ struct SwarmSummary {
     std::uint64_t runs = 0;
     std::uint64_t failures = 0;
     std::uint64_t packet_hops = 0;
-    std::uint64_t fragments = 0;    // completed
+    std::uint64_t fragments = 0;  // completed
     std::uint64_t incarnations = 0;
     std::uint64_t resends = 0;
-    std::uint64_t lost = 0;         // packets, by chance and by full queues
+    std::uint64_t lost = 0;  // packets, by chance and by full queues
     std::uint64_t slowest_seed = 0;
     Duration slowest{};  // virtual time until its last job was done
 };

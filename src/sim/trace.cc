@@ -18,9 +18,8 @@ double microseconds(protocol::Time now) { return static_cast<double>(now.time_si
 void Trace::packet(protocol::Time now, std::string_view where, std::string_view what, std::span<std::byte> bytes) {
     wire::Packet packet;
     const wire::DecodeError error = wire::decode(bytes, packet);
-    const std::string text = error == wire::DecodeError::none
-                                 ? wire::to_string(packet.header, packet.lane_count())
-                                 : fmt::format("undecodable: {}", wire::to_string(error));
+    const std::string text = error == wire::DecodeError::none ? wire::to_string(packet.header, packet.lane_count())
+                                                              : fmt::format("undecodable: {}", wire::to_string(error));
     fmt::print(file_, "{:.3f}us {} {} {}\n", microseconds(now), where, what, text);
 }
 
@@ -30,8 +29,9 @@ void Trace::note(protocol::Time now, std::string_view where, std::string_view wh
 
 std::string_view event_name(unsigned event) {
     static constexpr std::array<std::string_view, ATP_EVENT_COUNT> names{
-        "passed",    "claimed", "added",  "completed", "single",   "duplicate", "reemitted",  "collided",   "bypassed", "late",
-        "resent",    "fetched", "released", "expired", "taken_over", "superseded", "flushed", "closed", "misfit"};
+        "passed",     "claimed",    "added",   "completed", "single",  "duplicate", "reemitted",
+        "collided",   "bypassed",   "late",    "resent",    "fetched", "released",  "expired",
+        "taken_over", "superseded", "flushed", "closed",    "misfit"};
     static_assert(ATP_EVENT_MISFIT == ATP_EVENT_COUNT - 1, "a new event needs a name, in the order of decide.h");
     return event < names.size() ? names[event] : "unknown";
 }

@@ -14,7 +14,7 @@
 namespace atp::sim {
 
 class Trace {
-public:
+  public:
     // The file stays the caller's.
     explicit Trace(std::FILE* file) : file_(file) {}
 
@@ -22,7 +22,7 @@ public:
     void packet(protocol::Time now, std::string_view where, std::string_view what, std::span<std::byte> bytes);
     void note(protocol::Time now, std::string_view where, std::string_view what);
 
-private:
+  private:
     std::FILE* file_;
 };
 

@@ -12,8 +12,8 @@ struct WorkloadResult {
     bool verified = false;
 };
 
-// Two racks of eight workers, 62 lanes, two levels of aggregation, no faults: every packet meets a state machine at every
-// hop, and every sum is verified. `bytes` of each worker scale its length.
+// Two racks of eight workers, 62 lanes, two levels of aggregation, no faults: every packet meets a state machine at
+// every hop, and every sum is verified. `bytes` of each worker scale its length.
 [[nodiscard]] WorkloadResult run_standard_workload(std::uint64_t bytes = 2'000'000);
 
 }  // namespace atp::sim

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ namespace atp::sim {
 // Calling order: step() until it is false, then finish() once.
 // Borrows the scenario and the trace, which outlive it. One thread.
 class World {
-public:
+  public:
     World(const Scenario& scenario, Trace* trace);
     World(const World&) = delete;
     World& operator=(const World&) = delete;
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] bool all_finished() const;
     [[nodiscard]] double share_done() const;  // of the jobs' fragments, roughly: for progress
 
-private:
+  private:
     struct Node {
         bool down = false;
         Time paused_until{};
@@ -42,15 +42,20 @@ private:
     void arrive(const Event& event);
     void arrive_at_switch(const Arrival& arrival, NodeId at);
     void arrive_at_host(const Arrival& arrival, NodeId at);
-    void route(PacketId packet, const atp_header& header, bool congested, NodeId at, const Site& site, bool up);
-    void multicast(PacketId packet, const atp_header& header, bool congested, NodeId at, const Site& site);
-    [[nodiscard]] bool only_forwards(const atp_header& header, NodeId at, const Site& site) const;
+    void route(PacketId packet, bool congested, NodeId at, const Site& site, bool up);
+    void route_down(PacketId packet, bool congested, NodeId at, const Site& site);
+    [[nodiscard]] bool only_forwards(const std::byte* packet, NodeId at, const Site& site) const;
     void begin_outage(std::uint32_t index);
     void end_outage(std::uint32_t index);
     [[nodiscard]] NodeId node_of(const Outage& outage) const;
     [[nodiscard]] bool delayed_by_pause(NodeId node, Event::Kind kind, std::uint32_t target);
-    [[nodiscard]] Job* job_of(std::uint32_t number);
-    void tell(NodeId at, std::string_view what, PacketId packet);
+    [[nodiscard]] Job* job_of(std::uint32_t number) {
+        const std::uint32_t index = number - scenario_.first_job;
+        return index < jobs_.size() ? jobs_[index].get() : nullptr;
+    }
+    void tell(NodeId at, std::string_view what, PacketId packet) {
+        if (trace_ != nullptr) trace_->packet(now_, fabric_.nodes[at].name, what, network_.pool().bytes(packet));
+    }
 
     void check_end();
     void check_reclaimable();
@@ -64,7 +69,7 @@ private:
     std::vector<protocol::Switch> switches_;
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;
-    std::deque<Job> jobs_;  // jobs do not move
+    std::vector<std::unique_ptr<Job>> jobs_;
     std::vector<std::vector<std::int32_t>> rank_at_;  // by job and node, or -1
     Time now_{};
     std::uint64_t steps_ = 0;

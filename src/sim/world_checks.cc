@@ -17,7 +17,7 @@ Report World::finish() {
     report.ended = now_;
     report.packet_hops = network_.hops();
     report.events = steps_;
-    for (const Job& job : jobs_) report.jobs.push_back(job.report());
+    for (const auto& job : jobs_) report.jobs.push_back(job->report());
     for (NodeId s = 0; s < fabric_.switches; ++s) {
         const bool forwards_only =
             std::ranges::all_of(fabric_.sites, [s](const Site& site) { return site.levels[s] < 0; });
@@ -39,7 +39,8 @@ Report World::finish() {
 }
 
 void World::check_end() {
-    for (const Job& job : jobs_) {
+    for (const auto& entry : jobs_) {
+        const Job& job = *entry;
         if (job.finished()) continue;
         failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job.number(),
                                         static_cast<double>(now_.time_since_epoch().count()) / 1e6, job.whereabouts()));
@@ -51,7 +52,8 @@ void World::check_end() {
     check_reclaimable();
 }
 
-// Whatever still occupies an aggregator belongs to nobody any more: once it has aged, a newcomer must get it (hazard 29).
+// Whatever still occupies an aggregator belongs to nobody any more: once it has aged, a newcomer must get it (hazard
+// 29).
 void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
     const std::uint32_t newcomer = scenario_.first_job + scenario_.jobs;
