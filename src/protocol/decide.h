@@ -280,18 +280,25 @@ static inline struct atp_decision atp_decide_gradient(struct atp_header* packet,
     return atp_claim(packet, lanes, aggregator, now_us, claim_event);
 }
 
-/* ACKs, and the request to send again without aggregation, mean that nobody needs the aggregator of seq any more. */
+/*
+ * ACKs, and the request to send again without aggregation, mean that nobody needs the aggregator of seq any more. The
+ * request also closes a free one: who has not sent yet does not know of it, and must not start to gather what cannot be
+ * complete.
+ */
 static inline struct atp_decision atp_decide_release(const struct atp_header* packet, struct atp_aggregator* aggregator,
                                                      uint32_t now_us, uint32_t ageing_us) {
     uint8_t event = ATP_EVENT_PASSED;
-    if (aggregator->status != ATP_AGGREGATOR_FREE) {
-        if (atp_same_fragment(packet, aggregator)) {
-            atp_release(aggregator);
-            event = ATP_EVENT_RELEASED;
-        } else if (atp_abandoned(aggregator, now_us, ageing_us)) {
-            atp_release(aggregator);
-            event = ATP_EVENT_EXPIRED;
+    if (aggregator->status == ATP_AGGREGATOR_FREE) {
+        if (packet->type == ATP_TYPE_NACK) {
+            atp_remember(packet, aggregator);
+            event = ATP_EVENT_CLOSED;
         }
+    } else if (atp_same_fragment(packet, aggregator)) {
+        atp_release(aggregator);
+        event = ATP_EVENT_RELEASED;
+    } else if (atp_abandoned(aggregator, now_us, ageing_us)) {
+        atp_release(aggregator);
+        event = ATP_EVENT_EXPIRED;
     }
     return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, event);
 }

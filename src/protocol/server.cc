@@ -204,6 +204,8 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
 
 void Server::merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now) {
     if (record.mode == Mode::floats && !ATP_BREAK(mix_modes)) {
+        // Who sends an integer alone has not heard the request, however lately it was made.
+        if (!set.whole) row(told_, record)[lowest(set.units)] &= ~set.members;
         ask_missing(record, now);
         return;
     }
@@ -389,7 +391,9 @@ void Server::handle_probe(const atp_header& header, Time now) {
     }
     const bool asker_missing = (row(in_, *record)[place.unit] & bit) == 0;
     if (asker_missing && (unsent_members == 0 || record->mode != Mode::aggregated)) {
-        if (not_yet_told(*record, place.unit, bit, now) != 0) ask(*record, place.unit, bit, header.worker);
+        // Whatever it was told lately did not arrive; its timer keeps it from asking often.
+        (void)not_yet_told(*record, place.unit, bit, now);
+        ask(*record, place.unit, bit, header.worker);
         return;
     }
     send(Answer{.type = ATP_TYPE_WAIT,

@@ -25,6 +25,7 @@ Worker::Worker(const WorkerConfig& config)
       next_seq_(config.channel.first_seq),
       overtaken_scan_(config.channel.first_seq),
       recovery_until_(config.channel.first_seq),
+      measured_from_(config.channel.first_seq),
       resends_(config.channel.window()),
       probes_(config.probe_burst) {
     newest_acks_.fill(config.channel.first_seq - 1);
@@ -101,7 +102,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     --owner.missing;
     --unacked_;
     acked.state = State::acked;
-    if (!acked.resent) measure(now - acked.sent_at);
+    if (!acked.resent && !before(header.seq, measured_from_)) measure(now - acked.sent_at);
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
     index = header.argument;  // binds from seq + W on: its sender has this ACK
@@ -235,6 +236,8 @@ void Worker::handle_timeout(Time now) {
             if (in_flight(seq) && !probes_.push(Sequence{seq})) break;
         }
     }
+    // What is in flight now may be waiting for some other worker's timer: measured, timers would feed on themselves.
+    measured_from_ = next_seq_;
     ++backoff_;
     arm(now);
 }

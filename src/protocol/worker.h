@@ -182,6 +182,7 @@ class Worker {
     std::array<std::uint32_t, 3> newest_acks_{};  // the three highest sequence numbers with an ACK, rising
     std::uint32_t overtaken_scan_ = 0;            // everything before it was looked at for being overtaken
     std::uint32_t recovery_until_ = 0;            // at most one halving a window: none before this has its ACK
+    std::uint32_t measured_from_ = 0;             // round trips of what was sent before it say nothing
     Ring<Sequence> resends_;
     Ring<Sequence> probes_;
     bool echo_ = false;  // the downlink was marked: tell it with the next gradient
@@ -216,7 +217,7 @@ void Worker::persist(Archive& archive) {
     }
     archive.value(last_queued_seq_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
-    archive.value(overtaken_scan_), archive.value(recovery_until_);
+    archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     resends_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.time(failed_at_), archive.time(timer_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);

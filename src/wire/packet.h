@@ -136,7 +136,8 @@ namespace detail {
     if (((header.bitmap0 & ~header.mask0) | (header.bitmap1 & ~header.mask1)) != 0) return false;
     if (header.type != ATP_TYPE_GRADIENT) return true;
     if ((header.flags & ATP_FLAG_WHOLE) != 0) return header.bitmap1 != 0;
-    return header.bitmap0 != 0 && std::has_single_bit(header.bitmap1);
+    // By hand: without a popcount instruction, std::has_single_bit() is a call.
+    return header.bitmap0 != 0 && header.bitmap1 != 0 && (header.bitmap1 & (header.bitmap1 - 1)) == 0;
 }
 
 [[nodiscard]] inline DecodeError check_header(const atp_header& header, bool has_lanes) {
