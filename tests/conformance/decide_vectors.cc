@@ -263,6 +263,9 @@ void add_releases(Table& table, std::uint8_t hop) {
     table.add("an ack expires another that is abandoned", ack, touched(other, now_us - ageing_us - 1));
     table.add("a nack passes", nack, held);
     table.add("a nack with bypass releases", singly, held);
+    table.add("a nack with bypass closes a free aggregator", singly, atp_aggregator{});
+    table.add("a nack with bypass closes the tombstone of another", singly, released(other));
+    table.add("a nack passes a free aggregator", nack, atp_aggregator{});
     table.add("a nack with bypass passes another", singly, other);
     table.add("a nack with bypass expires another that is abandoned", singly, touched(other, now_us - ageing_us - 1));
     table.add("a probe passes", changed(down(ATP_TYPE_PROBE, ATP_DTYPE_NONE), &atp_header::hop, hop), held);

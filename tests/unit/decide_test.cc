@@ -516,6 +516,13 @@ TEST_P(Decide, NackWithBypassReleasesAndAPlainOneDoesNot) {
     expect_untouched(kept, holding(0x3));
 }
 
+TEST_P(Decide, NackWithBypassClosesAFreeAggregatorForThoseWhoHaveNotHeardOfIt) {
+    const Outcome outcome = decide(down(ATP_TYPE_NACK, ATP_FLAG_BYPASS), remembering(3));
+    expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_CLOSED);
+    EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_FREE);
+    EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
+}
+
 TEST_P(Decide, ProbesAndWaitsPassUntouched) {
     for (const atp_type type : {ATP_TYPE_PROBE, ATP_TYPE_WAIT}) {
         const atp_header packet = down(type);

@@ -232,14 +232,24 @@ TEST_F(ServerTest, ProbeOfAWorkerThatIsInWaitsForTheOthers) {
     EXPECT_EQ(answers[0].header.bitmap1, 0U) << "everybody has sent: nobody to name";
 }
 
-TEST_F(ServerTest, RequestToSendAgainIsRepeatedOnlyAfterTheInterval) {
+TEST_F(ServerTest, WhoeverAsksAgainHasNotHeardAndIsAnsweredAgain) {
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
     EXPECT_EQ(bench.server.counters().nacks, 1U);
     bench.handle(bench.probe(2, 0));
-    EXPECT_EQ(bench.server.counters().nacks, 1U);
-    bench.now += std::chrono::milliseconds(1);
-    bench.handle(bench.probe(2, 0));
-    EXPECT_EQ(bench.server.counters().nacks, 2U);
+    EXPECT_EQ(bench.server.counters().nacks, 2U) << "its own timer keeps it from asking often";
+}
+
+TEST_F(ServerTest, RequestToAllWhoAreMissingIsRepeatedOnlyAfterTheInterval) {
+    bench.handle(bench.members_gradient(0, 0x3, 0, 3));
+    const Bytes overlapping = bench.members_gradient(0, 0x6, 0, 6);
+    bench.handle(overlapping);
+    EXPECT_EQ(bench.answers().at(0).header.bitmap0, 0x4U);
+    bench.now += std::chrono::microseconds(999);
+    bench.handle(overlapping);
+    EXPECT_TRUE(bench.answers().empty());
+    bench.now += std::chrono::microseconds(1);
+    bench.handle(overlapping);
+    expect_one(ATP_TYPE_NACK, ATP_WORKER_ALL);
 }
 
 TEST_F(ServerTest, ProbeOfNobodyIsRefused) {
@@ -360,15 +370,23 @@ TEST_F(ServerTest, FloatsOfOneWorkerAreAskedOfEverybodyElse) {
     EXPECT_EQ(bench.server.counters().float_fragments, 1U);
 }
 
-TEST_F(ServerTest, IntegersThatMeetFloatsAreAnsweredWithTheRequestAgain) {
+TEST_F(ServerTest, IntegerThatMeetsFloatsIsAnsweredWithTheRequestAgainAtOnce) {
     bench.handle(bench.floats(0, 0, 1e30F));
     (void)bench.answers();
-    bench.now += std::chrono::milliseconds(1);
     bench.handle(bench.gradient(1, 0, 7));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
     EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(answers[0].header.bitmap0, 0x2U) << "worker 2 was asked a moment ago";
     EXPECT_EQ(bench.server.base(), 0U);
+}
+
+TEST_F(ServerTest, PartialSumThatMeetsFloatsAsksAllOfIt) {
+    bench.handle(bench.floats(0, 0, 1e30F));
+    (void)bench.answers();
+    bench.handle(bench.members_gradient(0, 0x6, 0, 7));
+    EXPECT_EQ(bench.answers().at(0).header.bitmap0, 0x6U);
 }
 
 TEST_F(ServerTest, FloatsOfSeveralWorkersAtOnceAreRefused) {

@@ -127,6 +127,11 @@ TEST_F(SwitchTest, CongestionMetOnTheWayInStaysOnTheSum) {
     EXPECT_EQ(machine.counters().ecn, 1U);
 }
 
+TEST_F(SwitchTest, CongestionMetOnTheWayDownIsLeftToTheWorkersToReport) {
+    const Bytes ack = make_packet(down(ATP_TYPE_ACK), {1, 2, 3});
+    EXPECT_EQ(handle(ack, true).bytes, ack) << "as a flag only the workers behind this link would see it";
+}
+
 // --- directions
 
 TEST_F(SwitchTest, ProbesGoUpAndAnswersGoDownToWhomTheyAreFor) {

@@ -114,7 +114,7 @@ void Network::collect() {
     }
     while (const auto sent = server_->poll_transmit(buffer)) {
         const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(sent->size);
-        send_down(server_node, Bytes(buffer.begin(), end), sent->worker, sent->units);
+        send_down(server_node, Bytes(buffer.begin(), end), sent->worker, sent->units, false);
     }
 }
 
@@ -130,9 +130,9 @@ void Network::put(Flight flight) {
 }
 
 // To one worker, or to everybody in the units, by way of the switches that lie between.
-void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units) {
+void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units, bool congested) {
     if (from.kind == Node::Kind::server && root_ != nullptr) {
-        put({from, root_node, bytes});
+        put({from, root_node, bytes, congested});
         return;
     }
     const protocol::Membership& membership = config_.membership;
@@ -140,12 +140,12 @@ void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std
     for (unsigned unit = 0; unit < membership.units(); ++unit) {
         if ((units >> unit & 1U) == 0) continue;
         if (from.kind != Node::Kind::rack && has_rack(unit)) {
-            put({from, rack_node(unit), bytes});
+            put({from, rack_node(unit), bytes, congested});
             continue;
         }
         if (from.kind == Node::Kind::rack && from.number != unit) continue;
         for (const std::uint16_t rank : membership.unit(unit).ranks) {
-            if (worker == ATP_WORKER_ALL || worker == rank) put({from, worker_node(rank), bytes});
+            if (worker == ATP_WORKER_ALL || worker == rank) put({from, worker_node(rank), bytes, congested});
         }
     }
 }
@@ -163,7 +163,7 @@ void Network::through_switch(protocol::Switch& machine, Flight& flight) {
     if (parcel.verdict.route == Route::up) {
         put({flight.to, above(flight.to), flight.bytes});
     } else if (parcel.verdict.route == Route::down) {
-        send_down(flight.to, flight.bytes, parcel.verdict.worker, parcel.verdict.units);
+        send_down(flight.to, flight.bytes, parcel.verdict.worker, parcel.verdict.units, flight.congested);
     }
 }
 

@@ -48,9 +48,9 @@ struct Flight {
 struct NetworkConfig {
     protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
     protocol::Membership membership = *protocol::Membership::star(2);
-    bool racks_aggregate = true;     // false: level one only forwards
-    bool has_root = true;            // whether there is a level two where there are several units, or direct ones
-    std::uint32_t aggregators = 64;  // of each switch
+    bool racks_aggregate = true;       // false: level one only forwards
+    bool has_root = true;              // whether there is a level two where there are several units, or direct ones
+    std::uint32_t aggregators = 1024;  // of each switch
     protocol::Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
     protocol::Duration repeat_interval = std::chrono::milliseconds(1);
@@ -147,7 +147,7 @@ class Network {
     void deliver(Flight flight);
     void deliver_random(const Faults& faults, Random& random);
     void through_switch(protocol::Switch& machine, Flight& flight);
-    void send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units);
+    void send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units, bool congested);
     [[nodiscard]] protocol::Switch* switch_at(Node node);
     [[nodiscard]] Node above(Node node) const;
     [[nodiscard]] bool has_rack(unsigned unit) const { return racks_.at(unit) != nullptr; }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figure 9 of the ATP paper, with the machines themselves: six workers in three racks, the server in the third.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/scenes.h"
+
+namespace atp::testing {
+namespace {
+
+using protocol::Membership;
+using protocol::Unit;
+
+constexpr std::size_t fragments = 50;
+
+// The switch in front of the server adds its own workers and the results of the other racks: four contributors.
+NetworkConfig atp_of_figure_9() {
+    return network_of(*Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2, 3}},
+                                         Unit{.ranks = {4}, .direct = true}, Unit{.ranks = {5}, .direct = true}}));
+}
+
+// Rack-scale aggregation: each switch adds its own rack, and the results of the others go around the server's.
+NetworkConfig rack_scale_of_figure_9() {
+    NetworkConfig config = racks(3, 2);
+    config.has_root = false;
+    return config;
+}
+
+struct Load {
+    std::size_t packets = 0;
+    std::size_t bytes = 0;
+};
+
+Load load_of_the_server(const NetworkConfig& config) {
+    Network network(config);
+    network.submit_all(elements_each * fragments, own_value);
+    network.run();
+    EXPECT_TRUE(network.done());
+    EXPECT_TRUE(network.sums_are_right());
+    return {network.count_delivered([](const Flight& flight) { return flight.to == server_node; }),
+            network.bytes_into(server_node)};
+}
+
+TEST(Figure9, RackScaleAggregationSendsTheServerExactlyThreeTimesWhatAtpSends) {
+    const Load atp = load_of_the_server(atp_of_figure_9());
+    const Load rack_scale = load_of_the_server(rack_scale_of_figure_9());
+    EXPECT_EQ(atp.packets, fragments);
+    EXPECT_EQ(rack_scale.packets, 3 * atp.packets);
+    EXPECT_EQ(rack_scale.bytes, 3 * atp.bytes);
+}
+
+TEST(Figure9, WithoutAnySwitchThatAddsTheServerGetsSixTimesAsMuch) {
+    NetworkConfig config = rack_scale_of_figure_9();
+    config.racks_aggregate = false;
+    EXPECT_EQ(load_of_the_server(config).bytes, 6 * load_of_the_server(atp_of_figure_9()).bytes);
+}
+
+TEST(Figure9, BothGiveTheSameBits) {
+    std::vector<std::vector<std::uint32_t>> results;
+    for (const NetworkConfig& config : {atp_of_figure_9(), rack_scale_of_figure_9()}) {
+        Network network(config);
+        network.submit_all(elements_each * fragments, own_value);
+        EXPECT_TRUE(network.finish());
+        results.push_back(network.result_bits());
+    }
+    EXPECT_EQ(results[0], results[1]);
+}
+
+}  // namespace
+}  // namespace atp::testing

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same inputs give the same bits, whatever the tree, the tables, the losses and the order of packets.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/scenes.h"
+
+namespace atp::testing {
+namespace {
+
+using protocol::Membership;
+using Values = std::vector<float>;
+
+struct Case {
+    const char* name;
+    float (*value_of)(unsigned rank, std::size_t element);
+};
+
+float ordinary(unsigned rank, std::size_t element) {
+    return std::sin(static_cast<float>(element * 31 + rank * 7)) * 3.0F;
+}
+float overflowing(unsigned rank, std::size_t element) {
+    return (element % 5 == 0 ? 20.0F : 1.0F) + ordinary(rank, element) / 10;  // at 1e8: two of them leave 32 bits
+}
+float mixed(unsigned rank, std::size_t element) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const std::size_t kind = element % 29;
+    if (kind == 3 && rank == 1) return 1e30F;
+    if (kind == 5 && rank == 2) return -infinity;
+    if (kind == 7) return rank == 0 ? infinity : -infinity;
+    if (kind == 11 && rank == 3) return std::bit_cast<float>(0x7fc12345U);
+    if (kind == 13) return rank % 2 == 0 ? 3e30F : -3e30F;
+    if (kind == 17) return std::bit_cast<float>(rank + 1U);  // denormal
+    if (kind == 19) return -0.0F;
+    if (kind == 23 && rank == 0) return 1e20F;
+    return overflowing(rank, element);
+}
+
+class Reproducible : public ::testing::TestWithParam<Case> {
+  protected:
+    static constexpr std::size_t elements = elements_each * 40;
+
+    [[nodiscard]] static std::vector<std::uint32_t> undisturbed() {
+        NetworkConfig config = star(6);
+        config.racks_aggregate = false;
+        Network network(config);
+        network.submit_all(elements, GetParam().value_of);
+        EXPECT_TRUE(network.finish());
+        return network.result_bits();
+    }
+    // Trees, tables and losses differ from seed to seed.
+    [[nodiscard]] static NetworkConfig some_tree(std::uint32_t seed) {
+        const std::vector<NetworkConfig> trees{
+            star(6), racks(3, 2), racks(2, 3), racks(6, 1),
+            network_of(*Membership::make(
+                {{.ranks = {0, 1, 2, 3}}, {.ranks = {4}, .direct = true}, {.ranks = {5}, .direct = true}}))};
+        NetworkConfig config = trees[seed % trees.size()];
+        config.aggregators = std::vector<std::uint32_t>{1, 3, 8, 1024}[seed / 5 % 4];
+        config.racks_aggregate = seed % 7 != 0;
+        config.has_root = seed % 3 != 0;
+        config.channel.window_log2 = static_cast<std::uint8_t>(seed % 5);
+        config.channel.audit = true;
+        return config;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Values, Reproducible,
+                         ::testing::Values(Case{"Ordinary", ordinary}, Case{"Overflowing", overflowing},
+                                           Case{"Mixed", mixed}),
+                         [](const auto& values) { return std::string(values.param.name); });
+
+TEST_P(Reproducible, ResultBitsDependOnTheInputsAlone) {
+    const std::vector<std::uint32_t> expected = undisturbed();
+    for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+        Network network(some_tree(seed));
+        network.submit_all(elements, GetParam().value_of);
+        const Faults faults{.loss = seed % 4 * 0.02, .duplication = seed % 3 * 0.05, .reordering = seed % 5 * 0.2};
+        ASSERT_TRUE(network.finish_among(faults, seed)) << seed;
+        for (unsigned rank = 0; rank < 6; ++rank) ASSERT_EQ(network.output(rank).size(), elements);
+        ASSERT_EQ(network.result_bits(), expected) << seed;
+    }
+}
+
+TEST(Sums, NanAndInfinityComeOutAsIeeeSays) {
+    Network network(star(3));
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<Values> inputs{{infinity, infinity, nan}, {1, -infinity, 1}, {2, 0, 2}};
+    for (unsigned rank = 0; rank < 3; ++rank) network.submit(rank, inputs[rank]);
+    EXPECT_TRUE(network.finish());
+    for (unsigned rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(network.output(rank)[0], infinity);
+        EXPECT_TRUE(std::isnan(network.output(rank)[1]));
+        EXPECT_TRUE(std::isnan(network.output(rank)[2]));
+    }
+}
+
+}  // namespace
+}  // namespace atp::testing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another job on the same switches: it takes aggregators, and gives them back when told to.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "support/network.h"
+
+namespace atp::testing {
+
+class Stranger {
+  public:
+    Stranger(Network& network, protocol::Switch& machine, std::uint8_t level)
+        : network_(network), machine_(machine), level_(level) {
+        channel_.lanes = network.config().channel.lanes;
+        if (!machine.admit(channel_.job, channel_.token, level)) throw std::logic_error("no room for another job");
+    }
+
+    // One of two workers has sent, the other never will.
+    void occupy(std::uint32_t index) {
+        atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
+        header.hop = level_;
+        if (level_ == 1) header.bitmap0 = header.mask0;
+        header.index = index;
+        pass(make_packet(header, Lanes(channel_.lanes, 1'000'000)));
+    }
+    // Its fragment is finished.
+    void leave(std::uint32_t index) {
+        atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
+        header.type = ATP_TYPE_ACK;
+        header.dtype = ATP_DTYPE_FLOAT32;
+        header.index = index;
+        pass(make_packet(header, Lanes(channel_.lanes)));
+    }
+
+  private:
+    void pass(Bytes bytes) {
+        const auto size = static_cast<std::uint32_t>(bytes.size());
+        protocol::Parcel parcel{
+            .data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
+        machine_.handle_packet(parcel, network_.now());
+    }
+
+    Network& network_;
+    protocol::Switch& machine_;
+    std::uint8_t level_;
+    protocol::ChannelConfig channel_{.job = 99, .token = 0xbad, .window_log2 = 3};
+};
+
+}  // namespace atp::testing
