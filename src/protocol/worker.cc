@@ -132,7 +132,10 @@ void Worker::advance(Time now) {
         ++expected_;
     }
     if (expected_ == before_advance) return;
-    if (before(overtaken_scan_, expected_)) overtaken_scan_ = expected_;
+    // Left behind, they would come around and lie ahead again after 2^31 fragments.
+    for (std::uint32_t* mark : {&overtaken_scan_, &recovery_until_, &measured_from_}) {
+        if (before(*mark, expected_)) *mark = expected_;
+    }
     backoff_ = 0;
     missing_units_ = missing_members_ = 0;
     arm(now);
