@@ -161,11 +161,15 @@ static inline int atp_fits_level(const struct atp_header* packet) {
     return packet->bitmap1 != 0 && ((packet->flags & ATP_FLAG_WHOLE) || packet->bitmap0 == packet->mask0);
 }
 
-/* Beyond the same fragment: the same level, unit and lanes, so that adding is meaningful. */
+/*
+ * Beyond the same fragment: the same level, unit and lanes, so that adding is meaningful; and whatever is held is within
+ * the packet's mask, so that the packet can carry it away.
+ */
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
     return aggregator->hop == packet->hop && aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
-           ((aggregator->flags ^ packet->flags) & ATP_FLAG_AUDIT) == 0;
+           ((aggregator->flags ^ packet->flags) & ATP_FLAG_AUDIT) == 0 &&
+           (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }
 
 static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t lanes,
@@ -310,7 +314,7 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_CLOSED);
     }
     if (!atp_same_fragment(packet, aggregator) || aggregator->hop != packet->hop ||
-        aggregator->unit != atp_unit_of(packet))
+        aggregator->unit != atp_unit_of(packet) || (aggregator->bitmap & ~atp_level_mask(packet)) != 0)
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
     packet->type = ATP_TYPE_GRADIENT;
     packet->dtype = ATP_DTYPE_INT32;
