@@ -13,12 +13,10 @@ unsigned Configuration::workers() const {
                            [](unsigned sum, const UnitLayout& unit) { return sum + unit.workers; });
 }
 
-const Configuration* find_configuration(std::string_view name) {
-    for (const auto& set : {default_configurations(), quick_configurations()}) {
-        const auto found = std::ranges::find(set, name, &Configuration::name);
-        if (found != set.end()) return &*found;
-    }
-    return nullptr;
+const Configuration* find_configuration(std::string_view name, Extent extent) {
+    const auto all = configurations(extent);
+    const auto found = std::ranges::find(all, name, &Configuration::name);
+    return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace atp::check

@@ -73,9 +73,10 @@ struct Budget {  // for designated initialisers
     constexpr operator FaultBudget() const { return {losses, duplicates, timeouts, ageings, restarts, marks, crashes}; }
 };
 
-// The default set, largest first; the quick set, which takes a minute at most; and one of either by its name.
-[[nodiscard]] std::span<const Configuration> default_configurations();
-[[nodiscard]] std::span<const Configuration> quick_configurations();
-[[nodiscard]] const Configuration* find_configuration(std::string_view name);
+// The same configurations with two sets of budgets: what a few minutes can visit, and what a test can.
+enum class Extent : std::uint8_t { full, quick };
+[[nodiscard]] std::span<const Configuration> configurations(Extent extent);
+// nullptr when there is none of that name.
+[[nodiscard]] const Configuration* find_configuration(std::string_view name, Extent extent);
 
 }  // namespace atp::check

@@ -1,44 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0
+// The configurations: each is here for a reason, with the faults that time allows. Full budgets were chosen for some
+// millions of states each, quick ones for some hundred thousand at most.
 #include "check/configuration.h"
 
 namespace atp::check {
 namespace {
 
-const std::vector<UnitLayout> star2 = {{.workers = 2}};
-const std::vector<UnitLayout> star3 = {{.workers = 3}};
-const std::vector<UnitLayout> rack_and_direct = {{.workers = 2}, {.workers = 1, .direct = true}};
-const std::vector<UnitLayout> two_racks = {{.workers = 2}, {.workers = 2}};
+using Units = std::vector<UnitLayout>;
 
-std::vector<Configuration> make_default() {
-    return {
-        {.name = "star2-w1",
-         .what = "two workers, window 1",
-         .units = star2,
-         .window_log2 = 0,
-         .tensors = {1, 1},
-         .budget = Budget{.losses = 2, .duplicates = 1, .timeouts = 2}},
-        {.name = "star2-w2",
-         .what = "two workers, window 2",
-         .units = star2,
-         .window_log2 = 1,
-         .tensors = {2, 1},
-         .budget = Budget{.losses = 1, .duplicates = 1, .timeouts = 1}},
-        {.name = "rack-direct-w1",
-         .what = "",
-         .units = rack_and_direct,
-         .window_log2 = 0,
-         .tensors = {1, 1},
-         .budget = Budget{.losses = 1, .duplicates = 1, .timeouts = 1}},
-    };
+Units star(std::uint8_t workers) { return {{.workers = workers}}; }
+Units rack_and_direct() { return {{.workers = 2}, {.workers = 1, .direct = true}}; }
+Units two_racks() { return {{.workers = 2}, {.workers = 2}}; }
+Units two_direct() { return {{.workers = 1, .direct = true}, {.workers = 1, .direct = true}}; }
+
+struct Entry {
+    Configuration configuration;
+    Budget full;
+    Budget quick;
+};
+
+void add_stars(std::vector<Entry>& all) {
+    all.push_back(
+        {{.name = "star2", .what = "two workers, one fragment at a time", .units = star(2), .tensors = {1, 1}},
+         {.losses = 2, .duplicates = 1, .timeouts = 2},
+         {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "star2-shared",
+                    .what = "two fragments at a time meet in one aggregator",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "star2-three",
+                    .what = "three fragments, two at a time, one aggregator: slots are used again",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2, 1}},
+                   {.losses = 1, .duplicates = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "star2-apart",
+                    .what = "three fragments, two at a time, each with an aggregator of its own",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {3},
+                    .aggregators = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "star2-newer",
+                    .what = "four fragments at a time: three newer results call for a resend",
+                    .units = star(2),
+                    .window_log2 = 2,
+                    .tensors = {4},
+                    .aggregators = 2},
+                   {.losses = 1},
+                   {}});
+    all.push_back(
+        {{.name = "star3", .what = "three workers, one fragment at a time", .units = star(3), .tensors = {1, 1}},
+         {.losses = 2, .duplicates = 1, .timeouts = 2},
+         {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "star3-shared",
+                    .what = "three workers, two fragments at a time meet in one aggregator",
+                    .units = star(3),
+                    .window_log2 = 1,
+                    .tensors = {2}},
+                   {.losses = 1},
+                   {.duplicates = 1}});
+}
+
+void add_levels(std::vector<Entry>& all) {
+    all.push_back({{.name = "rack-direct",
+                    .what = "a rack, and a worker under the server's switch",
+                    .units = rack_and_direct(),
+                    .tensors = {1, 1}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "rack-direct-shared",
+                    .what = "the same, two fragments at a time meet at both levels",
+                    .units = rack_and_direct(),
+                    .window_log2 = 1,
+                    .tensors = {2}},
+                   {.losses = 1},
+                   {}});
+    all.push_back({{.name = "racks2", .what = "two racks of two workers", .units = two_racks(), .tensors = {1}},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "racks2-one-switch",
+                    .what = "one switch serves both racks: their fragments never mix",
+                    .units = two_racks(),
+                    .tensors = {1},
+                    .racks_share_switch = true},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "direct2",
+                    .what = "no racks: both workers under the server's switch",
+                    .units = two_direct(),
+                    .window_log2 = 1,
+                    .tensors = {3}},
+                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1}});
+}
+
+void add_tenants_and_failures(std::vector<Entry>& all) {
+    all.push_back(
+        {{.name = "jobs2", .what = "two jobs share one aggregator", .units = star(2), .jobs = 2, .tensors = {1}},
+         {.losses = 1, .duplicates = 1, .timeouts = 2},
+         {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "jobs2-levels",
+                    .what = "two jobs share one aggregator at each of two levels",
+                    .units = rack_and_direct(),
+                    .jobs = 2,
+                    .tensors = {1}},
+                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "jobs2-ageing",
+                    .what = "aggregators count as abandoned, rightly and wrongly",
+                    .units = star(2),
+                    .jobs = 2,
+                    .tensors = {1}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1, .ageings = 2},
+                   {.losses = 1, .timeouts = 1, .ageings = 1}});
+    all.push_back(
+        {{.name = "restart", .what = "a switch restarts empty", .units = rack_and_direct(), .tensors = {1, 1}},
+         {.losses = 1, .duplicates = 1, .timeouts = 1, .restarts = 1},
+         {.losses = 1, .timeouts = 1, .restarts = 1}});
+    all.push_back({{.name = "crash",
+                    .what = "a worker dies: the others end with an error at their deadline",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {1, 1}},
+                   {.losses = 1, .timeouts = 1, .crashes = 1},
+                   {.timeouts = 1, .crashes = 1}});
+    all.push_back({{.name = "incarnation",
+                    .what = "gradients and results of an earlier incarnation are in flight",
+                    .units = star(2),
+                    .tensors = {1, 1},
+                    .earlier_incarnation = true},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "stale",
+                    .what = "a gradient and a result of the fragment before the first are in flight",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2},
+                    .stale_packets = true},
+                   {.losses = 1, .timeouts = 1},
+                   {}});
+}
+
+void add_numbers(std::vector<Entry>& all) {
+    all.push_back({{.name = "float",
+                    .what = "one worker's value does not fit an integer",
+                    .units = star(3),
+                    .tensors = {1, 1},
+                    .values = Values::too_large},
+                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "not-finite",
+                    .what = "an infinity and a NaN",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2},
+                    .aggregators = 2,
+                    .values = Values::not_finite},
+                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "overflow",
+                    .what = "two addends leave 32 bits, a third brings the sum back",
+                    .units = star(3),
+                    .tensors = {1, 1},
+                    .values = Values::saturating},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "overflow-levels",
+                    .what = "level one leaves 32 bits, level two adds a negative",
+                    .units = rack_and_direct(),
+                    .tensors = {1, 1},
+                    .values = Values::saturating},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "overflow-float",
+                    .what = "a fragment overflows in the switch and comes as floats from another worker",
+                    .units = star(3),
+                    .tensors = {1},
+                    .values = Values::saturating_and_too_large},
+                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "wrap",
+                    .what = "sequence numbers pass 2^32",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2, 1},
+                    .aggregators = 2,
+                    .first_seq = 0xffffffffU},
+                   {.losses = 2, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "marked",
+                    .what = "all gradients of one worker are marked: every ACK says so",
+                    .units = star(3),
+                    .tensors = {1, 1},
+                    .marked_worker = 1},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "marks",
+                    .what = "any packet may be marked: windows halve, and nothing stops",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {2, 1},
+                    .aggregators = 2},
+                   {.losses = 1, .timeouts = 1, .marks = 2},
+                   {.losses = 1, .marks = 1}});
+}
+
+std::vector<Configuration> make(Extent extent) {
+    std::vector<Entry> entries;
+    add_stars(entries);
+    add_levels(entries);
+    add_tenants_and_failures(entries);
+    add_numbers(entries);
+    std::vector<Configuration> all;
+    for (Entry& entry : entries) {
+        entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;
+        all.push_back(std::move(entry.configuration));
+    }
+    return all;
 }
 
 }  // namespace
 
-std::span<const Configuration> default_configurations() {
-    static const std::vector<Configuration> all = make_default();
-    return all;
+std::span<const Configuration> configurations(Extent extent) {
+    static const std::vector<Configuration> full = make(Extent::full);
+    static const std::vector<Configuration> quick = make(Extent::quick);
+    return extent == Extent::full ? full : quick;
 }
-
-std::span<const Configuration> quick_configurations() { return default_configurations(); }
 
 }  // namespace atp::check

@@ -108,6 +108,10 @@ void Machines::judge_answer(const Sent& sent, Step& step) {
     }
 }
 
+FragmentPlace Machines::place_of(std::uint32_t job, std::uint32_t seq) const {
+    return {static_cast<std::uint8_t>(job - job_number(0)), static_cast<std::int8_t>(truth_.offset_of(seq))};
+}
+
 void Machines::judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
                             Step& step) {
     const atp_aggregator& after = node.machine->aggregator(header.index);
@@ -119,6 +123,7 @@ void Machines::judge_switch(SwitchNode& node, const atp_header& header, const at
     if (is_claim(step.event)) {
         if (released == mine) step.violate("a fragment gathers again where it was released from");
         released = {};
+        step.claimed = place_of(header.job, header.seq);
     }
     if (step.event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
         step.violate("an aggregator was taken over that nobody abandoned");
@@ -128,9 +133,7 @@ void Machines::judge_switch(SwitchNode& node, const atp_header& header, const at
         step.violate("a fragment collides with a finished predecessor of its own stream");
     }
     if (step.event == ATP_EVENT_SUPERSEDED) {
-        step.superseded = true;
-        step.superseded_job = static_cast<std::uint8_t>(before.job - job_number(0));
-        step.superseded_offset = truth_.offset_of(before.seq);
+        step.superseded = place_of(before.job, before.seq);
     }
     if (is_release(step.event)) released = id_of(before);
     // These leave a tombstone where nobody was, so that latecomers follow them.
@@ -158,7 +161,7 @@ void Machines::summarise(unsigned node, Step& step) {
             summary.untouched = summary.untouched && aggregator.token == 0;
             if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
             ++summary.held;
-            summary.leftovers_reclaimable = reclaimable(*at.machine, index) && summary.leftovers_reclaimable;
+            if (!reclaimable(*at.machine, index)) step.violate("a held aggregator can never be reclaimed");
         }
     }
 }

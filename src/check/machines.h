@@ -47,7 +47,6 @@ struct Summary {
     std::uint32_t completed = 0;  // a bit for each fragment
     // A switch:
     bool untouched = true;  // as after a restart
-    bool leftovers_reclaimable = true;
     std::uint8_t held = 0;  // aggregators that are not free
 };
 
@@ -57,6 +56,12 @@ struct Sent {
     std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};
 };
 
+// A fragment by its place in the model: which job's, and how far from the first.
+struct FragmentPlace {
+    std::uint8_t job = 0;
+    std::int8_t offset = 0;
+};
+
 // One step of one node.
 struct Step {
     Bytes state;      // of the node, afterwards
@@ -64,10 +69,10 @@ struct Step {
     std::vector<Sent> sent;
     std::string violation;   // of what concerns this node alone; empty when there is none
     std::uint8_t event = 0;  // atp_switch_event
-    // A switch gave a fragment's aggregator away because its result must be known: to be checked against the server.
-    bool superseded = false;
-    std::uint8_t superseded_job = 0;
-    std::int32_t superseded_offset = 0;
+    // What a switch did that only the server's state can judge: gave a fragment's aggregator away because its result
+    // must be known, and began to gather one.
+    std::optional<FragmentPlace> superseded;
+    std::optional<FragmentPlace> claimed;
 
     // The first thing wrong is the one reported; an empty text says that nothing is.
     void violate(std::string_view text) {
@@ -79,7 +84,8 @@ struct Step {
         violation.clear();
         summary = {};
         event = 0;
-        superseded = false;
+        superseded.reset();
+        claimed.reset();
     }
 };
 
@@ -164,6 +170,7 @@ class Machines {
     void judge_answer(const Sent& sent, Step& step);
     void judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
                       Step& step);
+    [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
     void summarise(unsigned node, Step& step);
     [[nodiscard]] bool reclaimable(protocol::Switch& machine, std::uint32_t index);
 

@@ -102,8 +102,7 @@ const Model::Transition& Model::transition(unsigned node, std::uint32_t node_sta
     for (const Sent& sent : step_.sent) sent_.push_back(intern_packet(sent));
     made.event = step_.event;
     made.superseded = step_.superseded;
-    made.superseded_job = step_.superseded_job;
-    made.superseded_offset = static_cast<std::int8_t>(step_.superseded_offset);
+    made.claimed = step_.claimed;
     if (!step_.violation.empty()) {
         made.violation = static_cast<std::uint32_t>(violations_.size());
         violations_.push_back(step_.violation);
@@ -148,20 +147,24 @@ bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& ne
 }
 
 // What no node can judge alone.
-bool Model::judge_system(unsigned node, const Transition& taken, const Words& next) {
+bool Model::judge_system(unsigned node, const Transition& taken, Words& next) {
     if (taken.violation != 0) {
         violation_ = violations_[taken.violation];
         return false;
     }
-    if (taken.superseded && taken.superseded_offset >= 0) {
-        const Summary& server = summary(next, machines_.layout().server(taken.superseded_job));
-        if ((server.completed >> static_cast<unsigned>(taken.superseded_offset) & 1U) == 0) {
-            violation_ = "an aggregator was superseded before its fragment was complete";
-            return false;
-        }
+    if (taken.superseded && !complete(next, *taken.superseded)) {
+        violation_ = "an aggregator was superseded before its fragment was complete";
+        return false;
     }
+    if (taken.claimed && complete(next, *taken.claimed)) next[0] |= late_claim;
     const bool sending = taken.sent_count != 0 && machines_.layout().node(node).kind == NodeKind::worker;
     return !sending || indices_agree(node, next);
+}
+
+bool Model::complete(const Words& state, FragmentPlace fragment) const {
+    if (fragment.offset < 0) return true;
+    const Summary& server = summary(state, machines_.layout().server(fragment.job));
+    return (server.completed >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
 }
 
 // All workers use the same aggregator for the same fragment: no split, no leak (hazard 11).
@@ -204,11 +207,11 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
     return false;
 }
 
-// Once everything is delivered and done, no aggregator may be held without a fault or a timer to blame: an ACK that was
-// lost in front of it, a late copy that claimed it after another had used it. (That such a leftover can be reclaimed is
-// judged for every state of every switch.)
+// Once everything is delivered and done, no aggregator is held, but for these: a fault or a timer struck (an ACK may
+// have been lost in front of it), or a late copy claimed it after another fragment had wiped its tombstone out. Such
+// leftovers cost room, not sums; that each can be reclaimed is judged in every state of every switch.
 bool Model::judge_quiet(std::span<const std::uint32_t> state) {
-    if (!all_done(state) || state[0] != full_budget_ || configuration_.stale_packets) return true;
+    if (!all_done(state) || state[0] != full_budget_) return true;
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;
         violation_ = "without any fault, an aggregator is held although everything is done";

@@ -15,9 +15,13 @@
 
 namespace atp::check {
 
-// A state of the whole system: the faults that are left, the number of each node's state, and then the numbers of the
-// packets in flight in rising order. Equal states are equal words.
+// A state of the whole system: the faults that are left (and late_claim, below), the number of each node's state, and
+// then the numbers of the packets in flight in rising order. Equal states are equal words.
 using Words = std::vector<std::uint32_t>;
+
+// Ghost, beside the budgets: a late copy began to gather for a fragment that was complete already.
+inline constexpr std::uint32_t late_claim = 1U << 31U;
+static_assert(fault_count * 4 < 31);
 
 namespace ATP_VARIANT {
 
@@ -68,9 +72,8 @@ class Model {
         std::uint32_t first_sent = 0;
         std::uint16_t sent_count = 0;
         std::uint8_t event = 0;
-        bool superseded = false;
-        std::uint8_t superseded_job = 0;
-        std::int8_t superseded_offset = 0;
+        std::optional<FragmentPlace> superseded;
+        std::optional<FragmentPlace> claimed;
         std::uint32_t violation = 0;  // an index of violations_; 0: none
     };
     struct NodeStates {
@@ -83,7 +86,8 @@ class Model {
     const Transition& transition(unsigned node, std::uint32_t node_state, Input input, std::uint32_t packet);
     std::uint32_t remember(unsigned node, const Step& step);
     std::uint32_t intern_packet(const Sent& sent);
-    [[nodiscard]] bool judge_system(unsigned node, const Transition& taken, const Words& next);
+    [[nodiscard]] bool judge_system(unsigned node, const Transition& taken, Words& next);
+    [[nodiscard]] bool complete(const Words& state, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, const Words& next);
     [[nodiscard]] const Summary& summary(std::span<const std::uint32_t> state, unsigned node) const {
         return states_[node].summaries[state[node + 1]];

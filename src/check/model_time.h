@@ -13,11 +13,13 @@ namespace atp::check {
 
 inline constexpr protocol::Time model_now{std::chrono::hours(1)};
 inline constexpr protocol::Duration model_timeout = std::chrono::milliseconds(1);
+// A timer that is armed fires before this: a worker may add up to half of its timeout.
+inline constexpr protocol::Duration model_timer = 2 * model_timeout;
 inline constexpr protocol::Duration model_ageing = std::chrono::milliseconds(500);
 inline constexpr protocol::Duration model_deadline = std::chrono::hours(1);
 // When every timer, every aggregator's age, every deadline has run out, and none of the later ones.
-inline constexpr protocol::Time after_timeout = model_now + model_timeout;
-inline constexpr protocol::Time after_ageing = model_now + model_ageing + model_timeout;
+inline constexpr protocol::Time after_timeout = model_now + model_timer;
+inline constexpr protocol::Time after_ageing = model_now + model_ageing + model_timer;
 inline constexpr protocol::Time after_deadline = model_now + model_deadline;
 
 enum class Moment : std::uint8_t { past, timer, deadline, never };
@@ -25,7 +27,7 @@ enum class Moment : std::uint8_t { past, timer, deadline, never };
 [[nodiscard]] constexpr Moment moment_of(protocol::Time time, protocol::Time now) {
     if (time == protocol::never) return Moment::never;
     if (time <= now) return Moment::past;
-    return time <= now + model_timeout ? Moment::timer : Moment::deadline;
+    return time <= now + model_timer ? Moment::timer : Moment::deadline;
 }
 
 [[nodiscard]] constexpr protocol::Time time_of(Moment moment) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/check_command.h"
 #include "cli/command.h"
 #include "cli/simulate_command.h"
 
@@ -16,6 +17,7 @@ namespace {
 // Every subcommand, in the order in which --help shows them.
 constexpr atp::cli::Register commands[] = {
     atp::cli::register_simulate,
+    atp::cli::register_check,
 };
 
 int run(int argc, char** argv) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/breaks_table.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "protocol/breaks.h"
+
+namespace atp::check {
+namespace {
+
+// Those that do not show with two workers and one fragment at a time.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> shown_by = {{
+    {"resend_claims", "star2-shared"},
+    {"complete_early", "star3"},
+    {"ignore_token", "incarnation"},
+    {"collision_not_bypass", "rack-direct-shared"},
+    {"flush_keeps_aggregator", "star2-shared"},
+    {"supersede_too_early", "star2-shared"},
+    {"ecn_lost_in_switch", "marked"},
+    {"overflow_not_sticky", "overflow"},
+    {"merge_overlapping", "star3-shared"},
+    {"replace_smaller", "star3"},
+    {"trust_overflowed_lanes", "overflow"},
+    {"mix_modes", "float"},
+    {"window_unbounded", "star2-three"},
+    {"accept_any_ack", "incarnation"},
+}};
+
+std::string_view configuration_for(std::string_view name) {
+    const auto found = std::ranges::find(shown_by, name, [](const auto& entry) { return entry.first; });
+    return found == shown_by.end() ? "star2" : found->second;
+}
+
+std::vector<Break> make() {
+    std::vector<Break> all;
+    const auto add = [&all](std::string_view name, unsigned hazard, std::string_view what) {
+        all.push_back({static_cast<unsigned>(all.size()) + 1, name, hazard, what, configuration_for(name)});
+    };
+#define ATP_ADD_BREAK(name, hazard, what) add(#name, hazard, what);
+    ATP_BREAKS(ATP_ADD_BREAK)
+#undef ATP_ADD_BREAK
+    return all;
+}
+
+}  // namespace
+
+std::span<const Break> breaks() {
+    static const std::vector<Break> all = make();
+    return all;
+}
+
+const Break* find_break(std::string_view name) {
+    const auto found = std::ranges::find(breaks(), name, &Break::name);
+    return found == breaks().end() ? nullptr : &*found;
+}
+
+}  // namespace atp::check

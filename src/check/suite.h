@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several explorations at once, one a thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "check/configuration.h"
+#include "check/report.h"
+
+namespace atp::check {
+
+struct Task {
+    const Configuration* configuration = nullptr;
+    std::function<Report(const Configuration&, const Limits&)> explore;
+};
+
+struct SuiteOptions {
+    unsigned threads = 1;
+    std::uint64_t max_states = 0;  // of each
+    // From any thread, never two at once: how far a running exploration is, and one that has ended.
+    std::function<void(std::string_view configuration, const Progress&)> progress;
+    std::function<void(const Report&)> ended;
+};
+
+// The reports in the order of the tasks.
+[[nodiscard]] std::vector<Report> run_suite(const std::vector<Task>& tasks, const SuiteOptions& options);
+
+}  // namespace atp::check

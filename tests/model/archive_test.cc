@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker sees of a machine what persist() names. These tests hold that this is everything: a machine that was put
+// back goes on as the one it was taken from, and no value it names is idle.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "check/layout.h"
+#include "check/model_tensor.h"
+#include "check/state_archive.h"
+#include "check/truth.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/worker.h"
+
+namespace atp::check {
+namespace {
+
+// All that persist() names, as it is: real times, real addresses.
+class ExactWriter {
+  public:
+    template <class T>
+    void value(T& item) {
+        append(&item, sizeof item);
+    }
+    void time(protocol::Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
+    Bytes out;
+
+  private:
+    void append(const void* from, std::size_t size) {
+        const auto* at = static_cast<const std::byte*>(from);
+        out.insert(out.end(), at, at + size);
+    }
+};
+
+class ExactReader {
+  public:
+    explicit ExactReader(std::span<const std::byte> from) : from_(from) {}
+    template <class T>
+    void value(T& item) {
+        take(&item, sizeof item);
+    }
+    void time(protocol::Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
+
+  private:
+    void take(void* to, std::size_t size) {
+        ASSERT_LE(size, from_.size());
+        std::memcpy(to, from_.data(), size);
+        from_ = from_.subspan(size);
+    }
+    std::span<const std::byte> from_;
+};
+
+template <class Machine>
+Bytes exact_state(Machine& machine) {
+    ExactWriter writer;
+    machine.persist(writer);
+    return writer.out;
+}
+
+struct Fixture {
+    Fixture() : configuration(make()), layout(configuration), truth(configuration, layout.membership()) {
+        for (unsigned rank = 0; rank < 2; ++rank) tensors.emplace_back(truth, false, rank, 0, std::uint8_t{8});
+    }
+    static Configuration make() {
+        Configuration made;
+        made.units = {{.workers = 2}};
+        made.window_log2 = 1;
+        made.tensors = {8};
+        made.aggregators = 2;
+        made.first_seq = 0xfffffffeU;
+        made.values = Values::saturating;
+        return made;
+    }
+    protocol::Worker worker(unsigned rank) {
+        protocol::WorkerConfig config;
+        config.channel = channel_of(configuration, 0, false);
+        config.rank = static_cast<std::uint16_t>(rank);
+        config.place = layout.membership().place(config.rank);
+        return protocol::Worker(config);
+    }
+    protocol::Server server() const {
+        protocol::ServerConfig config;
+        config.channel = channel_of(configuration, 0, false);
+        config.scale = 1;
+        return protocol::Server(config, layout.membership());
+    }
+    protocol::Switch aggregating_switch() const {
+        protocol::Switch made({.aggregators = 2, .lanes = model_lanes, .jobs = 1});
+        EXPECT_TRUE(made.admit(job_number(0), job_token(0, false), 0));
+        return made;
+    }
+
+    Configuration configuration;
+    Layout layout;
+    Truth truth;
+    std::vector<ModelTensor> tensors;
+};
+
+using Packet = Bytes;
+
+std::vector<Packet> drain(protocol::Worker& worker, protocol::Time now) {
+    std::vector<Packet> sent;
+    Packet buffer(worker.packet_bytes());
+    while (const auto size = worker.poll_transmit(buffer, now)) {
+        sent.emplace_back(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*size));
+    }
+    while (worker.poll_event()) {
+    }
+    return sent;
+}
+
+std::vector<Packet> drain(protocol::Server& server) {
+    std::vector<Packet> sent;
+    Packet buffer(server.packet_bytes());
+    while (const auto out = server.poll_transmit(buffer)) {
+        sent.emplace_back(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(out->size));
+    }
+    return sent;
+}
+
+// A star of two workers under a random network, each of whose machines has a shadow. Before every step the shadow is a
+// machine as constructed, into which the state of the original was put; after it both must be the same, and have said
+// the same.
+class Shadowed {
+  public:
+    explicit Shadowed(unsigned seed)
+        : random_(seed), workers_{f_.worker(0), f_.worker(1)}, server_(f_.server()), switch_(f_.aggregating_switch()) {
+        for (unsigned rank = 0; rank < 2; ++rank) {
+            EXPECT_TRUE(workers_[rank].submit(f_.tensors[rank], now_, now_ + std::chrono::hours(1)));
+            for (Packet& sent : drain(workers_[rank], now_)) up_.push_back(std::move(sent));
+        }
+    }
+
+    [[nodiscard]] bool done() const { return workers_[0].idle() && workers_[1].idle(); }
+    // For the tests that look at one state.
+    [[nodiscard]] protocol::Worker& worker() { return workers_[0]; }
+    [[nodiscard]] protocol::Server& server() { return server_; }
+    [[nodiscard]] protocol::Switch& aggregating_switch() { return switch_; }
+    [[nodiscard]] Fixture& fixture() { return f_; }
+
+    void step() {
+        now_ += std::chrono::microseconds(random_() % 700);
+        const unsigned dice = random_() % 16;
+        if (dice == 0) return timeouts();
+        std::vector<Packet>& from = random_() % 2 == 0 ? (up_.empty() ? down_ : up_) : (down_.empty() ? up_ : down_);
+        if (from.empty()) return timeouts();
+        const std::size_t at = random_() % from.size();
+        Packet packet = from[at];
+        if (dice != 1) from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));  // 1: a duplicate
+        if (dice == 2) return;                                                      // lost
+        to_switch(std::move(packet));
+    }
+
+  private:
+    template <class Machine>
+    static void put_back(Machine& original, Machine& shadow) {
+        const Bytes state = exact_state(original);
+        ExactReader reader(state);
+        shadow.persist(reader);
+        ASSERT_EQ(exact_state(shadow), state);
+    }
+
+    void timeouts() {
+        for (unsigned rank = 0; rank < 2; ++rank) {
+            protocol::Worker shadow = f_.worker(rank);
+            put_back(workers_[rank], shadow);
+            ASSERT_EQ(shadow.poll_timeout(), workers_[rank].poll_timeout());
+            now_ = std::max(now_, std::min(workers_[rank].poll_timeout(), now_ + std::chrono::milliseconds(5)));
+            shadow.handle_timeout(now_);
+            workers_[rank].handle_timeout(now_);
+            compare_worker(rank, shadow);
+        }
+    }
+
+    void compare_worker(unsigned rank, protocol::Worker& shadow) {
+        std::vector<Packet> sent = drain(workers_[rank], now_);
+        ASSERT_EQ(drain(shadow, now_), sent);
+        ASSERT_EQ(exact_state(shadow), exact_state(workers_[rank]));
+        for (Packet& packet : sent) up_.push_back(std::move(packet));
+    }
+
+    void to_switch(Packet packet) {
+        protocol::Switch shadow = f_.aggregating_switch();
+        put_back(switch_, shadow);
+        packet.resize(ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES);
+        Packet copy = packet;
+        const auto size = [&] {
+            const auto dtype = wire::load_u8(packet.data() + ATP_OFFSET_DTYPE);
+            const auto type = wire::load_u8(packet.data() + ATP_OFFSET_TYPE);
+            const bool lanes = dtype != ATP_DTYPE_NONE && type != ATP_TYPE_NACK;
+            return lanes ? static_cast<std::uint32_t>(packet.size()) : ATP_HEADER_BYTES;
+        }();
+        const auto capacity = static_cast<std::uint32_t>(packet.size());
+        protocol::Parcel mine{
+            .data = packet.data(), .size = size, .capacity = capacity, .congested = false, .verdict = {}};
+        protocol::Parcel other{
+            .data = copy.data(), .size = size, .capacity = capacity, .congested = false, .verdict = {}};
+        switch_.handle_packet(mine, now_);
+        shadow.handle_packet(other, now_);
+        ASSERT_EQ(mine.verdict.event, other.verdict.event);
+        ASSERT_EQ(mine.size, other.size);
+        packet.resize(mine.size);
+        copy.resize(other.size);
+        ASSERT_EQ(packet, copy);
+        ASSERT_EQ(exact_state(shadow), exact_state(switch_));
+        if (mine.verdict.route == protocol::Route::up) to_server(packet);
+        if (mine.verdict.route == protocol::Route::down) to_workers(packet, mine.verdict.worker);
+    }
+
+    void to_server(Packet packet) {
+        protocol::Server shadow = f_.server();
+        put_back(server_, shadow);
+        Packet copy = packet;
+        server_.handle_packet(packet, false, now_);
+        shadow.handle_packet(copy, false, now_);
+        std::vector<Packet> sent = drain(server_);
+        ASSERT_EQ(drain(shadow), sent);
+        ASSERT_EQ(exact_state(shadow), exact_state(server_));
+        for (Packet& answer : sent) down_.push_back(std::move(answer));
+    }
+
+    void to_workers(const Packet& packet, std::uint16_t only) {
+        for (unsigned rank = 0; rank < 2; ++rank) {
+            if (only != ATP_WORKER_ALL && only != rank) continue;
+            protocol::Worker shadow = f_.worker(rank);
+            put_back(workers_[rank], shadow);
+            Packet mine = packet;
+            Packet copy = packet;
+            workers_[rank].handle_packet(mine, false, now_);
+            shadow.handle_packet(copy, false, now_);
+            compare_worker(rank, shadow);
+        }
+    }
+
+    Fixture f_;
+    std::mt19937 random_;
+    protocol::Time now_ = model_now;
+    std::vector<protocol::Worker> workers_;
+    protocol::Server server_;
+    protocol::Switch switch_;
+    std::vector<Packet> up_;
+    std::vector<Packet> down_;
+};
+
+TEST(Persist, MachinesPutBackGoOnAsThoseTheyWereTakenFrom) {
+    for (unsigned seed = 1; seed <= 40 && !testing::Test::HasFatalFailure(); ++seed) {
+        Shadowed system(seed);
+        unsigned steps = 0;
+        for (; steps < 4000 && !system.done() && !testing::Test::HasFatalFailure(); ++steps) system.step();
+        EXPECT_TRUE(system.done()) << "seed " << seed;
+    }
+}
+
+// Loads a state with one value changed, and saves it again: the change must still be there.
+class FlippingReader {
+  public:
+    FlippingReader(std::span<const std::byte> from, std::size_t flip) : from_(from), flip_(flip) {}
+    template <class T>
+    void value(T& item) {
+        take(&item, sizeof item,
+             !std::is_pointer_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, bool> && !is_count<T>);
+    }
+    void time(protocol::Time& item) { take(&item, sizeof item, true); }
+    void stamp_us(std::uint32_t& item) { take(&item, sizeof item, true); }
+    void bytes(std::span<std::byte> item) { take(item.data(), item.size(), true); }
+    [[nodiscard]] bool flipped() const { return flipped_; }
+    [[nodiscard]] std::size_t values() const { return values_; }
+
+  private:
+    // Flags that say what follows, and counts of what is queued, shape the rest: they are not flipped alone.
+    template <class T>
+    static constexpr bool is_count = std::is_integral_v<T> && sizeof(T) == sizeof(std::uint64_t);
+
+    void take(void* to, std::size_t size, bool may_flip) {
+        if (size > from_.size()) return;
+        std::memcpy(to, from_.data(), size);
+        from_ = from_.subspan(size);
+        if (values_++ != flip_ || !may_flip || size == 0) return;
+        auto* first = static_cast<unsigned char*>(to);
+        first[size - 1] ^= 0x01U;
+        flipped_ = true;
+    }
+
+    std::span<const std::byte> from_;
+    std::size_t flip_;
+    std::size_t values_ = 0;
+    bool flipped_ = false;
+};
+
+class CountingReader {
+  public:
+    explicit CountingReader(std::span<const std::byte> from) : reader_(from) {}
+    template <class T>
+    void value(T& item) {
+        ++values;
+        reader_.value(item);
+    }
+    void time(protocol::Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) {
+        ++values;
+        reader_.bytes(item);
+    }
+    std::size_t values = 0;
+
+  private:
+    ExactReader reader_;
+};
+
+template <class Machine, class Make>
+std::size_t expect_every_value_to_count(Machine& machine, Make make) {
+    const Bytes state = exact_state(machine);
+    std::size_t flipped = 0;
+    Machine counted = make();
+    CountingReader counter(state);
+    counted.persist(counter);
+    for (std::size_t at = 0; at < counter.values; ++at) {
+        Machine other = make();
+        FlippingReader reader(state, at);
+        other.persist(reader);
+        if (!reader.flipped()) continue;
+        if (reader.values() != counter.values) continue;  // it decides what else there is
+        ++flipped;
+        EXPECT_NE(exact_state(other), state) << "value " << at;
+    }
+    return flipped;
+}
+
+TEST(Persist, EveryValueOfAStateTellsItApart) {
+    Shadowed system(3);
+    std::size_t switch_values = 0;
+    for (unsigned step = 0; step < 25; ++step) {
+        system.step();
+        Fixture& fixture = system.fixture();
+        EXPECT_GT(expect_every_value_to_count(system.worker(), [&] { return fixture.worker(0); }), 10U);
+        EXPECT_GT(expect_every_value_to_count(system.server(), [&] { return fixture.server(); }), 3U);
+        switch_values +=
+            expect_every_value_to_count(system.aggregating_switch(), [&] { return fixture.aggregating_switch(); });
+    }
+    EXPECT_GT(switch_values, 100U);
+}
+
+TEST(StateArchive, ForgetsOnlyHowLongAgoSomethingWas) {
+    for (const Moment moment : {Moment::past, Moment::timer, Moment::deadline, Moment::never}) {
+        EXPECT_EQ(moment_of(time_of(moment), model_now), moment);
+    }
+    EXPECT_EQ(moment_of(model_now - std::chrono::seconds(5), model_now), Moment::past);
+    EXPECT_EQ(moment_of(protocol::Time{}, model_now), Moment::past);
+    EXPECT_EQ(moment_of(after_timeout, after_timeout), Moment::past);
+    EXPECT_EQ(moment_of(after_deadline, after_timeout), Moment::deadline);
+}
+
+}  // namespace
+}  // namespace atp::check

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker's own tables and arithmetic: it is believed only as far as these hold.
+#include "check/tables.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <set>
+#include <vector>
+
+#include "check/layout.h"
+#include "check/truth.h"
+
+namespace atp::check {
+namespace {
+
+std::vector<std::byte> bytes_of(std::uint32_t number) {
+    std::vector<std::byte> bytes(number % 13);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(number >> (i % 4 * 8));
+    return bytes;
+}
+
+TEST(BytePool, GivesEqualStringsOneNumberAndOthersAnother) {
+    BytePool pool;
+    std::set<std::vector<std::byte>> seen;
+    for (std::uint32_t i = 0; i < 5000; ++i) {
+        const std::vector<std::byte> item = bytes_of(i);
+        const auto [number, fresh] = pool.intern(item);
+        EXPECT_EQ(fresh, seen.insert(item).second);
+        EXPECT_TRUE(std::ranges::equal(pool[number], item));
+        EXPECT_EQ(pool.intern(item), std::pair(number, false));
+    }
+    EXPECT_EQ(pool.size(), seen.size());
+}
+
+TEST(KeyMap, KeepsTheFirstNumberOfEachKeyWhileItGrows) {
+    KeyMap map;
+    for (std::uint32_t i = 0; i < 20'000; ++i) EXPECT_EQ(map.insert(std::uint64_t{i} * 64, i), i);
+    for (std::uint32_t i = 0; i < 20'000; ++i) {
+        EXPECT_EQ(map.insert(std::uint64_t{i} * 64, i + 1), i);
+        EXPECT_EQ(map.find(std::uint64_t{i} * 64), i);
+        EXPECT_EQ(map.find(std::uint64_t{i} * 64 + 1), no_number);
+    }
+    EXPECT_EQ(map.size(), 20'000U);
+}
+
+TEST(Hashing, ChangesAboutHalfOfItsBitsWithAnyBitOfTheInput) {
+    std::array<std::uint32_t, 9> words{};
+    const std::uint64_t before = hash_words(words);
+    for (std::size_t bit = 0; bit < words.size() * 32; ++bit) {
+        words[bit / 32] ^= 1U << (bit % 32);
+        const int flipped = std::popcount(before ^ hash_words(words));
+        EXPECT_GT(flipped, 10) << bit;
+        EXPECT_LT(flipped, 54) << bit;
+        words[bit / 32] ^= 1U << (bit % 32);
+    }
+}
+
+TEST(Truth, TellsEverySetOfWorkersByItsSumEvenWhenOneIsCountedTwice) {
+    Configuration configuration;
+    configuration.units = {{.workers = 2}, {.workers = 2}};
+    configuration.tensors = {4};
+    const Layout layout(configuration);
+    const Truth truth(configuration, layout.membership());
+    for (std::int32_t offset = 0; offset < 4; ++offset) {
+        std::set<double> sums;
+        std::size_t sets = 0;
+        for (unsigned times = 0; times < 81; ++times) {  // each worker never, once or twice
+            double sum = 0;
+            for (unsigned rank = 0, rest = times; rank < 4; ++rank, rest /= 3) {
+                sum += (rest % 3) * double{truth.value(false, rank, offset)};
+            }
+            sums.insert(sum);
+            ++sets;
+        }
+        EXPECT_EQ(sums.size(), sets);
+    }
+}
+
+TEST(Layout, SendsResultsToEveryWorkerOnceAndRequestsToThoseNamed) {
+    Configuration configuration;
+    configuration.units = {{.workers = 2}, {.workers = 1, .direct = true}};
+    configuration.tensors = {1};
+    const Layout layout(configuration);
+    const unsigned root = layout.up(layout.worker(0, 2), 0);
+    const unsigned rack = layout.up(layout.worker(0, 0), 0);
+    ASSERT_NE(root, rack);
+    EXPECT_EQ(layout.up(rack, 0), root);
+    EXPECT_EQ(layout.up(root, 0), layout.server(0));
+    std::vector<unsigned> to;
+    layout.down(root, 0, {.units = 3}, to);
+    EXPECT_EQ(to, (std::vector<unsigned>{rack, layout.worker(0, 2)}));
+    layout.down(rack, 0, {.units = 3}, to);
+    EXPECT_EQ(to, (std::vector<unsigned>{layout.worker(0, 0), layout.worker(0, 1)}));
+    layout.down(rack, 0, {.units = 1, .members = 2}, to);
+    EXPECT_EQ(to, std::vector<unsigned>{layout.worker(0, 1)});
+    layout.down(root, 0, {.worker = 2, .units = 2}, to);
+    EXPECT_EQ(to, std::vector<unsigned>{layout.worker(0, 2)});
+}
+
+}  // namespace
+}  // namespace atp::check
