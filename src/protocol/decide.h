@@ -162,8 +162,8 @@ static inline int atp_fits_level(const struct atp_header* packet) {
 }
 
 /*
- * Beyond the same fragment: the same level, unit and lanes, so that adding is meaningful; and whatever is held is within
- * the packet's mask, so that the packet can carry it away.
+ * Beyond the same fragment: the same level, unit and lanes, so that adding is meaningful; and whatever is held is
+ * within the packet's mask, so that the packet can carry it away.
  */
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
