@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "support/random.h"
@@ -91,6 +92,32 @@ TEST(WorkerTest, SequenceNumbersWrapWithoutNotice) {
     EXPECT_EQ(bench.events().size(), 1U);
     EXPECT_EQ(bench.outputs[0], (Values{2, 2, 3, 3, 0, 0}));
     EXPECT_EQ(bench.worker.expected(), 1U);
+}
+
+// Every 32-bit field of a worker's state.
+struct FieldReader {
+    std::vector<std::uint32_t> fields;
+
+    void value(const auto&) {}
+    void value(std::uint32_t& field) { fields.push_back(field); }
+    void stamp_us(std::uint32_t&) {}
+    void time(Time&) {}
+    void bytes(std::span<std::byte>) {}
+};
+
+// A number that stays behind for half the sequence space is suddenly ahead, and rules what follows.
+TEST(WorkerTest, KeepsNoSequenceNumberThatWouldComeAroundAgain) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.first_seq = 0x12345678U;
+    WorkerBench bench(config);
+    for (std::uint32_t done = 0; done < 20; ++done) {
+        ASSERT_TRUE(bench.submit_fragments(10).has_value());
+        for (const WorkerPacket& packet : bench.packets()) bench.handle(bench.ack(packet.header.seq));
+        (void)bench.events();
+    }
+    FieldReader reader;
+    bench.worker.persist(reader);
+    for (const std::uint32_t field : reader.fields) EXPECT_GT(field - (config.channel.first_seq - 8), 16U);
 }
 
 TEST(WorkerTest, ValuesBeyondIntegersTravelAsFloatsAroundTheSwitches) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fuzzer's bytes as a row of choices. Past the end every choice is 0, so any bytes are a whole story.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace atp::fuzz {
+
+class Input {
+  public:
+    Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
+
+    [[nodiscard]] bool empty() const { return bytes_.empty(); }
+    [[nodiscard]] std::uint8_t byte() {
+        if (bytes_.empty()) return 0;
+        const std::uint8_t first = bytes_.front();
+        bytes_ = bytes_.subspan(1);
+        return first;
+    }
+    [[nodiscard]] std::uint32_t word() {
+        std::uint32_t value = 0;
+        for (int i = 0; i < 4; ++i) value = value << 8U | byte();
+        return value;
+    }
+    // In [0, count), count at most 256.
+    [[nodiscard]] std::uint32_t below(std::uint32_t count) { return byte() % count; }
+    // Up to `most` bytes, of exactly their size, so that a read past them is seen.
+    [[nodiscard]] std::vector<std::byte> some_bytes(std::size_t most) {
+        const std::size_t count = std::min({std::size_t{byte()}, most, bytes_.size()});
+        std::vector<std::byte> taken(count);
+        for (std::byte& to : taken) to = std::byte{byte()};
+        return taken;
+    }
+
+  private:
+    std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace atp::fuzz

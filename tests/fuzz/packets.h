@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets for machines under fuzzing: most are of the right job and decode, so that they get past the gate and meet
+// the state behind it; some fields are anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "input.h"
+#include "protocol/channel.h"
+#include "protocol/membership.h"
+#include "wire/packet.h"
+
+namespace atp::fuzz {
+
+using Bytes = std::vector<std::byte>;
+
+// Small enough that everything meets everything.
+inline constexpr protocol::ChannelConfig small_channel{.job = 1,
+                                                       .token = 0x5eed,
+                                                       .channel = 0,
+                                                       .lanes = 2,
+                                                       .window_log2 = 2,
+                                                       .audit = false,
+                                                       .aggregators = 3,
+                                                       .first_seq = 0xfffffffaU};
+
+// A star of three, two racks of two, or a rack of two and a direct worker.
+inline protocol::Membership some_membership(Input& input) {
+    using protocol::Membership;
+    using protocol::Unit;
+    switch (input.below(3)) {
+        case 0: return *Membership::star(3);
+        case 1: return *Membership::racks(2, 2);
+        default: return *Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}});
+    }
+}
+
+// The header of what a worker sends of one of `sequences` fragments from `first` on.
+inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& channel,
+                                const protocol::Membership& members, std::uint32_t first, std::uint32_t sequences) {
+    const auto rank = static_cast<std::uint16_t>(input.below(members.workers()));
+    const protocol::Place& place = members.place(rank);
+    const std::uint32_t seq = first + input.below(sequences);
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = ATP_TYPE_GRADIENT;
+    header.hop = place.hop;
+    header.dtype = ATP_DTYPE_INT32;
+    header.window_log2 = channel.window_log2;
+    header.job = channel.job;
+    header.token = channel.token;
+    header.channel = channel.channel;
+    header.worker = rank;
+    header.seq = seq;
+    header.index = channel.index(seq, 0);
+    header.bitmap0 = 1U << place.member;
+    header.mask0 = place.mask0;
+    header.bitmap1 = 1U << place.unit;
+    header.mask1 = place.mask1;
+    return header;
+}
+
+// Rewrites some fields, each chosen by a bit of one word.
+inline void mutate(Input& input, atp_header& header) {
+    const std::uint32_t which = input.byte() | static_cast<std::uint32_t>(input.byte()) << 8U;
+    if ((which & 0x1U) != 0) header.flags = static_cast<std::uint16_t>(input.byte() & ATP_FLAG_ALL);
+    if ((which & 0x2U) != 0) header.type = input.byte() % (ATP_TYPE_LAST + 2);
+    if ((which & 0x4U) != 0) header.dtype = input.byte() % (ATP_DTYPE_LAST + 2);
+    if ((which & 0x8U) != 0) header.hop = input.byte() % (ATP_LEVELS + 2);
+    if ((which & 0x10U) != 0) header.index = input.byte() % 5;
+    if ((which & 0x20U) != 0) header.bitmap0 = input.byte() % 16;
+    if ((which & 0x40U) != 0) header.bitmap1 = input.byte() % 8;
+    if ((which & 0x80U) != 0) header.mask0 = input.byte() % 16;
+    if ((which & 0x100U) != 0) header.mask1 = input.byte() % 8;
+    if ((which & 0x200U) != 0) header.worker = static_cast<std::uint16_t>(input.word());
+    if ((which & 0x400U) != 0) header.seq = input.word();
+    if ((which & 0x800U) != 0) header.argument = input.word();
+    if ((which & 0x1000U) != 0) header.window_log2 = input.byte() % (ATP_WINDOW_LOG2_MAX + 2);
+    if ((which & 0x2000U) != 0) header.index = input.word();
+    if ((which & 0x4000U) != 0) header.token ^= 1U << input.below(32);
+    if ((which & 0x8000U) != 0) header.channel = input.byte() % 2;
+}
+
+// As many lanes as the type carries, each `value`; now and then another number of them.
+inline Bytes to_packet(Input& input, const atp_header& header, std::uint32_t value, std::size_t usual_lanes) {
+    const bool carries = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_ACK;
+    std::size_t lanes = carries ? usual_lanes : 0;
+    const std::uint8_t other = input.byte();
+    if (other >= 240) lanes = other - 240U;
+    Bytes bytes(ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES);
+    wire::encode_header(header, bytes);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        wire::store_u32(&bytes[ATP_HEADER_BYTES + lane * ATP_LANE_BYTES], value);
+    }
+    return bytes;
+}
+
+}  // namespace atp::fuzz

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any row of packets and pauses: the server acknowledges a fragment only when everybody is in it exactly once, and
+// queues no more than it claimed.
+//
+// Worker r contributes 2^r, and every set of workers what its members do, whatever set the input makes up: so a sum
+// says who is in it, and how often.
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "input.h"
+#include "packets.h"
+#include "protocol/server.h"
+#include "require.h"
+
+using atp::fuzz::Bytes;
+using atp::fuzz::Input;
+using atp::fuzz::require;
+using atp::fuzz::small_channel;
+namespace protocol = atp::protocol;
+namespace wire = atp::wire;
+
+namespace {
+
+constexpr std::size_t most_answers = 1000;  // far more than 2W + 8 units + 64
+constexpr std::size_t most_packets = 600;
+
+class Story {
+  public:
+    explicit Story(Input& input)
+        : input_(input),
+          members_(atp::fuzz::some_membership(input)),
+          server_({.channel = small_channel, .scale = 1, .repeat_interval = std::chrono::milliseconds(1)}, members_) {}
+
+    void run() {
+        for (std::size_t packets = 0; !input_.empty() && packets < most_packets; ++packets) {
+            switch (input_.below(8)) {
+                case 0: now_ += std::chrono::microseconds(input_.word() % 3000); break;
+                case 1: take_answers(); break;
+                case 2: handle_stranger(); break;
+                case 3: handle(probe()); break;
+                default: handle(gradient()); break;
+            }
+        }
+        take_answers();
+    }
+
+  private:
+    [[nodiscard]] std::uint32_t everybody() const { return (1U << members_.workers()) - 1U; }
+
+    // Whom the header speaks for, as ranks.
+    [[nodiscard]] std::uint32_t ranks_of(const atp_header& header) const {
+        std::uint32_t ranks = 0;
+        for (std::uint16_t rank = 0; rank < members_.workers(); ++rank) {
+            const protocol::Place& place = members_.place(rank);
+            const bool in_unit = (header.bitmap1 >> place.unit & 1U) != 0;
+            const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
+            if (in_unit && (whole || (header.bitmap0 >> place.member & 1U) != 0)) ranks |= 1U << rank;
+        }
+        return ranks;
+    }
+
+    atp_header first_header() {
+        return atp::fuzz::some_gradient(input_, small_channel, members_, server_.base() - 6, 12);
+    }
+
+    Bytes gradient() {
+        atp_header header = first_header();
+        const std::uint8_t kind = input_.byte();
+        if ((kind & 1U) != 0) header.bitmap0 = input_.byte() & header.mask0;
+        if ((kind & 2U) != 0) atp::fuzz::mutate(input_, header);
+        if ((kind & 4U) != 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
+        if ((kind & 8U) != 0) header.dtype = ATP_DTYPE_FLOAT32;
+        const std::uint32_t ranks = ranks_of(header);
+        const bool floats = header.dtype == ATP_DTYPE_FLOAT32;
+        const std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : ranks;
+        return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
+    }
+
+    Bytes probe() {
+        atp_header header = first_header();
+        header.type = ATP_TYPE_PROBE;
+        header.dtype = ATP_DTYPE_NONE;
+        if (input_.below(4) == 0) atp::fuzz::mutate(input_, header);
+        if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;  // its lanes would not be true
+        return atp::fuzz::to_packet(input_, header, 0, small_channel.lanes);
+    }
+
+    // Any bytes, unless they happen to be this job's: their lanes would not be true.
+    void handle_stranger() {
+        Bytes bytes = input_.some_bytes(100);
+        wire::Packet packet;
+        if (wire::decode(bytes, packet) == wire::DecodeError::none && packet.header.token == small_channel.token)
+            return;
+        const std::uint64_t before = server_.counters().refused + server_.counters().forged;
+        server_.handle_packet(bytes, false, now_);
+        require(server_.counters().refused + server_.counters().forged == before + 1, "strangers are counted");
+    }
+
+    void handle(Bytes bytes) {
+        wire::Packet packet;
+        if (wire::decode(bytes, packet) == wire::DecodeError::none && packet.header.type == ATP_TYPE_GRADIENT) {
+            sent_[packet.header.seq] |= ranks_of(packet.header);
+        }
+        server_.handle_packet(bytes, input_.below(8) == 0, now_);
+    }
+
+    void take_answers() {
+        std::array<std::byte, 256> buffer{};
+        std::size_t answers = 0;
+        while (const auto sent = server_.poll_transmit(buffer)) {
+            require(++answers <= most_answers, "the queue of answers is bounded");
+            require_answer({buffer.data(), sent->size});
+        }
+        require(!server_.has_transmit(), "everything was sent");
+    }
+
+    void require_answer(std::span<std::byte> bytes) {
+        wire::Packet packet;
+        require(wire::decode(bytes, packet) == wire::DecodeError::none, "an answer is a packet");
+        if (packet.header.type != ATP_TYPE_ACK) return;
+        require(sent_[packet.header.seq] == everybody(), "a fragment is complete with every worker in");
+        for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
+            const float sum = std::bit_cast<float>(wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES));
+            require(sum == static_cast<float>(everybody()), "and with each exactly once");
+        }
+    }
+
+    Input& input_;
+    protocol::Membership members_;
+    protocol::Server server_;
+    protocol::Time now_{};
+    std::map<std::uint32_t, std::uint32_t> sent_;  // ranks that packets have spoken for, by fragment
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input input(data, size);
+    Story(input).run();
+    return 0;
+}

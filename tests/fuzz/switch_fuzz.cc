@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any row of packets and pauses: the switch stays within its table, counts every packet exactly once, and whatever it
+// sends on is a packet again.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <numeric>
+#include <vector>
+
+#include "input.h"
+#include "packets.h"
+#include "protocol/switch.h"
+#include "require.h"
+
+using atp::fuzz::Bytes;
+using atp::fuzz::Input;
+using atp::fuzz::require;
+using atp::fuzz::small_channel;
+namespace protocol = atp::protocol;
+namespace wire = atp::wire;
+
+namespace {
+
+constexpr std::size_t buffer_bytes = 128;
+constexpr std::size_t most_packets = 400;
+
+class Story {
+  public:
+    explicit Story(Input& input)
+        : input_(input),
+          members_(atp::fuzz::some_membership(input)),
+          machine_({.aggregators = 3, .lanes = 4, .jobs = 2, .ageing = std::chrono::milliseconds(1)}) {
+        const auto level = static_cast<std::uint8_t>(input.below(2));
+        require(machine_.admit(small_channel.job, small_channel.token, level), "the job is admitted");
+    }
+
+    void run() {
+        while (!input_.empty() && packets_ < most_packets) {
+            switch (input_.below(8)) {
+                case 0: now_ += std::chrono::microseconds(input_.word() % 5000); break;
+                case 1: handle_batch(); break;
+                case 2: add(input_.some_bytes(buffer_bytes)); break;
+                case 3: machine_.clear(); break;
+                default: add(packet()); break;
+            }
+        }
+        handle_batch();
+        require_every_packet_counted();
+    }
+
+  private:
+    Bytes packet() {
+        atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, small_channel.first_seq, 8);
+        const std::uint8_t kind = input_.byte();
+        if (kind % 4 == 1) atp::fuzz::mutate(input_, header);
+        if (kind % 4 == 2) as_answer(header);
+        // Large numbers, so that sums leave 32 bits.
+        return atp::fuzz::to_packet(input_, header, static_cast<std::uint32_t>(input_.byte()) << 24U, 2);
+    }
+
+    void as_answer(atp_header& header) {
+        const std::uint32_t kind = input_.below(3);
+        header.type = kind == 0 ? ATP_TYPE_ACK : kind == 1 ? ATP_TYPE_NACK : ATP_TYPE_FLUSH;
+        header.dtype = kind == 0 ? ATP_DTYPE_FLOAT32 : kind == 1 ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+        header.hop = static_cast<std::uint8_t>(input_.below(2));
+        if (kind == 1) header.flags = ATP_FLAG_BYPASS;
+    }
+
+    void add(Bytes bytes) {
+        const auto size = static_cast<std::uint32_t>(bytes.size());
+        const std::size_t room = input_.below(16) == 0 ? bytes.size() : std::max(buffer_bytes, bytes.size());
+        bytes.resize(room);
+        buffers_.push_back(std::move(bytes));
+        batch_.push_back({.data = buffers_.back().data(),
+                          .size = size,
+                          .capacity = static_cast<std::uint32_t>(room),
+                          .congested = input_.below(4) == 0,
+                          .verdict = {}});
+        ++packets_;
+    }
+
+    void handle_batch() {
+        machine_.handle_batch(batch_, now_);
+        for (const protocol::Parcel& parcel : batch_) {
+            if (parcel.verdict.route != protocol::Route::drop) require_packet(parcel);
+        }
+        batch_.clear();
+        buffers_.clear();
+        require(machine_.occupied() <= machine_.config().aggregators, "no more aggregators than there are");
+    }
+
+    static void require_packet(const protocol::Parcel& parcel) {
+        require(parcel.size <= parcel.capacity, "a packet grows into its room only");
+        wire::Packet packet;
+        const wire::DecodeError error = wire::decode({parcel.data, parcel.size}, packet);
+        // Members that disagree about the masks may make a set that the next decoder refuses.
+        require(error == wire::DecodeError::none || error == wire::DecodeError::set, "what leaves is a packet");
+        require(packet.header.token == small_channel.token, "and of a job that was admitted");
+        const bool up = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
+        require(up == (parcel.verdict.route == protocol::Route::up), "gradients and probes go up, answers down");
+    }
+
+    void require_every_packet_counted() const {
+        const protocol::SwitchCounters& counters = machine_.counters();
+        std::uint64_t counted = counters.forged + counters.no_room;
+        counted = std::accumulate(counters.events.begin(), counters.events.end(), counted);
+        counted = std::accumulate(counters.refused.begin(), counters.refused.end(), counted);
+        require(counted == packets_, "every packet is counted once");
+    }
+
+    Input& input_;
+    protocol::Membership members_;
+    protocol::Switch machine_;
+    protocol::Time now_{};
+    std::deque<Bytes> buffers_;
+    std::vector<protocol::Parcel> batch_;
+    std::size_t packets_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input input(data, size);
+    Story(input).run();
+    return 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any row of tensors, answers and pauses: a worker sends no more than its window, writes nowhere but into its tensors,
+// and ends each of them exactly once and in order.
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "input.h"
+#include "packets.h"
+#include "protocol/worker.h"
+#include "require.h"
+
+using atp::fuzz::Bytes;
+using atp::fuzz::Input;
+using atp::fuzz::require;
+using atp::fuzz::small_channel;
+namespace protocol = atp::protocol;
+namespace wire = atp::wire;
+
+namespace {
+
+constexpr std::size_t most_steps = 600;
+constexpr std::uint32_t tensors_at_once = 4;
+constexpr std::uint32_t probe_burst = 3;
+
+protocol::WorkerConfig config_for(const protocol::Membership& members) {
+    protocol::WorkerConfig config;
+    config.channel = small_channel;
+    config.rank = 1;
+    config.place = members.place(1);
+    config.probe_burst = probe_burst;
+    config.tensors = tensors_at_once;
+    return config;
+}
+
+// Input and output of exactly their size, so that a write past them is seen.
+struct Operation {
+    explicit Operation(std::size_t elements, float value) : input(elements, value), output(elements) {}
+    std::vector<float> input;
+    std::vector<float> output;
+    protocol::FloatTensor tensor{input, output, 1.0F};
+};
+
+class Story {
+  public:
+    explicit Story(Input& input)
+        : input_(input), members_(atp::fuzz::some_membership(input)), worker_(config_for(members_)) {}
+
+    void run() {
+        for (std::size_t step = 0; !input_.empty() && step < most_steps; ++step) {
+            switch (input_.below(8)) {
+                case 0: submit(); break;
+                case 1: now_ += std::chrono::microseconds(input_.word() % 3000); break;
+                case 2: worker_.handle_timeout(now_); break;
+                case 3: take_packets(); break;
+                case 4: take_events(); break;
+                case 5: handle(input_.some_bytes(100)); break;
+                default: handle(answer()); break;
+            }
+            require(worker_.next_seq() - worker_.expected() <= small_channel.window(), "no more than the window");
+        }
+        take_packets();
+        take_events();
+    }
+
+  private:
+    void submit() {
+        const std::size_t elements = input_.below(20);
+        const float value = input_.below(8) == 0 ? 1e30F : 1.0F;
+        const bool hurried = input_.below(8) == 0;
+        operations_.push_back(std::make_unique<Operation>(elements, value));
+        const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : protocol::never;
+        const auto number = worker_.submit(operations_.back()->tensor, now_, deadline);
+        if (!number) {
+            operations_.pop_back();
+            return;
+        }
+        require(*number == operations_.size() - 1, "tensors are numbered as they come");
+        require(operations_.size() - ended_ <= tensors_at_once, "the queue of tensors is bounded");
+    }
+
+    Bytes answer() {
+        atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
+        const std::uint32_t kind = input_.below(4);
+        header.type = kind == 0 ? ATP_TYPE_NACK : kind == 1 ? ATP_TYPE_WAIT : ATP_TYPE_ACK;
+        header.dtype = kind == 0 ? ATP_DTYPE_INT32 : kind == 1 ? ATP_DTYPE_NONE : ATP_DTYPE_FLOAT32;
+        header.argument = header.index;
+        if (kind == 0 && input_.below(2) == 0) header.dtype = ATP_DTYPE_FLOAT32;
+        if (input_.below(2) == 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
+        if (input_.below(3) == 0) atp::fuzz::mutate(input_, header);
+        return atp::fuzz::to_packet(input_, header, input_.word(), small_channel.lanes);
+    }
+
+    void handle(Bytes bytes) { worker_.handle_packet(bytes, input_.below(8) == 0, now_); }
+
+    void take_packets() {
+        std::array<std::byte, ATP_HEADER_BYTES + 2 * ATP_LANE_BYTES> buffer{};
+        std::size_t packets = 0;
+        while (const auto size = worker_.poll_transmit(buffer, now_)) {
+            require(++packets <= 2 * small_channel.window() + probe_burst, "new ones, resends and probes are bounded");
+            wire::Packet packet;
+            require(wire::decode({buffer.data(), *size}, packet) == wire::DecodeError::none, "it sends packets");
+            const bool known = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
+            require(known, "and of its own kinds");
+            require(packet.header.seq - worker_.expected() < small_channel.window(), "of the fragments in its window");
+        }
+    }
+
+    void take_events() {
+        while (const auto event = worker_.poll_event()) {
+            require(event->tensor == ended_, "tensors end in order");
+            require(++ended_ <= operations_.size(), "and once");
+            require(event->kind == protocol::WorkerEvent::Kind::completed || worker_.failed(), "or all of them fail");
+        }
+    }
+
+    Input& input_;
+    protocol::Membership members_;
+    protocol::Worker worker_;
+    protocol::Time now_{};
+    std::vector<std::unique_ptr<Operation>> operations_;
+    std::size_t ended_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input input(data, size);
+    Story(input).run();
+    return 0;
+}
