@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a UDP socket as configured: every option set, checked by reading it back where the kernel may grant less than
+// it is asked for, and written into the report.
+#pragma once
+
+#include "net/descriptor.h"
+#include "net/result.h"
+#include "net/udp_config.h"
+#include "net/udp_report.h"
+
+namespace atp::net {
+
+// Non-blocking, bound to config.local. An IPv6 socket is for IPv6 alone: one socket for both would see IPv4 peers under
+// a second name and take its marks from two places.
+[[nodiscard]] Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report);
+
+[[nodiscard]] Result<Address> local_address(const Descriptor& socket);
+
+}  // namespace atp::net

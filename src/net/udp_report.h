@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace atp::net {
+
+// What a UDP socket can be asked for and the kernel may lack.
+enum class Feature : std::uint8_t { mmsg, gso, gro, ecn, no_fragments, busy_poll, receive_buffer, send_buffer };
+inline constexpr std::size_t feature_count = 8;
+
+[[nodiscard]] std::string_view to_string(Feature feature);
+
+struct FeatureState {
+    bool wanted = false;
+    bool in_use = false;
+    std::string text;  // what is in use, or why it is not
+
+    [[nodiscard]] bool missing() const { return wanted && !in_use; }
+};
+
+// What became of a socket's wishes. It may change while the socket lives, because some kernels and devices show only on
+// sending what they lack: `revision` then grows, so that a driver knows when to log it.
+class UdpReport {
+  public:
+    [[nodiscard]] const FeatureState& operator[](Feature feature) const {
+        return states_[static_cast<std::size_t>(feature)];
+    }
+    [[nodiscard]] bool in_use(Feature feature) const { return (*this)[feature].in_use; }
+    [[nodiscard]] std::uint32_t revision() const { return revision_; }
+    // A line for each feature: "gso: off, wanted: EIO from the device ...".
+    [[nodiscard]] std::string to_string() const;
+
+    void set(Feature feature, bool wanted, bool in_use, std::string text);
+    void lose(Feature feature, std::string why);
+
+  private:
+    std::array<FeatureState, feature_count> states_;
+    std::uint32_t revision_ = 0;
+};
+
+// Grows only. Packets are datagrams; a message is what one buffer carried, many packets with GSO or GRO.
+struct UdpCounters {
+    std::uint64_t sent_packets = 0;
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t sent_messages = 0;
+    std::uint64_t send_calls = 0;
+    std::uint64_t refused_packets = 0;  // by the kernel, for good: too large, no route, no permission
+    std::uint64_t overrun_packets = 0;  // borrowed, not taken in time, and no room to keep them
+
+    std::uint64_t received_packets = 0;
+    std::uint64_t received_bytes = 0;
+    std::uint64_t received_messages = 0;
+    std::uint64_t receive_calls = 0;
+    std::uint64_t truncated_packets = 0;
+    std::uint64_t congested_packets = 0;  // with the CE mark
+    std::uint64_t dropped_packets = 0;    // by the kernel, because the receive buffer was full
+};
+
+}  // namespace atp::net

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/udp_socket.h"
+
+#include <utility>
+
+#include "net/udp_options.h"
+
+namespace atp::net {
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpConfig& config) {
+    UdpReport report;
+    auto descriptor = open_udp(config, report);
+    if (!descriptor) return Failure(std::move(descriptor).error());
+    const auto local = local_address(*descriptor);
+    if (!local) return Failure(local.error());
+    // The constructor is private, so make_unique cannot call it.
+    return std::unique_ptr<UdpSocket>(new UdpSocket(config, *std::move(descriptor), std::move(report), *local));
+}
+
+UdpSocket::UdpSocket(const UdpConfig& config, Descriptor descriptor, UdpReport report, const Address& local)
+    : descriptor_(std::move(descriptor)),
+      local_(local),
+      report_(std::move(report)),
+      sender_(descriptor_.number(), config, report_, counters_),
+      receiver_(descriptor_.number(), config, report_, counters_) {}
+
+}  // namespace atp::net
