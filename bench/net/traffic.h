@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One-way traffic over loopback between two threads, through the shipped sockets and event loop.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "net/address.h"
+#include "net/result.h"
+
+namespace atp::bench {
+
+// What the kernel may be asked for; each row of the table adds one to the row above.
+struct Mode {
+    const char* name;
+    bool mmsg;
+    bool gso;
+    bool gro;
+};
+
+struct Traffic {
+    Mode mode{};
+    net::Family family = net::Family::ipv4;
+    std::uint32_t packet_bytes = 0;
+    double seconds = 0;  // measured, after a fifth as much to warm up
+};
+
+struct Outcome {
+    double gbit_per_s = 0;  // of UDP payload that arrived
+    double packets_per_s = 0;
+    double packets_per_send_call = 0;
+    double packets_per_receive_call = 0;
+    double lost_share = 0;  // of the packets sent
+    bool intact = false;    // every packet had the size and the number that it was sent with
+    std::string gave_up;    // what of the mode the kernel lacks; the figures are then another mode's
+};
+
+// A sender that is never more than the receive buffer ahead, so that what is measured is carried, not dropped.
+[[nodiscard]] net::Result<Outcome> carry(const Traffic& traffic);
+
+}  // namespace atp::bench

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/path_mtu.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+
+#include "own_network.h"
+#include "udp_fixture.h"
+
+namespace atp::test {
+namespace {
+
+using net::discover_path_payload;
+using net::Feature;
+using net::Flush;
+using net::PathMtuSearch;
+using net::payload_of_mtu;
+using net::ProbeOutcome;
+using net::Reason;
+using net::route_mtu;
+using net::UdpSocket;
+
+struct Searched {
+    std::uint32_t found = 0;
+    int probes = 0;
+};
+
+// `arrives(bytes, nth probe)` is the path.
+Searched search(PathMtuSearch machine, const std::function<bool(std::uint32_t, int)>& arrives) {
+    Searched searched;
+    while (!machine.done() && searched.probes < 1000) {
+        const std::uint32_t bytes = machine.probe_bytes();
+        ++searched.probes;
+        arrives(bytes, searched.probes) ? machine.handle_arrived(bytes) : machine.handle_lost(bytes);
+    }
+    EXPECT_TRUE(machine.done());
+    searched.found = machine.found_bytes();
+    return searched;
+}
+
+TEST(PathMtuSearch, AWidePathTakesOneProbe) {
+    const Searched wide = search({1232, 8972}, [](std::uint32_t, int) { return true; });
+    EXPECT_EQ(wide.found, 8972U);
+    EXPECT_EQ(wide.probes, 1);
+}
+
+TEST(PathMtuSearch, FindsEveryLimitToWithinAStep) {
+    for (std::uint32_t limit = 1232; limit <= 9000; limit += 13) {
+        const Searched narrow =
+            search({1232, 8972, 8, 1}, [limit](std::uint32_t bytes, int) { return bytes <= limit; });
+        EXPECT_LE(narrow.found, limit);
+        EXPECT_GT(narrow.found + 8, std::min(limit, 8972U)) << limit;
+        EXPECT_LE(narrow.probes, 14) << limit;
+    }
+}
+
+TEST(PathMtuSearch, ALostProbeIsNoLimitButThreeInARowAre) {
+    const Searched unlucky = search({1232, 8972}, [](std::uint32_t, int nth) { return nth > 2; });
+    EXPECT_EQ(unlucky.found, 8972U);
+    const Searched blocked = search({1232, 8972}, [](std::uint32_t bytes, int nth) { return nth > 3 && bytes < 8972; });
+    EXPECT_LT(blocked.found, 8972U);
+    EXPECT_GE(blocked.found, 8972U - 8);
+}
+
+TEST(PathMtuSearch, WithoutAnyAnswerItEnds) {
+    const Searched dead = search({1232, 8972}, [](std::uint32_t, int) { return false; });
+    EXPECT_EQ(dead.found, 0U);
+    EXPECT_EQ(dead.probes, 6) << "three of the ceiling, three of the floor";
+    EXPECT_EQ(search({1232, 100}, [](std::uint32_t, int) { return false; }).probes, 3) << "floor and ceiling are one";
+}
+
+TEST(PathMtuSearch, AnAnswerThatComesLateIsBelieved) {
+    PathMtuSearch machine(1232, 8972, 8, 1);
+    machine.handle_lost(8972);
+    EXPECT_EQ(machine.probe_bytes(), 1232U);
+    machine.handle_arrived(8972);
+    EXPECT_TRUE(machine.done());
+    EXPECT_EQ(machine.found_bytes(), 8972U);
+}
+
+TEST(PathMtuSearch, BadNewsOfLessThanArrivedAlreadyEndNothing) {
+    PathMtuSearch machine(1232, 8972, 8, 1);
+    machine.handle_lost(8972);
+    machine.handle_arrived(1232);
+    const std::uint32_t middle = machine.probe_bytes();
+    machine.handle_arrived(middle);
+    machine.handle_too_long(1232);
+    machine.handle_lost(middle);
+    EXPECT_GT(machine.probe_bytes(), middle);
+    EXPECT_EQ(machine.found_bytes(), middle);
+}
+
+TEST(PathMtuSearch, ARefusalCountsAtOnce) {
+    PathMtuSearch machine(1232, 8972);
+    machine.handle_too_long(8972);
+    EXPECT_EQ(machine.probe_bytes(), 1232U);
+}
+
+TEST(PathMtu, PayloadIsTheMtuLessItsHeaders) {
+    EXPECT_EQ(payload_of_mtu(1500, net::Family::ipv4), 1472U);
+    EXPECT_EQ(payload_of_mtu(1500, net::Family::ipv6), 1452U);
+    EXPECT_EQ(payload_of_mtu(65'536, net::Family::ipv4), 65'507U) << "no UDP datagram is longer";
+    EXPECT_EQ(payload_of_mtu(28, net::Family::ipv4), 0U);
+}
+
+class Path : public OnLoopback {};
+INSTANTIATE_TEST_SUITE_P(Families, Path, both_families, family_name);
+
+// Runs the body in a network whose loopback has Ethernet's MTU.
+#define IN_OWN_NETWORK(body)                                                    \
+    const auto found = run_in_own_network(1500, body);                          \
+    if (!found) GTEST_SKIP() << "this machine lets nobody make such a network"; \
+    EXPECT_EQ(*found, "")
+
+TEST_P(Path, TheRouteTellsItsMtu) {
+    const net::Family family = GetParam();
+    IN_OWN_NETWORK(([family]() -> std::string {
+        const auto mtu = route_mtu(net::Address::loopback(family, 9));
+        if (!mtu) return to_string(mtu.error());
+        return *mtu == 1500 ? "" : "MTU " + std::to_string(*mtu);
+    }));
+}
+
+TEST_P(Path, WithoutARouteThereIsNoMtu) {
+    const net::Family family = GetParam();
+    IN_OWN_NETWORK(([family]() -> std::string {
+        const bool v6 = family == net::Family::ipv6;
+        const auto mtu = route_mtu(*net::Address::parse(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9"));
+        if (mtu) return "MTU " + std::to_string(*mtu) + " to nowhere";
+        return mtu.error().reason == Reason::unreachable ? "" : to_string(mtu.error());
+    }));
+}
+
+// Sends a probe from one socket to the other; beyond `limit` the path swallows it.
+net::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit) {
+    return [&from, &to, limit](std::uint32_t bytes) -> net::Result<ProbeOutcome> {
+        if (!put(from, packet(0, bytes), to.local()))
+            return net::fail(net::Operation::send, Reason::failed, "", "full");
+        const Flush flush = from.flush();
+        if (flush.refusal == EMSGSIZE) return ProbeOutcome::too_long;
+        const auto arrivals = receive(to, 1);
+        return arrivals.size() == 1 && arrivals[0].bytes.size() == bytes && bytes <= limit ? ProbeOutcome::arrived
+                                                                                           : ProbeOutcome::lost;
+    };
+}
+
+TEST_P(Path, DiscoveryFindsWhatARealSocketCanSend) {
+    const net::Family family = GetParam();
+    IN_OWN_NETWORK(([family]() -> std::string {
+        const auto from = open_or_fail(on_loopback(family));
+        const auto to = open_or_fail(on_loopback(family));
+        const std::uint32_t whole = payload_of_mtu(1500, family);
+        const auto wide = discover_path_payload(to->local(), probe_between(*from, *to, 9000));
+        if (!wide || *wide != whole) return "wide: " + (wide ? std::to_string(*wide) : to_string(wide.error()));
+        const auto tunnel = discover_path_payload(to->local(), probe_between(*from, *to, 1400));
+        if (!tunnel || *tunnel > 1400 || *tunnel < 1392) {
+            return "tunnel: " + (tunnel ? std::to_string(*tunnel) : to_string(tunnel.error()));
+        }
+        const auto dead = discover_path_payload(to->local(), probe_between(*from, *to, 0));
+        if (dead || dead.error().reason != Reason::timed_out) return "a dead path answered";
+        return "";
+    }));
+}
+
+TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
+    const net::Family family = GetParam();
+    IN_OWN_NETWORK(([family]() -> std::string {
+        const auto from = open_or_fail(on_loopback(family));
+        const auto to = open_or_fail(on_loopback(family));
+        const std::uint32_t fits = payload_of_mtu(1500, family);
+        for (std::size_t at = 0; at < 10; ++at) {
+            if (!put(*from, packet(at, fits + 1), to->local())) return "full";
+        }
+        const Flush refused = from->flush();
+        if (refused.refused != 10 || refused.packets != 0 || refused.refusal != EMSGSIZE) return "not refused";
+        if (!from->report().in_use(Feature::gso)) return "GSO given up";
+        // Beside packets that fit, the last of the same message and others after it: those arrive.
+        for (std::size_t at = 0; at < 10; ++at) {
+            if (!put(*from, packet(at, fits + (at < 5 ? 1 : 0)), to->local())) return "full";
+        }
+        const Flush mixed = from->flush();
+        if (mixed.refused != 5 || mixed.packets != 5) return "not the five that fit";
+        if (!from->report().in_use(Feature::gso)) return "GSO given up for packets that fit";
+        if (from->counters().sent_messages != 2) return "the last four that fit not as one message";
+        if (receive(*to, 5).size() != 5) return "not received";
+        const std::uint64_t messages = from->counters().sent_messages;
+        for (std::size_t at = 0; at < 10; ++at) {
+            if (!put(*from, packet(at, fits), to->local())) return "full";
+        }
+        if (from->flush().packets != 10) return "not sent";
+        if (receive(*to, 10).size() != 10) return "not received";
+        return from->counters().sent_messages == messages + 1 ? "" : "not as one message";
+    }));
+}
+
+TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
+    const net::Family family = GetParam();
+    IN_OWN_NETWORK(([family]() -> std::string {
+        auto config = on_loopback(family);
+        config.forbid_fragments = false;
+        const auto from = open_or_fail(config);
+        const auto to = open_or_fail(on_loopback(family));
+        for (std::size_t at = 0; at < 10; ++at) {
+            if (!put(*from, packet(at, 4000), to->local())) return "full";
+        }
+        if (from->flush().packets != 10) return "not sent";
+        const auto arrivals = receive(*to, 10);
+        for (std::size_t at = 0; at < arrivals.size(); ++at) {
+            if (arrivals[at].bytes != packet(at, 4000)) return "not as sent";
+        }
+        return arrivals.size() == 10 ? "" : std::to_string(arrivals.size()) + " of 10 arrived";
+    }));
+}
+
+// A link that is slower than the sender: the kernel itself says that the buffer is full, and when it no longer is.
+TEST_P(Path, ASlowLinkFillsTheBufferAndNothingIsLost) {
+    const net::Family family = GetParam();
+    if (std::system("tc -Version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no tc on this machine";
+    IN_OWN_NETWORK(([family]() -> std::string {
+        if (std::system("tc qdisc add dev lo root tbf rate 40mbit burst 16kb limit 64mb") != 0)
+            return not_possible_here;
+        auto config = on_loopback(family);
+        config.send_buffer_bytes = 32'768;
+        const auto from = open_or_fail(config);
+        const auto to = open_or_fail(on_loopback(family));
+        for (std::size_t at = 0; at < 400; ++at) {
+            if (!put(*from, packet(at, 1400), to->local())) return "full";
+        }
+        std::uint32_t sent = 0;
+        std::uint32_t times_full = 0;
+        for (;;) {
+            const Flush flush = from->flush();
+            sent += flush.packets;
+            if (flush.refused != 0) return "refused";
+            if (flush.waiting == 0) break;
+            ++times_full;
+            pollfd writable{from->descriptor(), POLLOUT, 0};
+            if (::poll(&writable, 1, 5000) != 1) return "never writable again";
+        }
+        const auto arrivals = receive(*to, 400);
+        for (std::size_t at = 0; at < arrivals.size(); ++at) {
+            if (arrivals[at].bytes != packet(at, 1400)) return "out of order";
+        }
+        if (sent != 400 || arrivals.size() != 400) return std::to_string(arrivals.size()) + " arrived";
+        return times_full != 0 ? "" : "the buffer was never full";
+    }));
+}
+
+}  // namespace
+}  // namespace atp::test

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "system_calls.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+
+namespace atp::test {
+
+SystemCalls system_calls;
+
+namespace {
+
+// Of a message with a segment size; 0: it has none.
+std::size_t segments_of(const msghdr& header) {
+    msghdr copy = header;
+    for (cmsghdr* at = CMSG_FIRSTHDR(&copy); at != nullptr; at = CMSG_NXTHDR(&copy, at)) {
+        if (at->cmsg_level != SOL_UDP || at->cmsg_type != UDP_SEGMENT) continue;
+        std::uint16_t segment_bytes = 0;
+        std::memcpy(&segment_bytes, CMSG_DATA(at), sizeof segment_bytes);
+        std::size_t bytes = 0;
+        for (std::size_t part = 0; part < header.msg_iovlen; ++part) {
+            bytes += header.msg_iov[part].iov_len;
+        }
+        return (bytes + segment_bytes - 1) / segment_bytes;
+    }
+    return 0;
+}
+
+// 0, or the errno that this message is to meet.
+int verdict_on(const msghdr& header) {
+    const std::size_t segments = segments_of(header);
+    if (segments == 0) return 0;
+    ++system_calls.segmented;
+    if (system_calls.segments_limit != 0 && segments > system_calls.segments_limit) return EINVAL;
+    return system_calls.segmented_fails;
+}
+
+int fail_with(int code) {
+    errno = code;
+    return -1;
+}
+
+// How many of `count` messages the pretended buffer takes.
+unsigned room_for(unsigned count) {
+    if (system_calls.messages_until_full < 0) return count;
+    const unsigned room = std::min(count, static_cast<unsigned>(system_calls.messages_until_full));
+    system_calls.messages_until_full -= static_cast<int>(room);
+    return room;
+}
+
+bool interrupted() {
+    if (system_calls.interruptions == 0) return false;
+    --system_calls.interruptions;
+    return true;
+}
+
+}  // namespace
+}  // namespace atp::test
+
+using atp::test::fail_with;
+using atp::test::interrupted;
+using atp::test::room_for;
+using atp::test::system_calls;
+using atp::test::verdict_on;
+
+// The names are the linker's.
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" {
+
+int __real_sendmmsg(int, mmsghdr*, unsigned, int);
+int __real_recvmmsg(int, mmsghdr*, unsigned, int, timespec*);
+ssize_t __real_sendmsg(int, const msghdr*, int);
+ssize_t __real_recvmsg(int, msghdr*, int);
+int __real_setsockopt(int, int, int, const void*, socklen_t);
+int __real_getaddrinfo(const char*, const char*, const addrinfo*, addrinfo**);
+int __real_epoll_pwait2(int, epoll_event*, int, const timespec*, const sigset_t*);
+
+int __wrap_sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
+    ++system_calls.sendmmsg;
+    if (interrupted()) return fail_with(EINTR);
+    if (system_calls.sendmmsg_fails != 0) return fail_with(system_calls.sendmmsg_fails);
+    for (unsigned at = 0; at < count; ++at) {
+        const int code = verdict_on(messages[at].msg_hdr);
+        if (code == 0) continue;
+        // As the kernel does: what stands before the failure is sent, and the failure shows in the next call.
+        return at == 0 ? fail_with(code) : __real_sendmmsg(socket, messages, at, flags);
+    }
+    const unsigned room = room_for(count);
+    return room == 0 ? fail_with(EAGAIN) : __real_sendmmsg(socket, messages, room, flags);
+}
+
+int __wrap_recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+    ++system_calls.recvmmsg;
+    if (interrupted()) return fail_with(EINTR);
+    if (system_calls.recvmmsg_fails != 0) return fail_with(system_calls.recvmmsg_fails);
+    return __real_recvmmsg(socket, messages, count, flags, timeout);
+}
+
+ssize_t __wrap_sendmsg(int socket, const msghdr* message, int flags) {
+    ++system_calls.sendmsg;
+    if (interrupted()) return fail_with(EINTR);
+    if (const int code = verdict_on(*message); code != 0) return fail_with(code);
+    if (room_for(1) == 0) return fail_with(EAGAIN);
+    return __real_sendmsg(socket, message, flags);
+}
+
+ssize_t __wrap_recvmsg(int socket, msghdr* message, int flags) {
+    ++system_calls.recvmsg;
+    if (interrupted()) return fail_with(EINTR);
+    return __real_recvmsg(socket, message, flags);
+}
+
+int __wrap_setsockopt(int socket, int level, int name, const void* value, socklen_t size) {
+    if (system_calls.option_fails != 0 && level == system_calls.option_level && name == system_calls.option_name) {
+        return fail_with(system_calls.option_fails);
+    }
+    return __real_setsockopt(socket, level, name, value, size);
+}
+
+int __wrap_epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout, const sigset_t* mask) {
+    const bool look = timeout != nullptr && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+    ++(look ? system_calls.looks : system_calls.sleeps);
+    if (system_calls.pwait2_fails != 0) return fail_with(system_calls.pwait2_fails);
+    return __real_epoll_pwait2(epoll, events, count, timeout, mask);
+}
+
+int __wrap_getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** answers) {
+    if (system_calls.getaddrinfo_fails != 0) return system_calls.getaddrinfo_fails;
+    return __real_getaddrinfo(node, service, hints, answers);
+}
+
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
