@@ -29,14 +29,14 @@ void add_stars(std::vector<Entry>& all) {
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {2}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "star2-three",
                     .what = "three fragments, two at a time, one aggregator: slots are used again",
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {2, 1}},
-                   {.losses = 1, .duplicates = 1},
+                   {.losses = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "star2-apart",
                     .what = "three fragments, two at a time, each with an aggregator of its own",
@@ -63,7 +63,7 @@ void add_stars(std::vector<Entry>& all) {
                     .units = star(3),
                     .window_log2 = 1,
                     .tensors = {2}},
-                   {.losses = 1},
+                   {.timeouts = 1},
                    {.duplicates = 1}});
 }
 
@@ -72,24 +72,24 @@ void add_levels(std::vector<Entry>& all) {
                     .what = "a rack, and a worker under the server's switch",
                     .units = rack_and_direct(),
                     .tensors = {1, 1}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 2},
+                   {.losses = 2, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "rack-direct-shared",
                     .what = "the same, two fragments at a time meet at both levels",
                     .units = rack_and_direct(),
                     .window_log2 = 1,
                     .tensors = {2}},
-                   {.losses = 1},
+                   {.losses = 1, .duplicates = 1},
                    {}});
     all.push_back({{.name = "racks2", .what = "two racks of two workers", .units = two_racks(), .tensors = {1}},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 2},
                    {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "racks2-one-switch",
                     .what = "one switch serves both racks: their fragments never mix",
                     .units = two_racks(),
                     .tensors = {1},
                     .racks_share_switch = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 2, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "direct2",
                     .what = "no racks: both workers under the server's switch",
@@ -103,21 +103,21 @@ void add_levels(std::vector<Entry>& all) {
 void add_tenants_and_failures(std::vector<Entry>& all) {
     all.push_back(
         {{.name = "jobs2", .what = "two jobs share one aggregator", .units = star(2), .jobs = 2, .tensors = {1}},
-         {.losses = 1, .duplicates = 1, .timeouts = 2},
+         {.losses = 1, .duplicates = 1, .timeouts = 1},
          {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "jobs2-levels",
                     .what = "two jobs share one aggregator at each of two levels",
                     .units = rack_and_direct(),
                     .jobs = 2,
                     .tensors = {1}},
-                   {.losses = 1, .timeouts = 1},
+                   {.timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "jobs2-ageing",
                     .what = "aggregators count as abandoned, rightly and wrongly",
                     .units = star(2),
                     .jobs = 2,
                     .tensors = {1}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1, .ageings = 2},
+                   {.losses = 1, .timeouts = 1, .ageings = 2},
                    {.losses = 1, .timeouts = 1, .ageings = 1}});
     all.push_back(
         {{.name = "restart", .what = "a switch restarts empty", .units = rack_and_direct(), .tensors = {1, 1}},
@@ -153,7 +153,7 @@ void add_numbers(std::vector<Entry>& all) {
                     .units = star(3),
                     .tensors = {1, 1},
                     .values = Values::too_large},
-                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1, .duplicates = 1},
                    {.losses = 1}});
     all.push_back({{.name = "not-finite",
                     .what = "an infinity and a NaN",
@@ -176,7 +176,7 @@ void add_numbers(std::vector<Entry>& all) {
                     .units = rack_and_direct(),
                     .tensors = {1, 1},
                     .values = Values::saturating},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "overflow-float",
                     .what = "a fragment overflows in the switch and comes as floats from another worker",
@@ -192,14 +192,14 @@ void add_numbers(std::vector<Entry>& all) {
                     .tensors = {2, 1},
                     .aggregators = 2,
                     .first_seq = 0xffffffffU},
-                   {.losses = 2, .timeouts = 1},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "marked",
                     .what = "all gradients of one worker are marked: every ACK says so",
                     .units = star(3),
                     .tensors = {1, 1},
                     .marked_worker = 1},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .duplicates = 1, .timeouts = 2},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "marks",
                     .what = "any packet may be marked: windows halve, and nothing stops",
