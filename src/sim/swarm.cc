@@ -114,6 +114,7 @@ void draw_outages(Random& random, Scenario& s) {
     if (random.chance(0.05)) add(Outage::Kind::pause, Outage::Node::server);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::worker);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::server);
+    std::ranges::stable_sort(s.faults.outages, {}, &Outage::kind);  // as flags are read: crashes, then pauses
     if (s.ends_incarnations() || random.chance(0.05))
         s.deadline = between(random, milliseconds(200), milliseconds(1000));
 }

@@ -14,7 +14,7 @@ namespace atp::sim {
 
 // What a healed network is given to finish: deadlines of up to a second, a new incarnation, timers backed off to 200
 // ms.
-inline constexpr Duration healed_phase = std::chrono::seconds(10);
+inline constexpr Duration healed_phase = std::chrono::seconds(4);
 
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 

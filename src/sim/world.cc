@@ -120,8 +120,9 @@ void World::arrive(const Event& event) {
 
 bool World::only_forwards(const std::byte* packet, NodeId at, const Site& site) const {
     if (site.levels[at] < 0) return true;
-    return scenario_.aggregation == Aggregation::racks && type_of(packet) == ATP_TYPE_GRADIENT &&
-           wire::load_u8(packet + ATP_OFFSET_HOP) > 0;
+    // What other switches have aggregated is for the level after this one, if any: on its way through a rack it would
+    // wait for units that never pass there.
+    return type_of(packet) == ATP_TYPE_GRADIENT && wire::load_u8(packet + ATP_OFFSET_HOP) > site.levels[at];
 }
 
 void World::arrive_at_switch(const Arrival& arrival, NodeId at) {

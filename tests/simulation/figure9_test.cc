@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// ATP's Figure 9: six workers in three racks. The server's switch aggregates what the other racks' switches send it and
+// its own two workers, so the server gets one packet a fragment. Where switches serve their own racks only, it gets
+// three.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+Scenario figure9(Aggregation aggregation) {
+    Scenario s;
+    s.topology = topology("fig9");
+    s.bytes = 200'000;
+    s.aggregation = aggregation;
+    s.aggregators = 1U << 16U;  // no two slots of the job meet
+    s.window_log2 = 6;
+    s.ecn_bytes = 0;
+    return s;
+}
+
+TEST(Figure9, RackOnlyAggregationSendsTheServerExactlyThreeTimesTheTraffic) {
+    const Report atp = run_verified(figure9(Aggregation::everywhere));
+    const Report racks = run_verified(figure9(Aggregation::racks));
+    const std::uint64_t fragments = servers_of(atp).completed;
+    EXPECT_EQ(switch_events(atp, ATP_EVENT_COLLIDED), 0U);
+    EXPECT_EQ(atp.jobs[0].server_packets, fragments);
+    EXPECT_EQ(racks.jobs[0].server_packets, 3 * fragments);
+    EXPECT_EQ(racks.jobs[0].server_bytes, 3 * atp.jobs[0].server_bytes);
+    EXPECT_DOUBLE_EQ(atp.jobs[0].share_aggregated(), 1.0);
+}
+
+TEST(Figure9, WithoutAggregationTheServerGetsEveryWorkersPacket) {
+    const Report nowhere = run_verified(figure9(Aggregation::nowhere));
+    EXPECT_EQ(nowhere.jobs[0].server_packets, 6 * servers_of(nowhere).completed);
+    EXPECT_DOUBLE_EQ(nowhere.jobs[0].share_aggregated(), 0.0);
+}
+
+}  // namespace
+}  // namespace atp::sim

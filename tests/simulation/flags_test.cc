@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/scenario_flags.h"
+#include "sim/simulation.h"
+#include "sim/swarm.h"
+
+namespace atp::cli {
+namespace {
+
+sim::Scenario parse(const std::string& flags) {
+    sim::Scenario scenario;
+    CLI::App command;
+    add_scenario_flags(command, scenario);
+    command.add_option("--seed", scenario.seed);
+    command.parse(flags, false);
+    return scenario;
+}
+
+// What parsing complains of; empty when it does not.
+std::string complaint(const std::string& flags) {
+    try {
+        parse(flags);
+    } catch (const CLI::ParseError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
+    const struct {
+        const char* flags;
+        const char* value;
+        const char* accepted;
+    } cases[] = {
+        {"--rate fast", "'fast'", "Gbps"},
+        {"--bytes 4megs", "'4megs'", "MiB"},
+        {"--topology ring:4", "'ring:4'", "racks:RxN"},
+        {"--topology star:33", "'star:33'", "1 to 32"},
+        {"--loss 1.5", "'1.5'", "from 0 to 1"},
+        {"--window 100", "'100'", "power of two"},
+        {"--server cloud", "'cloud'", "colocated"},
+        {"--jobs 0", "'0'", "from 1 to 1024"},
+        {"--crash x1@3ms", "'x1@3ms'", "p<job>"},
+        {"--straggler 1:0.5", "'1:0.5'", "factor from 1"},
+        {"--delay 5", "'5'", "with ns, us, ms or s"},
+    };
+    for (const auto& c : cases) {
+        const std::string text = complaint(c.flags);
+        const std::string flag = std::string(c.flags).substr(0, std::string(c.flags).find(' '));
+        EXPECT_NE(text.find(flag), std::string::npos) << text;
+        EXPECT_NE(text.find(c.value), std::string::npos) << text;
+        EXPECT_NE(text.find(c.accepted), std::string::npos) << text;
+    }
+}
+
+TEST(Flags, AnUnknownFlagIsRefused) { EXPECT_NE(complaint("--lose 0.1"), ""); }
+
+TEST(Flags, OutagesOfEveryKindOfNode) {
+    const sim::Scenario s = parse("--crash s1@2ms+5ms --pause w0.3@10us --crash p2@1s+1ms --crash w4@1ms");
+    ASSERT_EQ(s.faults.outages.size(), 4U);
+    const auto find = [&](const std::string& text) {
+        return std::ranges::any_of(s.faults.outages, [&](const sim::Outage& o) { return to_string(o) == text; });
+    };
+    EXPECT_TRUE(find("s1@2ms+5ms"));
+    EXPECT_TRUE(find("w0.3@10us+1ms"));
+    EXPECT_TRUE(find("p2@1s+1ms"));
+    EXPECT_TRUE(find("w0.4@1ms+1ms"));
+}
+
+// Whatever a seed of the swarm draws can be taken apart by hand: its flags give the same run.
+TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const sim::Scenario drawn = sim::draw_scenario(seed);
+        const sim::Scenario parsed = parse(to_flags(drawn));
+        EXPECT_EQ(to_flags(parsed), to_flags(drawn));
+        EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << to_flags(drawn);
+    }
+}
+
+}  // namespace
+}  // namespace atp::cli

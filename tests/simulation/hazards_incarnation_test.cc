@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hazards of the design (docs/protocol.md) where somebody dies: typed errors within the deadline, a new incarnation,
+// and nothing of the old one in the sums of the new.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+Scenario with_crash(Outage::Node node, unsigned index) {
+    Scenario s;
+    s.topology = topology("racks:2x3");
+    s.bytes = 300'000;
+    s.tensors = 4;
+    s.iterations = 2;
+    s.deadline = milliseconds(100);
+    s.faults.outages = {{.kind = Outage::Kind::crash,
+                         .node = node,
+                         .job = 0,
+                         .index = index,
+                         .at = Time(microseconds(30)),
+                         .lasts = milliseconds(5)}};
+    return s;
+}
+
+TEST(Hazard, H26_AServersRestartIsATypedErrorEverywhereWithinTheDeadline) {
+    const Report report = run_verified(with_crash(Outage::Node::server, 0));
+    const JobReport& job = report.jobs[0];
+    EXPECT_EQ(job.incarnations, 2U);
+    EXPECT_GE(job.timed_out, 6U);  // every worker was told
+    ASSERT_FALSE(job.errors.empty());
+    for (const std::string& error : job.errors) {
+        EXPECT_NE(error.find("timed out after 100.000 ms"), std::string::npos) << error;
+        EXPECT_NE(error.find("server last heard"), std::string::npos) << error;
+    }
+    EXPECT_LT(milliseconds_of(job), 110.0);
+}
+
+TEST(Hazard, H27_OldPacketsOfARestartedJobAreAcceptedByNobody) {
+    // A third of all packets is late by up to three deadlines: they arrive in the next incarnation.
+    Scenario s = with_crash(Outage::Node::server, 0);
+    s.faults.reorder = 0.3;
+    s.faults.reorder_delay = milliseconds(300);
+    s.faults.until = Time(milliseconds(2));
+    const Report report = run_verified(s);
+    EXPECT_GE(report.jobs[0].incarnations, 2U);
+    std::uint64_t forged = 0;
+    for (const SwitchReport& at : report.switches) forged += at.counters.forged;
+    EXPECT_GT(forged + workers_of(report).forged, 0U);
+    EXPECT_EQ(report.audit_failures(), 0U);
+}
+
+TEST(Hazard, H28_AWorkerThatDiesAndRejoinsFindsANewIncarnationWithRightSums) {
+    for (unsigned rank = 0; rank < 6; ++rank) {
+        const Report report = run_verified(with_crash(Outage::Node::worker, rank));
+        EXPECT_EQ(report.jobs[0].incarnations, 2U);
+        EXPECT_GE(report.jobs[0].timed_out, 5U);  // every survivor was told
+    }
+}
+
+TEST(Hazard, H28_TheSurvivorsErrorNamesTheMissingWorker) {
+    Scenario s = with_crash(Outage::Node::worker, 4);
+    s.min_timeout = milliseconds(1);
+    const Report report = run_verified(s);
+    bool named = false;
+    for (const std::string& error : report.jobs[0].errors) {
+        named |= error.find("missing units 0x2 members 0x2") != std::string::npos;  // rank 4: second of the second rack
+    }
+    EXPECT_TRUE(named) << report.jobs[0].errors.front();
+}
+
+TEST(Incarnations, AnotherJobDoesNotNotice) {
+    Scenario s = with_crash(Outage::Node::server, 0);
+    s.jobs = 2;
+    const Report report = run_verified(s);
+    EXPECT_EQ(report.jobs[0].incarnations, 2U);
+    EXPECT_EQ(report.jobs[1].incarnations, 1U);
+    EXPECT_EQ(report.jobs[1].timed_out, 0U);
+}
+
+TEST(Incarnations, RepeatedCrashesStillEndInRightSums) {
+    Scenario s = with_crash(Outage::Node::server, 0);
+    for (unsigned again = 1; again <= 3; ++again) {
+        Outage next = s.faults.outages.front();
+        next.node = again == 2 ? Outage::Node::worker : Outage::Node::server;
+        next.index = again == 2 ? 3 : 0;
+        next.at = Time(milliseconds(101 * again) + microseconds(30));
+        s.faults.outages.push_back(next);
+    }
+    EXPECT_GE(run_verified(s).jobs[0].incarnations, 4U);
+}
+
+}  // namespace
+}  // namespace atp::sim

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hazards of the design (docs/protocol.md) that lost, late and repeated packets bring about.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// 100 fragments of 61 elements, sequence numbers 0 .. 99.
+constexpr std::uint32_t fragments = 100;
+
+Scenario hundred_fragments(std::string_view shape) {
+    Scenario s;
+    s.topology = topology(shape);
+    s.bytes = std::uint64_t{fragments} * 61 * sizeof(float);
+    s.aggregators = 1U << 16U;
+    s.min_timeout = milliseconds(20);  // anything that needs a timer shows in the time
+    return s;
+}
+
+bool first_sending(const atp_header& header) {
+    return header.type == ATP_TYPE_GRADIENT && (header.flags & ATP_FLAG_RESEND) == 0;
+}
+
+TEST(Hazard, H05_LastFragmentsLostAreRecoveredByTimer) {
+    Scenario s = hundred_fragments("racks:2x2");
+    s.faults.interfere = [](const Passage& p) {
+        return Fate{.lose = p.from == "h1" && first_sending(p.header) && p.header.seq + 3 >= fragments};
+    };
+    const Report report = run_verified(s);
+    EXPECT_GE(workers_of(report).probes, 3U);
+    EXPECT_GE(finished_ms(report), 20.0);
+    EXPECT_LT(finished_ms(report), 100.0);         // one expiry, or two
+    EXPECT_LE(workers_of(report).resent, 4 * 3U);  // each worker once, for what is held below the server
+}
+
+TEST(Hazard, H05_LastResultLostToOneWorkerIsRecoveredByTimer) {
+    Scenario s = hundred_fragments("racks:2x2");
+    std::set<std::uint32_t> lost;
+    s.faults.interfere = [&lost](const Passage& p) {
+        const bool last = p.to == "h3" && p.header.type == ATP_TYPE_ACK && p.header.seq + 3 >= fragments;
+        return Fate{.lose = last && lost.insert(p.header.seq).second};
+    };
+    const Report report = run_verified(s);
+    EXPECT_EQ(servers_of(report).reacks, 3U);
+    EXPECT_EQ(workers_of(report).resent, 0U);
+    EXPECT_LT(finished_ms(report), 100.0);
+}
+
+Report run_with_straggler(std::uint64_t bytes, double factor) {
+    Scenario s;
+    s.topology = topology("racks:2x4");
+    s.bytes = bytes;
+    s.aggregators = 1U << 16U;
+    s.rate_bits_per_s = 1'000'000'000;
+    s.straggler = 5;
+    s.straggler_factor = factor;
+    return run_verified(s);
+}
+
+void expect_patience(const Report& report) {
+    EXPECT_EQ(servers_of(report).flushes, 0U);
+    EXPECT_EQ(switch_events(report, ATP_EVENT_FETCHED), 0U);
+    EXPECT_EQ(workers_of(report).resent, 0U);
+    EXPECT_DOUBLE_EQ(report.jobs[0].share_aggregated(), 1.0);
+}
+
+TEST(Hazard, H06_AHundredfoldSlowerWorkerCausesNoFlushesAndNoResends) {
+    const Report report = run_with_straggler(50'000, 100);
+    expect_patience(report);
+    EXPECT_GT(finished_ms(report), 50.0);  // it did take the straggler's time
+}
+
+TEST(Hazard, H06_WorkersThatAskForAThousandfoldSlowerOneAreToldToWait) {
+    const Report report = run_with_straggler(20'000, 1000);
+    EXPECT_GT(workers_of(report).waits, 0U);
+    expect_patience(report);
+}
+
+TEST(Hazard, H08_AResultLostToOneWorkerComesAgainWithinItsWindow) {
+    Scenario s = hundred_fragments("racks:2x2");
+    bool lost = false;
+    s.faults.interfere = [&lost](const Passage& p) {
+        const bool hit = p.to == "h0" && p.header.type == ATP_TYPE_ACK && p.header.seq == 40;
+        return Fate{.lose = hit && !std::exchange(lost, true)};
+    };
+    const Report report = run_verified(s);
+    EXPECT_TRUE(lost);
+    EXPECT_EQ(workers_of(report).resent, 1U);
+    EXPECT_EQ(servers_of(report).reacks, 1U);
+    EXPECT_EQ(workers_of(report).probes, 0U);  // newer ACKs told, no timer
+    EXPECT_LT(finished_ms(report), 20.0);
+}
+
+TEST(Hazard, H09_AnAckLostBeforeASwitchDoesNotBlockTheSlot) {
+    Scenario s = hundred_fragments("racks:2x2");
+    s.window_log2 = 3;
+    s.min_timeout = milliseconds(1);
+    std::set<std::uint32_t> lost;
+    s.faults.interfere = [&lost](const Passage& p) {
+        const bool hit = p.from == "s2" && p.to == "s0" && p.header.type == ATP_TYPE_ACK && p.header.seq % 8 == 2;
+        return Fate{.lose = hit && lost.insert(p.header.seq).second};
+    };
+    const Report report = run_verified(s);
+    EXPECT_GE(lost.size(), 12U);
+    EXPECT_EQ(servers_of(report).completed, fragments);
+    for (const SwitchReport& at : report.switches) EXPECT_EQ(at.occupied, 0U) << at.name;
+}
+
+TEST(Hazard, H14_ACollisionAtOneRackDoesNotMakeTheOtherResend) {
+    // Job 1's only fragment occupies rack 0's only aggregator: its ACK never gets there while job 2 sums. So job 2
+    // collides at rack 0, and is complete at rack 1.
+    Scenario s;
+    s.topology = topology("racks:2x2");
+    s.placement = Placement::separate;
+    s.jobs = 2;
+    s.bytes = 4 * 61;
+    s.aggregators = 1;
+    s.stagger = milliseconds(1);
+    s.min_timeout = milliseconds(20);
+    std::map<std::string, unsigned> resent;
+    s.faults.interfere = [&resent](const Passage& p) {
+        if (p.header.type == ATP_TYPE_GRADIENT && (p.header.flags & ATP_FLAG_RESEND) != 0 && p.from.front() == 'h') {
+            ++resent[std::string(p.from)];
+        }
+        const bool first_job_ack = p.header.type == ATP_TYPE_ACK && p.header.job == 1;
+        return Fate{.lose = first_job_ack && p.to == "s0" && p.now < Time(milliseconds(10))};
+    };
+    const Report report = run_verified(s);
+    EXPECT_EQ(report.switches[0].counters.events[ATP_EVENT_COLLIDED], 2U);
+    EXPECT_EQ(report.jobs[1].worker.resent, 0U);
+    EXPECT_EQ(resent["h1.2"] + resent["h1.3"], 0U);
+    EXPECT_LT(milliseconds_of(report.jobs[1]), 1.0);  // without a timer
+}
+
+TEST(Hazard, H20_EverythingDuplicatedAndReorderedIsCountedExactlyOnce) {
+    for (const char* shape : {"star:5", "racks:3x3", "fig9"}) {
+        Scenario s;
+        s.topology = topology(shape);
+        s.jobs = 2;
+        s.bytes = 50'000;
+        s.aggregators = 40;
+        s.window_log2 = 4;
+        s.faults.duplicate = 1;
+        s.faults.reorder = 0.5;
+        run_verified(s);
+    }
+}
+
+TEST(Hazard, H30_AgeingThatFreesLivePartialsCostsTimeOnly) {
+    Scenario s;
+    s.topology = topology("racks:2x3");
+    s.jobs = 2;
+    s.bytes = 30'000;
+    s.aggregators = 8;
+    s.ageing = microseconds(1);
+    s.straggler = 1;
+    s.straggler_factor = 20;
+    const Report report = run_verified(s);
+    EXPECT_GT(switch_events(report, ATP_EVENT_TAKEN_OVER), 0U);
+}
+
+TEST(Hazard, H33_SprayingCausesFewNeedlessResends) {
+    Scenario s;
+    s.topology = topology("racks:4x4");
+    s.bytes = 500'000;
+    s.aggregators = 1U << 16U;
+    s.paths = 4;
+    s.path_skew = microseconds(2);
+    const WorkerCounters workers = workers_of(run_verified(s));
+    // Each fragment is called lost by newer ACKs at most once.
+    EXPECT_LE(workers.resent_newer, workers.sent);
+    EXPECT_LE(workers.resent, workers.sent + workers.sent / 2);
+}
+
+TEST(Hazard, H36_ASwitchThatRestartsEmptyCostsTimeOnly) {
+    for (unsigned index = 0; index < 3; ++index) {
+        Scenario s;
+        s.topology = topology("racks:2x4");
+        s.bytes = 500'000;
+        s.faults.outages = {{.kind = Outage::Kind::crash,
+                             .node = Outage::Node::fabric_switch,
+                             .job = 0,
+                             .index = index,
+                             .at = Time(microseconds(20)),
+                             .lasts = milliseconds(2)}};
+        const Report report = run_verified(s);
+        EXPECT_EQ(report.jobs[0].incarnations, 1U);
+        EXPECT_GT(workers_of(report).resent, 0U);
+        EXPECT_LT(finished_ms(report), 50.0);
+    }
+}
+
+}  // namespace
+}  // namespace atp::sim

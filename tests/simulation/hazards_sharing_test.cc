@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hazards of the design (docs/protocol.md) that come from sharing aggregators.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+TEST(Hazard, H07_WhatOthersLeftInTheSwitchIsFetchedWithoutATimer) {
+    // Two jobs take turns at a handful of aggregators: again and again some workers of a fragment find theirs taken and
+    // others do not.
+    Scenario s;
+    s.topology = topology("racks:2x3");
+    s.jobs = 2;
+    s.bytes = 100'000;
+    s.aggregators = 16;
+    s.min_timeout = milliseconds(50);
+    const Report report = run_verified(s);
+    EXPECT_GT(servers_of(report).collided, 100U);
+    EXPECT_GT(switch_events(report, ATP_EVENT_FLUSHED), 0U);
+    EXPECT_EQ(workers_of(report).probes, 0U);
+    EXPECT_LT(finished_ms(report), 50.0);
+}
+
+TEST(Hazard, H12_TwoJobsThatCollidePartWithinAFewRounds) {
+    // A slow worker in each job: aggregators are held for long, so slots that share one meet in every round.
+    const auto collisions_in = [](std::uint64_t rounds) {
+        Scenario s;
+        s.topology = topology("star:4");
+        s.jobs = 2;
+        s.window_log2 = 6;
+        s.aggregators = 256;  // for 128 slots
+        s.bytes = 64 * 61 * sizeof(float) * rounds;
+        s.straggler = 0;
+        s.straggler_factor = 10;
+        const Report report = run_verified(s);
+        for (const JobReport& job : report.jobs) EXPECT_GT(job.server.remapped, 0U);
+        return servers_of(report).collided;
+    };
+    const std::uint64_t first_rounds = collisions_in(12);
+    EXPECT_GT(first_rounds, 0U);
+    EXPECT_EQ(collisions_in(120), first_rounds);  // and none after them
+}
+
+TEST(Hazard, H13_AllJobsOnOneAggregatorAreSlowCorrectAndFair) {
+    for (const unsigned jobs : {2U, 4U}) {
+        Scenario s;
+        s.topology = topology("star:4");
+        s.placement = Placement::separate;
+        s.jobs = jobs;
+        s.bytes = 200'000;
+        s.aggregators = 1;
+        const Report report = run_verified(s);
+        double first = 1e9;
+        for (const JobReport& job : report.jobs) {
+            first = std::min(first, milliseconds_of(job));
+            EXPECT_LT(job.share_aggregated(), 0.5);
+        }
+        EXPECT_LT(finished_ms(report), 2 * first);
+    }
+}
+
+TEST(Hazard, H29_AJobThatDiesWithEveryAggregatorGivesThemBack) {
+    // The first job's worker dies at once: its partial sums fill the switch, and nobody ever completes them.
+    Scenario s;
+    s.topology = topology("star:4");
+    s.jobs = 2;
+    s.bytes = 400'000;
+    s.aggregators = 64;
+    s.ageing = milliseconds(5);
+    s.stagger = milliseconds(20);
+    s.deadline = milliseconds(500);
+    s.faults.outages = {{.kind = Outage::Kind::crash,
+                         .node = Outage::Node::worker,
+                         .job = 0,
+                         .index = 0,
+                         .at = Time(microseconds(1)),
+                         .lasts = milliseconds(400)}};
+    const Report report = run_verified(s);
+    EXPECT_GT(switch_events(report, ATP_EVENT_TAKEN_OVER), 32U);
+    EXPECT_EQ(report.jobs[0].incarnations, 2U);
+    EXPECT_EQ(report.jobs[1].incarnations, 1U);
+    EXPECT_LT(milliseconds_of(report.jobs[1]), 100.0);  // long before the first job forms again
+    EXPECT_GT(report.jobs[1].share_aggregated(), 0.1);
+}
+
+TEST(Sharing, AnIdleJobsAggregatorsServeTheOther) {
+    // Off phases: while one computes, the other has the memory (ATP §5.3.3).
+    Scenario s;
+    s.topology = topology("star:4");
+    s.jobs = 2;
+    s.bytes = 100'000;
+    s.iterations = 5;
+    s.pause = milliseconds(1);
+    s.stagger = microseconds(500);
+    s.aggregators = 300;
+    const Report report = run_verified(s);
+    for (const JobReport& job : report.jobs) EXPECT_GT(job.share_aggregated(), 0.5);
+}
+
+}  // namespace
+}  // namespace atp::sim

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulator that cannot fail proves nothing: with one deliberate mistake in the machines, a few hundred seeds must
+// show it. The model checker finds every one of them; these are those that random faults meet often.
+#include <gtest/gtest.h>
+
+#include "protocol/breaks.h"
+#include "sim/simulation.h"
+#include "sim/swarm.h"
+
+namespace atp::sim {
+namespace {
+
+struct Mistake {
+    const char* name;
+    atp_break value;
+};
+
+class BrokenMachines : public testing::TestWithParam<Mistake> {
+  protected:
+    void SetUp() override { atp_active_break = GetParam().value; }
+    void TearDown() override { atp_active_break = ATP_BREAK_none; }
+};
+
+TEST_P(BrokenMachines, AreFoundOut) {
+    constexpr std::uint64_t seeds = 400;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        if (!run(draw_scenario(seed)).passed()) return;
+    }
+    FAIL() << seeds << " seeds passed with the mistake " << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(EachAlone, BrokenMachines,
+                         testing::Values(Mistake{"resend_keeps_aggregator", ATP_BREAK_resend_keeps_aggregator},
+                                         Mistake{"resend_drops_own", ATP_BREAK_resend_drops_own},
+                                         Mistake{"ignore_bitmap", ATP_BREAK_ignore_bitmap},
+                                         Mistake{"complete_early", ATP_BREAK_complete_early},
+                                         Mistake{"ignore_sequence", ATP_BREAK_ignore_sequence},
+                                         Mistake{"merge_overlapping", ATP_BREAK_merge_overlapping},
+                                         Mistake{"trust_overflowed_lanes", ATP_BREAK_trust_overflowed_lanes},
+                                         Mistake{"overflow_not_sticky", ATP_BREAK_overflow_not_sticky},
+                                         Mistake{"mix_modes", ATP_BREAK_mix_modes},
+                                         Mistake{"no_nack", ATP_BREAK_no_nack}, Mistake{"no_reack", ATP_BREAK_no_reack},
+                                         Mistake{"no_probe", ATP_BREAK_no_probe},
+                                         Mistake{"collision_not_bypass", ATP_BREAK_collision_not_bypass},
+                                         Mistake{"supersede_too_early", ATP_BREAK_supersede_too_early}),
+                         [](const auto& mistake) { return mistake.param.name; });
+
+}  // namespace
+}  // namespace atp::sim

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/swarm.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+TEST(Swarm, EverySeedFinishesRightAfterItsFaultsAreHealed) {
+    std::string failures;
+    const SwarmSummary summary = run_swarm(
+        {.first_seed = 1,
+         .runs = 150,
+         .threads = 2,
+         .stop = nullptr,
+         .failed = [&](const Report& report) { failures += std::to_string(report.seed) + ": " + failures_of(report); },
+         .progress = {}});
+    EXPECT_EQ(summary.runs, 150U);
+    EXPECT_EQ(summary.failures, 0U) << failures;
+    // The faults were there.
+    EXPECT_GT(summary.lost, 1000U);
+    EXPECT_GT(summary.resends, 1000U);
+    EXPECT_GT(summary.incarnations, 250U);
+}
+
+TEST(Swarm, SeedsDrawEveryShapePlaceAndFault) {
+    std::set<TopologySpec::Shape> shapes;
+    std::set<ServerPlace> places;
+    std::set<Aggregation> aggregations;
+    std::set<std::uint8_t> windows;
+    bool one_aggregator = false;
+    bool wraps = false;
+    bool crash = false;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        const Scenario s = draw_scenario(seed);
+        ASSERT_FALSE(problem_of(s).has_value());
+        shapes.insert(s.topology.shape);
+        places.insert(s.server);
+        aggregations.insert(s.aggregation);
+        windows.insert(s.window_log2);
+        one_aggregator |= s.aggregators == 1;
+        wraps |= s.first_seq > 0xffffff00U;
+        crash |= s.ends_incarnations();
+    }
+    EXPECT_EQ(shapes.size(), 4U);
+    EXPECT_EQ(places.size(), 3U);
+    EXPECT_EQ(aggregations.size(), 3U);
+    EXPECT_GE(windows.size(), 6U);
+    EXPECT_TRUE(one_aggregator && wraps && crash);
+}
+
+}  // namespace
+}  // namespace atp::sim

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/units.h"
+
+#include <gtest/gtest.h>
+
+namespace atp::cli {
+namespace {
+
+TEST(Units, SizesInPowersOfTenAndTwo) {
+    EXPECT_EQ(parse_size("4096"), 4096U);
+    EXPECT_EQ(parse_size("12B"), 12U);
+    EXPECT_EQ(parse_size("4kB"), 4'000U);
+    EXPECT_EQ(parse_size("4MB"), 4'000'000U);
+    EXPECT_EQ(parse_size("1.5GB"), 1'500'000'000U);
+    EXPECT_EQ(parse_size("64KiB"), 65'536U);
+    EXPECT_EQ(parse_size("25MiB"), 26'214'400U);
+    EXPECT_EQ(parse_size("0"), 0U);
+}
+
+TEST(Units, WhatIsNoSizeIsRefused) {
+    for (const char* text :
+         {"", "MB", "-1", "4 MB", "4mb", "4M", "1e9", "0x10", "nan", "inf", "99999999999GB", "4MBx"}) {
+        EXPECT_EQ(parse_size(text), std::nullopt) << text;
+    }
+}
+
+TEST(Units, RatesInBitsASecond) {
+    EXPECT_EQ(parse_rate("100Gbps"), 100'000'000'000);
+    EXPECT_EQ(parse_rate("500Mbit"), 500'000'000);
+    EXPECT_EQ(parse_rate("40Gbit/s"), 40'000'000'000);
+    EXPECT_EQ(parse_rate("2.5Gbps"), 2'500'000'000);
+    EXPECT_EQ(parse_rate("9600"), 9600);
+}
+
+TEST(Units, WhatIsNoRateIsRefused) {
+    for (const char* text : {"", "fast", "0", "0Gbps", "100GB", "100Gb", "-5Mbit"}) {
+        EXPECT_EQ(parse_rate(text), std::nullopt) << text;
+    }
+}
+
+TEST(Units, DurationsNeedAUnitUnlessTheyAreZero) {
+    EXPECT_EQ(parse_duration("250ns"), std::chrono::nanoseconds(250));
+    EXPECT_EQ(parse_duration("1.5ms"), std::chrono::microseconds(1500));
+    EXPECT_EQ(parse_duration("2s"), std::chrono::seconds(2));
+    EXPECT_EQ(parse_duration("0"), std::chrono::nanoseconds(0));
+    for (const char* text : {"", "5", "ms", "-1s", "1m"}) EXPECT_EQ(parse_duration(text), std::nullopt) << text;
+}
+
+TEST(Units, ADurationsTextReadsBackAsItself) {
+    for (const std::int64_t ns : {0LL, 1LL, 999LL, 1000LL, 1500LL, 2'000'000LL, 3'000'000'000LL, 3'000'000'001LL}) {
+        const protocol::Duration duration{ns};
+        EXPECT_EQ(parse_duration(duration_text(duration)), duration) << duration_text(duration);
+    }
+}
+
+}  // namespace
+}  // namespace atp::cli
