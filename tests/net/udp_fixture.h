@@ -9,12 +9,20 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "net/udp_socket.h"
+
+namespace atp::net {
+
+// How GoogleTest prints a parameter; found by its name.
+inline void PrintTo(Family family, std::ostream* out) { *out << to_string(family); }
+
+}  // namespace atp::net
 
 namespace atp::test {
 
