@@ -125,6 +125,7 @@ void add_faults(CLI::App& command, Scenario& s) {
     flags.share("--reorder", s.faults.reorder, "likewise: held back, so that others overtake [0]");
     flags.parsed("--reorder-delay", s.faults.reorder_delay, "TIME", parse_duration, duration_forms,
                  "at most this long [20us]");
+    flags.share("--replay", s.faults.replay, "likewise: a copy is delivered once more when a job forms anew [0]");
     flags.parsed("--heal-at", s.faults.until, "TIME", parse_time, duration_forms,
                  "links are perfect from then on [never]");
     const auto straggler = [&s](std::string_view text) -> std::optional<unsigned> {

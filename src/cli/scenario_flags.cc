@@ -148,6 +148,7 @@ void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--duplicate", s.faults.duplicate, usual.faults.duplicate);
     out.number("--reorder", s.faults.reorder, usual.faults.reorder);
     out.duration("--reorder-delay", s.faults.reorder_delay, usual.faults.reorder_delay);
+    out.number("--replay", s.faults.replay, usual.faults.replay);
     if (s.faults.until != protocol::never) out.duration("--heal-at", s.faults.until.time_since_epoch(), Duration(-1));
     for (const Outage& outage : s.faults.outages) {
         out.word(outage.kind == Outage::Kind::crash ? "--crash" : "--pause", to_string(outage), true);

@@ -11,6 +11,8 @@ namespace atp::sim {
 namespace {
 
 constexpr std::uint64_t random_stream = 0x11a1;
+constexpr std::size_t kept_max = 256;
+constexpr Duration replay_spread = std::chrono::microseconds(500);
 
 LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
     if (ends.kind == FabricLink::Kind::internal) return {};
@@ -40,8 +42,8 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       fabric_(fabric),
       events_(events),
       trace_(trace),
-      harmful_(scenario.faults.loss > 0 || scenario.faults.duplicate > 0 || scenario.faults.reorder > 0 ||
-               scenario.faults.interfere),
+      harmful_(scenario.faults.replay > 0 || scenario.faults.loss > 0 || scenario.faults.duplicate > 0 ||
+               scenario.faults.reorder > 0 || scenario.faults.interfere),
       random_(scenario.seed, random_stream),
       pool_(ATP_HEADER_BYTES + std::size_t{scenario.lanes} * ATP_LANE_BYTES),
       paths_each_(scenario.paths),
@@ -98,6 +100,7 @@ Fate Network::fate_of(const Link& link, PacketId packet, Time now) {
 void Network::harm_and_carry(LinkId id, Arrival arrival, Time now) {
     Link& link = links_[id];
     const Fate fate = fate_of(link, arrival.packet, now);
+    if (scenario_.faults.replay > 0 && random_.chance(scenario_.faults.replay)) keep(arrival);
     if (fate.duplicate) {
         ++link.counters().duplicated;
         tell(link, arrival.packet, "duplicated", now);
@@ -145,6 +148,31 @@ void Network::carry_loose(const Arrival& arrival) {
     free_loose_.pop_back();
     loose_[slot] = arrival;
     events_.push(arrival.time, Event::Kind::loose, slot);
+}
+
+void Network::keep(const Arrival& arrival) {
+    pool_.retain(arrival.packet);
+    if (kept_.size() < kept_max) {
+        kept_.push_back(arrival);
+        return;
+    }
+    Arrival& replaced = kept_[random_.below(kept_max)];
+    pool_.release(replaced.packet);
+    replaced = arrival;
+}
+
+void Network::replay_kept(Time now) {
+    for (Arrival& arrival : kept_) {
+        arrival.time =
+            now + Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(replay_spread.count()))));
+        carry_loose(arrival);
+    }
+    kept_.clear();
+}
+
+void Network::drop_kept() {
+    for (const Arrival& arrival : kept_) pool_.release(arrival.packet);
+    kept_.clear();
 }
 
 void Network::defer(const Arrival& arrival, Time when) {

@@ -30,6 +30,10 @@ class Network {
     // The node at the link's end is paused: the packet arrives there again at `when`.
     void defer(const Arrival& arrival, Time when);
 
+    // Copies that were kept arrive now, as the latest of late packets.
+    void replay_kept(Time now);
+    void drop_kept();
+
     [[nodiscard]] PacketPool& pool() { return pool_; }
     [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
     [[nodiscard]] std::size_t links() const { return links_.size(); }
@@ -46,6 +50,7 @@ class Network {
     void harm_and_carry(LinkId id, Arrival arrival, Time now);
     void carry(LinkId id, const Arrival& arrival);
     void carry_loose(const Arrival& arrival);
+    void keep(const Arrival& arrival);
     Fate fate_of(const Link& link, PacketId packet, Time now);
     void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
         if (trace_ != nullptr) write_trace(link, packet, what, now);
@@ -64,6 +69,7 @@ class Network {
     std::vector<ArrivalRing> paths_;  // by event target
     std::vector<Arrival> loose_;      // arrivals out of order, by event target
     std::vector<std::uint32_t> free_loose_;
+    std::vector<Arrival> kept_;  // for replay_kept(); bounded
     std::uint64_t copies_ = 0;
     std::uint64_t hops_ = 0;
 };

@@ -85,6 +85,7 @@ struct Faults {
     double duplicate = 0;  // that a second copy follows
     double reorder = 0;    // that it is held back for up to reorder_delay
     Duration reorder_delay = std::chrono::microseconds(20);
+    double replay = 0;   // that a copy is kept and delivered once more when a job forms anew (hazard 27)
     Time until = never;  // from here on links are perfect
     std::vector<Outage> outages;
     std::function<Fate(const Passage&)> interfere;  // tests only

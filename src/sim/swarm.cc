@@ -115,8 +115,13 @@ void draw_outages(Random& random, Scenario& s) {
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::worker);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::server);
     std::ranges::stable_sort(s.faults.outages, {}, &Outage::kind);  // as flags are read: crashes, then pauses
-    if (s.ends_incarnations() || random.chance(0.05))
-        s.deadline = between(random, milliseconds(200), milliseconds(1000));
+    if (!s.ends_incarnations() && !random.chance(0.05)) return;
+    s.deadline = between(random, milliseconds(100), milliseconds(1000));
+    if (!random.chance(0.3)) return;
+    // Packets that outlive their incarnation (hazard 27).
+    s.faults.replay = 0.2;
+    s.faults.reorder = 0.05;
+    s.faults.reorder_delay = *s.deadline * 2;
 }
 
 void draw_faults(Random& random, Scenario& s) {

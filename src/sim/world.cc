@@ -75,7 +75,10 @@ bool World::step() {
             if (!delayed_by_pause(host, event.kind, event.target)) job.resume(event.target % workers, now_);
             break;
         }
-        case Event::Kind::form: jobs_[event.target]->form(now_); break;
+        case Event::Kind::form:
+            jobs_[event.target]->form(now_);
+            network_.replay_kept(now_);
+            break;
         case Event::Kind::fault: begin_outage(event.target); break;
         case Event::Kind::restart: end_outage(event.target); break;
         default: break;

@@ -10,6 +10,7 @@
 namespace atp::sim {
 
 Report World::finish() {
+    network_.drop_kept();
     Report report;
     report.seed = scenario_.seed;
     report.topology = to_string(scenario_.topology);

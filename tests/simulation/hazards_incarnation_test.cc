@@ -54,6 +54,18 @@ TEST(Hazard, H27_OldPacketsOfARestartedJobAreAcceptedByNobody) {
     EXPECT_EQ(report.audit_failures(), 0U);
 }
 
+TEST(Hazard, H27_CopiesOfOldPacketsDeliveredToTheNewIncarnationAreRefused) {
+    Scenario s = with_crash(Outage::Node::server, 0);
+    s.faults.replay = 0.5;
+    for (const Aggregation aggregation : {Aggregation::everywhere, Aggregation::nowhere}) {
+        s.aggregation = aggregation;  // where switches only forward, nobody stands between
+        const Report report = run_verified(s);
+        EXPECT_EQ(report.jobs[0].incarnations, 2U);
+        EXPECT_GT(workers_of(report).forged, 0U);
+        EXPECT_EQ(report.audit_failures(), 0U);
+    }
+}
+
 TEST(Hazard, H28_AWorkerThatDiesAndRejoinsFindsANewIncarnationWithRightSums) {
     for (unsigned rank = 0; rank < 6; ++rank) {
         const Report report = run_verified(with_crash(Outage::Node::worker, rank));
