@@ -223,6 +223,16 @@ void add_misfits(Table& table, std::uint8_t hop) {
     (hop == 0 ? pair.bitmap0 : pair.bitmap1) = 0x3;
     table.add("a set that overlaps what is held is sent alone", pair, held);
     table.add("a set of two joins what is held", pair, holding(hop, 0x4));
+    const auto with_mask = [hop](atp_header packet, std::uint32_t mask) {
+        (hop == 0 ? packet.mask0 : packet.mask1) = mask;
+        return packet;
+    };
+    table.add("a mask that does not cover what is held is sent alone", with_mask(gradient(hop, 1), 0x6),
+              holding(hop, 0x1));
+    table.add("a resend whose mask does not cover what is held passes",
+              with_mask(gradient_with(hop, 1, ATP_FLAG_RESEND), 0x6), holding(hop, 0x1));
+    table.add("a flush whose mask does not cover what is held ends", with_mask(flush(hop), 0x6), holding(hop, 0x1),
+              true);
     if (hop == 0) {
         table.add("another unit is sent alone", gradient(0, 1), changed(held, &atp_aggregator::unit, 0x1));
         return;

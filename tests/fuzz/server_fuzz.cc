@@ -76,7 +76,8 @@ class Story {
         if ((kind & 8U) != 0) header.dtype = ATP_DTYPE_FLOAT32;
         const std::uint32_t ranks = ranks_of(header);
         const bool floats = header.dtype == ATP_DTYPE_FLOAT32;
-        const std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : ranks;
+        std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : ranks;
+        if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;  // means nothing, and nobody may add it
         return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
     }
 

@@ -355,6 +355,21 @@ TEST_P(Decide, AnotherLevelIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
+TEST_P(Decide, MaskThatDoesNotCoverWhatIsHeldTakesNothingAlong) {
+    const auto with_mask = [](atp_header packet) {
+        (hop() == 0 ? packet.mask0 : packet.mask1) = 0x6;
+        (hop() == 0 ? packet.bitmap0 : packet.bitmap1) &= 0x6U;
+        return packet;
+    };
+    const atp_aggregator before = holding(0x1);
+    const Outcome added = decide(with_mask(gradient(1)), before);
+    expect_sent_alone(added, ATP_EVENT_MISFIT);
+    expect_untouched(added, before);
+    const Outcome flushed = decide(with_mask(flush()), before, true);
+    expect_decision(flushed, ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
+    expect_untouched(flushed, before);
+}
+
 TEST_P(Decide, AuditedAndUnauditedLanesAreNotMixed) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_AUDIT;

@@ -90,6 +90,29 @@ TEST_P(HazardEveryTree, H03_OriginalsThatComeAfterAResendFollowItToTheServer) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
+TEST(Hazard, H03_ResendOnAFreeAggregatorDoesNotWaitThereForWhatHasPassed) {
+    Network network(star(2));
+    Stranger stranger(network, network.rack(0), 0);
+    const std::uint32_t index = network.worker(0).index_of(0);
+    stranger.occupy(index);
+    network.submit_all(elements_each, own_value);
+    network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 0); });
+    network.run();  // 1 collides and is at the server; the original of 0 is delayed
+    stranger.leave(index);
+    Flight resend;
+    network.release([&resend](const Flight& flight) {  // looked at, not released
+        resend = as_resend(flight);
+        return false;
+    });
+    network.inject(resend);
+    network.run();
+    EXPECT_TRUE(network.done()) << "no timer was needed";
+    network.release();
+    network.run();
+    EXPECT_EQ(network.occupied(), 0U);
+    EXPECT_TRUE(network.sums_are_right());
+}
+
 TEST_P(HazardEveryTree, H04_StaleResendsAreAnsweredToTheAskerAloneOnceAnInterval) {
     Network network(tree());
     network.submit_all(elements_each, own_value);

@@ -55,6 +55,23 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorNeverMixWithALaterOneAcrossTheWrap) {
     EXPECT_LT(network.server().base(), 100U) << "it has wrapped";
 }
 
+TEST(Hazard, H10_NewerFragmentThatSharesAnIndexDoesNotTakeTheOlderOver) {
+    NetworkConfig config = star(2);
+    config.aggregators = 1;
+    Network network(config);
+    network.submit_all(elements_each * 2, own_value);
+    network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
+    network.run();
+    EXPECT_EQ(network.rack(0).aggregator(0).seq, 0U) << "half of it is there, and nobody else's";
+    EXPECT_EQ(network.occupied(), 1U);
+    EXPECT_EQ(network.server().base(), 0U);
+    network.release();
+    network.run();
+    EXPECT_TRUE(network.done()) << "no timer was needed";
+    EXPECT_EQ(events(network.rack(0), ATP_EVENT_COMPLETED), 1U);
+    EXPECT_TRUE(network.sums_are_right());
+}
+
 TEST(Hazard, H15_PartialOfLevelOneAndThenSinglesOfTheSameWorkersCountOnce) {
     Network network(star(3));
     network.submit_all(elements_each, own_value);
