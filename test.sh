@@ -8,7 +8,9 @@ usage() {
 usage: ./test.sh [--quick] [--help]
 
 Installs what is missing, builds, and runs everything there is to test:
-  release    build/release and all tests, among them the simulator and the model checker
+  release    build/release and all tests
+  check      the model checker over its default configurations
+  swarm      the simulator over 300 scenarios drawn from the commit
   format     clang-format
   tidy       clang-tidy over src/
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -107,6 +109,8 @@ fi
 build release all && run_ctest release build/release
 step format scripts/lint.sh format
 if [[ $quick == no ]]; then
+    step check build/release/bin/atp check
+    step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
     step tidy scripts/lint.sh tidy
     build asan tests/unit/all tests/conformance/all tests/fuzz/all && {
         run_ctest asan-unit build/asan/tests/unit

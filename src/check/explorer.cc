@@ -159,11 +159,12 @@ void Explorer::fail_healing(std::uint32_t number) {
 Words Explorer::trace_to(std::uint32_t state, std::vector<TraceStep>& trace) {
     std::vector<Action> actions;
     for (; parents_[state] != no_number; state = parents_[state]) actions.push_back(Action::of(actions_[state]));
+    std::ranges::reverse(actions);
     Words at = model_.initial();
     Words next;
-    for (auto action = actions.rbegin(); action != actions.rend(); ++action) {
-        trace.push_back(trace_step(model_, at, *action));
-        if (!model_.apply(at, *action, next)) break;
+    for (const Action& action : actions) {
+        trace.push_back(trace_step(model_, at, action));
+        if (!model_.apply(at, action, next)) break;
         at.swap(next);
     }
     return at;
