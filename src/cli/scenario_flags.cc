@@ -18,7 +18,6 @@ using sim::Outage;
 using sim::Placement;
 using sim::Scenario;
 using sim::ServerPlace;
-using sim::TopologySpec;
 
 // Takes `token` off the front of `text`.
 bool take(std::string_view& text, std::string_view token) {
