@@ -13,13 +13,17 @@ bool Error::recoverable() const {
         case Reason::malformed:
         case Reason::denied:
         case Reason::too_large:
-        case Reason::unsupported: return false;
+        case Reason::unsupported:
+        case Reason::version_mismatch:
+        case Reason::mismatched:
+        case Reason::closed: return false;
         case Reason::unknown_name:
         case Reason::in_use:
         case Reason::unreachable:
         case Reason::refused:
         case Reason::exhausted:
-        case Reason::timed_out: return true;
+        case Reason::timed_out:
+        case Reason::rejected: return true;
         case Reason::failed: return code == EAGAIN || code == EINTR;
     }
     return false;
@@ -37,6 +41,13 @@ std::string_view to_string(Operation operation) {
         case Operation::receive: return "receive";
         case Operation::wait: return "wait";
         case Operation::pin: return "pin";
+        case Operation::rendezvous: return "rendezvous";
+        case Operation::join: return "join";
+        case Operation::all_reduce: return "all_reduce";
+        case Operation::broadcast: return "broadcast";
+        case Operation::barrier: return "barrier";
+        case Operation::push: return "push";
+        case Operation::pull: return "pull";
     }
     return "unknown";
 }
@@ -53,6 +64,10 @@ std::string_view to_string(Reason reason) {
         case Reason::unsupported: return "unsupported";
         case Reason::exhausted: return "exhausted";
         case Reason::timed_out: return "timed out";
+        case Reason::version_mismatch: return "version mismatch";
+        case Reason::rejected: return "rejected";
+        case Reason::mismatched: return "mismatched";
+        case Reason::closed: return "closed";
         case Reason::failed: return "failed";
     }
     return "unknown";

@@ -15,7 +15,25 @@
 
 namespace atp::net {
 
-enum class Operation : std::uint8_t { parse, resolve, open, bind, connect, configure, send, receive, wait, pin };
+enum class Operation : std::uint8_t {
+    parse,
+    resolve,
+    open,
+    bind,
+    connect,
+    configure,
+    send,
+    receive,
+    wait,
+    pin,
+    rendezvous,  // ranks finding each other through a store
+    join,        // of a job at a switch
+    all_reduce,
+    broadcast,
+    barrier,
+    push,
+    pull,
+};
 
 enum class Reason : std::uint8_t {
     malformed,     // the text or the value given
@@ -28,7 +46,11 @@ enum class Reason : std::uint8_t {
     unsupported,   // by this kernel
     exhausted,     // descriptors, memory, buffers
     timed_out,
-    failed,  // anything else: `code` says what
+    version_mismatch,  // the other end speaks another version
+    rejected,          // the other end said no; `text` is its reason
+    mismatched,        // ranks disagree about what they do together
+    closed,            // it was ended by its owner, or an earlier error ended it
+    failed,            // anything else: `code` says what
 };
 
 // Enough to act upon and to print. Copying allocates: errors are for set-up and for calls that cannot go on, and what
