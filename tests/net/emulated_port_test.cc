@@ -212,8 +212,8 @@ TEST(EmulatedPort, WithoutAThresholdNothingIsMarked) {
 }
 
 std::vector<bool> losses(EmulatedPort port, int packets) {
-    std::vector<bool> lost;
-    for (int nth = 0; nth < packets; ++nth) lost.push_back(port.admit(306, Time()).verdict == Verdict::drop_loss);
+    std::vector<bool> lost(static_cast<std::size_t>(packets));
+    for (auto packet : lost) packet = port.admit(306, Time()).verdict == Verdict::drop_loss;
     return lost;
 }
 

@@ -20,7 +20,7 @@ using protocol::Time;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-Address peer(std::uint16_t port) { return Address::loopback(Family::ipv4, port); }
+Address peer(std::size_t port) { return Address::loopback(Family::ipv4, static_cast<std::uint16_t>(port)); }
 
 Time at(std::int64_t us) { return Time(microseconds(us)); }
 
@@ -165,7 +165,7 @@ TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
 // Ports of different rates over one pool, and a driver that wakes up every 50 us only.
 class Driven {
   public:
-    explicit Driven(std::vector<std::int64_t> rates) : held_(4096, 16) {
+    explicit Driven(const std::vector<std::int64_t>& rates) : held_(4096, 16) {
         for (const std::int64_t rate : rates) {
             ports_.emplace_back(
                 PortConfig{
@@ -178,16 +178,16 @@ class Driven {
     void release(Time now) {
         while (const auto packet = held_.pop_due(now)) deliver(packet->peer.port(), *packet);
     }
-    void offer(std::uint16_t port, const std::string& text, std::uint32_t bytes, Time now) {
+    void offer(std::size_t port, const std::string& text, std::uint32_t bytes, Time now) {
         const Admission admission = ports_[port].admit(bytes, now);
         if (admission.verdict == Verdict::pass_now) received_[port].push_back(text);
         if (admission.verdict != Verdict::hold) return;
         ASSERT_TRUE(hold(held_, text, admission.departs, peer(port)));
     }
-    [[nodiscard]] const Texts& received(std::uint16_t port) const { return received_[port]; }
+    [[nodiscard]] const Texts& received(std::size_t port) const { return received_[port]; }
 
   private:
-    void deliver(std::uint16_t port, const HeldPacket& packet) { received_[port].push_back(text_of(packet)); }
+    void deliver(std::size_t port, const HeldPacket& packet) { received_[port].push_back(text_of(packet)); }
 
     HeldPackets held_;
     std::vector<EmulatedPort> ports_;
@@ -203,7 +203,7 @@ TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
     Time now;
     for (int round = 0; round < 20'000; ++round, now += microseconds(50)) {
         driven.release(now);
-        for (std::uint16_t port = 0; port < rates.size(); ++port) {
+        for (std::size_t port = 0; port < rates.size(); ++port) {
             const std::uint64_t burst = 19 + random() % 30;  // more than any of them can send meanwhile
             for (std::uint64_t nth = 0; nth < burst; ++nth) {
                 driven.offer(port, std::to_string(number++), packet_bytes, now);
@@ -211,7 +211,7 @@ TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
         }
     }
     driven.release(now);
-    for (std::uint16_t port = 0; port < rates.size(); ++port) {
+    for (std::size_t port = 0; port < rates.size(); ++port) {
         const Texts& received = driven.received(port);
         EXPECT_TRUE(std::ranges::is_sorted(received)) << "port " << port;
         const double sendable = static_cast<double>(rates[port]) / 8 / packet_bytes;  // in the second that it took

@@ -127,8 +127,8 @@ TEST(PortTable, TheTotalsRememberWhoIsForgotten) {
 }
 
 std::vector<bool> losses(EmulatedPort* port) {
-    std::vector<bool> lost;
-    for (int nth = 0; nth < 200; ++nth) lost.push_back(port->admit(1, Time()).verdict == Verdict::drop_loss);
+    std::vector<bool> lost(200);
+    for (auto packet : lost) packet = port->admit(1, Time()).verdict == Verdict::drop_loss;
     return lost;
 }
 
