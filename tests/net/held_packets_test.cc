@@ -118,9 +118,9 @@ TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
     for (const char* text : {"first", "second", "third"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
     ASSERT_TRUE(first);
-    ASSERT_TRUE(held.hold(first->bytes, peer(2), Ecn::capable_0, HeldFor::sending, at(2)));
+    ASSERT_TRUE(hold(held, "made of it", at(2)));
     EXPECT_EQ(text_of(*first), "first");
-    EXPECT_EQ(pop_all(held, at(2)), (Texts{"second", "third", "first"}));
+    EXPECT_EQ(pop_all(held, at(2)), (Texts{"second", "third", "made of it"}));
 }
 
 TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
