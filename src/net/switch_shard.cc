@@ -93,6 +93,8 @@ SwitchShard::~SwitchShard() { loop_.remove(*this); }
 
 void SwitchShard::handle_ready(int, Ready ready, Time now) {
     if (ready.write && blocked_) flush();
+    // What departs by now goes before what arrives now.
+    if (emulates_) release_held(now);
     if (ready.read || ready.failed) receive(now);
 }
 
