@@ -96,7 +96,7 @@ class GradientTensor final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         source_.floats(rank_, tensor_, fragment_of(first), lanes);
     }
-    void store_floats(std::uint64_t first, std::span<const std::byte> lanes) override {
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         stored_ += lanes.size() / ATP_LANE_BYTES;
         right_ &= source_.verify(tensor_, fragment_of(first), lanes);
     }
