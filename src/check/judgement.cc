@@ -170,12 +170,13 @@ void Machines::summarise(unsigned node, Step& step) {
 // hand, which the next step loads anew.
 bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
     const atp_aggregator held = machine.aggregator(index);
+    const std::uint8_t hop = held.unit != 0 ? 0 : 1;
     const auto event_of = [&](std::uint32_t seq) {
         Sent sent;
         const atp_header header{.version = ATP_VERSION,
                                 .type = ATP_TYPE_GRADIENT,
                                 .flags = ATP_FLAG_AUDIT,
-                                .hop = held.hop,
+                                .hop = hop,
                                 .dtype = ATP_DTYPE_INT32,
                                 .window_log2 = configuration_.window_log2,
                                 .zero = 0,
@@ -187,7 +188,7 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
                                 .index = index,
                                 .argument = 0,
                                 .bitmap0 = 1,
-                                .mask0 = held.hop == 0 ? 3U : 1U,
+                                .mask0 = hop == 0 ? 3U : 1U,
                                 .bitmap1 = 1,
                                 .mask1 = 3};
         wire::encode_header(header, sent.bytes);

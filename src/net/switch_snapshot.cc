@@ -79,7 +79,8 @@ Json server_json(const protocol::ServerCounters& server) {
             {"waits", server.waits},               {"flushes", server.flushes},
             {"stale", server.stale},               {"ahead", server.ahead},
             {"forged", server.forged},             {"refused", server.refused},
-            {"audit_failures", server.audit_failures}, {"unsent", server.unsent}};
+            {"mismatched", server.mismatched},     {"audit_failures", server.audit_failures},
+            {"unsent", server.unsent}};
 }
 
 Json channel_json(const ChannelSnapshot& channel) {

@@ -32,11 +32,12 @@ struct atp_aggregator {
     uint32_t seq;
     uint16_t channel;
     uint8_t status;
-    uint8_t hop; /* the level it gathers for: a packet of the other level never mixes in */
+    uint8_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN) of what was added */
     uint32_t bitmap;
-    uint16_t lanes; /* how many are in use: a packet with another number never mixes in */
-    uint16_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN) of what was added */
-    uint32_t unit;  /* hop 0: the unit it gathers for, as in bitmap1; racks never mix even where one switch sees two */
+    uint16_t lanes;   /* how many are in use: a packet with another number never mixes in */
+    uint16_t purpose; /* nor does one of another purpose */
+    uint32_t unit;    /* level 0: the unit it gathers for, as in bitmap1: racks never mix even where one switch sees two.
+                         Level 1: 0, so that the levels never mix either */
     uint32_t touched_us; /* wraps after 71 minutes: what idles longer than half of that may look young once more */
 };
 
@@ -149,6 +150,9 @@ static inline struct atp_decision atp_collide(struct atp_header* packet) {
 /* Which unit's members a packet speaks of; at hop 1 units themselves are the members. */
 static inline uint32_t atp_unit_of(const struct atp_header* packet) { return packet->hop == 0 ? packet->bitmap1 : 0u; }
 
+/* What the fragment is part of, as far as 16 bits tell; see docs/protocol.md. */
+static inline uint16_t atp_purpose_of(const struct atp_header* packet) { return (uint16_t)packet->argument; }
+
 static inline uint32_t atp_contribution(const struct atp_header* packet) {
     return packet->hop == 0 ? packet->bitmap0 : packet->bitmap1;
 }
@@ -170,7 +174,8 @@ static inline int atp_fits_level(const struct atp_header* packet) {
  */
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
-    return aggregator->hop == packet->hop && aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
+    return aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
+           aggregator->purpose == atp_purpose_of(packet) &&
            ((aggregator->flags ^ packet->flags) & ATP_FLAGS_OF_LANES) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }
@@ -179,11 +184,11 @@ static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t 
                                             struct atp_aggregator* aggregator, uint32_t now_us, uint8_t event) {
     atp_remember(packet, aggregator);
     aggregator->status = ATP_AGGREGATOR_GATHERING;
-    aggregator->hop = packet->hop;
     aggregator->unit = atp_unit_of(packet);
     aggregator->bitmap = atp_contribution(packet);
     aggregator->lanes = lanes;
-    aggregator->flags = (uint16_t)(packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAGS_OF_LANES));
+    aggregator->purpose = atp_purpose_of(packet);
+    aggregator->flags = (uint8_t)(packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAGS_OF_LANES));
     aggregator->touched_us = now_us;
     return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_STORE, event);
 }
@@ -203,7 +208,7 @@ static inline void atp_load(struct atp_header* packet, const struct atp_aggregat
 
 static inline void atp_merge_flags(const struct atp_header* packet, uint16_t which, struct atp_aggregator* aggregator) {
     if (ATP_BREAK(ecn_lost_in_switch)) which = (uint16_t)(which & ~(unsigned)ATP_FLAG_ECN);
-    aggregator->flags = (uint16_t)(aggregator->flags | (packet->flags & which));
+    aggregator->flags = (uint8_t)(aggregator->flags | (packet->flags & which));
 }
 
 /* Same fragment, same level, same shape: the usual case. */
@@ -316,14 +321,14 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
         atp_remember(packet, aggregator);
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_CLOSED);
     }
-    if (!atp_same_fragment(packet, aggregator) || aggregator->hop != packet->hop ||
+    if (!atp_same_fragment(packet, aggregator) || (packet->hop == 0 && packet->bitmap1 == 0) ||
         aggregator->unit != atp_unit_of(packet) || (aggregator->bitmap & ~atp_level_mask(packet)) != 0)
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
     packet->type = ATP_TYPE_GRADIENT;
     packet->dtype = ATP_DTYPE_INT32;
     packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAGS_OF_LANES));
     packet->worker = ATP_WORKER_ALL;
-    packet->argument = 0;
+    packet->argument = aggregator->purpose;
     atp_load(packet, aggregator);
     if (!ATP_BREAK(flush_keeps_aggregator)) atp_release(aggregator);
     return atp_decision_of(ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
@@ -352,7 +357,7 @@ static inline struct atp_decision atp_decide(struct atp_header* packet, uint16_t
 /* An addition left 32 bits: sticky where it stays, and marked on what leaves. */
 static inline void atp_overflowed(struct atp_header* packet, struct atp_decision decision,
                                   struct atp_aggregator* aggregator) {
-    aggregator->flags = (uint16_t)(aggregator->flags | ATP_FLAG_OVERFLOW);
+    aggregator->flags = (uint8_t)(aggregator->flags | ATP_FLAG_OVERFLOW);
     if (decision.lanes == ATP_LANES_ADD_EMIT) packet->flags = (uint16_t)(packet->flags | ATP_FLAG_OVERFLOW);
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cstdlib>
+#include <new>
 
 #include "numeric/lanes.h"
 #include "protocol/sequence.h"
@@ -33,6 +35,13 @@ void for_each_bit(std::uint32_t bits, Visit visit) {
     for (; bits != 0; bits &= bits - 1) visit(lowest(bits));
 }
 
+// Mostly never touched, and never written here: the system hands out zeroed pages when floats come.
+numeric::ExactLane* claim_exact(std::size_t lanes) {
+    void* memory = std::calloc(std::max<std::size_t>(lanes, 1), sizeof(numeric::ExactLane));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<numeric::ExactLane*>(memory);
+}
+
 std::size_t outbox_capacity(const ServerConfig& config, const Membership& membership) {
     // A round of ACKs, and for a few fragments at once a request to every unit at every level.
     return 2U * config.channel.window() + 8U * membership.units() + 64U;
@@ -49,7 +58,7 @@ Server::Server(const ServerConfig& config, const Membership& membership)
       sent_(in_.size()),
       told_(in_.size()),
       sums_(records_.size() * config.channel.lanes),
-      exact_(records_.size() * config.channel.lanes),
+      exact_(claim_exact(records_.size() * config.channel.lanes)),
       results_(records_.size() * config.channel.lanes * ATP_LANE_BYTES),
       attempts_(config.channel.window()),
       heat_(config.channel.window()),
@@ -126,7 +135,8 @@ std::optional<Server::Set> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
     Set set{.units = header.bitmap1, .members = header.bitmap0, .whole = (header.flags & ATP_FLAG_WHOLE) != 0};
     if ((set.units & ~membership_.all_units()) != 0 || set.units == 0) return std::nullopt;
-    if (packet.lane_count() != config_.channel.lanes) return std::nullopt;
+    const std::size_t least = config_.channel.audit ? 2 : 1;
+    if (packet.lane_count() < least || packet.lane_count() > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
     if (is_plain(header) && header.dtype != ATP_DTYPE_INT32) return std::nullopt;
     if (set.whole) return set;
@@ -189,8 +199,9 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
-    if (record->count != 0 && record->plain != is_plain(header)) {
-        ++counters_.refused;  // another kind of numbers: their sum would mean nothing
+    if (differs(*record, packet)) {
+        ++counters_.mismatched;
+        tell_mismatch(*record, now);
         return;
     }
     ++counters_.gradients;
@@ -212,7 +223,25 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
         merge_integers(record, packet, set, now);
     }
     // The first that is in decides for all.
-    if (record.count != 0) record.plain = is_plain(packet.header);
+    if (record.count == 0) return;
+    record.plain = is_plain(packet.header);
+    record.lanes = static_cast<std::uint16_t>(packet.lane_count());
+    record.purpose = packet.header.argument;
+}
+
+// Other numbers, another many of them, or for another purpose: a sum would mean nothing.
+bool Server::differs(const Record& record, const wire::Packet& packet) {
+    return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
+                                 record.purpose != packet.header.argument);
+}
+
+// The fragment can never be complete, and everybody who has sent it shall know.
+void Server::tell_mismatch(Record& record, Time now) {
+    record.mismatched = true;
+    for (unsigned unit = 0; unit < membership_.units(); ++unit) {
+        if (not_yet_told(record, unit, membership_.unit_mask(unit), now) == 0) continue;
+        send(Answer{.type = ATP_TYPE_WAIT, .seq = record.seq, .units = 1U << unit}, counters_.waits);
+    }
 }
 
 void Server::merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now) {
@@ -232,7 +261,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
         ++counters_.audit_failures;
         return;
     }
-    const std::span<std::int64_t> sums = sums_of(record).first(config_.channel.payload_lanes());
+    const std::span<std::int64_t> sums = sums_of(record).first(payload_of(packet.lane_count()));
     Relation found = relation(record, set);
     if (ATP_BREAK(merge_overlapping) && found == Relation::overlaps) found = Relation::disjoint;
     if (ATP_BREAK(replace_smaller) && found == Relation::inside) found = Relation::contains;
@@ -276,7 +305,7 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Set&
         ++counters_.duplicates;
         return;
     }
-    numeric::exact_add(packet.lanes.data(), config_.channel.payload_lanes(), exact_of(record).data());
+    numeric::exact_add(packet.lanes.data(), payload_of(packet.lane_count()), exact_of(record).data());
     record.merges += record.count == 0 ? 0 : 1;
     mark_in(record, set, false);
     if (first) ask_missing(record, now);
@@ -343,7 +372,7 @@ void Server::freeze(Record& record) {
     record.next_index = choose_next_index(record);
     std::fill_n(row(told_, record), membership_.units(), 0U);
     const std::span<std::byte> result = result_of(record);
-    const std::size_t lanes = config_.channel.payload_lanes();
+    const std::size_t lanes = payload_of(record.lanes);
     if (record.plain) {
         numeric::sums_to_integers(sums_of(record).data(), lanes, result.data());
     } else if (record.mode == Mode::floats) {
@@ -404,7 +433,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
         unsent_unit = 1U << unit;
     }
     const bool asker_missing = (row(in_, *record)[place.unit] & bit) == 0;
-    if (asker_missing && (unsent_members == 0 || record->mode != Mode::aggregated)) {
+    if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Whatever it was told lately did not arrive; its timer keeps it from asking often.
         (void)not_yet_told(*record, place.unit, bit, now);
         ask(*record, place.unit, bit, header.worker);
@@ -477,11 +506,14 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         if (record.seq != answer.seq) continue;  // everybody has moved on since it was queued
         const bool with_result = answer.type == ATP_TYPE_ACK;
         if (with_result != (record.state == State::complete)) continue;
-        if (buffer.size() < (with_result ? packet_bytes() : ATP_HEADER_BYTES)) return std::nullopt;
+        const std::size_t lane_bytes = with_result ? std::size_t{record.lanes} * ATP_LANE_BYTES : 0;
+        if (buffer.size() < ATP_HEADER_BYTES + lane_bytes) return std::nullopt;
 
         const ChannelConfig& channel = config_.channel;
         std::uint16_t flags = answer.flags;
         std::uint8_t dtype = answer.dtype;
+        std::uint32_t argument = with_result ? record.next_index : 0;
+        if (answer.type == ATP_TYPE_WAIT && record.mismatched) argument = ATP_WAIT_MISMATCHED;
         if (with_result) dtype = record.plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
         if (with_result && record.plain) flags |= ATP_FLAG_PLAIN;
         if (with_result && record.ecn) flags |= ATP_FLAG_ECN;
@@ -500,21 +532,15 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
             .worker = answer.worker,
             .seq = answer.seq,
             .index = record.index,
-            .argument = with_result ? record.next_index : 0,
+            .argument = argument,
             .bitmap0 = answer.members,
             .mask0 = single_bit(answer.units) ? membership_.unit_mask(lowest(answer.units)) : answer.members,
             .bitmap1 = answer.units,
             .mask1 = membership_.all_units(),
         };
         wire::encode_header(header, buffer);
-        std::size_t size = ATP_HEADER_BYTES;
-        if (with_result) {
-            const std::size_t bytes = std::size_t{channel.lanes} * ATP_LANE_BYTES;
-            const std::byte* result = results_.data() + position(record) * bytes;
-            std::copy_n(result, bytes, buffer.data() + ATP_HEADER_BYTES);
-            size += bytes;
-        }
-        return ServerTransmit{.size = size, .worker = answer.worker, .units = answer.units};
+        std::copy_n(result_of(record).data(), lane_bytes, buffer.data() + ATP_HEADER_BYTES);
+        return ServerTransmit{.size = ATP_HEADER_BYTES + lane_bytes, .worker = answer.worker, .units = answer.units};
     }
     return std::nullopt;
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -38,6 +40,7 @@ struct ServerCounters {
     std::uint64_t overlapping = 0;      // sets that could not be merged and were asked for again
     std::uint64_t overflowed = 0;       // packets under the overflow flag
     std::uint64_t float_fragments = 0;  // fragments summed as floats
+    std::uint64_t mismatched = 0;       // packets of another kind, length or purpose than what is in: dropped
     std::uint64_t audit_failures = 0;   // sets whose audit lane was wrong: dropped
     std::uint64_t completed = 0;        // fragments
     std::uint64_t added_here = 0;       // additions of completed fragments made by this server, not in the network
@@ -98,7 +101,11 @@ class Server {
         Mode mode = Mode::aggregated;
         bool ecn = false;
         bool collision = false;
-        bool plain = false;  // as everything that is in
+        // As of everything that is in:
+        bool plain = false;
+        std::uint16_t lanes = 0;
+        std::uint32_t purpose = 0;
+        bool mismatched = false;  // somebody sent something else: it will never be complete
         bool level1_flushed = false;
         std::uint32_t flushed_units = 0;
         std::uint32_t index = 0;       // the aggregator of this round
@@ -149,6 +156,8 @@ class Server {
 
     void merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now);
     void merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now);
+    [[nodiscard]] static bool differs(const Record& record, const wire::Packet& packet);
+    void tell_mismatch(Record& record, Time now);
     void mark_in(Record& record, const Set& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const Set& set);
@@ -163,6 +172,8 @@ class Server {
     std::uint32_t not_yet_told(Record& record, unsigned unit, std::uint32_t members, Time now);
     void send(const Answer& answer, std::uint64_t& counter);
 
+    // Lanes of a packet that carry elements.
+    [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - (config_.channel.audit ? 1U : 0U); }
     [[nodiscard]] std::size_t position(const Record& record) const {
         return static_cast<std::size_t>(&record - records_.data());
     }
@@ -176,12 +187,16 @@ class Server {
         return {sums_.data() + position(record) * config_.channel.lanes, config_.channel.lanes};
     }
     [[nodiscard]] std::span<numeric::ExactLane> exact_of(const Record& record) {
-        return {exact_.data() + position(record) * config_.channel.lanes, config_.channel.lanes};
+        return {exact_.get() + position(record) * config_.channel.lanes, config_.channel.lanes};
     }
     [[nodiscard]] std::span<std::byte> result_of(const Record& record) {
         return {results_.data() + position(record) * config_.channel.lanes * ATP_LANE_BYTES,
                 std::size_t{config_.channel.lanes} * ATP_LANE_BYTES};
     }
+
+    struct FreeExact {
+        void operator()(numeric::ExactLane* lanes) const { std::free(lanes); }
+    };
 
     ServerConfig config_;
     const Membership& membership_;
@@ -191,7 +206,7 @@ class Server {
     std::vector<std::uint32_t> sent_;  // members known to have sent
     std::vector<std::uint32_t> told_;  // members told something since told_until was set
     std::vector<std::int64_t> sums_;
-    std::vector<numeric::ExactLane> exact_;  // touched in float mode only
+    std::unique_ptr<numeric::ExactLane[], FreeExact> exact_;  // touched in float mode only
     std::vector<std::byte> results_;         // as they go on the wire
     std::vector<std::uint32_t> attempts_;    // of each slot
     std::vector<std::uint8_t> heat_;         // of each slot: how often it collided lately
@@ -206,7 +221,7 @@ void Server::persist(Archive& archive) {
         archive.value(r.state);
         if (r.state == State::idle) continue;
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
-        archive.value(r.plain);
+        archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
         if (r.state == State::complete) {
             archive.value(r.next_index), archive.bytes(result_of(r));
         } else {

@@ -99,8 +99,8 @@ class Switch {
             archive.value(a.status), archive.value(a.job), archive.value(a.token), archive.value(a.channel);
             archive.value(a.seq);
             if (a.status == ATP_AGGREGATOR_FREE) continue;  // only the id it remembers matters
-            archive.value(a.hop), archive.value(a.unit), archive.value(a.bitmap), archive.value(a.lanes);
-            archive.value(a.flags), archive.stamp_us(a.touched_us);
+            archive.value(a.unit), archive.value(a.bitmap), archive.value(a.lanes);
+            archive.value(a.purpose), archive.value(a.flags), archive.stamp_us(a.touched_us);
             archive.bytes(std::as_writable_bytes(lanes_of(i).first(a.lanes)));
         }
     }

@@ -22,6 +22,9 @@ class Tensor {
     // Whether its integers are the numbers themselves, and so are the sums. Every worker of the job has to say the same
     // of a tensor.
     [[nodiscard]] virtual bool plain() const { return false; }
+    // A hash of what is done and to how many elements: workers that do different things at one place of the stream are
+    // told so, instead of sums that mean nothing.
+    [[nodiscard]] virtual std::uint16_t purpose() const { return 0; }
     // Elements first, first + 1, ... as big-endian lanes, as many as fit. False when one of them cannot be an integer
     // at this job's scale (NaN, Inf, too large): the fragment then travels as floats. Never false of a plain tensor.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;

@@ -2,7 +2,6 @@
 #include "protocol/worker.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "protocol/sequence.h"
 
@@ -68,7 +67,7 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
     switch (header.type) {
         case ATP_TYPE_ACK: handle_ack(packet, congested, now); break;
         case ATP_TYPE_NACK: handle_nack(header, now); break;
-        case ATP_TYPE_WAIT: handle_wait(header); break;
+        case ATP_TYPE_WAIT: handle_wait(header, now); break;
         case ATP_TYPE_FLUSH:  // meant for a switch that is not there
             return;
         default: ++counters_.refused; return;
@@ -85,7 +84,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     const atp_header& header = packet.header;
     const bool known = in_flight(header.seq);
     const atp_dtype wanted = known && is_plain(header.seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    if (packet.lane_count() != config_.channel.lanes || (known && header.dtype != wanted)) {
+    if (known && (header.dtype != wanted || packet.lane_count() != lanes_of(header.seq))) {
         ++counters_.refused;
         return;
     }
@@ -212,9 +211,13 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     arm(now);
 }
 
-void Worker::handle_wait(const atp_header& header) {
+void Worker::handle_wait(const atp_header& header, Time now) {
     if (!in_flight(header.seq)) return;
     ++counters_.waits;
+    if (header.argument == ATP_WAIT_MISMATCHED) {
+        mismatched_ = true;
+        fail(now);
+    }
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
 }
@@ -266,7 +269,7 @@ std::optional<WorkerEvent> Worker::poll_event() {
     WorkerEvent event;
     event.tensor = tensors_done_++;
     if (oldest.missing != 0) {
-        event.kind = WorkerEvent::Kind::timed_out;
+        event.kind = mismatched_ ? WorkerEvent::Kind::mismatched : WorkerEvent::Kind::timed_out;
         event.elapsed = failed_at_ - oldest.submitted_at;
         event.server_heard = server_heard_;
         event.heard = heard_;
@@ -325,6 +328,11 @@ std::size_t Worker::elements_of(const Entry& entry, std::uint32_t seq) const {
     return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
 }
 
+// The last fragment of a tensor is as short as what is left.
+std::size_t Worker::lanes_of(std::uint32_t seq) const {
+    return elements_of(entry(slot(seq).tensor), seq) + (config_.channel.audit ? 1 : 0);
+}
+
 // Reads the fragment from its tensor, as integers unless they do not fit or floats were asked for.
 void Worker::load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
     const Entry& owner = entry(slot.tensor);
@@ -335,7 +343,6 @@ void Worker::load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lane
         ++counters_.float_fragments;
         owner.tensor->load_floats(first, lanes.first(bytes));
     }
-    std::memset(lanes.data() + bytes, 0, lanes.size() - bytes);
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
@@ -368,8 +375,10 @@ atp_header Worker::header_for(std::uint32_t seq) const {
 
 std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
     Slot& sending = slot(seq);
-    load_lanes(sending, seq, buffer.subspan(ATP_HEADER_BYTES, packet_bytes() - ATP_HEADER_BYTES));
+    const std::size_t lane_bytes = lanes_of(seq) * ATP_LANE_BYTES;
+    load_lanes(sending, seq, buffer.subspan(ATP_HEADER_BYTES, lane_bytes));
     atp_header header = header_for(seq);
+    header.argument = entry(sending.tensor).tensor->purpose();
     header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
@@ -381,7 +390,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
         echo_ = false;
     }
     wire::encode_header(header, buffer);
-    return packet_bytes();
+    return ATP_HEADER_BYTES + lane_bytes;
 }
 
 std::size_t Worker::write_probe(std::uint32_t seq, std::span<std::byte> buffer) {

@@ -57,7 +57,8 @@ struct WorkerCounters {
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
-        timed_out,  // the deadline passed; every later operation of the channel fails as well
+        timed_out,   // the deadline passed; every later operation of the channel fails as well
+        mismatched,  // workers do different things at one place of the stream; no later operation succeeds either
     };
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // as submit() numbered it
@@ -140,7 +141,7 @@ class Worker {
 
     void handle_ack(const wire::Packet& packet, bool congested, Time now);
     void handle_nack(const atp_header& header, Time now);
-    void handle_wait(const atp_header& header);
+    void handle_wait(const atp_header& header, Time now);
     void advance(Time now);
     void note_newer_ack(std::uint32_t seq);
     void resend_overtaken();
@@ -162,6 +163,7 @@ class Worker {
     [[nodiscard]] atp_header header_for(std::uint32_t seq) const;
     void load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
     [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
+    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq) const;
     [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const;
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
@@ -188,6 +190,7 @@ class Worker {
     Ring<Sequence> probes_;
     bool echo_ = false;  // the downlink was marked: tell it with the next gradient
     bool failed_ = false;
+    bool mismatched_ = false;
     Time failed_at_{};
     Time timer_ = never;
     std::uint32_t backoff_ = 0;  // expiries since the last progress
@@ -220,7 +223,7 @@ void Worker::persist(Archive& archive) {
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     resends_.persist(archive), probes_.persist(archive);
-    archive.value(echo_), archive.value(failed_), archive.time(failed_at_), archive.time(timer_);
+    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_), archive.time(timer_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);

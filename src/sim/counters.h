@@ -61,6 +61,7 @@ inline constexpr std::array server_fields{
     CounterField<ServerCounters>{"unsent", &ServerCounters::unsent},
     CounterField<ServerCounters>{"stale", &ServerCounters::stale},
     CounterField<ServerCounters>{"ahead", &ServerCounters::ahead},
+    CounterField<ServerCounters>{"mismatched", &ServerCounters::mismatched},
     CounterField<ServerCounters>{"audit_failures", &ServerCounters::audit_failures},
     CounterField<ServerCounters>{"refused", &ServerCounters::refused},
     CounterField<ServerCounters>{"forged", &ServerCounters::forged},

@@ -81,6 +81,8 @@ enum atp_dtype {
 
 /* `worker` of packets that come from or go to nobody in particular. */
 #define ATP_WORKER_ALL 0xFFFFu
+/* The argument of a WAIT whose fragment can never be complete: workers do different things at one seq. */
+#define ATP_WAIT_MISMATCHED 1u
 /* A window is 2^window packets: at least 1, and far below half of the sequence space. */
 #define ATP_WINDOW_LOG2_MAX 16u
 
@@ -121,7 +123,7 @@ struct atp_header {
     uint16_t worker; /* up: who sent it; down: whom it is for, or ATP_WORKER_ALL */
     uint32_t seq;
     uint32_t index;    /* of the aggregator */
-    uint32_t argument; /* ACK: the index that seq + W will use; otherwise 0 */
+    uint32_t argument; /* ACK: the index that seq + W will use; GRADIENT: its purpose; WAIT: 1 where purposes differ */
     uint32_t bitmap0;  /* members of one unit that are in; down: whom it concerns */
     uint32_t mask0;    /* all members of that unit */
     uint32_t bitmap1;  /* units that are in, or the one unit bitmap0 speaks of */

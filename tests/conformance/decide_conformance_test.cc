@@ -61,10 +61,10 @@ atp_aggregator aggregator_of(const json& fields) {
     fields.at("seq").get_to(aggregator.seq);
     fields.at("channel").get_to(aggregator.channel);
     fields.at("status").get_to(aggregator.status);
-    fields.at("hop").get_to(aggregator.hop);
     fields.at("bitmap").get_to(aggregator.bitmap);
     fields.at("lanes").get_to(aggregator.lanes);
     fields.at("flags").get_to(aggregator.flags);
+    fields.at("purpose").get_to(aggregator.purpose);
     fields.at("unit").get_to(aggregator.unit);
     fields.at("touched_us").get_to(aggregator.touched_us);
     return aggregator;
@@ -148,7 +148,7 @@ class Loader {
         fields_.insert(fields_.end(),
                        {aggregator.status, aggregator.job, aggregator.token, aggregator.channel, aggregator.seq});
         if (aggregator.status == ATP_AGGREGATOR_FREE) return;
-        fields_.insert(fields_.end(), {aggregator.hop, aggregator.unit, aggregator.bitmap, aggregator.lanes,
+        fields_.insert(fields_.end(), {aggregator.unit, aggregator.bitmap, aggregator.lanes, aggregator.purpose,
                                        aggregator.flags, aggregator.touched_us});
     }
 

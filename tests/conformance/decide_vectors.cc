@@ -92,10 +92,9 @@ atp_aggregator holding(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 
     aggregator.seq = seq;
     aggregator.channel = 0x0A0B;
     aggregator.status = bitmap == full(hop) ? ATP_AGGREGATOR_COMPLETE : ATP_AGGREGATOR_GATHERING;
-    aggregator.hop = hop;
     aggregator.bitmap = bitmap;
     aggregator.lanes = 3;
-    aggregator.flags = static_cast<std::uint16_t>(flags);
+    aggregator.flags = static_cast<std::uint8_t>(flags);
     aggregator.unit = hop == 0 ? 0x4 : 0;
     aggregator.touched_us = now_us - 100;
     return aggregator;
@@ -352,8 +351,8 @@ Json to_json(const atp_header& header) {
 
 Json to_json(const atp_aggregator& aggregator) {
     return Json{{"job", aggregator.job},         {"token", aggregator.token},          {"seq", aggregator.seq},
-                {"channel", aggregator.channel}, {"status", aggregator.status},        {"hop", aggregator.hop},
-                {"bitmap", aggregator.bitmap},   {"lanes", aggregator.lanes},          {"flags", aggregator.flags},
+                {"channel", aggregator.channel}, {"status", aggregator.status},        {"flags", aggregator.flags},
+                {"bitmap", aggregator.bitmap},   {"lanes", aggregator.lanes},          {"purpose", aggregator.purpose},
                 {"unit", aggregator.unit},       {"touched_us", aggregator.touched_us}};
 }
 

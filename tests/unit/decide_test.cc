@@ -57,7 +57,6 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
         aggregator.seq = seq;
         aggregator.channel = 3;
         aggregator.status = bitmap == full_mask() ? ATP_AGGREGATOR_COMPLETE : ATP_AGGREGATOR_GATHERING;
-        aggregator.hop = hop();
         aggregator.bitmap = bitmap;
         aggregator.lanes = lanes;
         aggregator.unit = hop() == 0 ? 0x2 : 0;
@@ -140,7 +139,6 @@ TEST_P(Decide, FirstGradientClaimsAFreeAggregatorAndIsAbsorbed) {
     EXPECT_EQ(outcome.aggregator.token, 0x5eedU);
     EXPECT_EQ(outcome.aggregator.channel, 3U);
     EXPECT_EQ(outcome.aggregator.seq, 40U);
-    EXPECT_EQ(outcome.aggregator.hop, hop());
     EXPECT_EQ(outcome.aggregator.bitmap, 0x4U);
     EXPECT_EQ(outcome.aggregator.unit, hop() == 0 ? 0x2U : 0U);
     EXPECT_EQ(outcome.aggregator.lanes, lanes);
@@ -347,9 +345,26 @@ TEST_P(Decide, AnotherNumberOfLanesIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
+TEST_P(Decide, AnotherPurposeIsNotMixedIn) {
+    const atp_aggregator before = holding(0x1);
+    atp_header packet = gradient(1);
+    packet.argument = 9;
+    const Outcome outcome = decide(packet, before);
+    expect_sent_alone(outcome, ATP_EVENT_MISFIT);
+    expect_untouched(outcome, before);
+}
+
+TEST_P(Decide, PurposeIsKeptAndHandedOutWithAFlush) {
+    atp_header packet = gradient(0);
+    packet.argument = 0x1234;
+    const atp_aggregator held = decide(packet, atp_aggregator{}).aggregator;
+    EXPECT_EQ(held.purpose, 0x1234U);
+    EXPECT_EQ(decide(flush(), held, true).packet.argument, 0x1234U);
+}
+
 TEST_P(Decide, AnotherLevelIsNotMixedIn) {
     atp_aggregator before = holding(0x1);
-    before.hop = static_cast<std::uint8_t>(1 - hop());
+    before.unit = hop() == 0 ? 0 : 0x2;
     const Outcome outcome = decide(gradient(1), before);
     expect_sent_alone(outcome, ATP_EVENT_MISFIT);
     expect_untouched(outcome, before);
@@ -602,7 +617,7 @@ TEST_P(Decide, FlushOfAFreeAggregatorClosesItForItsLatecomers) {
 
 TEST_P(Decide, FlushThatMeetsAnotherEndsHereAndLeavesItAlone) {
     atp_aggregator other_level = holding(0x1);
-    other_level.hop = static_cast<std::uint8_t>(1 - hop());
+    other_level.unit = hop() == 0 ? 0 : 0x2;
     atp_aggregator other_unit = holding(0x1);
     other_unit.unit = 0x4;
     for (const atp_aggregator& before : {of_another_job(), holding(0x1, 41), other_level, other_unit}) {
