@@ -74,6 +74,7 @@ install_wanted_packages() {
     for package in "${wanted_packages[@]}"; do
         is_installed "$package" && continue
         missing=("$package")
+        compgen -G "/var/lib/apt/lists/*Packages*" >/dev/null || apt_update_once # a fresh machine knows no package
         if apt-cache show "$package" >/dev/null 2>&1; then
             install "$package"
         else

@@ -62,6 +62,7 @@ class Bench:
         finally:
             processes.stop(ranks)
             processes.stop(switches)
+        processes.require_orderly_end(switches)
         return Turn([_seconds_of(rank) for rank in first_ranks],
                     sum(process.cpu_seconds for process in ranks + switches), machine_busy,
                     _difference(traffic_before, self.network.traffic()))

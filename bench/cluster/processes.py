@@ -90,6 +90,13 @@ def stop(processes):
             time.sleep(POLL_SECONDS)
 
 
+def require_orderly_end(servers):
+    """Failed when a server that was stopped had not simply been waiting for that."""
+    bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
+    if bad:
+        raise Failed("did not end well when asked to:\n  " + "\n  ".join(server.complaint() for server in bad))
+
+
 def wait_until_bound(process, port, seconds=10.0):
     """Returns when the namespace of the process has a UDP socket on the port."""
     deadline = time.monotonic() + seconds
