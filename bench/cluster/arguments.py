@@ -11,15 +11,15 @@ SYSTEMS = ("atp", "gloo")
 GLOO_ALGORITHMS = ("best", "ring", "ring_chunked", "halving_doubling", "bcube")
 
 DESCRIPTION = """\
-Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its own,
-every switch a namespace with a bridge; the links between them are veth pairs whose rates a token bucket holds each way.
-The systems take turns round by round, so that what else the machine does meets all of them alike."""
+Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
+own, every switch a namespace with a bridge; the links between them are veth pairs whose rates a token bucket holds each
+way. The systems take turns round by round, so that what else the machine does meets all of them alike."""
 
 EPILOG = """\
 topologies
   star:4       four hosts on one switch
-  racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of the
-               hosts' rate, four hosts share what one could use alone.
+  racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of
+               the hosts' rate, four hosts share what one could use alone.
 placements of the ranks in racks
   packed       one rack after the other: a ring of ranks crosses each uplink once
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
@@ -51,7 +51,8 @@ def parse(arguments):
 
 
 def _add_network(group):
-    group.add_argument("--topology", type=_topology, default="star:4", metavar="SHAPE", help="star:N or racks:RxN [star:4]")
+    group.add_argument("--topology", type=_topology, default="star:4", metavar="SHAPE",
+                       help="star:N or racks:RxN [star:4]")
     group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
     group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
     group.add_argument("--queue", type=_size, default="1MiB", metavar="SIZE",
@@ -61,7 +62,8 @@ def _add_network(group):
 
 def _add_work(group):
     group.add_argument("--bytes", type=_size, default="25MB", metavar="SIZE", help="of the tensor of float32 [25MB]")
-    group.add_argument("--rounds", type=_count, default=5, metavar="N", help="turns of each system; the median counts [5]")
+    group.add_argument("--rounds", type=_count, default=5, metavar="N",
+                       help="turns of each system; the median counts [5]")
     group.add_argument("--operations", type=_count, default=3, metavar="N", help="measured all-reduces in a turn [3]")
     group.add_argument("--warmup", type=_count_or_none, default=1, metavar="N", help="all-reduces before those [1]")
     group.add_argument("--jobs", type=_count, default=1, metavar="N",
@@ -73,7 +75,8 @@ def _add_work(group):
 def _add_systems(group):
     group.add_argument("--systems", type=_systems, default=",".join(SYSTEMS), metavar="LIST",
                        help="which, and in which order [atp,gloo]")
-    group.add_argument("--switch", choices=("user",), default="user", help="ATP's: user, the daemon `atp switch` [user]")
+    group.add_argument("--switch", choices=("user",), default="user",
+                       help="ATP's: user, the daemon `atp switch` [user]")
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
     group.add_argument("--loss", type=_share, default=0.0, metavar="SHARE",
                        help="of the packets, which ATP's switches drop on purpose: Gloo's are not touched [0]")

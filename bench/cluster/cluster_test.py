@@ -77,8 +77,8 @@ class Reports(unittest.TestCase):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
         self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / (2 * 4 * 0.001))
         self.assertEqual(atp["traffic_of_an_operation"],
-                         {"host_sent_bytes": 1_500_000, "host_received_bytes": 1_500_000, "uplink_sent_bytes": 1_500_000,
-                          "uplink_received_bytes": 1_500_000, "dropped_packets": 6})
+                         {"host_sent_bytes": 1_500_000, "host_received_bytes": 1_500_000,
+                          "uplink_sent_bytes": 1_500_000, "uplink_received_bytes": 1_500_000, "dropped_packets": 6})
 
 
 class CommandLine(unittest.TestCase):
@@ -95,8 +95,8 @@ class Runs(unittest.TestCase):
 
     def run_small(self, folder, *flags, interrupt_when=None):
         """Runs to the end, checks that nothing is left behind, and returns (status, output, errors)."""
-        process = subprocess.Popen([RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True)
+        process = subprocess.Popen([RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
         if interrupt_when:
             deadline = time.monotonic() + DEADLINE_SECONDS
             while process.poll() is None and not os.path.exists(interrupt_when) and time.monotonic() < deadline:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import topology as topologies
 
 # What a link may send at once after a pause. The kernel hands a veth up to 64 KiB of TCP or UDP as one packet, which
-# counts here with the headers of all its segments: 68.5 kB. A token bucket that holds less than that cuts every such packet
-# into its segments, which is right, and costs ten times the processor time: four ranks on links of 500 Mbit/s then keep
-# two cores busy and measure those instead of the links. So the bucket is a little larger than the largest packet, and no
-# offload is turned off. The rate is kept all the same; only transfers as small as the bucket see more than it.
+# counts here with the headers of all its segments: 68.5 kB. A token bucket that holds less than that cuts every such
+# packet into its segments, which is right, and costs ten times the processor time: four ranks on links of 500 Mbit/s
+# then keep two cores busy and measure those instead of the links. So the bucket is a little larger than the largest
+# packet, and no offload is turned off. The rate is kept all the same; only transfers as small as the bucket see more.
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
 UPLINK_DEVICE = "uplink"
@@ -42,8 +42,8 @@ class Broken(Exception):
 class Network:
     """A topology that is up while the `with` block runs, and a folder for what belongs to the run.
 
-    All names begin with `atp-PID-BIRTH-` of this process. Whatever an earlier run left behind, because it was killed, is
-    removed first: names whose process is gone. Raises Unavailable before anything is built, Broken while building.
+    All names begin with `atp-PID-BIRTH-` of this process. Whatever an earlier run left behind, because it was killed,
+    is removed first: names whose process is gone. Raises Unavailable before anything is built, Broken while building.
     """
 
     def __init__(self, topology, links):
@@ -198,7 +198,7 @@ def _devices_of(below):
 
 
 def _limit(namespace, device, rate_bps, queue_bytes):
-    """A token bucket on what leaves through the device: netem, which could lose and delay too, is not in every kernel."""
+    """A token bucket on what leaves through the device: netem, which could also lose, is not in every kernel."""
     _call("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate_bps}bit", "burst",
           str(BURST_BYTES), "limit", str(queue_bytes))
 

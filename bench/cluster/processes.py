@@ -62,8 +62,8 @@ class Process:
 
 
 def wait_all(processes, seconds, servers=()):
-    """Returns when all have ended with status 0. Failed as soon as one did not, one of the servers ended, or the time is
-    over; what still runs then is the caller's to stop."""
+    """Returns when all have ended with status 0. Failed as soon as one did not, one of the servers ended, or the time
+    is over; what still runs then is the caller's to stop."""
     deadline = time.monotonic() + seconds
     while True:
         ended = [process for process in processes if process.poll()]

@@ -3,8 +3,8 @@
 import json
 import statistics
 
-# A frame of Ethernet's usual 1,500 bytes, as the links count it: with its header of 14, without checksum, preamble and gap.
-# UDP over IPv4 leaves 1,472 bytes of it.
+# A frame of Ethernet's usual 1,500 bytes, as the links count it: with its header of 14, without checksum, preamble and
+# gap. UDP over IPv4 leaves 1,472 bytes of it.
 FRAME_BYTES = 1514
 UDP_PAYLOAD_BYTES = 1472
 
@@ -48,8 +48,8 @@ class Report:
 
     def as_text(self):
         lines = [self._headline(), self._limit_line(), "",
-                 f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} {'CPU s/GB':>8} "
-                 f"{'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}"]
+                 f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
+                 f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}"]
         return "\n".join(lines + [self._row(name) for name in self._turns] + ["", _LEGEND])
 
     def _headline(self):
@@ -61,8 +61,8 @@ class Report:
 
     def _limit_line(self):
         share = self._stream_bps / self._limit_bps
-        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes of a "
-                f"full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
+        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes of "
+                f"a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
 
     def _row(self, name):
         system = self._system(name)
@@ -71,8 +71,8 @@ class Report:
         ratio = "-" if system["ratio_to_gloo"] is None else f"{system['ratio_to_gloo']:.2f}"
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
-        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {system['share_of_limit']:>8.3f} {ratio:>7} "
-                f"{system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
+        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {system['share_of_limit']:>8.3f} "
+                f"{ratio:>7} {system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
                 f"{traffic['host_sent_bytes'] / 1e6:>8.1f} {traffic['host_received_bytes'] / 1e6:>8.1f} "
                 f"{traffic['uplink_sent_bytes'] / 1e6:>8.1f} {traffic['dropped_packets']:>8.1f}")
 
@@ -125,7 +125,8 @@ class Report:
         return {**means, "dropped_packets": statistics.fmean(dropped) / operations}
 
 
-_LEGEND = """Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
+_LEGEND = """\
+Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum.
 busy: the share of all processors' time that was not idle; near 1, processors are what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""

@@ -18,7 +18,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of one job; `hosts` are those of all its ranks, in their order, and `store` is a folder of the job's."""
+    """One process of one job. `hosts` are those of all its ranks, in their order; `store` is a folder of the job's."""
     job: int
     number: int
     hosts: tuple
