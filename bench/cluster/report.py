@@ -61,8 +61,8 @@ class Report:
 
     def _limit_line(self):
         share = self._stream_bps / self._limit_bps
-        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes of "
-                f"a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
+        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
+                f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
 
     def _row(self, name):
         system = self._system(name)
@@ -128,7 +128,7 @@ class Report:
 _LEGEND = """\
 Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum.
-busy: the share of all processors' time that was not idle; near 1, processors are what was measured, not links.
+busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
 
 
