@@ -43,7 +43,7 @@ class ModelTensor final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(value(first)));
     }
-    void store_floats(std::uint64_t first, std::span<const std::byte> lanes) override {
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         if (violation_ == nullptr) return;
         const std::int32_t offset = offset_of(first);
         const std::uint32_t bit = 1U << static_cast<unsigned>(offset);

@@ -91,6 +91,7 @@ void add_work(CLI::App& command, Scenario& s) {
     flags.number("--first-job", s.first_job, 0, 0xffff0000U, "number of the first job: hashes depend on it [1]");
     flags.share("--float-share", s.float_share, "of the fragments with NaN, infinities and huge numbers [0]");
     flags.share("--overflow-share", s.overflow_share, "of the fragments around the ends of int32 [0]");
+    flags.share("--plain-share", s.plain_share, "of the tensors whose sums are wanted as integers [0]");
     flags.parsed("--deadline", s.deadline, "TIME", parse_duration, duration_forms,
                  "of each operation; none by default, 1s where a worker or server crashes");
     flags.parsed("--time-limit", s.time_limit, "TIME", parse_time, duration_forms,

@@ -11,11 +11,15 @@
 #include "cli/check_command.h"
 #include "cli/command.h"
 #include "cli/simulate_command.h"
+#include "cli/stats_command.h"
+#include "cli/switch_command.h"
 
 namespace {
 
 // Every subcommand, in the order in which --help shows them.
 constexpr atp::cli::Register commands[] = {
+    atp::cli::register_switch,
+    atp::cli::register_stats,
     atp::cli::register_simulate,
     atp::cli::register_check,
 };

@@ -142,6 +142,7 @@ void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
 void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--float-share", s.float_share, usual.float_share);
     out.number("--overflow-share", s.overflow_share, usual.overflow_share);
+    out.number("--plain-share", s.plain_share, usual.plain_share);
     if (s.straggler) out.word("--straggler", fmt::format("{}:{}", *s.straggler, s.straggler_factor), true);
     out.number("--loss", s.faults.loss, usual.faults.loss);
     out.number("--duplicate", s.faults.duplicate, usual.faults.duplicate);

@@ -38,6 +38,7 @@ constexpr std::array<Unit, 13> rate_units{{{"", 1},
                                            {"Gbps", 1e9},
                                            {"Gbit", 1e9},
                                            {"Gbit/s", 1e9}}};
+constexpr std::array<Unit, 1> no_units{{{"", 1}}};
 constexpr std::array<Unit, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 // Far beyond every use, and exact as a double.
 constexpr double largest = 9e15;
@@ -75,6 +76,16 @@ std::optional<protocol::Duration> parse_duration(std::string_view text) {
     const auto value = parse(text, duration_units);
     if (!value) return std::nullopt;
     return protocol::Duration(std::llround(*value));
+}
+
+std::optional<double> parse_percent(std::string_view text) {
+    const bool percent = text.ends_with('%');
+    if (percent) text.remove_suffix(1);
+    if (percent && text.ends_with(' ')) text.remove_suffix(1);
+    const auto value = parse(text, no_units);
+    if (!value) return std::nullopt;
+    const double share = percent ? *value / 100 : *value;
+    return share <= 1 ? std::optional(share) : std::nullopt;
 }
 
 std::string duration_text(protocol::Duration duration) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes, rates and times as people type them.
+// Sizes, rates, times and shares as people type them.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,10 @@ inline constexpr std::string_view rate_forms = "bits per second, or a number wit
 // 250ns, 5us, 1.5ms, 2s; a plain 0.
 [[nodiscard]] std::optional<protocol::Duration> parse_duration(std::string_view text);
 inline constexpr std::string_view duration_forms = "a number with ns, us, ms or s";
+
+// A share from 0 to 1: 0.1%, 5 %, or as it is, 0.001.
+[[nodiscard]] std::optional<double> parse_percent(std::string_view text);
+inline constexpr std::string_view percent_forms = "a number from 0 to 1, or from 0% to 100%";
 
 // As parse_duration() reads it, in the largest unit that divides it.
 [[nodiscard]] std::string duration_text(protocol::Duration duration);

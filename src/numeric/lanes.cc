@@ -311,6 +311,29 @@ struct SumsToFloats {
 #endif
 };
 
+struct SumsToIntegers {
+    const std::int64_t* sums;
+    std::byte* wire;
+
+    bool single(std::size_t at) const {
+        lane::store(static_cast<std::uint32_t>(sums[at]), wire + 4 * at);
+        return false;
+    }
+
+#if ATP_NUMERIC_VECTORS
+    template <class D>
+    HWY_INLINE bool vectors(D d, std::size_t& at, std::size_t count) const {
+        const hn::RebindToUnsigned<D> wide;
+        const hn::Rebind<std::uint32_t, D> narrow;
+        for (const std::size_t step = hn::Lanes(d); at + step <= count; at += step) {
+            const auto bits = hn::BitCast(wide, hn::LoadU(d, sums + at));
+            store_wire(narrow, hn::TruncateTo(narrow, bits), wire + 4 * at);
+        }
+        return false;
+    }
+#endif
+};
+
 // ------------------------------------------------------------------------------- Entry points of this instruction set
 
 bool quantise(const float* values, std::size_t count, float scale, std::byte* wire) {
@@ -340,6 +363,9 @@ void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) { ru
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
     run64(SumsToFloats{sums, inverse_scale, wire}, count);
 }
+void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire) {
+    run64(SumsToIntegers{sums, wire}, count);
+}
 
 }  // namespace atp::numeric::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -359,6 +385,7 @@ HWY_EXPORT(lanes_emit);
 HWY_EXPORT(sums_assign);
 HWY_EXPORT(sums_add);
 HWY_EXPORT(sums_to_floats);
+HWY_EXPORT(sums_to_integers);
 }  // namespace
 
 bool quantise(const float* values, std::size_t count, float scale, std::byte* wire) {
@@ -393,6 +420,9 @@ void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) {
 }
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(sums_to_floats)(sums, count, inverse_scale, wire);
+}
+void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire) {
+    HWY_DYNAMIC_DISPATCH(sums_to_integers)(sums, count, wire);
 }
 
 }  // namespace atp::numeric

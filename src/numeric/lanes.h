@@ -49,7 +49,10 @@ void lanes_emit(const std::int32_t* lanes, std::size_t count, std::byte* wire);
 void sums_assign(const std::byte* wire, std::size_t count, std::int64_t* sums);
 void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums);
 
-// The lanes of an ACK: float32(double(sum) * inverse_scale), each step rounded to nearest even.
+// The lanes of an ACK of scaled numbers: float32(double(sum) * inverse_scale), each step rounded to nearest even.
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire);
+
+// Those of an ACK of plain integers: the sums modulo 2^32.
+void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire);
 
 }  // namespace atp::numeric

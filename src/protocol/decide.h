@@ -35,7 +35,7 @@ struct atp_aggregator {
     uint8_t hop; /* the level it gathers for: a packet of the other level never mixes in */
     uint32_t bitmap;
     uint16_t lanes; /* how many are in use: a packet with another number never mixes in */
-    uint16_t flags; /* ECN, OVERFLOW and AUDIT of what was added */
+    uint16_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN) of what was added */
     uint32_t unit;  /* hop 0: the unit it gathers for, as in bitmap1; racks never mix even where one switch sees two */
     uint32_t touched_us; /* wraps after 71 minutes: what idles longer than half of that may look young once more */
 };
@@ -53,6 +53,9 @@ enum atp_lanes_action {
     ATP_LANES_ADD_EMIT = 3, /* packet added into aggregator, the sum into the packet */
     ATP_LANES_EMIT = 4,     /* aggregator -> packet; on RETURN the packet grows by `lanes` of the aggregator */
 };
+
+/* What the lanes are, and no property of their values: gradients that differ in it never mix. */
+#define ATP_FLAGS_OF_LANES (ATP_FLAG_AUDIT | ATP_FLAG_PLAIN)
 
 /* What happened, for counters and traces. */
 enum atp_switch_event {
@@ -74,7 +77,7 @@ enum atp_switch_event {
     ATP_EVENT_SUPERSEDED = 15, /* claimed from a finished predecessor whose ACK was lost */
     ATP_EVENT_FLUSHED = 16,
     ATP_EVENT_CLOSED = 17, /* a flush found nothing: latecomers will be forwarded */
-    ATP_EVENT_MISFIT = 18, /* cannot be added safely (level, lanes, set): forwarded to the server */
+    ATP_EVENT_MISFIT = 18, /* cannot be added safely (level, kind of lanes, set): forwarded to the server */
 };
 #define ATP_EVENT_COUNT 19
 
@@ -162,13 +165,13 @@ static inline int atp_fits_level(const struct atp_header* packet) {
 }
 
 /*
- * Beyond the same fragment: the same level, unit and lanes, so that adding is meaningful; and whatever is held is
- * within the packet's mask, so that the packet can carry it away.
+ * Beyond the same fragment: the same level, unit and kind of lanes, so that adding is meaningful; and whatever is held
+ * is within the packet's mask, so that the packet can carry it away.
  */
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
     return aggregator->hop == packet->hop && aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
-           ((aggregator->flags ^ packet->flags) & ATP_FLAG_AUDIT) == 0 &&
+           ((aggregator->flags ^ packet->flags) & ATP_FLAGS_OF_LANES) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }
 
@@ -180,7 +183,7 @@ static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t 
     aggregator->unit = atp_unit_of(packet);
     aggregator->bitmap = atp_contribution(packet);
     aggregator->lanes = lanes;
-    aggregator->flags = (uint16_t)(packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT));
+    aggregator->flags = (uint16_t)(packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAGS_OF_LANES));
     aggregator->touched_us = now_us;
     return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_STORE, event);
 }
@@ -318,7 +321,7 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
     packet->type = ATP_TYPE_GRADIENT;
     packet->dtype = ATP_DTYPE_INT32;
-    packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAG_AUDIT));
+    packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAGS_OF_LANES));
     packet->worker = ATP_WORKER_ALL;
     packet->argument = 0;
     atp_load(packet, aggregator);

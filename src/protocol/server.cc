@@ -23,6 +23,8 @@ bool single_bit(std::uint32_t bits) { return std::has_single_bit(bits); }
 
 unsigned lowest(std::uint32_t bits) { return static_cast<unsigned>(std::countr_zero(bits)); }
 
+bool is_plain(const atp_header& header) { return (header.flags & ATP_FLAG_PLAIN) != 0; }
+
 unsigned population(std::uint32_t bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
 // Calls `visit` with the number of every set bit.
@@ -126,6 +128,7 @@ std::optional<Server::Set> Server::set_of(const wire::Packet& packet) const {
     if ((set.units & ~membership_.all_units()) != 0 || set.units == 0) return std::nullopt;
     if (packet.lane_count() != config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
+    if (is_plain(header) && header.dtype != ATP_DTYPE_INT32) return std::nullopt;
     if (set.whole) return set;
     if (!single_bit(set.units)) return std::nullopt;
     if (set.members == 0 || (set.members & ~membership_.unit_mask(lowest(set.units))) != 0) return std::nullopt;
@@ -186,20 +189,30 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
+    if (record->count != 0 && record->plain != is_plain(header)) {
+        ++counters_.refused;  // another kind of numbers: their sum would mean nothing
+        return;
+    }
     ++counters_.gradients;
     record->ecn |= (header.flags & ATP_FLAG_ECN) != 0;
     record->collision |= (header.flags & ATP_FLAG_COLLISION) != 0;
 
-    if (header.dtype == ATP_DTYPE_FLOAT32) {
-        merge_floats(*record, packet, *set, now);
-    } else {
-        merge_integers(*record, packet, *set, now);
-    }
+    merge(*record, packet, *set, now);
     if (record->count == membership_.workers()) {
         finish(*record);
     } else {
         fetch_from_switches(*record, header, *set);
     }
+}
+
+void Server::merge(Record& record, const wire::Packet& packet, const Set& set, Time now) {
+    if (packet.header.dtype == ATP_DTYPE_FLOAT32) {
+        merge_floats(record, packet, set, now);
+    } else {
+        merge_integers(record, packet, set, now);
+    }
+    // The first that is in decides for all.
+    if (record.count != 0) record.plain = is_plain(packet.header);
 }
 
 void Server::merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now) {
@@ -317,8 +330,7 @@ void Server::finish(Record& record) {
     counters_.added_here += record.merges;
     counters_.collided += record.collision ? 1 : 0;
     counters_.marked += record.ecn ? 1 : 0;
-    send(Answer{.type = ATP_TYPE_ACK, .dtype = ATP_DTYPE_FLOAT32, .seq = record.seq, .units = membership_.all_units()},
-         counters_.acks);
+    send(Answer{.type = ATP_TYPE_ACK, .seq = record.seq, .units = membership_.all_units()}, counters_.acks);
     while (true) {
         const Record& first = records_[base_ % records_.size()];
         if (first.state != State::complete || first.seq != base_) break;
@@ -332,7 +344,9 @@ void Server::freeze(Record& record) {
     std::fill_n(row(told_, record), membership_.units(), 0U);
     const std::span<std::byte> result = result_of(record);
     const std::size_t lanes = config_.channel.payload_lanes();
-    if (record.mode == Mode::floats) {
+    if (record.plain) {
+        numeric::sums_to_integers(sums_of(record).data(), lanes, result.data());
+    } else if (record.mode == Mode::floats) {
         numeric::exact_round(exact_of(record).data(), lanes, result.data());
     } else {
         numeric::sums_to_floats(sums_of(record).data(), lanes, 1.0 / config_.scale, result.data());
@@ -431,12 +445,7 @@ void Server::answer_again(Record& record, std::uint16_t rank, Time now) {
     const Place& place = membership_.place(rank);
     const std::uint32_t bit = 1U << place.member;
     if (not_yet_told(record, place.unit, bit, now) == 0) return;
-    send(Answer{.type = ATP_TYPE_ACK,
-                .dtype = ATP_DTYPE_FLOAT32,
-                .worker = rank,
-                .seq = record.seq,
-                .members = bit,
-                .units = 1U << place.unit},
+    send(Answer{.type = ATP_TYPE_ACK, .worker = rank, .seq = record.seq, .members = bit, .units = 1U << place.unit},
          counters_.reacks);
 }
 
@@ -472,6 +481,9 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
 
         const ChannelConfig& channel = config_.channel;
         std::uint16_t flags = answer.flags;
+        std::uint8_t dtype = answer.dtype;
+        if (with_result) dtype = record.plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+        if (with_result && record.plain) flags |= ATP_FLAG_PLAIN;
         if (with_result && record.ecn) flags |= ATP_FLAG_ECN;
         if (with_result && channel.audit) flags |= ATP_FLAG_AUDIT;
         const atp_header header{
@@ -479,7 +491,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
             .type = answer.type,
             .flags = flags,
             .hop = answer.hop,
-            .dtype = answer.dtype,
+            .dtype = dtype,
             .window_log2 = channel.window_log2,
             .zero = 0,
             .job = channel.job,

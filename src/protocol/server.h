@@ -22,13 +22,13 @@ inline namespace ATP_VARIANT {
 
 struct ServerConfig {
     ChannelConfig channel;
-    double scale = 1e8;  // integers are x * scale; results are float32(sum / scale)
+    double scale = 1e8;  // integers are x * scale; results are float32(sum / scale), unless the tensor is plain
     // The same worker is told the same thing about the same fragment at most once in this time.
     Duration repeat_interval = std::chrono::milliseconds(1);
 };
 
 struct ServerCounters {
-    std::uint64_t refused = 0;          // undecodable, or of a shape that this channel never has
+    std::uint64_t refused = 0;          // undecodable, or of a shape that this channel or fragment never has
     std::uint64_t forged = 0;           // another job, token or channel
     std::uint64_t stale = 0;            // of fragments that every worker holds already
     std::uint64_t ahead = 0;            // further ahead than any worker can be
@@ -98,6 +98,7 @@ class Server {
         Mode mode = Mode::aggregated;
         bool ecn = false;
         bool collision = false;
+        bool plain = false;  // as everything that is in
         bool level1_flushed = false;
         std::uint32_t flushed_units = 0;
         std::uint32_t index = 0;       // the aggregator of this round
@@ -109,7 +110,7 @@ class Server {
 
     struct Answer {
         std::uint8_t type = 0;
-        std::uint8_t dtype = ATP_DTYPE_NONE;
+        std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK's is its record's
         std::uint16_t flags = 0;
         std::uint16_t worker = ATP_WORKER_ALL;
         std::uint8_t hop = 0;
@@ -144,6 +145,7 @@ class Server {
     [[nodiscard]] std::uint32_t count_of(const Set& set) const;
     [[nodiscard]] bool audit_holds(const wire::Packet& packet, const Set& set) const;
     [[nodiscard]] Relation relation(const Record& record, const Set& set) const;
+    void merge(Record& record, const wire::Packet& packet, const Set& set, Time now);
 
     void merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now);
     void merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now);
@@ -204,6 +206,7 @@ void Server::persist(Archive& archive) {
         archive.value(r.state);
         if (r.state == State::idle) continue;
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
+        archive.value(r.plain);
         if (r.state == State::complete) {
             archive.value(r.next_index), archive.bytes(result_of(r));
         } else {

@@ -162,6 +162,13 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
 
 void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
     atp_header& header = packet.header;
+    // What other switches have aggregated is for the level after this one, if any: here it would wait for units that
+    // never pass. In front of a server that stands alone nothing is aggregated at all.
+    const bool crosses = header.type == ATP_TYPE_GRADIENT && header.hop > job.level;
+    if (crosses || job.level >= ATP_LEVELS) {
+        finish(parcel, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
+        return;
+    }
     if (header.index >= config_.aggregators || packet.lane_count() > config_.lanes) {
         pass_without_aggregator(parcel, packet, job);
         return;

@@ -68,8 +68,8 @@ class Switch {
   public:
     explicit Switch(const SwitchConfig& config);
 
-    // `level` is the hop that this switch serves for the job: 0 below racks' workers, 1 in front of the server. False
-    // when the table of jobs is full or the job is here already with another token.
+    // `level` is the hop that this switch serves for the job: 0 below racks' workers, 1 in front of the server, 2 where
+    // it only forwards. False when the table of jobs is full or the job is here already with another token.
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
 
@@ -82,6 +82,13 @@ class Switch {
     [[nodiscard]] const SwitchCounters& counters() const { return counters_; }
     // nullptr for a job that is not admitted.
     [[nodiscard]] const SwitchCounters* job_counters(std::uint32_t job) const;
+    // `visit` gets each admitted job's number and counters.
+    template <class Visit>
+    void for_each_job(Visit&& visit) const {
+        for (const Job& job : jobs_) {
+            if (job.token != 0) visit(job.job, job.counters);
+        }
+    }
     [[nodiscard]] std::uint32_t occupied() const;  // walks the table: for tests and statistics
     [[nodiscard]] const atp_aggregator& aggregator(std::uint32_t index) const { return table_[index]; }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a tensor's elements come from and where its sums go. A worker reads a fragment each time it (re)sends it and
-// writes it once, so input and output may be the same memory.
+// writes it once, after which it never reads it again: so input and output may be the same memory.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,12 +18,35 @@ class Tensor {
   public:
     virtual ~Tensor() = default;
 
-    [[nodiscard]] virtual std::uint64_t size() const = 0;  // elements
+    [[nodiscard]] virtual std::uint64_t size() const = 0;  // elements, one lane each
+    // Whether its integers are the numbers themselves, and so are the sums. Every worker of the job has to say the same
+    // of a tensor.
+    [[nodiscard]] virtual bool plain() const { return false; }
     // Elements first, first + 1, ... as big-endian lanes, as many as fit. False when one of them cannot be an integer
-    // at this job's scale (NaN, Inf, too large): the fragment then travels as floats.
+    // at this job's scale (NaN, Inf, too large): the fragment then travels as floats. Never false of a plain tensor.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
-    virtual void store_floats(std::uint64_t first, std::span<const std::byte> lanes) = 0;
+    // The sums of elements first, first + 1, ...: big-endian int32 of a plain tensor, float32 of any other. Fragments
+    // come in any order, each once.
+    virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
+};
+
+// Integers that are summed as they are, modulo 2^32.
+class PlainTensor : public Tensor {
+  public:
+    [[nodiscard]] bool plain() const final { return true; }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const final {
+        load(first, lanes);
+        return true;
+    }
+    // Nobody asks a plain tensor for floats.
+    void load_floats(std::uint64_t /*first*/, std::span<std::byte> lanes) const final {
+        assert(false);
+        std::ranges::fill(lanes, std::byte{0});
+    }
+
+  protected:
+    virtual void load(std::uint64_t first, std::span<std::byte> lanes) const = 0;
 };
 
 // float32 in, float32 out; the usual case, and the pattern for other element types.
@@ -38,7 +63,7 @@ class FloatTensor final : public Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         numeric::floats_to_wire(input_.data() + first, lanes.size() / ATP_LANE_BYTES, lanes.data());
     }
-    void store_floats(std::uint64_t first, std::span<const std::byte> lanes) override {
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         numeric::floats_from_wire(lanes.data(), lanes.size() / ATP_LANE_BYTES, output_.data() + first);
     }
 

@@ -83,22 +83,24 @@ bool Worker::in_flight(std::uint32_t seq) const {
 
 void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     const atp_header& header = packet.header;
-    if (header.dtype != ATP_DTYPE_FLOAT32 || packet.lane_count() != config_.channel.lanes) {
+    const bool known = in_flight(header.seq);
+    const atp_dtype wanted = known && is_plain(header.seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    if (packet.lane_count() != config_.channel.lanes || (known && header.dtype != wanted)) {
         ++counters_.refused;
         return;
     }
     // A marked downlink is this worker's own: it goes up with the next gradient and comes back to everybody (hazard
     // 32).
     if (congested) echo_ = true;
-    if (!in_flight(header.seq)) {
+    if (!known) {
         ++counters_.stale_acks;
         return;
     }
     ++counters_.acks;
     Slot& acked = slot(header.seq);
     Entry& owner = entry(acked.tensor);
-    owner.tensor->store_floats(first_element(owner, header.seq),
-                               packet.lanes.first(elements_of(owner, header.seq) * ATP_LANE_BYTES));
+    owner.tensor->store(first_element(owner, header.seq),
+                        packet.lanes.first(elements_of(owner, header.seq) * ATP_LANE_BYTES));
     --owner.missing;
     --unacked_;
     acked.state = State::acked;
@@ -196,6 +198,10 @@ bool Worker::concerns_me(const atp_header& header) const {
 
 void Worker::handle_nack(const atp_header& header, Time now) {
     if (!concerns_me(header) || !in_flight(header.seq)) return;
+    if (header.dtype == ATP_DTYPE_FLOAT32 && is_plain(header.seq)) {
+        ++counters_.refused;  // no server asks for that
+        return;
+    }
     ++counters_.nacks;
     Slot& asked = slot(header.seq);
     const Mode wanted = header.dtype == ATP_DTYPE_FLOAT32       ? Mode::floats
@@ -368,6 +374,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
     if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;
+    if (is_plain(seq)) header.flags |= ATP_FLAG_PLAIN;
     if (echo_) {
         header.flags |= ATP_FLAG_ECN;
         ++counters_.echoes;

@@ -36,7 +36,7 @@ struct WorkerConfig {
 };
 
 struct WorkerCounters {
-    std::uint64_t refused = 0;       // undecodable, or of a shape that this channel never has
+    std::uint64_t refused = 0;       // undecodable, or of a shape that this channel or tensor never has
     std::uint64_t forged = 0;        // another job, token or channel
     std::uint64_t sent = 0;          // fragments, first sendings
     std::uint64_t resent = 0;        // all further sendings
@@ -153,6 +153,7 @@ class Worker {
     void fail(Time now);
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;
+    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return entry(slot(seq).tensor).tensor->plain(); }
     [[nodiscard]] bool concerns_me(const atp_header& header) const;
     [[nodiscard]] bool may_send_new() const;
     std::uint32_t start_next_fragment(Time now);

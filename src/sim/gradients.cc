@@ -19,12 +19,17 @@ namespace {
 
 constexpr std::size_t pattern_words = 4096;
 constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
+constexpr std::uint64_t plain_draw = 0x706c61696e;  // apart from the numbers of fragments
 
 // Partial sums of all workers must stay below 2^30 here, and elements within the 24 bits of a float32.
-unsigned bits_of_plain_element(unsigned workers) {
+unsigned bits_of_small_element(unsigned workers) {
     const auto bits_of_workers = static_cast<unsigned>(std::bit_width(workers));
     return std::min(24U, 30U - bits_of_workers);
 }
+
+// Uniform in [0, 1).
+double share_of_one(std::uint64_t random) { return static_cast<double>(random >> 11U) * 0x1p-53; }
 
 // What does not fit an integer at any usual scale, and what is most easily lost on the way.
 float special_float(std::uint64_t random) {
@@ -52,7 +57,7 @@ GradientSource::GradientSource(const GradientShape& shape)
       cache_(std::bit_ceil(4U * shape.window)),
       expected_(cache_.size() * shape.payload_lanes * ATP_LANE_BYTES),
       scratch_(shape.payload_lanes) {
-    const unsigned bits = bits_of_plain_element(shape.workers);
+    const unsigned bits = bits_of_small_element(shape.workers);
     value_mask_ = (1U << (bits - 1)) - 1U;
     Random random(shape.key, 0);
     for (std::uint32_t& word : pattern_) word = static_cast<std::uint32_t>(random.next() >> 32U);
@@ -64,18 +69,28 @@ GradientSource::GradientSource(const GradientShape& shape)
     }
 }
 
-GradientSource::Kind GradientSource::draw_kind(std::uint64_t key) const {
-    const double drawn = static_cast<double>(mix64(key, 1) >> 11U) * 0x1p-53;
-    if (drawn < shape_.float_share) return Kind::floats;
-    return drawn < shape_.float_share + shape_.overflow_share ? Kind::overflow : Kind::plain;
+bool GradientSource::plain(std::uint64_t tensor) const {
+    return share_of_one(mix64(mix64(shape_.key, tensor), plain_draw)) < shape_.plain_share;
+}
+
+GradientSource::Kind GradientSource::draw_kind(std::uint64_t key, bool plain) const {
+    const double drawn = share_of_one(mix64(key, 1));
+    if (drawn < shape_.float_share) return plain ? Kind::wide : Kind::floats;
+    return drawn < shape_.float_share + shape_.overflow_share ? Kind::overflow : Kind::small;
 }
 
 GradientSource::Fragment& GradientSource::fragment(std::uint64_t tensor, std::uint64_t number) {
     Fragment& entry = cache_[number & (cache_.size() - 1)];
     if (entry.known && entry.tensor == tensor && entry.number == number) return entry;
     const std::uint64_t key = mix64(mix64(shape_.key, tensor), number);
-    entry = Fragment{
-        .tensor = tensor, .number = number, .key = key, .kind = draw_kind(key), .known = true, .expected_known = false};
+    const bool is_plain = plain(tensor);
+    entry = Fragment{.tensor = tensor,
+                     .number = number,
+                     .key = key,
+                     .kind = draw_kind(key, is_plain),
+                     .plain = is_plain,
+                     .known = true,
+                     .expected_known = false};
     return entry;
 }
 
@@ -84,7 +99,7 @@ std::span<std::byte> GradientSource::expected_of(const Fragment& fragment) {
     return {expected_.data() + static_cast<std::size_t>(&fragment - cache_.data()) * bytes, bytes};
 }
 
-void GradientSource::fill_plain(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const {
+void GradientSource::fill_small(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const {
     const std::uint32_t* from = pattern_.data() + (fragment.key & (pattern_words - 1));
     const auto flip = static_cast<std::uint32_t>(fragment.key >> 32U);
     const std::uint32_t mask = value_mask_;
@@ -115,11 +130,21 @@ void GradientSource::fill_overflow(const Fragment& fragment, unsigned rank, std:
     }
 }
 
+// Every eighth lane is INT32_MIN, which no scaled number is.
+void GradientSource::fill_wide(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
+    for (std::size_t lane = 0; lane < out.size(); ++lane) {
+        const std::uint64_t random = mix64(fragment.key ^ (std::uint64_t{rank} << 32U), lane);
+        out[lane] = random % 8 == 0 ? int_min : static_cast<std::int32_t>(random >> 32U);
+    }
+}
+
 void GradientSource::fill_integers(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     if (fragment.kind == Kind::overflow) {
         fill_overflow(fragment, rank, out);
+    } else if (fragment.kind == Kind::wide) {
+        fill_wide(fragment, rank, out);
     } else {
-        fill_plain(fragment, weight(rank), out);
+        fill_small(fragment, weight(rank), out);
     }
 }
 
@@ -155,6 +180,16 @@ void GradientSource::write_floats(const Fragment& f, unsigned rank, std::span<st
     }
 }
 
+void GradientSource::add_everybody(const Fragment& f, std::span<std::int64_t> sums) {
+    const bool closed_form = f.kind == Kind::small;
+    for (unsigned rank = 0; rank < (closed_form ? 1 : shape_.workers); ++rank) {
+        fill_integers(f, rank, scratch_);
+        for (std::size_t lane = 0; lane < sums.size(); ++lane) sums[lane] += scratch_[lane];
+    }
+    if (!closed_form) return;
+    for (std::int64_t& sum : sums) sum = (sum - weights_[0]) * std::int64_t{shape_.workers} + weights_sum_;
+}
+
 // The definition of a result (docs/protocol.md), worked out plainly: exact sums, one division by the scale.
 void GradientSource::compute_expected(Fragment& f) {
     const std::size_t lanes = shape_.payload_lanes;
@@ -171,15 +206,12 @@ void GradientSource::compute_expected(Fragment& f) {
         return;
     }
     std::vector<std::int64_t> sums(lanes, 0);
-    const bool closed_form = f.kind == Kind::plain;
-    for (unsigned rank = 0; rank < (closed_form ? 1 : shape_.workers); ++rank) {
-        fill_integers(f, rank, scratch_);
-        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += scratch_[lane];
-    }
+    add_everybody(f, sums);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-        if (closed_form) sums[lane] = (sums[lane] - weights_[0]) * std::int64_t{shape_.workers} + weights_sum_;
         const auto value = static_cast<float>(static_cast<double>(sums[lane]) / gradient_scale);
-        wire::store_u32(out.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));
+        const std::uint32_t bits =
+            f.plain ? static_cast<std::uint32_t>(sums[lane]) : std::bit_cast<std::uint32_t>(value);
+        wire::store_u32(out.data() + lane * ATP_LANE_BYTES, bits);
     }
 }
 

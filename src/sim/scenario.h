@@ -130,6 +130,7 @@ struct Scenario {
 
     double float_share = 0;     // of the fragments: some worker has NaN, Inf or values beyond int32
     double overflow_share = 0;  // of the fragments: values whose sums meet the ends of int32
+    double plain_share = 0;     // of the tensors: sums that are wanted as integers
 
     std::optional<unsigned> straggler;  // the rank, in every job, whose uplink is slower
     double straggler_factor = 100;

@@ -153,6 +153,8 @@ Scenario draw_scenario(std::uint64_t seed) {
         draw_jobs(random, s);
         draw_protocol(random, s);
         draw_faults(random, s);
+        // Last: whatever is drawn later changes nothing else of a seed.
+        if (random.chance(0.3)) s.plain_share = random.chance(0.5) ? 1.0 : 0.5;
         s.time_limit = s.faults.until + healed_phase;
         if (!problem_of(s)) return s;
     }

@@ -121,13 +121,6 @@ void World::arrive(const Event& event) {
     }
 }
 
-bool World::only_forwards(const std::byte* packet, NodeId at, const Site& site) const {
-    if (site.levels[at] < 0) return true;
-    // What other switches have aggregated is for the level after this one, if any: on its way through a rack it would
-    // wait for units that never pass there.
-    return type_of(packet) == ATP_TYPE_GRADIENT && wire::load_u8(packet + ATP_OFFSET_HOP) > site.levels[at];
-}
-
 void World::arrive_at_switch(const Arrival& arrival, NodeId at) {
     PacketPool& pool = network_.pool();
     const std::byte* received = pool.data(arrival.packet);
@@ -137,7 +130,7 @@ void World::arrive_at_switch(const Arrival& arrival, NodeId at) {
         return;
     }
     const Site& site = job->site();
-    if (only_forwards(received, at, site)) {
+    if (site.levels[at] < 0) {
         route(arrival.packet, arrival.congested, at, site, goes_up(received));
         return;
     }

@@ -44,7 +44,6 @@ class World {
     void arrive_at_host(const Arrival& arrival, NodeId at);
     void route(PacketId packet, bool congested, NodeId at, const Site& site, bool up);
     void route_down(PacketId packet, bool congested, NodeId at, const Site& site);
-    [[nodiscard]] bool only_forwards(const std::byte* packet, NodeId at, const Site& site) const;
     void begin_outage(std::uint32_t index);
     void end_outage(std::uint32_t index);
     [[nodiscard]] NodeId node_of(const Outage& outage) const;

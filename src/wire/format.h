@@ -68,8 +68,9 @@ enum atp_flag {
     ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum left 32 bits: the lanes mean nothing */
     ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is in with all of its members; bitmap0 means nothing */
     ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the wrapping audit lane */
+    ATP_FLAG_PLAIN = 1 << 7,     /* the integers are the numbers themselves: the result is wanted as integers */
 };
-#define ATP_FLAG_ALL 0x7Fu
+#define ATP_FLAG_ALL 0xFFu
 
 enum atp_dtype {
     ATP_DTYPE_NONE = 0, /* header only */

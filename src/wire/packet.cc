@@ -18,8 +18,8 @@ constexpr std::array<std::string_view, ATP_TYPE_LAST + 1> type_names = {"UNKNOWN
 constexpr std::array<std::string_view, ATP_DTYPE_LAST + 1> dtype_names = {"none", "int32", "float32"};
 
 // Indexed by the number of the flag's bit.
-constexpr std::array<std::string_view, 7> flag_names = {"resend",   "bypass", "collision", "ecn",
-                                                        "overflow", "whole",  "audit"};
+constexpr std::array<std::string_view, 8> flag_names = {"resend",   "bypass", "collision", "ecn",
+                                                        "overflow", "whole",  "audit",     "plain"};
 static_assert((1u << flag_names.size()) - 1 == ATP_FLAG_ALL);
 
 template <std::size_t count>

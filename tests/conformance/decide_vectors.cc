@@ -155,6 +155,7 @@ void add_gathering(Table& table, std::uint8_t hop) {
     table.add("a gradient claims an aggregator that was never used", gradient(hop, 0), atp_aggregator{});
     table.add("a claim keeps ecn, overflow and audit",
               gradient_with(hop, 0, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT), atp_aggregator{});
+    table.add("a claim keeps plain", gradient_with(hop, 0, ATP_FLAG_PLAIN), atp_aggregator{});
     table.add("a gradient claims an aggregator released by another fragment", gradient_at(hop, 2, seq + 1),
               released(holding(hop, full(hop))));
     table.add("a gradient is added", gradient(hop, 1), holding(hop, 0x1));
@@ -163,6 +164,10 @@ void add_gathering(Table& table, std::uint8_t hop) {
     table.add("the last gradient leaves with the sum", gradient(hop, 1), holding(hop, all_but_1));
     table.add("the last gradient leaves with the flags of all", gradient_with(hop, 1, ATP_FLAG_AUDIT),
               holding(hop, all_but_1, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT));
+    table.add("the last plain gradient leaves with the sum, plain", gradient_with(hop, 1, ATP_FLAG_PLAIN),
+              holding(hop, all_but_1, ATP_FLAG_PLAIN));
+    table.add("a plain duplicate after completion leaves with the result, plain", gradient_with(hop, 0, ATP_FLAG_PLAIN),
+              holding(hop, full(hop), ATP_FLAG_PLAIN));
     table.add("a set that is all of its level passes without an aggregator",
               hop == 0 ? changed(gradient(0, 0), &atp_header::mask0, 0x1U)
                        : changed(gradient(1, 0), &atp_header::mask1, 0x1U),
@@ -182,6 +187,8 @@ void add_overflow(Table& table, std::uint8_t hop) {
                     {highest, highest - 1, -5});
     table.add_lanes("the extremes alone are no overflow", gradient(hop, 1), {0, 0, highest}, holding(hop, all_but_1),
                     {highest, lowest, 0});
+    table.add_lanes("the lowest integer is an operand like any other", gradient_with(hop, 1, ATP_FLAG_PLAIN),
+                    {lowest, lowest, 0}, holding(hop, all_but_1, ATP_FLAG_PLAIN), {0, highest, lowest});
     table.add_lanes("the audit lane wraps without overflow", gradient_with(hop, 1, ATP_FLAG_AUDIT), {1, 1, highest},
                     holding(hop, all_but_1, ATP_FLAG_AUDIT), {1, 1, highest});
 }
@@ -219,6 +226,8 @@ void add_misfits(Table& table, std::uint8_t hop) {
     table.add_lanes("one lane claims", gradient(hop, 1), {42}, atp_aggregator{}, {});
     table.add("another level is sent alone", gradient(hop, 1), changed(held, &atp_aggregator::hop, 1 - hop));
     table.add("audit against none is sent alone", gradient_with(hop, 1, ATP_FLAG_AUDIT), held);
+    table.add("plain against scaled is sent alone", gradient_with(hop, 1, ATP_FLAG_PLAIN), held);
+    table.add("scaled against plain is sent alone", gradient(hop, 1), holding(hop, 0x1, ATP_FLAG_PLAIN));
     atp_header pair = gradient_with(hop, 0, hop == 1 ? ATP_FLAG_WHOLE : 0);
     (hop == 0 ? pair.bitmap0 : pair.bitmap1) = 0x3;
     table.add("a set that overlaps what is held is sent alone", pair, held);
@@ -248,6 +257,10 @@ void add_resends(Table& table, std::uint8_t hop) {
     table.add("a resend passes its tombstone", resend, released(holding(hop, 0x1)));
     table.add("a resend of a fragment held without it", resend, holding(hop, 0x5, ATP_FLAG_ECN));
     table.add("a resend of a fragment held with it", resend, holding(hop, 0x3));
+    table.add("a resend of a plain fragment held without it", gradient_with(hop, 1, ATP_FLAG_RESEND | ATP_FLAG_PLAIN),
+              holding(hop, 0x5, ATP_FLAG_PLAIN));
+    table.add("a plain resend of a fragment held as scaled passes",
+              gradient_with(hop, 1, ATP_FLAG_RESEND | ATP_FLAG_PLAIN), holding(hop, 0x5));
     table.add("a resend of a complete fragment", resend, holding(hop, full(hop)));
     table.add("a resend passes another", resend, changed(holding(hop, 0x1), &atp_aggregator::job, 9));
     table.add("a resend passes another that is abandoned", resend,
@@ -286,6 +299,7 @@ void add_flushes(Table& table, std::uint8_t hop) {
     const atp_aggregator held = holding(hop, 0x3, ATP_FLAG_ECN | ATP_FLAG_AUDIT);
     table.add("a flush returns what is held", flush(hop), held, true);
     table.add("a flush returns what is complete", flush(hop), holding(hop, full(hop), ATP_FLAG_OVERFLOW), true);
+    table.add("a flush returns plain integers as plain", flush(hop), holding(hop, 0x3, ATP_FLAG_PLAIN), true);
     table.add("a flush closes a free aggregator", flush(hop), atp_aggregator{}, true);
     table.add("a flush closes the tombstone of another", flush(hop),
               changed(released(held), &atp_aggregator::seq, seq - window), true);

@@ -128,6 +128,8 @@ void append_types(std::vector<WireVector>& vectors) {
                            multicast_with_next_index(), {float_lane(0.5F), float_lane(-0.0F)}));
     vectors.push_back(good("an acknowledgement with an integer sum for one worker",
                            plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), {0x7FFFFFFF, 0x80000000}));
+    vectors.push_back(good("an acknowledgement with a plain sum",
+                           with_flags(plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), ATP_FLAG_PLAIN), {0x80000000, 5}));
     vectors.push_back(good("a request to send integers again", plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), {}));
     vectors.push_back(good("a request for the floats", plain(ATP_TYPE_NACK, ATP_DTYPE_FLOAT32), {}));
     vectors.push_back(good("a probe", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {}));

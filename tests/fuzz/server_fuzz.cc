@@ -123,10 +123,15 @@ class Story {
         wire::Packet packet;
         require(wire::decode(bytes, packet) == wire::DecodeError::none, "an answer is a packet");
         if (packet.header.type != ATP_TYPE_ACK) return;
+        const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
+        require(plain == (packet.header.dtype == ATP_DTYPE_INT32), "plain sums are integers, and no others");
         require(sent_[packet.header.seq] == everybody(), "a fragment is complete with every worker in");
         for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
-            const float sum = std::bit_cast<float>(wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES));
-            require(sum == static_cast<float>(everybody()), "and with each exactly once");
+            const std::uint32_t bits = wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES);
+            const bool right = packet.header.dtype == ATP_DTYPE_INT32
+                                   ? bits == everybody()
+                                   : std::bit_cast<float>(bits) == static_cast<float>(everybody());
+            require(right, "and with each exactly once");
         }
     }
 

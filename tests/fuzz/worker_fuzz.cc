@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any row of tensors, answers and pauses: a worker sends no more than its window, writes nowhere but into its tensors,
 // and ends each of them exactly once and in order.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -36,12 +37,37 @@ protocol::WorkerConfig config_for(const protocol::Membership& members) {
     return config;
 }
 
+// Integers that are the numbers themselves.
+class PlainTensor final : public protocol::PlainTensor {
+  public:
+    explicit PlainTensor(std::size_t elements) : lanes_(elements * ATP_LANE_BYTES) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return lanes_.size() / ATP_LANE_BYTES; }
+    void load(std::uint64_t first, std::span<std::byte> lanes) const override {
+        std::ranges::copy(std::span(lanes_).subspan(first * ATP_LANE_BYTES, lanes.size()), lanes.begin());
+    }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
+        std::ranges::copy(lanes, std::span(lanes_).subspan(first * ATP_LANE_BYTES, lanes.size()).begin());
+    }
+
+  private:
+    std::vector<std::byte> lanes_;
+};
+
 // Input and output of exactly their size, so that a write past them is seen.
 struct Operation {
-    explicit Operation(std::size_t elements, float value) : input(elements, value), output(elements) {}
+    Operation(std::size_t elements, float value, bool is_plain)
+        : input(elements, value), output(elements), plain_tensor(elements), plain(is_plain) {}
+    [[nodiscard]] protocol::Tensor& used() {
+        if (plain) return plain_tensor;
+        return tensor;
+    }
+
     std::vector<float> input;
     std::vector<float> output;
     protocol::FloatTensor tensor{input, output, 1.0F};
+    PlainTensor plain_tensor;
+    bool plain;
 };
 
 class Story {
@@ -69,11 +95,12 @@ class Story {
   private:
     void submit() {
         const std::size_t elements = input_.below(20);
-        const float value = input_.below(8) == 0 ? 1e30F : 1.0F;
+        const std::uint32_t kind = input_.below(8);
+        const float value = kind == 0 ? 1e30F : 1.0F;
         const bool hurried = input_.below(8) == 0;
-        operations_.push_back(std::make_unique<Operation>(elements, value));
+        operations_.push_back(std::make_unique<Operation>(elements, value, kind == 1));
         const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : protocol::never;
-        const auto number = worker_.submit(operations_.back()->tensor, now_, deadline);
+        const auto number = worker_.submit(operations_.back()->used(), now_, deadline);
         if (!number) {
             operations_.pop_back();
             return;
@@ -87,6 +114,7 @@ class Story {
         const std::uint32_t kind = input_.below(4);
         header.type = kind == 0 ? ATP_TYPE_NACK : kind == 1 ? ATP_TYPE_WAIT : ATP_TYPE_ACK;
         header.dtype = kind == 0 ? ATP_DTYPE_INT32 : kind == 1 ? ATP_DTYPE_NONE : ATP_DTYPE_FLOAT32;
+        if (kind == 3 && !operations_.empty() && operations_.back()->plain) header.dtype = ATP_DTYPE_INT32;
         header.argument = header.index;
         if (kind == 0 && input_.below(2) == 0) header.dtype = ATP_DTYPE_FLOAT32;
         if (input_.below(2) == 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
@@ -105,6 +133,8 @@ class Story {
             require(wire::decode({buffer.data(), *size}, packet) == wire::DecodeError::none, "it sends packets");
             const bool known = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
             require(known, "and of its own kinds");
+            const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
+            require(!plain || packet.header.dtype == ATP_DTYPE_INT32, "plain integers never as floats");
             require(packet.header.seq - worker_.expected() < small_channel.window(), "of the fragments in its window");
         }
     }

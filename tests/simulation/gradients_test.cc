@@ -97,6 +97,32 @@ TEST(Gradients, AFragmentOfFloatsHasAWorkerThatCannotSendIntegers) {
     }
 }
 
+TEST(Gradients, AShareOfTheTensorsIsPlainAndSummedModulo2To32) {
+    GradientShape shape = shape_of(5, 0.3, 0.3);
+    shape.plain_share = 0.5;
+    GradientSource source(shape);
+    unsigned plain = 0;
+    bool wrapped = false;
+    for (std::uint64_t tensor = 0; tensor < 40; ++tensor) {
+        if (!source.plain(tensor)) continue;
+        ++plain;
+        std::vector<std::int64_t> sums(lanes, 0);
+        std::vector<std::byte> wire(bytes);
+        for (unsigned rank = 0; rank < 5; ++rank) {
+            ASSERT_TRUE(source.integers(rank, tensor, 3, wire)) << "a plain tensor always fits integers";
+            numeric::sums_add(wire.data(), lanes, sums.data());
+        }
+        for (const std::int64_t sum : sums) wrapped |= sum != static_cast<std::int32_t>(sum);
+        numeric::sums_to_integers(sums.data(), lanes, wire.data());
+        EXPECT_TRUE(source.verify(tensor, 3, wire)) << source.mismatch();
+        wire[7] ^= std::byte{1};
+        EXPECT_FALSE(source.verify(tensor, 3, wire));
+    }
+    EXPECT_GT(plain, 8U);
+    EXPECT_LT(plain, 32U);
+    EXPECT_TRUE(wrapped);
+}
+
 TEST(Gradients, FloatsAndIntegersOfOneElementAreTheSameNumber) {
     GradientSource source(shape_of(4));
     std::vector<std::byte> integers(bytes);

@@ -46,6 +46,23 @@ TEST(Units, DurationsNeedAUnitUnlessTheyAreZero) {
     for (const char* text : {"", "5", "ms", "-1s", "1m"}) EXPECT_EQ(parse_duration(text), std::nullopt) << text;
 }
 
+TEST(Units, SharesInPercentOrOfOne) {
+    EXPECT_EQ(parse_percent("0.1%"), 0.001);
+    EXPECT_EQ(parse_percent("0.001"), 0.001);
+    EXPECT_EQ(parse_percent("5 %"), 0.05);
+    EXPECT_EQ(parse_percent("0"), 0.0);
+    EXPECT_EQ(parse_percent("0%"), 0.0);
+    EXPECT_EQ(parse_percent("1"), 1.0);
+    EXPECT_EQ(parse_percent("100%"), 1.0);
+}
+
+TEST(Units, WhatIsNoShareIsRefused) {
+    for (const char* text : {"", "%", " %", "5", "1.001", "100.1%", "-1%", "5  %", " 5%", "5% ", "5%%", "5 ", "nan%",
+                             "inf", "1e-3", "half", "5percent"}) {
+        EXPECT_EQ(parse_percent(text), std::nullopt) << text;
+    }
+}
+
 TEST(Units, ADurationsTextReadsBackAsItself) {
     for (const std::int64_t ns : {0LL, 1LL, 999LL, 1000LL, 1500LL, 2'000'000LL, 3'000'000'000LL, 3'000'000'001LL}) {
         const protocol::Duration duration{ns};

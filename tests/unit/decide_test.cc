@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelTwo, ::testing::Values(std::uint8_t
 
 TEST_P(Decide, FirstGradientClaimsAFreeAggregatorAndIsAbsorbed) {
     atp_header packet = gradient(2);
-    packet.flags = ATP_FLAG_ECN | ATP_FLAG_AUDIT;
+    packet.flags = ATP_FLAG_ECN | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN;
     const Outcome outcome = decide(packet, atp_aggregator{});
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_STORE, ATP_EVENT_CLAIMED);
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_GATHERING);
@@ -144,7 +144,7 @@ TEST_P(Decide, FirstGradientClaimsAFreeAggregatorAndIsAbsorbed) {
     EXPECT_EQ(outcome.aggregator.bitmap, 0x4U);
     EXPECT_EQ(outcome.aggregator.unit, hop() == 0 ? 0x2U : 0U);
     EXPECT_EQ(outcome.aggregator.lanes, lanes);
-    EXPECT_EQ(outcome.aggregator.flags, ATP_FLAG_ECN | ATP_FLAG_AUDIT);
+    EXPECT_EQ(outcome.aggregator.flags, ATP_FLAG_ECN | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN);
     EXPECT_EQ(outcome.aggregator.touched_us, now_us);
 }
 
@@ -376,6 +376,30 @@ TEST_P(Decide, AuditedAndUnauditedLanesAreNotMixed) {
     expect_sent_alone(decide(packet, holding(0x1)), ATP_EVENT_MISFIT);
 }
 
+TEST_P(Decide, PlainAndScaledNumbersAreNotMixed) {
+    const atp_aggregator scaled = holding(0x1);
+    atp_aggregator plain = holding(0x1);
+    plain.flags = ATP_FLAG_PLAIN;
+    atp_header plain_packet = gradient(1);
+    plain_packet.flags = ATP_FLAG_PLAIN;
+    const Outcome among_scaled = decide(plain_packet, scaled);
+    expect_sent_alone(among_scaled, ATP_EVENT_MISFIT);
+    expect_untouched(among_scaled, scaled);
+    const Outcome among_plain = decide(gradient(1), plain);
+    expect_sent_alone(among_plain, ATP_EVENT_MISFIT);
+    expect_untouched(among_plain, plain);
+}
+
+TEST_P(Decide, CompletedSumIsPlainAsItsContributionsWere) {
+    atp_aggregator before = holding(full_mask() & ~0x2U);
+    before.flags = ATP_FLAG_PLAIN;
+    atp_header packet = gradient(1);
+    packet.flags = ATP_FLAG_PLAIN;
+    const Outcome outcome = decide(packet, before);
+    EXPECT_EQ(outcome.decision.event, ATP_EVENT_COMPLETED);
+    EXPECT_NE(outcome.packet.flags & ATP_FLAG_PLAIN, 0);
+}
+
 TEST_P(DecideAtLevelOne, AnotherUnitIsNotMixedIn) {
     atp_aggregator before = holding(0x1);
     before.unit = 0x4;
@@ -554,7 +578,7 @@ TEST_P(Decide, ProbesAndWaitsPassUntouched) {
 
 TEST_P(Decide, FlushReturnsThePartialSumAsAGradientAndReleases) {
     atp_aggregator before = holding(0x5);
-    before.flags = ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT;
+    before.flags = ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN;
     const Outcome outcome = decide(flush(), before, true);
     expect_decision(outcome, ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
     EXPECT_EQ(outcome.packet.type, ATP_TYPE_GRADIENT);
@@ -563,7 +587,8 @@ TEST_P(Decide, FlushReturnsThePartialSumAsAGradientAndReleases) {
     EXPECT_EQ(outcome.packet.hop, hop() + 1);
     EXPECT_EQ(hop() == 0 ? outcome.packet.bitmap0 : outcome.packet.bitmap1, 0x5U);
     const unsigned whole = hop() == 1 ? ATP_FLAG_WHOLE : 0;
-    EXPECT_EQ(outcome.packet.flags, ATP_FLAG_BYPASS | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT | whole);
+    EXPECT_EQ(outcome.packet.flags,
+              ATP_FLAG_BYPASS | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN | whole);
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_FREE);
     EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }

@@ -543,6 +543,24 @@ TEST_P(Lanes, SumsBecomeFloatsAsTheReferenceSays) {
     });
 }
 
+TEST_P(Lanes, SumsBecomeIntegersModulo2To32ForEveryShape) {
+    constexpr std::int64_t two_32 = std::int64_t{1} << 32;
+    const std::int64_t edges[] = {0,           -1,         int_max, std::int64_t{int_max} + 1, int_min,    two_32 - 1,
+                                  two_32,      two_32 + 7, -two_32, std::int64_t{int_min} - 1, two_32 * 5, -two_32 - 9,
+                                  two_32 << 30};
+    for_every_shape([&](std::size_t count, std::size_t misalignment) {
+        auto sums = many<std::int64_t>(count, random_, any_sum);
+        for (std::size_t at = misalignment; at < count; at += 3) sums[at] = edges[(at + count) % std::size(edges)];
+        Wire wire(count, misalignment);
+        sums_to_integers(sums.data(), count, wire.data());
+        for (std::size_t at = 0; at < count; ++at) {
+            const std::int64_t above = ((sums[at] % two_32) + two_32) % two_32;
+            ASSERT_EQ(wire.get(at), static_cast<std::uint32_t>(above)) << sums[at];
+        }
+        ASSERT_TRUE(wire.guards_intact());
+    });
+}
+
 struct SumCase {
     const char* what;
     std::int64_t sum;

@@ -320,7 +320,7 @@ TEST(ToString, HoldsTheWidestHeader) {
     EXPECT_EQ(to_string(header, std::numeric_limits<std::size_t>::max()),
               "UNKNOWN job=4294967295 token=0xffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 idx=4294967295 "
               "arg=4294967295 unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend "
-              "bypass collision ecn overflow whole audit unknown");
+              "bypass collision ecn overflow whole audit plain unknown");
 }
 
 TEST(ToString, GivesEveryReasonANameOfItsOwn) {

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/integer_tensor.h"
+
 namespace atp::testing {
 
 using protocol::Route;
@@ -69,6 +71,16 @@ void Network::submit(unsigned rank, std::vector<float> values, Time deadline) {
     job.output.assign(job.input.size(), 0.0F);
     job.tensor = std::make_unique<protocol::FloatTensor>(job.input, job.output, static_cast<float>(config_.scale));
     if (!node.machine->submit(*job.tensor, now_, deadline)) throw std::logic_error("tensor not accepted");
+}
+
+void Network::submit_integers(unsigned rank, std::vector<std::int32_t> values) {
+    WorkerNode& node = *workers_.at(rank);
+    node.jobs.push_back({});
+    Job& job = node.jobs.back();
+    job.integers_in = std::move(values);
+    job.integers_out.assign(job.integers_in.size(), 0);
+    job.tensor = std::make_unique<IntegerTensor>(job.integers_in, job.integers_out);
+    if (!node.machine->submit(*job.tensor, now_)) throw std::logic_error("tensor not accepted");
 }
 
 void Network::submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of) {
@@ -254,6 +266,10 @@ const std::vector<float>& Network::output(unsigned rank, std::size_t tensor) con
     return workers_.at(rank)->jobs.at(tensor).output;
 }
 
+const std::vector<std::int32_t>& Network::integers(unsigned rank, std::size_t tensor) const {
+    return workers_.at(rank)->jobs.at(tensor).integers_out;
+}
+
 const std::vector<protocol::WorkerEvent>& Network::events(unsigned rank) const { return workers_.at(rank)->events; }
 
 std::vector<std::uint32_t> Network::result_bits() const {
@@ -264,11 +280,24 @@ std::vector<std::uint32_t> Network::result_bits() const {
     return bits;
 }
 
+bool Network::integers_are_right(std::size_t tensor) const {
+    for (std::size_t element = 0; element < integers(0, tensor).size(); ++element) {
+        std::uint32_t sum = 0;
+        for (const auto& node : workers_) sum += static_cast<std::uint32_t>(node->jobs.at(tensor).integers_in[element]);
+        const bool right = std::ranges::all_of(workers_, [&](const auto& node) {
+            return static_cast<std::uint32_t>(node->jobs.at(tensor).integers_out[element]) == sum;
+        });
+        if (!right) return false;
+    }
+    return true;
+}
+
 bool Network::sums_are_right() const {
     const auto same_bits = [](float a, float b) {
         return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
     };
     for (std::size_t tensor = 0; tensor < workers_.front()->jobs.size(); ++tensor) {
+        if (!integers_are_right(tensor)) return false;
         const std::vector<float>& first = output(0, tensor);
         for (std::size_t element = 0; element < first.size(); ++element) {
             std::int64_t sum = 0;

@@ -82,6 +82,8 @@ class Network {
 
     // Each call hands the next tensor to a worker. The sums come back in output().
     void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never);
+    // Likewise a plain tensor, whose sums come back in integers().
+    void submit_integers(unsigned rank, std::vector<std::int32_t> values);
     // The same length for everybody: worker r contributes value_of(r, element).
     void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
 
@@ -108,9 +110,10 @@ class Network {
 
     [[nodiscard]] bool done() const;
     [[nodiscard]] const std::vector<float>& output(unsigned rank, std::size_t tensor = 0) const;
-    // Every worker has the same bits, and integers within the scale's reach are summed exactly.
+    [[nodiscard]] const std::vector<std::int32_t>& integers(unsigned rank, std::size_t tensor = 0) const;
+    // Every worker has the same bits, integers are summed modulo 2^32, and scaled numbers within int32 exactly.
     [[nodiscard]] bool sums_are_right() const;
-    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of everything, as worker 0 has it
+    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of all floats, as worker 0 has it
 
     [[nodiscard]] protocol::Worker& worker(unsigned rank) { return *workers_.at(rank)->machine; }
     [[nodiscard]] protocol::Server& server() { return *server_; }
@@ -133,7 +136,9 @@ class Network {
     struct Job {
         std::vector<float> input;
         std::vector<float> output;
-        std::unique_ptr<protocol::FloatTensor> tensor;
+        std::vector<std::int32_t> integers_in;  // in place of the floats
+        std::vector<std::int32_t> integers_out;
+        std::unique_ptr<protocol::Tensor> tensor;
     };
     struct WorkerNode {
         std::unique_ptr<protocol::Worker> machine;
@@ -141,6 +146,7 @@ class Network {
         std::vector<protocol::WorkerEvent> events;
     };
 
+    [[nodiscard]] bool integers_are_right(std::size_t tensor) const;
     void fate_of_next(Fate fate, Match match, int times);
     void collect();
     void put(Flight flight);

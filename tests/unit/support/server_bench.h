@@ -14,7 +14,8 @@ namespace atp::testing {
 
 struct ServerAnswer {
     atp_header header{};
-    std::vector<float> sums;
+    std::vector<float> sums;  // as float32,
+    Lanes integers;           // and the same lanes as int32
     protocol::ServerTransmit transmit;
 };
 
@@ -66,7 +67,8 @@ class ServerBench {
         Bytes buffer(server.packet_bytes());
         while (const auto sent = server.poll_transmit(buffer)) {
             const Bytes bytes(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(sent->size));
-            list.push_back({.header = header_in(bytes), .sums = floats_in(bytes), .transmit = *sent});
+            list.push_back(
+                {.header = header_in(bytes), .sums = floats_in(bytes), .integers = lanes_in(bytes), .transmit = *sent});
         }
         return list;
     }

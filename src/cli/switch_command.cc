@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/switch_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/flags.h"
+#include "cli/signals.h"
+#include "cli/units.h"
+#include "net/affinity.h"
+#include "net/interface_mtu.h"
+#include "net/path_mtu.h"
+#include "net/resolve.h"
+#include "net/switch_node.h"
+
+namespace atp::cli {
+namespace {
+
+struct Options {
+    std::string listen = "0.0.0.0:4790";
+    std::string parent;
+    std::uint32_t lanes = 0;  // 0: what fills a packet of the interface
+    bool pin = false;
+    bool quiet = false;
+    bool json = false;
+    std::int64_t port_rate = 0;
+    std::uint64_t port_queue = 0;
+    std::uint64_t port_ecn = 0;
+    double port_loss = 0;
+    std::uint32_t busy_poll_us = 0;
+    net::SwitchNodeConfig config;
+};
+
+int misused(const net::Error& error) {
+    fmt::print(stderr, "atp switch: {}\n", net::to_string(error));
+    return exit_misused;
+}
+
+// Whole vectors of 8 lanes that fit a packet of this MTU.
+std::uint16_t lanes_of_mtu(std::uint32_t mtu_bytes, net::Family family) {
+    const std::uint32_t payload = std::min(net::payload_of_mtu(mtu_bytes, family), ATP_MAX_PACKET_BYTES);
+    return static_cast<std::uint16_t>((payload - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8);
+}
+
+net::Result<void> complete(Options& options) {
+    net::SwitchNodeConfig& config = options.config;
+    const auto listen = net::resolve(options.listen);
+    if (!listen) return tl::unexpected(listen.error());
+    config.udp.local = listen->front();
+    config.udp.busy_poll_us = options.busy_poll_us;
+    if (!options.parent.empty()) {
+        const auto parent = net::resolve(options.parent, config.udp.local.family());
+        if (!parent) return tl::unexpected(parent.error());
+        config.parent = parent->front();
+    }
+    if (options.lanes != 0) {
+        config.lanes = static_cast<std::uint16_t>(options.lanes);
+    } else {
+        const auto mtu = net::interface_mtu(config.udp.local);
+        if (!mtu) return tl::unexpected(mtu.error());
+        config.lanes = lanes_of_mtu(*mtu, config.udp.local.family());
+    }
+    config.ports.in = config.ports.out = {.rate_bits_per_s = options.port_rate,
+                                          .queue_bytes = options.port_queue,
+                                          .ecn_bytes = options.port_ecn,
+                                          .loss = options.port_loss};
+    if (options.pin) {
+        const auto cores = net::allowed_cores();
+        if (!cores) return tl::unexpected(cores.error());
+        for (std::uint32_t i = 0; i < config.shards; ++i) config.cores.push_back((*cores)[i % cores->size()]);
+    }
+    return {};
+}
+
+void print_start(const net::SwitchNode& node, const Options& options) {
+    const net::SwitchNodeConfig& config = node.config();
+    if (options.json) {
+        fmt::print("{}\n", net::to_json(node.snapshot()));
+    } else if (!options.quiet) {
+        fmt::print("atp switch at {}\n", net::to_string(node.address()));
+        if (config.parent.family() != net::Family::none) fmt::print("  parent       {}\n", net::to_string(config.parent));
+        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n", net::aggregators_of_shard(config),
+                   config.lanes, config.shards, static_cast<double>(config.memory_bytes) / 1e6);
+        fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
+                   static_cast<double>(config.server_bytes) / 1e6);
+        if (net::emulates(config.ports)) {
+            fmt::print("  ports        {} bit/s, queue {} B, marks above {} B, loss {}\n", options.port_rate,
+                       options.port_queue, options.port_ecn, options.port_loss);
+        }
+        for (const net::ShardSnapshot& shard : node.snapshot().shards) {
+            for (std::size_t i = 0; i < net::feature_count; ++i) {
+                const net::FeatureState& state = shard.features[static_cast<net::Feature>(i)];
+                if (state.missing()) {
+                    fmt::print("  without {}: {}\n", net::to_string(static_cast<net::Feature>(i)), state.text);
+                }
+            }
+        }
+        fmt::print("watch it with: atp stats {} --watch\n", net::to_string(node.address()));
+    }
+    std::fflush(stdout);
+}
+
+int run_switch(Options options) {
+    if (auto completed = complete(options); !completed) return misused(completed.error());
+    const StopSignals signals;
+    auto node = net::SwitchNode::start(options.config);
+    if (!node) return misused(node.error());
+    (*node)->on_failure([] { StopSignals::notify(); });
+    print_start(**node, options);
+    static_cast<void>(signals.wait());
+    const auto failure = (*node)->failure();
+    (*node)->stop();
+    if (failure) {
+        fmt::print(stderr, "atp switch: {}\n", net::to_string(*failure));
+        return exit_failed;
+    }
+    if (!options.quiet && !options.json) fmt::print("stopped\n");
+    return exit_passed;
+}
+
+void add_ports(CLI::App& command, Options& options) {
+    Flags flags(command, "Emulated ports: every neighbour behind a link that does not exist");
+    flags.parsed("--port-rate", options.port_rate, "RATE", parse_rate, rate_forms, "of each direction [no limit]");
+    flags.parsed("--queue", options.port_queue, "SIZE", parse_size, size_forms,
+                 "what may wait for a port before packets are dropped [no limit]");
+    flags.parsed("--ecn", options.port_ecn, "SIZE", parse_size, size_forms,
+                 "packets that find more than this waiting are marked [never]");
+    flags.parsed("--loss", options.port_loss, "SHARE", parse_percent, percent_forms,
+                 "of the packets of each direction [0]");
+    flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
+}
+
+}  // namespace
+
+std::function<int()> register_switch(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
+    Flags flags(*command, "Switch");
+    net::SwitchNodeConfig& config = options->config;
+    flags.text("--listen", options->listen, "ADDRESS", "host:port or [host]:port [0.0.0.0:4790]");
+    flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
+    flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
+                 "of all aggregators; 0 aggregates nothing and only holds parameter servers [64MB]");
+    flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
+                 "of an aggregator: the longest packet that is aggregated [what the interface's MTU holds]");
+    flags.number("--threads", config.shards, 1, 256, "each with its share of the memory and of the channels [1]");
+    flags.flag("--pin", options->pin, "keep each thread on a core of its own");
+    flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");
+    flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");
+    flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
+                 "of all parameter servers hosted here [1GiB]");
+    flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
+                 "an aggregator untouched for so long is anybody's [500ms]");
+    flags.parsed("--hold", config.hold, "TIME", parse_duration, duration_forms,
+                 "members silent for so long are gone [10s]");
+    flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
+                 "poll for so long before sleeping: latency for a busy core [0]");
+    flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");
+    flags.flag("--quiet", options->quiet, "say nothing but errors");
+    flags.flag("--json", options->json, "say in JSON what was started");
+    add_ports(*command, *options);
+    return [options] { return run_switch(*options); };
+}
+
+}  // namespace atp::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "net/join_tree.h"
+#include "protocol/server.h"
+
+namespace atp::net {
+
+// A channel's server with the membership that it borrows.
+struct HostedServer {
+    HostedServer(const protocol::ServerConfig& config, protocol::Membership members)
+        : membership(std::move(members)), server(config, membership) {}
+    HostedServer(const HostedServer&) = delete;
+    HostedServer& operator=(const HostedServer&) = delete;
+
+    protocol::Membership membership;
+    protocol::Server server;
+    bool queued = false;  // among those that have something to send
+};
+
+[[nodiscard]] inline protocol::ChannelConfig channel_config(const wire::ChannelTerms& terms) {
+    return {.job = terms.job,
+            .token = terms.token,
+            .channel = terms.channel,
+            .lanes = terms.lanes,
+            .window_log2 = terms.window_log2,
+            .audit = terms.audit,
+            .aggregators = terms.aggregators,
+            .first_seq = terms.first_seq};
+}
+
+// nullptr where the members contradict each other.
+[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const Branch& branch) {
+    auto membership = branch.membership();
+    if (!membership) return nullptr;
+    return std::make_unique<HostedServer>(
+        protocol::ServerConfig{.channel = channel_config(branch.terms), .scale = branch.terms.scale},
+        *std::move(membership));
+}
+
+}  // namespace atp::net

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/join_tree.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "numeric/exact_sum.h"
+
+namespace atp::net {
+namespace {
+
+using protocol::Time;
+
+// The bit under which the sender of a JOIN is kept, and all bits that there are to be.
+struct Seat {
+    unsigned bit = 0;
+    std::uint32_t mask = 0;
+};
+
+Seat seat_of(const wire::Join& join) {
+    const wire::JoiningUnit& unit = join.units.front();
+    switch (join.level) {
+        case 0: return {.bit = static_cast<unsigned>(std::countr_zero(unit.members)), .mask = unit.mask0};
+        case 1: return {.bit = unit.unit, .mask = join.terms.mask1};
+        default: return {.bit = 0, .mask = 1};
+    }
+}
+
+bool is_single_unit(const wire::ChannelTerms& terms) { return std::has_single_bit(terms.mask1); }
+
+// Which of the fields that members must agree on differs; nullptr when none does.
+const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b) {
+    if (a.lanes != b.lanes) return "lanes of a packet";
+    if (a.window_log2 != b.window_log2) return "window";
+    if (a.audit != b.audit) return "audit lane";
+    if (a.aggregators != b.aggregators) return "number of aggregators";
+    if (a.first_seq != b.first_seq) return "first sequence number";
+    if (a.mask1 != b.mask1) return "units of the job";
+    if (a.scale != b.scale) return "scale";
+    if (a.server != b.server) return "place of the server";
+    return nullptr;
+}
+
+}  // namespace
+
+std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
+    // Integers, floats, the result; and the masks and the state of a record.
+    constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
+    constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
+    return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
+}
+
+Address address_of(const wire::Endpoint& endpoint) {
+    if (endpoint.family == 4) {
+        sockaddr_in v4{};
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(endpoint.port);
+        std::memcpy(&v4.sin_addr, endpoint.host.data(), sizeof v4.sin_addr);
+        return Address::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+    }
+    if (endpoint.family == 6) {
+        sockaddr_in6 v6{};
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(endpoint.port);
+        std::memcpy(&v6.sin6_addr, endpoint.host.data(), sizeof v6.sin6_addr);
+        return Address::from(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
+    }
+    return {};
+}
+
+wire::Endpoint endpoint_of(const Address& address) {
+    wire::Endpoint endpoint;
+    endpoint.port = address.port();
+    if (address.family() == Family::ipv4) {
+        endpoint.family = 4;
+        const auto* v4 = reinterpret_cast<const sockaddr_in*>(address.data());
+        std::memcpy(endpoint.host.data(), &v4->sin_addr, sizeof v4->sin_addr);
+    } else if (address.family() == Family::ipv6) {
+        endpoint.family = 6;
+        const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address.data());
+        std::memcpy(endpoint.host.data(), &v6->sin6_addr, sizeof v6->sin6_addr);
+    }
+    return endpoint;
+}
+
+std::optional<protocol::Membership> Branch::membership() const {
+    std::vector<protocol::Unit> units;
+    if (level == 0) {
+        protocol::Unit unit;
+        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+            if ((mask >> bit & 1U) != 0) unit.ranks.push_back(children[bit].unit.ranks.front());
+        }
+        units.push_back(std::move(unit));
+    } else if (level == 1) {
+        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+            if ((mask >> bit & 1U) == 0) continue;
+            units.push_back({.ranks = children[bit].unit.ranks, .direct = children[bit].unit.direct});
+        }
+    } else {
+        for (const wire::JoiningUnit& unit : units_below) {
+            units.push_back({.ranks = unit.ranks, .direct = unit.direct});
+        }
+    }
+    return protocol::Membership::make(std::move(units));
+}
+
+JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {}
+
+Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
+    const Key key = key_of(job, channel);
+    if (last_ != nullptr && last_key_ == key) return last_;
+    const auto found = branches_.find(key);
+    if (found == branches_.end()) return nullptr;
+    last_key_ = key;
+    last_ = found->second.get();
+    return last_;
+}
+
+// ------------------------------------------------------------------------------------------------------- From below
+
+void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now) {
+    ++counters_.joins;
+    if (auto objection = objection_to(join, from, now)) {
+        ++counters_.refused;
+        outbox_.push_back({from, wire::Refused{.job = join.terms.job,
+                                               .token = join.terms.token,
+                                               .channel = join.terms.channel,
+                                               .reason = objection->reason,
+                                               .text = std::move(objection->text)}});
+        return;
+    }
+    Branch* branch = find(join.terms.job, join.terms.channel);
+    if (branch == nullptr) branch = &open_branch(join, now);
+    const bool was_ready = branch->ready();
+    seat(*branch, join, from, now);
+    ascend(*branch, now);
+    // Who completes a branch brings good news to all who waited.
+    if (branch->ready() && !was_ready) {
+        tell_all(*branch);
+    } else {
+        tell(*branch, from);
+    }
+    wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const Address& from, Time now) {
+    for (const wire::JoiningUnit& unit : join.units) {
+        for (const std::uint16_t rank : unit.ranks) {
+            if (rank >= Branch::max_ranks) {
+                return Objection{wire::Refusal::place, fmt::format("rank {} is beyond {}", rank, Branch::max_ranks)};
+            }
+        }
+    }
+    const auto job = jobs_.find(join.terms.job);
+    if (job != jobs_.end() && job->second.token != join.terms.token) {
+        return Objection{wire::Refusal::token, fmt::format("job {:#x} runs here in another incarnation, which is "
+                                                           "forgotten {} s after its last worker fell silent",
+                                                           join.terms.job,
+                                                           std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
+    }
+    if (job != jobs_.end() && job->second.level != join.level) {
+        return Objection{wire::Refusal::terms,
+                         fmt::format("this switch serves level {} of the job, not level {}: do its members see "
+                                     "different trees of switches?",
+                                     job->second.level, join.level)};
+    }
+    const Branch* branch = find(join.terms.job, join.terms.channel);
+    return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
+    if (branches_.size() >= config_.channels) {
+        return Objection{wire::Refusal::full,
+                         fmt::format("the table of channels is full ({}); wait for another job to end, or start the "
+                                     "switch with more --channels",
+                                     config_.channels)};
+    }
+    if (!jobs_.contains(join.terms.job) && jobs_.size() >= config_.jobs) {
+        return Objection{wire::Refusal::full, fmt::format("the table of jobs is full ({}); wait for another job to "
+                                                          "end, or start the switch with more --jobs",
+                                                          config_.jobs)};
+    }
+    const bool needs_parent = join.level == 0 && !is_single_unit(join.terms);
+    if (needs_parent && config_.parent.family() == Family::none) {
+        return Objection{wire::Refusal::parent,
+                         "the job spans several switches, and this one has no --parent that joins them"};
+    }
+    const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
+    if (join.begun && would_host) {
+        return Objection{wire::Refusal::restarted, "the parameter server of this job was here and is gone (the switch "
+                                                   "restarted, or the job was silent for too long): the job must "
+                                                   "re-form"};
+    }
+    if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
+        return Objection{wire::Refusal::full,
+                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
+                                     "one needs {} MB; start the switch with more --server-memory",
+                                     server_bytes_ >> 20U, config_.server_bytes >> 20U,
+                                     server_bytes_of(join.terms) >> 20U)};
+    }
+    return std::nullopt;
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,
+                                                                const Address& from, Time now) const {
+    if (const char* field = difference(branch.terms, join.terms)) {
+        return Objection{wire::Refusal::terms,
+                         fmt::format("this member and the others of the job differ in the {}", field)};
+    }
+    const Seat seat = seat_of(join);
+    if (seat.mask != branch.mask) {
+        return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
+    }
+    if (branch.hosts && !branch.opened && join.begun) {
+        return Objection{wire::Refusal::restarted,
+                         "the parameter server of this job was here and is gone: the job must re-form"};
+    }
+    const Branch::Child& child = branch.children[seat.bit];
+    const bool taken = (branch.present >> seat.bit & 1U) != 0 && child.address != from;
+    if (taken && now - child.refreshed < config_.hold) {
+        return Objection{wire::Refusal::place,
+                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
+                                     to_string(child.address))};
+    }
+    return std::nullopt;
+}
+
+Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
+    auto branch = std::make_unique<Branch>();
+    branch->terms = join.terms;
+    branch->level = join.level;
+    branch->mask = seat_of(join).mask;
+    branch->child_of_rank.fill(Branch::no_child);
+    const bool ends_here = join.level >= 1 || is_single_unit(join.terms);
+    if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
+        branch->hosts = true;
+        server_bytes_ += server_bytes_of(join.terms);
+    } else {
+        branch->up = ends_here ? address_of(join.terms.server) : config_.parent;
+        branch->up_next = now;
+    }
+    Job& job = jobs_[join.terms.job];
+    job.token = join.terms.token;
+    job.level = join.level;
+    ++job.channels;
+    events_.push_back({.kind = TreeEvent::Kind::admitted,
+                       .job = join.terms.job,
+                       .token = join.terms.token,
+                       .channel = join.terms.channel,
+                       .level = join.level});
+    return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
+}
+
+void JoinTree::seat(Branch& branch, const wire::Join& join, const Address& from, Time now) {
+    const unsigned bit = seat_of(join).bit;
+    Branch::Child& child = branch.children[bit];
+    child.address = from;
+    child.refreshed = now;
+    child.unit = join.units.front();
+    branch.present |= 1U << bit;
+    branch.begun = branch.begun || join.begun;
+    if (branch.level == 2) branch.units_below = join.units;
+    for (const wire::JoiningUnit& unit : join.units) {
+        for (const std::uint16_t rank : unit.ranks) branch.child_of_rank[rank] = static_cast<std::uint8_t>(bit);
+    }
+    if (branch.complete() && branch.hosts && !branch.opened) {
+        events_.push_back({.kind = TreeEvent::Kind::opened,
+                           .job = branch.terms.job,
+                           .token = branch.terms.token,
+                           .channel = branch.terms.channel,
+                           .level = branch.level});
+    }
+}
+
+void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
+    Branch* branch = find(job, channel);
+    if (branch == nullptr) return;
+    branch->opened = true;
+    tell_all(*branch);
+}
+
+void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time) {
+    Branch* branch = find(leave.job, leave.channel);
+    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U
+                         : branch->level == 0                    ? leave.member
+                                                                 : leave.unit;
+    if (branch == nullptr || branch->terms.token != leave.token || (branch->present >> bit & 1U) == 0 ||
+        branch->children[bit].address != from) {
+        ++counters_.forged;
+        return;
+    }
+    ++counters_.left;
+    unseat(*branch, bit);
+}
+
+// An incarnation does not go on without one of its members: the others learn whom they miss.
+void JoinTree::unseat(Branch& branch, unsigned bit) {
+    branch.present &= ~(1U << bit);
+    if (branch.present == 0) {
+        close(branch);
+    } else {
+        tell_all(branch);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------- From above
+
+void JoinTree::handle_joined(const wire::Joined& joined, const Address& from, Time now) {
+    Branch* branch = find(joined.job, joined.channel);
+    if (branch == nullptr || branch->hosts || branch->terms.token != joined.token) {
+        ++counters_.forged;
+        return;
+    }
+    const bool was_ready = branch->ready();
+    branch->up_heard = now;
+    branch->up_data = from;
+    branch->up_ready = joined.ready;
+    branch->missing_units_above = joined.missing_units;
+    if (branch->ready() != was_ready) tell_all(*branch);
+}
+
+void JoinTree::handle_refused(const wire::Refused& refused, const Address& from) {
+    Branch* branch = find(refused.job, refused.channel);
+    if (branch == nullptr || branch->hosts || branch->terms.token != refused.token) {
+        ++counters_.forged;
+        return;
+    }
+    wire::Refused passed_on = refused;
+    passed_on.text = fmt::format("{} (said by {})", refused.text, to_string(from));
+    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+        if ((branch->present >> bit & 1U) != 0) outbox_.push_back({branch->children[bit].address, passed_on});
+    }
+    close(*branch);
+}
+
+wire::Join JoinTree::join_upwards(const Branch& branch) const {
+    wire::Join join;
+    join.terms = branch.terms;
+    join.begun = branch.begun || branch.up_ready;
+    join.level = branch.level == 0 && !is_single_unit(branch.terms) ? 1 : 2;
+    if (branch.level == 0) {
+        wire::JoiningUnit unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
+        unit.members = unit.mask0;
+        unit.ranks.clear();
+        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+            if ((branch.mask >> bit & 1U) != 0) unit.ranks.push_back(branch.children[bit].unit.ranks.front());
+        }
+        join.units.push_back(std::move(unit));
+    } else {
+        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+            if ((branch.mask >> bit & 1U) != 0) join.units.push_back(branch.children[bit].unit);
+        }
+    }
+    return join;
+}
+
+// Asks the way up to stand, when everybody below is there.
+void JoinTree::ascend(Branch& branch, Time now) {
+    if (branch.hosts || !branch.complete() || branch.up_next > now) return;
+    outbox_.push_back({branch.up, join_upwards(branch)});
+    branch.up_next = now + (branch.up_ready ? config_.refresh : config_.impatient);
+}
+
+// ------------------------------------------------------------------------------------------------------------ Others
+
+void JoinTree::tell(const Branch& branch, const Address& to) {
+    wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
+    joined.ready = branch.ready();
+    const std::uint32_t missing = branch.mask & ~branch.present;
+    if (branch.level == 0) {
+        joined.missing_members = missing;
+        joined.missing_units = missing != 0 ? 1U << branch.children[static_cast<unsigned>(std::countr_zero(
+                                                                        branch.present))].unit.unit
+                                            : branch.missing_units_above;
+    } else {
+        joined.missing_units = missing;
+    }
+    outbox_.push_back({to, joined});
+}
+
+void JoinTree::tell_all(const Branch& branch) {
+    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+        if ((branch.present >> bit & 1U) != 0) tell(branch, branch.children[bit].address);
+    }
+}
+
+void JoinTree::close(Branch& branch) {
+    const wire::ChannelTerms terms = branch.terms;
+    if (!branch.hosts && branch.up_heard != Time{}) {
+        const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
+        outbox_.push_back({branch.up, wire::Leave{.job = terms.job,
+                                                  .token = terms.token,
+                                                  .channel = terms.channel,
+                                                  .unit = unit.unit,
+                                                  .member = 0}});
+    }
+    if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
+    const auto job = jobs_.find(terms.job);
+    const bool last = --job->second.channels == 0;
+    if (last) jobs_.erase(job);
+    events_.push_back({.kind = TreeEvent::Kind::closed,
+                       .job = terms.job,
+                       .token = terms.token,
+                       .channel = terms.channel,
+                       .level = branch.level,
+                       .last_of_job = last});
+    last_ = nullptr;
+    branches_.erase(key_of(terms.job, terms.channel));
+}
+
+void JoinTree::handle_timeout(Time now) {
+    if (now < next_sweep_) return;
+    next_sweep_ = protocol::never;
+    std::vector<Branch*> branches;
+    branches.reserve(branches_.size());
+    for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
+    for (Branch* branch : branches) {
+        std::uint32_t silent = 0;
+        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+            const bool present = (branch->present >> bit & 1U) != 0;
+            if (present && now - branch->children[bit].refreshed > config_.hold) silent |= 1U << bit;
+        }
+        counters_.expired += static_cast<unsigned>(std::popcount(silent));
+        if (!branch->hosts && branch->up_ready && now - branch->up_heard > config_.hold) {
+            branch->up_ready = false;
+            branch->missing_units_above = branch->terms.mask1;
+            tell_all(*branch);
+        }
+        ascend(*branch, now);
+        wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
+        bool gone = false;
+        for (; silent != 0 && !gone; silent &= silent - 1) {
+            gone = branch->present == (silent & -silent);
+            unseat(*branch, static_cast<unsigned>(std::countr_zero(silent)));
+        }
+    }
+}
+
+void JoinTree::wake_at(Time when) { next_sweep_ = std::min(next_sweep_, when); }
+
+std::optional<JoinTree::Transmit> JoinTree::poll_transmit() {
+    if (outbox_.empty()) return std::nullopt;
+    Transmit next = std::move(outbox_.front());
+    outbox_.pop_front();
+    return next;
+}
+
+std::optional<TreeEvent> JoinTree::poll_event() {
+    if (events_.empty()) return std::nullopt;
+    const TreeEvent next = events_.front();
+    events_.pop_front();
+    return next;
+}
+
+}  // namespace atp::net

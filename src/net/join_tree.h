@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "net/address.h"
+#include "protocol/membership.h"
+#include "protocol/time.h"
+#include "wire/control.h"
+
+namespace atp::net {
+
+struct JoinTreeConfig {
+    Address parent;             // of no family: this switch is the last
+    std::uint32_t jobs = 64;    // at once
+    std::uint32_t channels = 256;  // at once, of all jobs
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // that the servers hosted here may take, together
+    protocol::Duration hold = std::chrono::seconds(10);      // whoever is silent for so long is gone
+    protocol::Duration refresh = std::chrono::seconds(1);    // how often a standing branch is confirmed upwards
+    protocol::Duration impatient = std::chrono::milliseconds(50);  // and one that does not stand yet
+};
+
+// One channel, as one switch sees it: who is below, what is above.
+struct Branch {
+    static constexpr std::uint8_t no_child = 0xFF;
+    static constexpr std::size_t max_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
+
+    struct Child {
+        Address address;
+        protocol::Time refreshed{};
+        wire::JoiningUnit unit;
+    };
+
+    wire::ChannelTerms terms;
+    std::uint8_t level = 0;  // 0, 1: aggregates; 2: holds the server for the one switch below
+    bool hosts = false;      // the server stands here
+    std::uint32_t mask = 0;  // children that there are to be: members at level 0, units at level 1, one at level 2
+    std::uint32_t present = 0;
+    std::array<Child, ATP_BITMAP_BITS> children;
+    std::vector<wire::JoiningUnit> units_below;  // level 2: what the one child speaks for
+    std::array<std::uint8_t, max_ranks> child_of_rank{};
+    bool opened = false;  // hosts: the server exists
+    bool begun = false;   // somebody below was told `ready` before
+    Address up;           // !hosts: where JOINs go
+    Address up_data;      // and where packets go, known from its answer
+    bool up_ready = false;
+    protocol::Time up_heard{};
+    protocol::Time up_next{};  // when to confirm it again
+    std::uint32_t missing_units_above = 0;
+
+    [[nodiscard]] bool complete() const { return present == mask; }
+    // Packets may flow: everybody is there, up to the server.
+    [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
+    // Who takes part, for the server; nothing where members contradict each other.
+    [[nodiscard]] std::optional<protocol::Membership> membership() const;
+};
+
+struct TreeEvent {
+    enum class Kind : std::uint8_t {
+        admitted,  // a channel entered: its job's packets are to be accepted
+        opened,    // hosts, and everybody is there for the first time: make the server
+        closed,    // forget it
+    };
+    Kind kind = Kind::admitted;
+    std::uint32_t job = 0;
+    std::uint32_t token = 0;
+    std::uint16_t channel = 0;
+    std::uint8_t level = 0;
+    bool last_of_job = false;  // closed: no other channel of the job is left here
+};
+
+struct TreeCounters {
+    std::uint64_t joins = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t forged = 0;   // answers or leaves that belong to nothing here
+    std::uint64_t expired = 0;  // children that fell silent
+    std::uint64_t left = 0;
+};
+
+// The tree of one switch (or of one shard of it): soft state that JOINs build and refresh, and that fades without them.
+//
+// Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(); after each, poll_event() and
+// poll_transmit() until they return nothing. opened() answers the event of that name.
+// Owns: the branches, at most as many as configured. A pointer to a branch holds until the next handle_*().
+// Threads: none. Failure: what is refused is answered with the reason, counted, and changes nothing.
+class JoinTree {
+  public:
+    explicit JoinTree(const JoinTreeConfig& config);
+
+    void handle_join(const wire::Join& join, const Address& from, protocol::Time now);
+    void handle_leave(const wire::Leave& leave, const Address& from, protocol::Time now);
+    // From above: a switch or a server elsewhere.
+    void handle_joined(const wire::Joined& joined, const Address& from, protocol::Time now);
+    void handle_refused(const wire::Refused& refused, const Address& from);
+    void handle_timeout(protocol::Time now);
+    // The server of an opened event exists.
+    void opened(std::uint32_t job, std::uint16_t channel);
+
+    struct Transmit {
+        Address to;
+        std::variant<wire::Join, wire::Joined, wire::Refused, wire::Leave> message;
+    };
+    std::optional<Transmit> poll_transmit();
+    std::optional<TreeEvent> poll_event();
+    [[nodiscard]] protocol::Time poll_timeout() const { return next_sweep_; }
+
+    // nullptr where the channel did not join.
+    [[nodiscard]] Branch* find(std::uint32_t job, std::uint16_t channel);
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        for (const auto& [key, branch] : branches_) visit(*branch);
+    }
+    [[nodiscard]] std::size_t channels() const { return branches_.size(); }
+    [[nodiscard]] const TreeCounters& counters() const { return counters_; }
+    [[nodiscard]] const JoinTreeConfig& config() const { return config_; }
+
+  private:
+    struct Job {
+        std::uint32_t token = 0;
+        std::uint8_t level = 0;
+        std::uint32_t channels = 0;
+    };
+    struct Objection {
+        wire::Refusal reason;
+        std::string text;
+    };
+    using Key = std::uint64_t;
+
+    [[nodiscard]] static Key key_of(std::uint32_t job, std::uint16_t channel) {
+        return (std::uint64_t{job} << 16U) | channel;
+    }
+    [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const Address& from,
+                                                        protocol::Time now);
+    [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
+                                                              const Address& from, protocol::Time now) const;
+    Branch& open_branch(const wire::Join& join, protocol::Time now);
+    void seat(Branch& branch, const wire::Join& join, const Address& from, protocol::Time now);
+    void unseat(Branch& branch, unsigned bit);
+    void ascend(Branch& branch, protocol::Time now);
+    void tell(const Branch& branch, const Address& to);
+    void tell_all(const Branch& branch);
+    void close(Branch& branch);
+    [[nodiscard]] wire::Join join_upwards(const Branch& branch) const;
+    void wake_at(protocol::Time when);
+
+    JoinTreeConfig config_;
+    std::unordered_map<Key, std::unique_ptr<Branch>> branches_;
+    std::unordered_map<std::uint32_t, Job> jobs_;
+    std::uint64_t server_bytes_ = 0;  // promised to the servers of branches
+    std::deque<Transmit> outbox_;
+    std::deque<TreeEvent> events_;
+    protocol::Time next_sweep_ = protocol::never;
+    Key last_key_ = 0;
+    Branch* last_ = nullptr;  // packets come in bursts of one channel
+    TreeCounters counters_;
+};
+
+// What a channel's server takes at most.
+[[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
+
+[[nodiscard]] Address address_of(const wire::Endpoint& endpoint);
+[[nodiscard]] wire::Endpoint endpoint_of(const Address& address);
+
+}  // namespace atp::net

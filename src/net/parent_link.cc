@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/parent_link.h"
+
+#include <array>
+#include <random>
+
+namespace atp::net {
+namespace {
+
+constexpr protocol::Duration impatient = std::chrono::milliseconds(50);
+constexpr protocol::Duration refresh = std::chrono::seconds(1);
+constexpr protocol::Duration hold = std::chrono::seconds(5);
+
+}  // namespace
+
+Result<std::unique_ptr<ParentLink>> ParentLink::open(const Address& parent, EventLoop& loop) {
+    UdpConfig config{.local = Address::any(parent.family(), 0),
+                     .gso = false,
+                     .gro = false,
+                     .receive_buffer_bytes = 1 << 16,
+                     .send_buffer_bytes = 1 << 16,
+                     .receive_arena_bytes = 1 << 16,
+                     .send_arena_bytes = 1 << 16,
+                     .send_packets = 16};
+    auto socket = UdpSocket::open(config);
+    if (!socket) return tl::unexpected(socket.error());
+    std::unique_ptr<ParentLink> link(new ParentLink(parent, loop, *std::move(socket)));
+    loop.add(*link);
+    if (auto watched = loop.watch(*link, link->socket_->descriptor(), {}); !watched) {
+        return tl::unexpected(watched.error());
+    }
+    return link;
+}
+
+ParentLink::ParentLink(const Address& parent, EventLoop& loop, std::unique_ptr<UdpSocket> socket)
+    : parent_(parent),
+      loop_(loop),
+      socket_(std::move(socket)),
+      nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+
+ParentLink::~ParentLink() { loop_.remove(*this); }
+
+void ParentLink::handle_ready(int, Ready, protocol::Time now) {
+    std::array<Datagram, 8> datagrams;
+    const auto count = socket_->receive(datagrams);
+    if (!count) return;
+    for (std::size_t i = 0; i < *count; ++i) {
+        const auto welcome = wire::decode_welcome(datagrams[i].bytes);
+        if (!welcome || welcome->nonce != nonce_ || *datagrams[i].from != parent_) continue;
+        path_ = welcome->path;
+        answers_ = true;
+        heard_ = now;
+    }
+}
+
+void ParentLink::handle_timeout(protocol::Time now) {
+    if (now < next_) return;
+    if (now - heard_ > hold) {
+        path_.clear();
+        answers_ = false;
+    }
+    next_ = now + (answers() ? refresh : impatient);
+    const std::span<std::byte> room = socket_->reserve(64);
+    if (room.empty()) return;
+    socket_->commit(wire::encode(wire::Hello{.nonce = nonce_}, room), parent_, Ecn::not_capable);
+    static_cast<void>(socket_->flush());
+}
+
+}  // namespace atp::net

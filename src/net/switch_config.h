@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/address.h"
+#include "net/port_table.h"
+#include "net/udp_config.h"
+#include "protocol/time.h"
+
+namespace atp::net {
+
+struct SwitchNodeConfig {
+    UdpConfig udp;   // `local` is where it listens; its other wishes hold for every shard's socket
+    Address parent;  // the switch that joins this one with others; of no family: none
+    std::uint64_t memory_bytes = 64'000'000;  // of all aggregators, of all shards; 0: aggregates nothing, hosts servers
+    std::uint16_t lanes = 352;                // of one aggregator
+    std::uint32_t shards = 1;                 // threads, each with its share of memory and of the channels
+    std::vector<unsigned> cores;              // one for each shard, or none: wherever the kernel likes
+    std::uint32_t jobs = 64;
+    std::uint32_t channels = 256;
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;
+    protocol::Duration ageing = std::chrono::milliseconds(500);
+    protocol::Duration hold = std::chrono::seconds(10);
+    protocol::Duration spin{0};  // busy-polls for so long before it sleeps
+    PortTableConfig ports;
+    std::uint32_t held_packets = 4096;  // of emulated ports
+};
+
+// What one shard's table has: as many aggregators as its share of the memory holds.
+[[nodiscard]] std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config);
+
+}  // namespace atp::net

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/switch_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "net/clock.h"
+#include "protocol/sequence.h"
+#include "wire/control.h"
+
+namespace atp::net {
+namespace {
+
+constexpr std::size_t kept_reports = 8;
+
+std::uint64_t random_id() {
+    std::random_device chance;
+    return (std::uint64_t{chance()} << 32U) | chance();
+}
+
+}  // namespace
+
+std::string software_name() { return "atp " ATP_SOFTWARE_VERSION; }
+
+Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config) {
+    std::unique_ptr<SwitchNode> node(new SwitchNode(config));
+    if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
+    SwitchNode& self = *node;
+    for (std::size_t i = 0; i < node->loops_.size(); ++i) {
+        node->threads_.emplace_back([&self, i] {
+            const auto ran = self.loops_[i]->run();
+            if (self.stopping_) return;
+            {
+                const std::scoped_lock lock(self.failure_mutex_);
+                self.failure_ = self.shards_[i]->failure();
+                if (!ran) self.failure_ = ran.error();
+            }
+            if (self.failed_) self.failed_();
+        });
+    }
+    return node;
+}
+
+SwitchNode::SwitchNode(const SwitchNodeConfig& config)
+    : config_(config), id_(random_id()), started_(net::now()) {}
+
+SwitchNode::~SwitchNode() { stop(); }
+
+Result<void> SwitchNode::open_shards() {
+    for (std::uint32_t i = 0; i < config_.shards; ++i) {
+        LoopConfig loop{.spin = config_.spin, .core = std::nullopt};
+        if (i < config_.cores.size()) loop.core = config_.cores[i];
+        auto opened = EventLoop::open(loop);
+        if (!opened) return tl::unexpected(opened.error());
+        loops_.push_back(*std::move(opened));
+        SwitchShard::Dispatch dispatch;
+        if (i == 0) dispatch = [this](auto bytes, const Address& from) { this->dispatch(bytes, from); };
+        auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch));
+        if (!shard) return tl::unexpected(shard.error());
+        shards_.push_back(*std::move(shard));
+    }
+    if (config_.parent.family() != Family::none) {
+        auto link = ParentLink::open(config_.parent, *loops_.front());
+        if (!link) return tl::unexpected(link.error());
+        parent_ = *std::move(link);
+    }
+    return {};
+}
+
+void SwitchNode::stop() {
+    stopping_ = true;
+    for (const auto& loop : loops_) loop->stop();
+    for (std::thread& thread : threads_) {
+        if (thread.joinable()) thread.join();
+    }
+    threads_.clear();
+}
+
+std::optional<Error> SwitchNode::failure() const {
+    const std::scoped_lock lock(failure_mutex_);
+    return failure_;
+}
+
+// On the first shard's thread, as all below.
+void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from) {
+    if (const auto version = wire::foreign_version(bytes)) {
+        refuse_version(*version, from);
+        return;
+    }
+    switch (wire::control_type(bytes).value_or(wire::ControlType::report)) {
+        case wire::ControlType::hello: answer_hello(bytes, from); break;
+        case wire::ControlType::stats: answer_stats(bytes, from); break;
+        case wire::ControlType::join:
+        case wire::ControlType::leave:
+        case wire::ControlType::joined:
+        case wire::ControlType::refused: route_to_shard(bytes, from); break;
+        default: break;
+    }
+}
+
+void SwitchNode::route_to_shard(std::span<const std::byte> bytes, const Address& from) {
+    // All four begin alike: job, token, channel.
+    constexpr std::size_t channel_at = wire::control_prefix_bytes + 8;
+    if (bytes.size() < channel_at + 2) return;
+    const std::uint32_t job = wire::load_u32(bytes.data() + wire::control_prefix_bytes);
+    const std::uint16_t channel = wire::load_u16(bytes.data() + channel_at);
+    const std::size_t shard = protocol::mix(protocol::mix(job) + channel) % shards_.size();
+    static_cast<void>(shards_[shard]->deliver({from, {bytes.begin(), bytes.end()}}));
+}
+
+void SwitchNode::refuse_version(std::uint8_t version, const Address& to) {
+    std::array<std::byte, 1024> bytes{};
+    const wire::Refused refused{
+        .reason = wire::Refusal::version,
+        .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
+                            software_name(), ATP_VERSION & 0xFU, version & 0xFU)};
+    reply(to, {bytes.data(), wire::encode(refused, bytes)});
+}
+
+void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from) {
+    const auto hello = wire::decode_hello(bytes);
+    if (!hello) return;
+    std::vector<std::byte> answer(std::max<std::size_t>(bytes.size(), 1024));
+    if (parent_ != nullptr && !parent_->answers()) {
+        const wire::Refused refused{.reason = wire::Refusal::parent,
+                                    .text = fmt::format("this switch is up, but its parent {} does not answer it",
+                                                        to_string(config_.parent))};
+        reply(from, {answer.data(), wire::encode(refused, answer)});
+        return;
+    }
+    wire::Welcome welcome{.nonce = hello->nonce,
+                          .received_bytes = static_cast<std::uint32_t>(bytes.size()),
+                          .path = {{.id = id_, .aggregators = aggregators_of_shard(config_), .lanes = config_.lanes}},
+                          .software = software_name()};
+    if (parent_ != nullptr) {
+        welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
+    }
+    // As long as the question where that is longer: then both ways carry it.
+    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())});
+}
+
+void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& from) {
+    const auto stats = wire::decode_stats(bytes);
+    if (!stats) return;
+    if (stats->snapshot == 0) {
+        if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
+        reports_.push_back({next_report_++, to_json(snapshot())});
+    }
+    const auto found = stats->snapshot == 0 ? reports_.end() - 1
+                                            : std::ranges::find(reports_, stats->snapshot, &KeptReport::number);
+    if (found == reports_.end()) return;
+    const std::size_t parts = (found->text.size() + wire::report_part_bytes - 1) / wire::report_part_bytes;
+    if (stats->part >= parts) return;
+    std::array<std::byte, 2 * wire::report_part_bytes> answer{};
+    const wire::Report report{
+        .nonce = stats->nonce,
+        .snapshot = found->number,
+        .part = stats->part,
+        .parts = static_cast<std::uint16_t>(parts),
+        .text = found->text.substr(stats->part * wire::report_part_bytes, wire::report_part_bytes)};
+    reply(from, {answer.data(), wire::encode(report, answer)});
+}
+
+void SwitchNode::reply(const Address& to, std::span<const std::byte> bytes) {
+    if (!bytes.empty()) static_cast<void>(shards_.front()->post({to, {bytes.begin(), bytes.end()}}));
+}
+
+NodeSnapshot SwitchNode::snapshot() const {
+    NodeSnapshot snapshot{.id = id_,
+                          .software = software_name(),
+                          .address = address(),
+                          .parent = config_.parent,
+                          .parent_answers = parent_ != nullptr && parent_->answers(),
+                          .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
+                          .lanes = config_.lanes,
+                          .memory_bytes = config_.memory_bytes,
+                          .shards = {}};
+    for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
+    return snapshot;
+}
+
+}  // namespace atp::net

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/switch_shard.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "wire/control.h"
+
+namespace atp::net {
+namespace {
+
+using protocol::Time;
+
+constexpr std::size_t mailbox_letters = 1024;
+constexpr protocol::Duration publish_interval = std::chrono::milliseconds(100);
+// A packet that departs sooner than a timer can say leaves at once.
+constexpr protocol::Duration port_early = std::chrono::microseconds(50);
+
+std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
+std::uint32_t job_of(std::span<const std::byte> bytes) { return wire::load_u32(bytes.data() + ATP_OFFSET_JOB); }
+std::uint16_t channel_of(std::span<const std::byte> bytes) {
+    return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL);
+}
+
+protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
+    return {.aggregators = aggregators_of_shard(config),
+            .lanes = config.lanes,
+            .jobs = config.jobs,
+            .ageing = config.ageing};
+}
+
+JoinTreeConfig tree_config(const SwitchNodeConfig& config) {
+    return {.parent = config.parent,
+            .jobs = config.jobs,
+            .channels = config.channels,
+            .server_bytes = config.server_bytes / config.shards,
+            .hold = config.hold};
+}
+
+PortTableConfig port_config(PortTableConfig config, std::uint32_t number) {
+    config.in.early = config.out.early = port_early;
+    config.seed += number;
+    return config;
+}
+
+}  // namespace
+
+std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
+    const std::uint64_t one = sizeof(atp_aggregator) + (std::uint64_t{config.lanes} * ATP_LANE_BYTES + 63) / 64 * 64;
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(config.memory_bytes / config.shards / one, std::uint64_t{1} << 31U));
+}
+
+Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                       EventLoop& loop, Dispatch dispatch) {
+    UdpConfig udp = config.udp;
+    if (number != 0) udp.local = udp.local.with_port(0);
+    auto socket = UdpSocket::open(udp);
+    if (!socket) return tl::unexpected(socket.error());
+    std::unique_ptr<SwitchShard> shard(
+        new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
+    loop.add(*shard);
+    if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
+        return tl::unexpected(watched.error());
+    }
+    return shard;
+}
+
+SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, EventLoop& loop, Dispatch dispatch,
+                         std::unique_ptr<UdpSocket> socket)
+    : config_(config),
+      number_(number),
+      loop_(loop),
+      dispatch_(std::move(dispatch)),
+      socket_(std::move(socket)),
+      switch_(switch_config(config)),
+      tree_(tree_config(config)),
+      emulates_(emulates(config.ports)),
+      ports_(port_config(config.ports, number)),
+      held_(emulates_ ? config.held_packets : 0, max_udp_payload_bytes),
+      datagrams_(batch_packets),
+      scratch_(allocate_aligned((batch_packets + 1) * std::size_t{ATP_MAX_PACKET_BYTES})),
+      packet_bytes_(ATP_MAX_PACKET_BYTES) {
+    parcels_.reserve(batch_packets);
+    publish();
+}
+
+SwitchShard::~SwitchShard() { loop_.remove(*this); }
+
+// ----------------------------------------------------------------------------------------------------------- Arrivals
+
+void SwitchShard::handle_ready(int, Ready ready, Time now) {
+    if (ready.write && blocked_) flush();
+    // What departs by now goes before what arrives now.
+    if (emulates_) release_held(now);
+    if (ready.read || ready.failed) receive(now);
+}
+
+void SwitchShard::receive(Time now) {
+    for (int batch = 0; (batch < batches_per_round || socket_->has_more()) && !blocked_; ++batch) {
+        const auto count = socket_->receive(datagrams_);
+        if (!count) {
+            failure_ = count.error();
+            loop_.stop();
+            return;
+        }
+        if (*count == 0) return;
+        changed_ = true;
+        for (std::size_t i = 0; i < *count; ++i) admit_arrival(datagrams_[i], now);
+        process_batch(now);
+        drain_servers(now);
+        flush();
+    }
+}
+
+void SwitchShard::admit_arrival(const Datagram& datagram, Time now) {
+    const auto control = wire::control_type(datagram.bytes);
+    if (control || wire::foreign_version(datagram.bytes)) {
+        // The tree is no part of what emulated ports disturb: experiments are about gradients.
+        dispatch_ ? dispatch_(datagram.bytes, *datagram.from) : handle_control(datagram.bytes, *datagram.from, now);
+        return;
+    }
+    bool congested = datagram.ecn == Ecn::congested;
+    if (emulates_) {
+        EmulatedPort* port = ports_.in(*datagram.from, now);
+        if (port == nullptr) return;
+        const Admission admission = port->admit(static_cast<std::uint32_t>(datagram.bytes.size()), now);
+        if (admission.verdict == Verdict::drop_full || admission.verdict == Verdict::drop_loss) return;
+        congested = congested || admission.mark;
+        if (admission.verdict == Verdict::hold) {
+            const Ecn ecn = congested ? Ecn::congested : Ecn::capable_0;
+            if (!held_.hold(datagram.bytes, *datagram.from, ecn, HeldFor::processing, admission.departs)) {
+                ++counters_.unheld;
+            }
+            return;
+        }
+    }
+    add_packet(datagram.bytes, datagram.capacity, congested);
+}
+
+// What a FLUSH becomes needs room that datagrams lying back to back do not have.
+void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested) {
+    if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
+        std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
+        std::memcpy(copy, bytes.data(), bytes.size());
+        bytes = {copy, bytes.size()};
+        capacity = packet_bytes_;
+    }
+    parcels_.push_back({.data = bytes.data(),
+                        .size = static_cast<std::uint32_t>(bytes.size()),
+                        .capacity = static_cast<std::uint32_t>(capacity),
+                        .congested = congested,
+                        .verdict = {}});
+}
+
+void SwitchShard::process_batch(Time now) {
+    switch_.handle_batch(parcels_, now);
+    for (const protocol::Parcel& parcel : parcels_) {
+        if (parcel.verdict.route != protocol::Route::drop) forward(parcel, now);
+    }
+    parcels_.clear();
+    scratch_used_ = 0;
+}
+
+// --------------------------------------------------------------------------------------------------------- Departures
+
+void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
+    const std::span<const std::byte> bytes(parcel.data, parcel.size);
+    Branch* branch = tree_.find(job_of(bytes), channel_of(bytes));
+    if (branch == nullptr) {
+        ++counters_.unrouted;
+    } else if (parcel.verdict.route == protocol::Route::up) {
+        forward_up(parcel, *branch, now);
+    } else {
+        forward_down(bytes, parcel.congested, *branch, parcel.verdict, now);
+    }
+}
+
+void SwitchShard::forward_up(const protocol::Parcel& parcel, Branch& branch, Time now) {
+    if (!branch.hosts) {
+        if (!branch.up_ready) {
+            ++counters_.unrouted;
+            return;
+        }
+        // Congestion that a gradient met is a flag by now: what leaves upwards may be marked anew.
+        send({parcel.data, parcel.size}, branch.up_data, Ecn::capable_0, false, now);
+        return;
+    }
+    const auto host = servers_.find(&branch);
+    if (host == servers_.end()) {
+        ++counters_.unrouted;
+        return;
+    }
+    feed_server(*host->second, {parcel.data, parcel.size}, parcel.congested, now);
+    if (!host->second->queued && host->second->server.has_transmit()) {
+        host->second->queued = true;
+        busy_servers_.push_back(host->second.get());
+        busy_branches_.push_back(&branch);
+    }
+}
+
+void SwitchShard::feed_server(HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
+    host.server.handle_packet(bytes, congested, now);
+}
+
+// The children that a packet downwards is for, as bits.
+std::uint32_t SwitchShard::children_meant(std::span<const std::byte> bytes, const Branch& branch,
+                                          const protocol::Verdict& verdict) const {
+    if (branch.level == ATP_LEVELS) return branch.present;
+    if (verdict.worker != ATP_WORKER_ALL) {
+        if (verdict.worker >= Branch::max_ranks) return 0;
+        const std::uint8_t child = branch.child_of_rank[verdict.worker];
+        return child == Branch::no_child ? 0 : (1U << child) & branch.present;
+    }
+    // No worker has a use for a FLUSH; nor has a switch for one of a level that is not its own.
+    if (type_of(bytes) == ATP_TYPE_FLUSH && branch.level == 0) return 0;
+    return branch.level == 0 ? branch.present : branch.present & verdict.units;
+}
+
+void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const Branch& branch,
+                               const protocol::Verdict& verdict, Time now) {
+    const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
+    // The mark of the way down stays in the IP header, where only workers read it.
+    const Ecn ecn = congested ? Ecn::congested : Ecn::capable_0;
+    bool again = false;
+    for (std::uint32_t meant = children_meant(bytes, branch, verdict); meant != 0; meant &= meant - 1) {
+        const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
+        if (flush && child.unit.direct) continue;
+        send(bytes, child.address, ecn, again, now);
+        again = true;
+    }
+}
+
+void SwitchShard::drain_servers(Time now) {
+    while (!busy_servers_.empty()) {
+        HostedServer& host = *busy_servers_.back();
+        const Branch& branch = *busy_branches_.back();
+        if (!drain(host, now)) return;
+        host.queued = false;
+        busy_servers_.pop_back();
+        busy_branches_.pop_back();
+        static_cast<void>(branch);
+    }
+}
+
+// What a server sends passes through the aggregators of its own switch. False: no room to send now.
+bool SwitchShard::drain(HostedServer& host, Time now) {
+    const Branch& branch = *busy_branches_.back();
+    while (host.server.has_transmit()) {
+        std::span<std::byte> buffer{scratch_.get(), packet_bytes_};
+        if (!emulates_) {
+            buffer = socket_->reserve(packet_bytes_);
+            if (buffer.empty()) {
+                flush();
+                buffer = socket_->reserve(packet_bytes_);
+                if (buffer.empty()) return false;
+            }
+        }
+        const auto transmit = host.server.poll_transmit(buffer);
+        if (!transmit) return true;
+        protocol::Parcel parcel{.data = buffer.data(),
+                                .size = static_cast<std::uint32_t>(transmit->size),
+                                .capacity = static_cast<std::uint32_t>(buffer.size()),
+                                .congested = false,
+                                .verdict = {.route = protocol::Route::down,
+                                            .worker = transmit->worker,
+                                            .units = transmit->units}};
+        switch_.handle_packet(parcel, now);
+        if (parcel.verdict.route == protocol::Route::up) {
+            feed_server(host, {parcel.data, parcel.size}, false, now);
+            continue;
+        }
+        if (parcel.verdict.route == protocol::Route::drop) continue;
+        const std::span<const std::byte> bytes(parcel.data, parcel.size);
+        const std::uint32_t meant = children_meant(bytes, branch, parcel.verdict);
+        if (meant == 0) continue;
+        if (emulates_) {
+            forward_down(bytes, false, branch, parcel.verdict, now);
+            continue;
+        }
+        const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
+        bool first = true;
+        for (std::uint32_t rest = meant; rest != 0; rest &= rest - 1) {
+            const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(rest))];
+            if (flush && child.unit.direct) continue;
+            if (first) {
+                socket_->commit(parcel.size, child.address);
+                first = false;
+            } else if (!socket_->repeat(child.address)) {
+                ++counters_.unrouted;
+            }
+        }
+    }
+    return true;
+}
+
+// `bytes` stay as they are until the next flush(). `again`: the same as the call before, to somebody else.
+void SwitchShard::send(std::span<const std::byte> bytes, const Address& to, Ecn ecn, bool again, Time now) {
+    if (emulates_) {
+        send_through_port(bytes, to, ecn, now);
+        return;
+    }
+    // Copies share what the first has borrowed; where the queue is full it is emptied first, and the bytes stay.
+    const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
+    if (taken) return;
+    flush();
+    if (!socket_->borrow(bytes, to, ecn)) ++counters_.unrouted;
+}
+
+void SwitchShard::send_through_port(std::span<const std::byte> bytes, const Address& to, Ecn ecn, Time now) {
+    EmulatedPort* port = ports_.out(to, now);
+    if (port == nullptr) return;
+    const Admission admission = port->admit(static_cast<std::uint32_t>(bytes.size()), now);
+    if (admission.mark) ecn = Ecn::congested;
+    if (admission.verdict == Verdict::pass_now) send_copy(bytes, to, ecn);
+    if (admission.verdict == Verdict::hold && !held_.hold(bytes, to, ecn, HeldFor::sending, admission.departs)) {
+        ++counters_.unheld;
+    }
+}
+
+void SwitchShard::send_copy(std::span<const std::byte> bytes, const Address& to, Ecn ecn) {
+    std::span<std::byte> room = socket_->reserve(bytes.size());
+    if (room.empty()) {
+        flush();
+        room = socket_->reserve(bytes.size());
+        if (room.empty()) {
+            ++counters_.unrouted;
+            return;
+        }
+    }
+    std::memcpy(room.data(), bytes.data(), bytes.size());
+    socket_->commit(bytes.size(), to, ecn);
+}
+
+// Emulated ports: what has waited for its time.
+void SwitchShard::release_held(Time now) {
+    while (const auto held = held_.pop_due(now)) {
+        if (held->purpose == HeldFor::sending) {
+            send_copy(held->bytes, held->peer, held->ecn);
+            continue;
+        }
+        add_packet(held->bytes, held->capacity, held->ecn == Ecn::congested);
+        process_batch(now);
+        drain_servers(now);
+    }
+    ports_.forget_idle(now);
+}
+
+void SwitchShard::flush() {
+    const bool waits = socket_->flush().waiting != 0;
+    if (waits == blocked_) return;
+    blocked_ = waits;
+    // While the kernel takes no more, what arrives waits in the receive buffer.
+    static_cast<void>(loop_.change(socket_->descriptor(), {.read = !waits, .write = waits}));
+}
+
+// ------------------------------------------------------------------------------------------------------------ The tree
+
+void SwitchShard::handle_control(std::span<const std::byte> bytes, const Address& from, Time now) {
+    const auto type = wire::control_type(bytes);
+    bool understood = false;
+    if (type == wire::ControlType::join) {
+        const auto join = wire::decode_join(bytes);
+        if ((understood = join.has_value())) tree_.handle_join(*join, from, now);
+    } else if (type == wire::ControlType::leave) {
+        const auto leave = wire::decode_leave(bytes);
+        if ((understood = leave.has_value())) tree_.handle_leave(*leave, from, now);
+    } else if (type == wire::ControlType::joined) {
+        const auto joined = wire::decode_joined(bytes);
+        if ((understood = joined.has_value())) tree_.handle_joined(*joined, from, now);
+    } else if (type == wire::ControlType::refused) {
+        const auto refused = wire::decode_refused(bytes);
+        if ((understood = refused.has_value())) tree_.handle_refused(*refused, from);
+    }
+    if (!understood) ++counters_.control_refused;
+    changed_ = true;
+    drain_tree(now);
+}
+
+void SwitchShard::drain_tree(Time) {
+    while (const auto event = tree_.poll_event()) handle_event(*event);
+    while (auto transmit = tree_.poll_transmit()) {
+        const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
+        if (room.empty()) {
+            flush();
+            continue; // soft state: it is said again
+        }
+        const std::size_t size =
+            std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
+        if (size != 0) socket_->commit(size, transmit->to);
+    }
+}
+
+void SwitchShard::handle_event(const TreeEvent& event) {
+    switch (event.kind) {
+        case TreeEvent::Kind::admitted:
+            static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            break;
+        case TreeEvent::Kind::opened: {
+            const Branch* branch = tree_.find(event.job, event.channel);
+            if (branch == nullptr) break;
+            if (auto host = host_server(*branch)) {
+                servers_[branch] = std::move(host);
+                tree_.opened(event.job, event.channel);
+            }
+            break;
+        }
+        case TreeEvent::Kind::closed: {
+            if (event.last_of_job) switch_.dismiss(event.job);
+            std::erase_if(servers_, [&](const auto& entry) {
+                const protocol::ChannelConfig& channel = entry.second->server.config().channel;
+                return channel.job == event.job && channel.channel == event.channel;
+            });
+            busy_servers_.clear();
+            busy_branches_.clear();
+            for (const auto& [branch, host] : servers_) {
+                host->queued = host->server.has_transmit();
+                if (!host->queued) continue;
+                busy_servers_.push_back(host.get());
+                busy_branches_.push_back(branch);
+            }
+            break;
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- Mailboxes
+
+bool SwitchShard::deliver(ControlLetter letter) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (letters_.size() >= mailbox_letters) return false;
+        letters_.push_back(std::move(letter));
+    }
+    loop_.wake();
+    return true;
+}
+
+bool SwitchShard::post(ControlLetter letter) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (posts_.size() >= mailbox_letters) return false;
+        posts_.push_back(std::move(letter));
+    }
+    loop_.wake();
+    return true;
+}
+
+void SwitchShard::handle_wake(Time now) { read_letters(now); }
+
+void SwitchShard::read_letters(Time now) {
+    std::vector<ControlLetter> letters;
+    std::vector<ControlLetter> posts;
+    {
+        const std::scoped_lock lock(mutex_);
+        letters.swap(letters_);
+        posts.swap(posts_);
+    }
+    for (const ControlLetter& letter : letters) handle_control(letter.bytes, letter.from, now);
+    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, Ecn::not_capable);
+}
+
+void SwitchShard::handle_timeout(Time now) {
+    tree_.handle_timeout(now);
+    drain_tree(now);
+    if (emulates_) release_held(now);
+    drain_servers(now);
+    if (changed_ && now >= publish_at_) {
+        changed_ = false;
+        publish_at_ = now + publish_interval;
+        publish();
+    }
+}
+
+void SwitchShard::finish_round(Time) {
+    if (!blocked_) flush();
+}
+
+Time SwitchShard::poll_timeout() const {
+    const Time publish = changed_ ? publish_at_ : protocol::never;
+    return std::min({tree_.poll_timeout(), held_.next_departure(), publish});
+}
+
+void SwitchShard::publish() {
+    ShardSnapshot snapshot;
+    snapshot.address = socket_->local();
+    snapshot.aggregators = switch_.config().aggregators;
+    snapshot.packets = switch_.counters();
+    snapshot.shard = counters_;
+    snapshot.tree = tree_.counters();
+    snapshot.udp = socket_->counters();
+    snapshot.features = socket_->report();
+    switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
+        snapshot.jobs.push_back({.job = job, .counters = counters});
+    });
+    tree_.for_each([&](const Branch& branch) {
+        ChannelSnapshot channel{.job = branch.terms.job,
+                                .channel = branch.terms.channel,
+                                .level = branch.level,
+                                .ready = branch.ready(),
+                                .hosts = branch.hosts,
+                                .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
+                                .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
+                                .server = {}};
+        if (const auto host = servers_.find(&branch); host != servers_.end()) {
+            channel.server = host->second->server.counters();
+        }
+        snapshot.channels.push_back(channel);
+    });
+    if (emulates_) snapshot.ports = ports_.peers();
+    const std::scoped_lock lock(mutex_);
+    published_ = std::move(snapshot);
+}
+
+ShardSnapshot SwitchShard::snapshot() const {
+    const std::scoped_lock lock(mutex_);
+    return published_;
+}
+
+}  // namespace atp::net

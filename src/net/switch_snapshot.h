@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a switch tells of itself: copies, taken by each shard on its own thread and read by whoever asks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/join_tree.h"
+#include "net/port_table.h"
+#include "net/udp_report.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+
+namespace atp::net {
+
+struct ChannelSnapshot {
+    std::uint32_t job = 0;
+    std::uint16_t channel = 0;
+    std::uint8_t level = 0;
+    bool ready = false;
+    bool hosts = false;
+    std::uint32_t present = 0;   // children
+    std::uint32_t expected = 0;  // children
+    protocol::ServerCounters server;
+};
+
+struct JobSnapshot {
+    std::uint32_t job = 0;
+    protocol::SwitchCounters counters;
+};
+
+struct ShardCounters {
+    std::uint64_t unrouted = 0;  // of channels that did not join, or for nobody there
+    std::uint64_t control_refused = 0;
+    std::uint64_t unheld = 0;  // emulated ports: no room to hold a packet
+};
+
+struct ShardSnapshot {
+    Address address;
+    std::uint32_t aggregators = 0;
+    std::uint32_t occupied = 0;
+    protocol::SwitchCounters packets;
+    ShardCounters shard;
+    TreeCounters tree;
+    UdpCounters udp;
+    UdpReport features;
+    std::vector<JobSnapshot> jobs;
+    std::vector<ChannelSnapshot> channels;
+    std::vector<PeerPorts> ports;
+};
+
+struct NodeSnapshot {
+    std::uint64_t id = 0;
+    std::string software;
+    Address address;
+    Address parent;
+    bool parent_answers = false;
+    double uptime_s = 0;
+    std::uint16_t lanes = 0;
+    std::uint64_t memory_bytes = 0;
+    std::vector<ShardSnapshot> shards;
+};
+
+// One JSON object; docs/operations.md lists its keys. Tokens are capabilities and never in it.
+[[nodiscard]] std::string to_json(const NodeSnapshot& snapshot);
+
+}  // namespace atp::net
