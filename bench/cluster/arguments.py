@@ -2,13 +2,13 @@
 """The command line, checked: whatever parse() returns can be run."""
 import argparse
 import re
+import shlex
 
+import systems
 import topology as topologies
 
 SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
-SYSTEMS = ("atp", "gloo")
-GLOO_ALGORITHMS = ("best", "ring", "ring_chunked", "halving_doubling", "bcube")
 
 DESCRIPTION = """\
 Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
@@ -73,14 +73,19 @@ def _add_work(group):
 
 
 def _add_systems(group):
-    group.add_argument("--systems", type=_systems, default=",".join(SYSTEMS), metavar="LIST",
+    group.add_argument("--systems", type=_systems, default=",".join(systems.BY_NAME), metavar="LIST",
                        help="which, and in which order [atp,gloo]")
     group.add_argument("--switch", choices=("user",), default="user",
                        help="ATP's: user, the daemon `atp switch` [user]")
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
     group.add_argument("--loss", type=_share, default=0.0, metavar="SHARE",
-                       help="of the packets, which ATP's switches drop on purpose: Gloo's are not touched [0]")
-    group.add_argument("--gloo-algorithm", choices=GLOO_ALGORITHMS, default="best",
+                       help="of the packets, as in 0.001 or 0.1%%, which ATP's switches drop on purpose; none of "
+                            "Gloo's [0]")
+    group.add_argument("--switch-flags", type=shlex.split, default=[], metavar="FLAGS",
+                       help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'")
+    group.add_argument("--rank-flags", type=shlex.split, default=[], metavar="FLAGS",
+                       help="more of them for `atp bench`")
+    group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
                        help="`best`: the one that is fastest when each is tried once [best]")
     group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
 
@@ -133,13 +138,14 @@ def _seconds(text):
 
 
 def _share(text):
-    if not 0 <= _number(text) < 1:
+    share = _number(text[:-1]) / 100 if text.endswith("%") else _number(text)
+    if not 0 <= share < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to below 1")
-    return float(text)
+    return share
 
 
 def _systems(text):
     names = text.split(",")
-    if len(set(names)) != len(names) or not set(names) <= set(SYSTEMS):
-        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(SYSTEMS)} at most once")
+    if len(set(names)) != len(names) or not set(names) <= set(systems.BY_NAME):
+        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(systems.BY_NAME)} at most once")
     return names

@@ -35,34 +35,38 @@ class Atp:
     program = "atp"
     variants = ("",)
 
-    def __init__(self, programs, memory, loss):
+    def __init__(self, programs, options):
         self._program = os.path.join(programs, self.program)
-        self._memory = memory
-        self._loss = loss
+        self._memory = options.memory
+        self._loss = options.loss
+        self._switch_flags = options.switch_flags
+        self._rank_flags = options.rank_flags
 
     def switch_command(self, switch):
         command = [self._program, "switch", "--listen", _endpoint(switch, SWITCH_PORT), "--memory", self._memory]
         if switch.parent:
             command += ["--parent", _endpoint(switch.parent, SWITCH_PORT)]
         if self._loss:
-            command += ["--loss", str(self._loss)]
-        return command
+            command += ["--loss", f"{self._loss:.9f}"]
+        return command + self._switch_flags
 
     def rank_command(self, rank, work, _variant):
         return [self._program, "bench", "--rank", str(rank.number), "--world", str(len(rank.hosts)),
                 "--rendezvous", _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
                 "--switch", _endpoint(rank.host.switch, SWITCH_PORT),
-                "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json"]
+                "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json",
+                *self._rank_flags]
 
 
 class Gloo:
     """No switches. Which of its algorithms is the fastest depends on the network: the benchmark tries them all."""
     name = "gloo"
     program = "bench_gloo"
+    algorithms = ("ring", "ring_chunked", "halving_doubling", "bcube")
 
-    def __init__(self, programs, algorithm):
+    def __init__(self, programs, options):
         self._program = os.path.join(programs, self.program)
-        self.variants = ("ring", "ring_chunked", "halving_doubling", "bcube") if algorithm == "best" else (algorithm,)
+        self.variants = self.algorithms if options.gloo_algorithm == "best" else (options.gloo_algorithm,)
 
     def switch_command(self, _switch):
         return None
@@ -71,6 +75,9 @@ class Gloo:
         return [self._program, "--rank", str(rank.number), "--world", str(len(rank.hosts)), "--store", rank.store,
                 "--address", rank.host.address, "--algorithm", variant,
                 "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json"]
+
+
+BY_NAME = {system.name: system for system in (Atp, Gloo)}
 
 
 def _endpoint(node, port):
