@@ -14,7 +14,12 @@ packages=(
     libexpected-dev                                     # src/net
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
     libbenchmark-dev                                    # bench
+    iproute2                                            # bench/cluster
     clang                                               # fuzzers, the check that the switch compiles for BPF
+)
+# What a distribution may lack; what needs it is then not built, and says so.
+wanted_packages=(
+    libgloo-dev                                         # bench/peer
 )
 # Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
 lint_tools=(clang-format clang-tidy)
@@ -64,6 +69,20 @@ install_packages() {
     [[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
 }
 
+install_wanted_packages() {
+    local package
+    for package in "${wanted_packages[@]}"; do
+        is_installed "$package" && continue
+        missing=("$package")
+        compgen -G "/var/lib/apt/lists/*Packages*" >/dev/null || apt_update_once # a fresh machine knows no package
+        if apt-cache show "$package" >/dev/null 2>&1; then
+            install "$package"
+        else
+            printf 'not to be had from this distribution, done without: %s\n' "$package"
+        fi
+    done
+}
+
 install_lint_tools() {
     local tool
     for tool in "${lint_tools[@]}"; do
@@ -90,5 +109,6 @@ install_clang_runtimes() {
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "this knows Debian and Ubuntu only; install by hand what stands for: ${packages[*]} ${lint_tools[*]}"
 install_packages "${packages[@]}" "$@"
+install_wanted_packages
 install_lint_tools
 install_clang_runtimes

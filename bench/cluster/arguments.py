@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, checked: whatever parse() returns can be run."""
+import argparse
+import re
+import shlex
+
+import systems
+import topology as topologies
+
+SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+
+DESCRIPTION = """\
+Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
+own, every switch a namespace with a bridge; the links between them are veth pairs whose rates a token bucket holds each
+way. The systems take turns round by round, so that what else the machine does meets all of them alike."""
+
+EPILOG = """\
+topologies
+  star:4       four hosts on one switch
+  racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of
+               the hosts' rate, four hosts share what one could use alone.
+placements of the ranks in racks
+  packed       one rack after the other: a ring of ranks crosses each uplink once
+  dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
+
+examples
+  bench/cluster/run --topology star:4 --rate 500mbit --bytes 25MB --rounds 5 --systems atp,gloo
+  bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
+  bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
+
+It needs root, `ip` and `tc`, and builds the programs in the release preset first, unless --bin says where they are. It
+removes what it has set up whatever happens, and first what an earlier run had to leave behind.
+exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77 this machine or user cannot run it."""
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="bench/cluster/run", description=DESCRIPTION, epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    _add_network(parser.add_argument_group("network"))
+    _add_work(parser.add_argument_group("work"))
+    _add_systems(parser.add_argument_group("systems"))
+    parser.add_argument("--json", action="store_true", help="print an object in place of the table")
+    parser.add_argument("--show", action="store_true", help="say on standard error what is started where")
+    options = parser.parse_args(arguments)
+    if options.uplink is None:
+        options.uplink = options.rate
+    if options.bytes % 4 != 0:
+        parser.error("argument --bytes: must be a multiple of 4, for float32")
+    return options
+
+
+def _add_network(group):
+    group.add_argument("--topology", type=_topology, default="star:4", metavar="SHAPE",
+                       help="star:N or racks:RxN [star:4]")
+    group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
+    group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
+    group.add_argument("--queue", type=_size, default="1MiB", metavar="SIZE",
+                       help="what may wait at each end of a link before packets are dropped [1MiB]")
+    group.add_argument("--placement", choices=("packed", "dealt"), default="packed", help="of the ranks [packed]")
+
+
+def _add_work(group):
+    group.add_argument("--bytes", type=_size, default="25MB", metavar="SIZE", help="of the tensor of float32 [25MB]")
+    group.add_argument("--rounds", type=_count, default=5, metavar="N",
+                       help="turns of each system; the median counts [5]")
+    group.add_argument("--operations", type=_count, default=3, metavar="N", help="measured all-reduces in a turn [3]")
+    group.add_argument("--warmup", type=_count_or_none, default=1, metavar="N", help="all-reduces before those [1]")
+    group.add_argument("--jobs", type=_count, default=1, metavar="N",
+                       help="jobs at the same time, each with a rank on every host [1]")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS",
+                       help="longest that a turn may take [a minute, and 30 times what the links alone would need]")
+
+
+def _add_systems(group):
+    group.add_argument("--systems", type=_systems, default=",".join(systems.BY_NAME), metavar="LIST",
+                       help="which, and in which order [atp,gloo]")
+    group.add_argument("--switch", choices=("user",), default="user",
+                       help="ATP's: user, the daemon `atp switch` [user]")
+    group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
+    group.add_argument("--loss", type=_share, default=0.0, metavar="SHARE",
+                       help="of the packets, as in 0.001 or 0.1%%, which ATP's switches drop on purpose; none of "
+                            "Gloo's [0]")
+    group.add_argument("--switch-flags", type=shlex.split, default=[], metavar="FLAGS",
+                       help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'")
+    group.add_argument("--rank-flags", type=shlex.split, default=[], metavar="FLAGS",
+                       help="more of them for `atp bench`")
+    group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
+                       help="`best`: the one that is fastest when each is tried once [best]")
+    group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
+
+
+def _topology(text):
+    try:
+        return topologies.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _quantity(text, units, example):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.lower())
+    if not match or match[2] not in units or float(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is no quantity such as {example}")
+    return round(float(match[1]) * units[match[2]])
+
+
+def _size(text):
+    return _quantity(text, SIZE_UNITS, "25MB or 64KiB")
+
+
+def _rate(text):
+    return _quantity(text, RATE_UNITS, "500mbit or 1gbit")
+
+
+def _count_or_none(text):
+    if not text.isdecimal() or int(text) > 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is no number up to 10000")
+    return int(text)
+
+
+def _count(text):
+    if _count_or_none(text) == 0:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return int(text)
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text} is no number") from error
+
+
+def _seconds(text):
+    if not 1 <= _number(text) <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 second and a day")
+    return float(text)
+
+
+def _share(text):
+    share = _number(text[:-1]) / 100 if text.endswith("%") else _number(text)
+    if not 0 <= share < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to below 1")
+    return share
+
+
+def _systems(text):
+    names = text.split(",")
+    if len(set(names)) != len(names) or not set(names) <= set(systems.BY_NAME):
+        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(systems.BY_NAME)} at most once")
+    return names

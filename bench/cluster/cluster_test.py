@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests bench/cluster/run on hardly any data: nothing is judged by time.
+
+usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77 when this machine cannot have such networks."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import measure
+import network
+import report
+import systems
+import topology
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
+SMALL = ("--topology", "star:2", "--rounds", "1", "--operations", "1", "--systems", "gloo")
+DEADLINE_SECONDS = 60
+EXIT_UNAVAILABLE = 77
+programs = None
+
+
+class Topologies(unittest.TestCase):
+    def test_dealt_ranks_take_the_racks_in_turns(self):
+        racks = topology.parse("racks:2x3")
+        self.assertEqual([host.switch.name for host in racks.ranks("dealt")], ["rack0", "rack1"] * 3)
+        self.assertEqual([host.switch.name for host in racks.ranks("packed")], ["rack0"] * 3 + ["rack1"] * 3)
+
+    def test_no_two_nodes_share_an_address(self):
+        for text in ("star:200", "racks:100x200"):
+            nodes = topology.parse(text)
+            addresses = [node.address for node in nodes.hosts + nodes.switches]
+            self.assertEqual(len(set(addresses)), len(addresses))
+
+    def test_shapes_that_cannot_be_are_refused(self):
+        for text in ("ring:4", "star:", "star:1", "star:201", "racks:1x4", "racks:2x0", "racks:2x4x2", "4"):
+            with self.assertRaises(ValueError, msg=text):
+                topology.parse(text)
+
+
+class Reports(unittest.TestCase):
+    LINKS = network.Links(host_bps=500_000_000, uplink_bps=250_000_000, queue_bytes=1 << 20)
+
+    def report_of(self, shape, jobs, seconds):
+        """A report of two systems, each with a turn for each row of `seconds`; a row has a time for each job."""
+        nodes = topology.parse(shape)
+        traffic = {pair: (3_000_000, 1) for below, above in nodes.links() for pair in ((below.name, above.name),
+                                                                                       (above.name, below.name))}
+        turns = {name: [measure.Turn([[factor * one] for one in row], 2.0, 0.5, traffic) for row in seconds]
+                 for name, factor in (("atp", 1), ("gloo", 2))}
+        work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=jobs)
+        return json.loads(report.Report(nodes, self.LINKS, "packed", work, 1.0, {"atp": "", "gloo": "ring"},
+                                        turns).as_json())
+
+    def test_the_median_round_counts(self):
+        atp = self.report_of("star:2", 1, [[0.1], [0.2], [0.9]])["systems"]["atp"]
+        self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.2)
+        self.assertAlmostEqual(atp["ratio_to_gloo"], 2)
+        self.assertEqual(atp["seconds"], [0.1, 0.2, 0.9])
+
+    def test_jobs_on_one_host_add_up(self):
+        atp = self.report_of("star:2", 2, [[0.1, 0.2]])["systems"]["atp"]
+        self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.1 + 8_000_000 / 0.2)
+        self.assertEqual(atp["jobs_goodput_bps"], [8_000_000 / 0.1, 8_000_000 / 0.2])
+
+    def test_the_narrowest_link_on_the_way_is_the_limit(self):
+        self.assertAlmostEqual(self.report_of("star:2", 1, [[1]])["limit_bps"], 500e6 * 1472 / 1514)
+        self.assertAlmostEqual(self.report_of("racks:2x2", 1, [[1]])["limit_bps"], 250e6 * 1472 / 1514)
+
+    def test_costs_are_of_all_operations_and_ranks(self):
+        atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
+        self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / (2 * 4 * 0.001))
+        self.assertEqual(atp["traffic_of_an_operation"],
+                         {"host_sent_bytes": 1_500_000, "host_received_bytes": 1_500_000,
+                          "uplink_sent_bytes": 1_500_000, "uplink_received_bytes": 1_500_000, "dropped_packets": 6})
+
+
+class CommandLine(unittest.TestCase):
+    def test_bad_usage_is_refused_by_name(self):
+        for flag, value in (("--topology", "ring:4"), ("--rate", "fast"), ("--bytes", "6"), ("--rounds", "0"),
+                            ("--systems", "atp,mpi"), ("--loss", "2"), ("--timeout", "0"), ("--no-such-flag", "1")):
+            ran = subprocess.run([RUN, flag, value], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, flag)
+            self.assertIn(flag, ran.stderr)
+
+
+class Runs(unittest.TestCase):
+    """Real networks. Programs that misbehave are scripts under the name of the one that they stand for."""
+
+    def run_small(self, folder, *flags, interrupt_when=None):
+        """Runs to the end, checks that nothing is left behind, and returns (status, output, errors)."""
+        process = subprocess.Popen([RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        if interrupt_when:
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while process.poll() is None and not os.path.exists(interrupt_when) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=DEADLINE_SECONDS)
+        if process.returncode == EXIT_UNAVAILABLE:
+            self.skipTest(errors.strip())
+        left = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        left += "\n".join(os.listdir(tempfile.gettempdir()))
+        self.assertNotIn(f"atp-{process.pid}-", left)
+        return process.returncode, output, errors
+
+    def stand_in(self, script):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "bench_gloo")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+        os.chmod(path, 0o755)
+        return folder
+
+    def test_gloo_is_measured(self):
+        status, output, errors = self.run_small(programs, "--bytes", "256KiB", "--gloo-algorithm", "ring", "--json")
+        self.assertEqual(status, 0, errors)
+        result = json.loads(output)
+        self.assertEqual((result["topology"], result["rate_bps"], result["bytes"], result["world"]),
+                         ("star:2", 500_000_000, 262_144, 2))
+        self.assertEqual(len(result["rounds"]), 1)
+        self.assertGreater(result["limit_bps"], 0)
+        self.assertGreater(result["stream_bps"], 0)
+        gloo = result["systems"]["gloo"]
+        self.assertEqual(len(gloo["seconds"]), 1)
+        self.assertEqual(gloo["ratio_to_gloo"], 1)
+        for figure in ("goodput_bps", "share_of_limit", "cpu_seconds_per_gb"):
+            self.assertGreater(gloo[figure], 0)
+        # Each of two ranks sends the other half of its tensor and half of the sum, in packets with headers.
+        self.assertGreater(gloo["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+
+    def test_a_rank_that_fails_is_named_with_its_words(self):
+        status, _, errors = self.run_small(self.stand_in("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring")
+        self.assertEqual(status, 1, errors)
+        self.assertRegex(errors, r"gloo-job0-rank\d \(status 3\)")
+        self.assertIn("no such luck", errors)
+
+    def test_a_rank_that_hangs_ends_with_the_deadline(self):
+        status, _, errors = self.run_small(self.stand_in("exec sleep 1000"), "--timeout", "5")
+        self.assertEqual(status, 1, errors)
+        self.assertIn("not done after 5 s", errors)
+
+    def test_an_interrupted_run_cleans_up(self):
+        folder = self.stand_in('touch "$0.started"; exec sleep 1000')
+        status, _, errors = self.run_small(folder, interrupt_when=os.path.join(folder, "bench_gloo.started"))
+        self.assertEqual(status, 130, errors)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    programs = sys.argv[1]
+    ran = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
+    sys.exit(1 if not ran.wasSuccessful() else EXIT_UNAVAILABLE if ran.skipped else 0)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the systems in turns and keeps what each turn brought."""
+import json
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+
+import processes
+import systems
+
+STREAM_PORT = 4780
+STREAM_SECONDS = 2.5
+STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stream.py")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One launch of one system: the times of its operations for each job, and what they cost."""
+    jobs_seconds: list
+    cpu_seconds: float
+    machine_busy: float
+    traffic: dict
+
+    def goodput_bps(self, work):
+        """What a host's link brought: of all jobs together, each by its median."""
+        return sum(work.bytes * 8 / statistics.median(seconds) for seconds in self.jobs_seconds)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the turns of one run have in common. `hosts` has the host of each rank."""
+    network: object
+    hosts: tuple
+    work: systems.Work
+    timeout_seconds: float
+    show: bool
+
+    def best_variant(self, system):
+        """The fastest of the ways in which a system can do it, by one operation each."""
+        if len(system.variants) == 1:
+            return system.variants[0]
+        trial = replace(self, work=replace(self.work, operations=1))
+        goodput = {variant: trial.turn(system, variant).goodput_bps(self.work) for variant in system.variants}
+        if self.show:
+            tried = ", ".join(f"{variant} {bps / 1e6:.1f}" for variant, bps in goodput.items())
+            print(f"{system.name}, one operation of each, Mbit/s a rank: {tried}", file=sys.stderr)
+        return max(goodput, key=goodput.get)
+
+    def turn(self, system, variant):
+        """Starts the switches, then the ranks of all jobs; ends the switches when the ranks have ended."""
+        switches, ranks = [], []
+        traffic_before = self.network.traffic()
+        machine_before = _machine_time()
+        try:
+            self._start_switches(system, switches)
+            first_ranks = self._start_ranks(system, variant, ranks)
+            processes.wait_all(ranks, self.timeout_seconds, servers=switches)
+            machine_busy = _busy_share(machine_before, _machine_time())
+        finally:
+            processes.stop(ranks)
+            processes.stop(switches)
+        processes.require_orderly_end(switches)
+        return Turn([_seconds_of(rank) for rank in first_ranks],
+                    sum(process.cpu_seconds for process in ranks + switches), machine_busy,
+                    _difference(traffic_before, self.network.traffic()))
+
+    def stream_bps(self):
+        """What a plain TCP stream carries from the first rank's host to the last one's."""
+        sender, receiver = self.hosts[0], self.hosts[-1]
+        receiving = self._start("receiver", receiver, [sys.executable, STREAM_PROGRAM, "receive", str(STREAM_PORT)])
+        ends = [receiving]
+        try:
+            ends.append(self._start("sender", sender, [sys.executable, STREAM_PROGRAM, "send", receiver.address,
+                                                       str(STREAM_PORT), str(STREAM_SECONDS)]))
+            processes.wait_all(ends, self.timeout_seconds)
+        finally:
+            processes.stop(ends)
+        return float(receiving.output())
+
+    def _start_switches(self, system, started):
+        for switch in self.network.topology.switches:
+            command = system.switch_command(switch)
+            if command is None:
+                continue
+            started.append(self._start(f"{system.name}-{switch.name}", switch, command))
+            processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
+
+    def _start_ranks(self, system, variant, started):
+        """Returns the first rank of each job: the one that prints."""
+        first_ranks = []
+        for job in range(self.work.jobs):
+            store = tempfile.mkdtemp(dir=self.network.folder)
+            for number, host in enumerate(self.hosts):
+                command = system.rank_command(systems.Rank(job, number, self.hosts, store), self.work, variant)
+                started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
+                if number == 0:
+                    first_ranks.append(started[-1])
+        return first_ranks
+
+    def _start(self, name, node, command):
+        if self.show:
+            print(f"{node.name}: {shlex.join(command)}", file=sys.stderr)
+        return processes.Process(name, self.network.namespace(node), command, self.network.folder)
+
+
+def _seconds_of(rank):
+    lines = rank.output().splitlines()
+    try:
+        return [float(seconds) for seconds in json.loads(lines[-1])["seconds"]]
+    except (IndexError, ValueError, KeyError, TypeError) as error:
+        raise processes.Failed(f"said nothing of use ({error!r}):\n  {rank.complaint()}") from error
+
+
+def _machine_time():
+    """Time that all processors have spent since the start, in ticks: (busy, all)."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(field) for field in file.readline().split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return sum(ticks) - idle, sum(ticks)
+
+
+def _busy_share(before, after):
+    return (after[0] - before[0]) / max(1, after[1] - before[1])
+
+
+def _difference(before, after):
+    return {link: tuple(now - then for now, then in zip(after[link], before[link])) for link in after}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a topology out of network namespaces, bridges and veth pairs with limited rates, and takes it away again."""
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+import topology as topologies
+
+# What a link may send at once after a pause. The kernel hands a veth up to 64 KiB of TCP or UDP as one packet, which
+# counts here with the headers of all its segments: 68.5 kB. A token bucket that holds less than that cuts every such
+# packet into its segments, which is right, and costs ten times the processor time: four ranks on links of 500 Mbit/s
+# then keep two cores busy and measure those instead of the links. So the bucket is a little larger than the largest
+# packet, and no offload is turned off. The rate is kept all the same; only transfers as small as the bucket see more.
+BURST_BYTES = 72 * 1024
+HOST_DEVICE = "eth0"
+UPLINK_DEVICE = "uplink"
+BRIDGE = "br0"
+
+
+@dataclass(frozen=True)
+class Links:
+    """Rates hold each way. The queue is what may wait at each end of a link before packets are dropped."""
+    host_bps: int
+    uplink_bps: int
+    queue_bytes: int
+
+
+class Unavailable(Exception):
+    """This machine, or this user, cannot have such a network; nothing is wrong with the benchmark."""
+
+
+class Broken(Exception):
+    """A command that should have worked did not."""
+
+
+class Network:
+    """A topology that is up while the `with` block runs, and a folder for what belongs to the run.
+
+    All names begin with `atp-PID-BIRTH-` of this process. Whatever an earlier run left behind, because it was killed,
+    is removed first: names whose process is gone. Raises Unavailable before anything is built, Broken while building.
+    """
+
+    def __init__(self, topology, links):
+        self.topology = topology
+        self._links = links
+        self._prefix = f"atp-{os.getpid()}-{_birth_of(os.getpid())}-"
+        self.folder = None
+
+    def __enter__(self):
+        _require_privilege_and_tools()
+        remove_leftovers()
+        try:
+            self._probe()
+            self.folder = tempfile.mkdtemp(prefix=self._prefix)
+            self._build()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._remove()
+
+    def namespace(self, node):
+        return self._prefix + node.name
+
+    def traffic(self):
+        """What each limited end has sent since the network was built: {(from, to): (bytes, dropped packets)}."""
+        sent = {}
+        for below, above in self.topology.links():
+            up_device, down_device = _devices_of(below)
+            sent[below.name, above.name] = self._sent(below, up_device)
+            sent[above.name, below.name] = self._sent(above, down_device)
+        return sent
+
+    def _probe(self):
+        """One of everything, so that what this machine lacks is known before the network is half built."""
+        namespace = self._prefix + "probe"
+        try:
+            _call("ip", "netns", "add", namespace)
+            _call("ip", "-n", namespace, "link", "add", BRIDGE, "type", "bridge")
+            _call("ip", "-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
+            _limit(namespace, "left", self._links.host_bps, self._links.queue_bytes)
+        except Broken as error:
+            raise Unavailable(f"no such network on this machine: {error}") from error
+        finally:
+            _remove_namespace(namespace)
+
+    def _build(self):
+        for switch in self.topology.switches:
+            self._add_namespace(switch)
+            self._ip(switch, "link", "add", BRIDGE, "type", "bridge", "forward_delay", "0")
+            self._set_up(switch, BRIDGE, switch.address)
+        for host in self.topology.hosts:
+            self._add_namespace(host)
+        for below, above in self.topology.links():
+            self._connect(below, above)
+
+    def _connect(self, below, above):
+        up_device, down_device = _devices_of(below)
+        self._ip(below, "link", "add", up_device, "type", "veth", "peer", "name", down_device, "netns",
+                 self.namespace(above))
+        is_host = isinstance(below, topologies.Host)
+        self._set_up(below, up_device, below.address if is_host else None)
+        if not is_host:
+            self._ip(below, "link", "set", up_device, "master", BRIDGE)
+        self._set_up(above, down_device)
+        self._ip(above, "link", "set", down_device, "master", BRIDGE)
+        rate_bps = self._links.host_bps if is_host else self._links.uplink_bps
+        _limit(self.namespace(below), up_device, rate_bps, self._links.queue_bytes)
+        _limit(self.namespace(above), down_device, rate_bps, self._links.queue_bytes)
+
+    def _add_namespace(self, node):
+        _call("ip", "netns", "add", self.namespace(node))
+        # Neighbour and router discovery of IPv6 would be traffic that nobody asked for.
+        _call("ip", "netns", "exec", self.namespace(node), "sh", "-c",
+              "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $file ] || echo 1 >$file; done")
+        self._set_up(node, "lo")
+
+    def _set_up(self, node, device, address=None):
+        if address:
+            self._ip(node, "address", "add", f"{address}/{topologies.PREFIX_BITS}", "dev", device)
+        self._ip(node, "link", "set", device, "up")
+
+    def _ip(self, node, *arguments):
+        return _call("ip", "-n", self.namespace(node), *arguments)
+
+    def _sent(self, node, device):
+        shown = json.loads(_call("tc", "-n", self.namespace(node), "-s", "-j", "qdisc", "show", "dev", device, "root"))
+        return shown[0]["bytes"], shown[0]["drops"]
+
+    def _remove(self):
+        with _undisturbed():
+            for namespace in _namespaces():
+                if namespace.startswith(self._prefix):
+                    _remove_namespace(namespace)
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def remove_leftovers():
+    """Removes the namespaces, processes and folders of runs that were killed before they could."""
+    for namespace in _namespaces():
+        if _is_leftover(namespace):
+            _remove_namespace(namespace)
+    for entry in os.scandir(tempfile.gettempdir()):
+        if entry.is_dir(follow_symlinks=False) and _is_leftover(entry.name):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_leftover(name):
+    owner = re.match(r"atp-(\d+)-(\d+)-", name)
+    return owner is not None and _birth_of(owner[1]) != owner[2]
+
+
+def _birth_of(pid):
+    """When a process was started, in the kernel's own count: with it, a pid names one process for good. '' if none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except FileNotFoundError:
+        return ""
+
+
+def _require_privilege_and_tools():
+    if os.geteuid() != 0:
+        raise Unavailable("network namespaces need root")
+    for tool in ("ip", "tc"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"there is no `{tool}` here (Debian's iproute2)")
+
+
+def _namespaces():
+    return [line.split()[0] for line in _call("ip", "netns", "list").splitlines()]
+
+
+def _remove_namespace(namespace):
+    """With all that runs in it. The devices go with the namespace, and their peers with them."""
+    if namespace not in _namespaces():
+        return
+    for pid in _call("ip", "netns", "pids", namespace).split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has just ended by itself
+    _call("ip", "netns", "delete", namespace)
+
+
+def _devices_of(below):
+    """The names of both ends of the link up from a node: its own, and the one on the bridge above."""
+    return (HOST_DEVICE if isinstance(below, topologies.Host) else UPLINK_DEVICE), f"to-{below.name}"
+
+
+def _limit(namespace, device, rate_bps, queue_bytes):
+    """A token bucket on what leaves through the device: netem, which could also lose, is not in every kernel."""
+    _call("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate_bps}bit", "burst",
+          str(BURST_BYTES), "limit", str(queue_bytes))
+
+
+def _call(*command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Broken(f"{shlex.join(command)}: {done.stderr.strip() or f'status {done.returncode}'}")
+    return done.stdout
+
+
+class _undisturbed:
+    """Signals that would end this process wait until the block is done."""
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __enter__(self):
+        signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)
+
+    def __exit__(self, *_):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self.SIGNALS)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that run inside the network, what they say, and the processor time that they take."""
+import os
+import shlex
+import signal
+import subprocess
+import time
+
+POLL_SECONDS = 0.01
+STOP_SECONDS = 5.0
+TAIL_LINES = 5
+
+
+class Failed(Exception):
+    """A program ended badly, said nothing of use, or did not end in time."""
+
+
+class Process:
+    """One program in one namespace. Its output goes to two files of `folder`, named after it.
+
+    Whoever starts it calls wait_all() or stop() in every case: nothing else ends it.
+    """
+
+    def __init__(self, name, namespace, command, folder):
+        self.name = name
+        self.command = command
+        self.output_path = os.path.join(folder, f"{name}.out")
+        self.errors_path = os.path.join(folder, f"{name}.err")
+        self.status = None
+        self.cpu_seconds = 0.0
+        # `ip netns exec` replaces itself by the program, so that the process is the program's own.
+        with open(self.output_path, "wb") as output, open(self.errors_path, "wb") as errors:
+            self._child = subprocess.Popen(["ip", "netns", "exec", namespace, *command], stdin=subprocess.DEVNULL,
+                                           stdout=output, stderr=errors, start_new_session=True)
+
+    @property
+    def pid(self):
+        return self._child.pid
+
+    def poll(self):
+        """True once it has ended; collects its status and its processor time then."""
+        if self.status is None:
+            pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
+            if pid != 0:
+                self.status = self._child.returncode = os.waitstatus_to_exitcode(status)
+                self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        return self.status is not None
+
+    def signal(self, number):
+        if not self.poll():
+            os.kill(self._child.pid, number)
+
+    def output(self):
+        with open(self.output_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def complaint(self):
+        with open(self.errors_path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()[-TAIL_LINES:]
+        how = "still running" if self.status is None else f"status {self.status}"
+        return "\n    ".join([f"{self.name} ({how}): {shlex.join(self.command)}", *lines])
+
+
+def wait_all(processes, seconds, servers=()):
+    """Returns when all have ended with status 0. Failed as soon as one did not, one of the servers ended, or the time
+    is over; what still runs then is the caller's to stop."""
+    deadline = time.monotonic() + seconds
+    while True:
+        ended = [process for process in processes if process.poll()]
+        bad = [process for process in ended if process.status != 0] + [server for server in servers if server.poll()]
+        if bad:
+            raise Failed("ended:\n  " + "\n  ".join(process.complaint() for process in bad))
+        if len(ended) == len(processes):
+            return
+        if time.monotonic() > deadline:
+            late = [process for process in processes if process.status is None]
+            raise Failed(f"not done after {seconds:.0f} s:\n  " + "\n  ".join(process.complaint() for process in late))
+        time.sleep(POLL_SECONDS)
+
+
+def stop(processes):
+    """Ends all of them, those that do not listen by force."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in processes:
+            process.signal(number)
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            if all([process.poll() for process in processes]):
+                return
+            time.sleep(POLL_SECONDS)
+
+
+def require_orderly_end(servers):
+    """Failed when a server that was stopped had not simply been waiting for that."""
+    bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
+    if bad:
+        raise Failed("did not end well when asked to:\n  " + "\n  ".join(server.complaint() for server in bad))
+
+
+def wait_until_bound(process, port, seconds=10.0):
+    """Returns when the namespace of the process has a UDP socket on the port."""
+    deadline = time.monotonic() + seconds
+    while not process.poll() and time.monotonic() < deadline:
+        if port in _bound_udp_ports(process.pid):
+            return
+        time.sleep(POLL_SECONDS)
+    raise Failed(f"does not listen on UDP port {port}:\n  {process.complaint()}")
+
+
+def _bound_udp_ports(pid):
+    ports = set()
+    for table in ("udp", "udp6"):
+        try:
+            with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
+                ports.update(int(line.split()[1].rpartition(":")[2], 16) for line in file.readlines()[1:])
+        except FileNotFoundError:
+            pass  # a kernel without IPv6, or the process has just ended
+    return ports

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the turns add up to, as a table and as JSON."""
+import json
+import statistics
+
+# A frame of Ethernet's usual 1,500 bytes, as the links count it: with its header of 14, without checksum, preamble and
+# gap. UDP over IPv4 leaves 1,472 bytes of it.
+FRAME_BYTES = 1514
+UDP_PAYLOAD_BYTES = 1472
+
+
+def limit_bps(topology, links):
+    """The most that an all-reduce can bring a rank: its tensor crosses each link on the way at least once each way."""
+    has_uplinks = any(switch.parent for switch in topology.switches)
+    narrowest_bps = min(links.host_bps, links.uplink_bps) if has_uplinks else links.host_bps
+    return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
+
+
+class Report:
+    """All that one run brought. `turns` has, for each system's name, its turns in their order."""
+
+    def __init__(self, topology, links, placement, work, stream_bps, variants, turns):
+        self._topology = topology
+        self._links = links
+        self._placement = placement
+        self._work = work
+        self._stream_bps = stream_bps
+        self._variants = variants
+        self._turns = turns
+        self._limit_bps = limit_bps(topology, links)
+
+    def as_json(self):
+        return json.dumps({
+            "topology": self._topology.text,
+            "placement": self._placement,
+            "rate_bps": self._links.host_bps,
+            "uplink_bps": self._links.uplink_bps,
+            "queue_bytes": self._links.queue_bytes,
+            "bytes": self._work.bytes,
+            "world": len(self._topology.hosts),
+            "jobs": self._work.jobs,
+            "operations": self._work.operations,
+            "limit_bps": self._limit_bps,
+            "stream_bps": self._stream_bps,
+            "rounds": self._rounds(),
+            "systems": {name: self._system(name) for name in self._turns},
+        }, indent=2)
+
+    def as_text(self):
+        lines = [self._headline(), self._limit_line(), "",
+                 f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
+                 f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}"]
+        return "\n".join(lines + [self._row(name) for name in self._turns] + ["", _LEGEND])
+
+    def _headline(self):
+        work, links = self._work, self._links
+        uplinks = "" if self._topology.text.startswith("star") else f", uplinks of {_mbit(links.uplink_bps)} Mbit/s"
+        jobs = f"{work.jobs} jobs, " if work.jobs > 1 else ""
+        return (f"{self._topology.text}, ranks {self._placement}, links of {_mbit(links.host_bps)} Mbit/s{uplinks}: "
+                f"{jobs}{work.bytes / 1e6:g} MB, {len(self._rounds())} rounds of {work.operations} operations")
+
+    def _limit_line(self):
+        share = self._stream_bps / self._limit_bps
+        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
+                f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
+
+    def _row(self, name):
+        system = self._system(name)
+        each = self._goodputs(name)
+        title = f"{name} ({self._variants[name]})" if self._variants[name] else name
+        ratio = "-" if system["ratio_to_gloo"] is None else f"{system['ratio_to_gloo']:.2f}"
+        spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
+        traffic = system["traffic_of_an_operation"]
+        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {system['share_of_limit']:>8.3f} "
+                f"{ratio:>7} {system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
+                f"{traffic['host_sent_bytes'] / 1e6:>8.1f} {traffic['host_received_bytes'] / 1e6:>8.1f} "
+                f"{traffic['uplink_sent_bytes'] / 1e6:>8.1f} {traffic['dropped_packets']:>8.1f}")
+
+    def _rounds(self):
+        return [{name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
+                 for name, turn in zip(self._turns, of_one_round)} for of_one_round in zip(*self._turns.values())]
+
+    def _system(self, name):
+        turns = self._turns[name]
+        goodput_bps = statistics.median(self._goodputs(name))
+        gloo_bps = statistics.median(self._goodputs("gloo")) if "gloo" in self._turns else None
+        jobs = range(self._work.jobs)
+        return {
+            "variant": self._variants[name],
+            "goodput_bps": goodput_bps,
+            "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
+            "share_of_limit": goodput_bps / self._limit_bps,
+            "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
+            "cpu_seconds_per_gb": statistics.median(turn.cpu_seconds for turn in turns) / self._gigabytes_of_a_turn(),
+            "machine_busy": statistics.median(turn.machine_busy for turn in turns),
+            "traffic_of_an_operation": self._traffic(turns),
+            "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
+        }
+
+    def _goodputs(self, name):
+        return [turn.goodput_bps(self._work) for turn in self._turns[name]]
+
+    def _seconds(self, name, job):
+        return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
+
+    def _operations_of_a_turn(self):
+        return (self._work.operations + self._work.warmup) * self._work.jobs
+
+    def _gigabytes_of_a_turn(self):
+        """What went into sums, of all ranks: the processors work for the warm-up too."""
+        return self._work.bytes * self._operations_of_a_turn() * len(self._topology.hosts) / 1e9
+
+    def _traffic(self, turns):
+        """Means over all operations and over all links of a kind; the drops of all links together."""
+        kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
+        hosts = {host.name for host in self._topology.hosts}
+        for below, above in self._topology.links():
+            kind = "host" if below.name in hosts else "uplink"
+            for turn in turns:
+                kinds[f"{kind}_sent_bytes"].append(turn.traffic[below.name, above.name][0])
+                kinds[f"{kind}_received_bytes"].append(turn.traffic[above.name, below.name][0])
+        dropped = [sum(packets for _, packets in turn.traffic.values()) for turn in turns]
+        operations = self._operations_of_a_turn()
+        means = {kind: statistics.fmean(counts or [0]) / operations for kind, counts in kinds.items()}
+        return {**means, "dropped_packets": statistics.fmean(dropped) / operations}
+
+
+_LEGEND = """\
+Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
+CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum.
+busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
+sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
+
+
+def _mbit(bps):
+    return f"{bps / 1e6:g}"

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gloo_group.h"
+
+#include <gloo/allreduce.h>
+#include <gloo/allreduce_halving_doubling.h>
+#include <gloo/allreduce_ring_chunked.h>
+#include <gloo/barrier.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <utility>
+#include <vector>
+
+namespace atp::bench {
+namespace {
+
+using Reduce = void (*)(void*, const void*, const void*, std::size_t);
+
+// Operations may share a context as long as their tags differ; these never run at the same time, and differ all the
+// same.
+constexpr std::uint32_t tensor_tag = 1;
+constexpr std::uint32_t largest_tag = 2;
+constexpr std::uint32_t barrier_tag = 3;
+
+std::shared_ptr<gloo::transport::Device> open_device(const Membership& membership) {
+    gloo::transport::tcp::attr attributes;
+    attributes.iface = membership.interface;
+    attributes.hostname = membership.address;
+    return gloo::transport::tcp::CreateDevice(attributes);
+}
+
+std::unique_ptr<gloo::Algorithm> build(const std::shared_ptr<gloo::Context>& context, Algorithm algorithm,
+                                       std::span<float> tensor) {
+    const std::vector<float*> buffers{tensor.data()};
+    const int count = static_cast<int>(tensor.size());
+    switch (algorithm) {
+        case Algorithm::halving_doubling:
+            return std::make_unique<gloo::AllreduceHalvingDoubling<float>>(context, buffers, count);
+        case Algorithm::ring_chunked:
+            return std::make_unique<gloo::AllreduceRingChunked<float>>(context, buffers, count);
+        case Algorithm::ring:
+        case Algorithm::bcube: break;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const std::map<std::string, Algorithm>& algorithms() {
+    static const std::map<std::string, Algorithm> names{{"ring", Algorithm::ring},
+                                                        {"bcube", Algorithm::bcube},
+                                                        {"halving_doubling", Algorithm::halving_doubling},
+                                                        {"ring_chunked", Algorithm::ring_chunked}};
+    return names;
+}
+
+GlooGroup GlooGroup::join(const Membership& membership, Algorithm algorithm, std::span<float> tensor) {
+    auto device = open_device(membership);
+    gloo::rendezvous::FileStore store(membership.store);
+    auto context = std::make_shared<gloo::rendezvous::Context>(membership.rank, membership.world);
+    context->setTimeout(membership.timeout);
+    context->connectFullMesh(store, device);
+    return GlooGroup(std::move(context), algorithm, tensor);
+}
+
+GlooGroup::GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::span<float> tensor)
+    : context_(std::move(context)),
+      algorithm_(algorithm),
+      tensor_(tensor),
+      built_(build(context_, algorithm, tensor)) {}
+
+void GlooGroup::all_reduce() {
+    if (built_ != nullptr) {
+        built_->run();
+        return;
+    }
+    gloo::AllreduceOptions options(context_);
+    options.setAlgorithm(algorithm_ == Algorithm::ring ? gloo::AllreduceOptions::Algorithm::RING
+                                                       : gloo::AllreduceOptions::Algorithm::BCUBE);
+    options.setOutput(tensor_.data(), tensor_.size());
+    options.setReduceFunction(static_cast<Reduce>(&gloo::sum<float>));
+    options.setTag(tensor_tag);
+    gloo::allreduce(options);
+}
+
+void GlooGroup::barrier() {
+    gloo::BarrierOptions options(context_);
+    options.setTag(barrier_tag);
+    gloo::barrier(options);
+}
+
+double GlooGroup::largest(double value) {
+    gloo::AllreduceOptions options(context_);
+    options.setOutput(&value, 1);
+    options.setReduceFunction(static_cast<Reduce>(&gloo::max<double>));
+    options.setTag(largest_tag);
+    gloo::allreduce(options);
+    return value;
+}
+
+}  // namespace atp::bench
