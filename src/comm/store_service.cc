@@ -182,4 +182,21 @@ bool StoreService::owes_bytes(ClientId id) const {
     return !at->second.greeted || at->second.reader.halfway();
 }
 
+bool StoreService::consistent() const {
+    std::unordered_map<ClientId, std::size_t> found;
+    for (const auto& [key, waiters] : waiting_) {
+        if (waiters.empty() || table_.find(key) != nullptr) return false;
+        for (const ClientId waiter : waiters) ++found[waiter];
+    }
+    const auto knows = [&found](const auto& entry) {
+        const auto& [id, client] = entry;
+        const auto at = found.find(id);
+        const std::size_t absent = at == found.end() ? 0 : at->second;
+        const bool waits = client.pending.has_value();
+        return absent == client.absent && waits == (absent > 0) && !(waits && client.finished);
+    };
+    const auto is_open = [this](const auto& entry) { return clients_.contains(entry.first); };
+    return std::ranges::all_of(clients_, knows) && std::ranges::all_of(found, is_open);
+}
+
 }  // namespace atp::comm

@@ -44,6 +44,8 @@ class StoreService {
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
     [[nodiscard]] const StoreTable& table() const { return table_; }
+    // For tests: who waits is known to wait, for each key that it lacks and for none that is there.
+    [[nodiscard]] bool consistent() const;
 
   private:
     struct Client {

@@ -94,6 +94,7 @@ TEST_F(Service, CancellingNamesWhatIsMissingAndComesToNothingWhereTheAnswerHasGo
     ASSERT_EQ(last_status(2), Status::done);
     tell(2, request(Kind::set, {"b"}));
     EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
+    EXPECT_TRUE(service_.consistent());
 }
 
 TEST_F(Service, ASecondRequestBeforeTheAnswerFinishesTheClient) {
@@ -127,6 +128,7 @@ TEST_F(Service, WhoLeavesWhileItWaitsLeavesNothingBehind) {
     tell(1, request(Kind::wait, {"a", "b", "a"}));
     service_.close(1);
     EXPECT_EQ(service_.clients(), 0U);
+    EXPECT_TRUE(service_.consistent());
     greet(1);
     greet(2);
     for (const char* const key : {"a", "b"}) {
