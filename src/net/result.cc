@@ -83,7 +83,8 @@ std::string to_string(const Error& error) {
                             std::strerror(error.code));  // NOLINT(concurrency-mt-unsafe): known errors are constants
     }
     if (error.elapsed != protocol::Duration::zero()) {
-        line += fmt::format(" after {:.3f} ms", static_cast<double>(error.elapsed.count()) / 1e6);
+        const double seconds = static_cast<double>(error.elapsed.count()) / 1e9;
+        line += seconds < 1 ? fmt::format(" after {:.3f} ms", seconds * 1e3) : fmt::format(" after {:.1f} s", seconds);
     }
     if (!error.text.empty()) line += ": " + error.text;
     return line;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of stores share: servers on loopback, clients of them, deadlines that are far and deadlines that are near.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/tcp_store.h"
+#include "comm/tcp_store_server.h"
+#include "net/clock.h"
+
+namespace atp::test {
+
+// Past it, whatever a test waits for will not come any more.
+inline protocol::Time patience() { return net::now() + std::chrono::seconds(60); }
+// Until it, what a test expects not to come may try.
+inline protocol::Time shortly() { return net::now() + std::chrono::milliseconds(30); }
+
+inline std::unique_ptr<comm::TcpStoreServer> serve(const net::Address& listen,
+                                                   const comm::TcpStoreServerConfig& config = {}) {
+    auto server = comm::TcpStoreServer::start(listen, config);
+    if (!server) {
+        ADD_FAILURE() << to_string(server.error());
+        return nullptr;
+    }
+    return std::move(*server);
+}
+
+inline std::unique_ptr<comm::TcpStoreServer> serve(const comm::TcpStoreServerConfig& config = {}) {
+    return serve(net::Address::loopback(net::Family::ipv4, 0), config);
+}
+
+inline std::unique_ptr<comm::TcpStore> connect(const net::Address& server) {
+    auto store = comm::TcpStore::connect(server, patience());
+    if (!store) {
+        ADD_FAILURE() << to_string(store.error());
+        return nullptr;
+    }
+    return std::move(*store);
+}
+
+template <class Value>
+std::string error_of(const net::Result<Value>& result) {
+    return result ? "no error" : to_string(result.error());
+}
+
+template <class Value>
+bool failed_with(const net::Result<Value>& result, net::Reason reason) {
+    return !result && result.error().reason == reason;
+}
+
+inline bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace atp::test
