@@ -27,7 +27,7 @@ using FaultBudget = std::array<std::uint8_t, fault_count>;  // by Fault, each at
 
 // The numbers that workers add up.
 enum class Values : std::uint8_t {
-    plain,                     // small integers, all subsets with different sums
+    small,                     // small integers, all subsets with different sums
     too_large,                 // of fragment 0, the second worker's does not fit an integer
     not_finite,                // of fragment 0 one is infinite, of fragment 1 one is NaN
     saturating,                // of fragment 0 the first two sum to 2^32 or so, and a third is negative
@@ -49,7 +49,8 @@ struct Configuration {
     std::vector<std::uint8_t> tensors;  // fragments of each
     std::uint32_t aggregators = 1;
     FaultBudget budget{};
-    Values values = Values::plain;
+    Values values = Values::small;
+    std::uint8_t plain_tensors = 0;  // as bits, by number: those whose integers are the numbers themselves
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;
     bool earlier_incarnation = false;  // packets of another token are in flight from the beginning

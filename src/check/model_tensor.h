@@ -36,6 +36,7 @@ class ModelTensor final : public protocol::Tensor {
     }
 
     [[nodiscard]] std::uint64_t size() const override { return fragments_; }
+    [[nodiscard]] bool plain() const override { return truth_.plain(first_offset_); }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const float element = value(first);
         return numeric::quantise(&element, 1, 1.0F, lanes.data());

@@ -52,7 +52,7 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
     const unsigned last = membership_.workers() - 1;
     const bool first_fragment = offset == 0 && !earlier_incarnation;
     switch (configuration_.values) {
-        case Values::plain: break;
+        case Values::small: break;
         case Values::too_large:
             if (first_fragment && rank == 1) return too_large;
             break;
@@ -72,10 +72,21 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
     return base_of_rank[rank] * static_cast<float>(earlier_incarnation ? factor + 6 : factor);
 }
 
+bool Truth::plain(std::int32_t offset) const {
+    for (std::size_t tensor = 0; tensor < configuration_.tensors.size(); ++tensor) {
+        if (offset < configuration_.tensors[tensor]) {
+            return offset >= 0 && (configuration_.plain_tensors >> tensor & 1U) != 0;
+        }
+        offset -= configuration_.tensors[tensor];
+    }
+    return false;
+}
+
 std::uint32_t Truth::sum_bits(bool earlier_incarnation, std::int32_t offset) const {
     double sum = 0;
     for (unsigned rank = 0; rank < membership_.workers(); ++rank)
         sum += double{value(earlier_incarnation, rank, offset)};
+    if (plain(offset)) return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
     return std::isnan(sum) ? canonical_nan : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
 }
 
@@ -97,6 +108,7 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
         audit += protocol::audit_word(header.job, header.token, header.channel, header.seq, rank);
     }
     if (packet.lane_count() != model_lanes) return "a gradient lost or gained lanes";
+    if (plain(offset) != ((header.flags & ATP_FLAG_PLAIN) != 0)) return "a gradient is of the wrong kind of numbers";
     const std::uint32_t audit_found = wire::load_u32(packet.lanes.data() + ATP_LANE_BYTES);
     if (audit_found != audit) return text_of("audit lane is 0x%x, its set has 0x%x", audit_found, audit);
     if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the element means nothing, and says so
@@ -112,7 +124,9 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const unsigned job = packet.header.job - job_number(0);
     const bool earlier = packet.header.token == job_token(job, true);
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
-    const std::uint32_t wanted = sum_bits(earlier, offset_of(packet.header.seq));
+    const std::int32_t offset = offset_of(packet.header.seq);
+    const std::uint32_t wanted = sum_bits(earlier, offset);
+    if ((packet.header.dtype == ATP_DTYPE_INT32) != plain(offset)) return "a result is of the wrong kind of numbers";
     if (found != wanted) return text_of("result is 0x%x, the sum is 0x%x", found, wanted);
     return {};
 }

@@ -30,6 +30,8 @@ class Truth {
 
     // The element that a worker contributes to the fragment at `offset` from the first.
     [[nodiscard]] float value(bool earlier_incarnation, unsigned rank, std::int32_t offset) const;
+    // Whether the fragment's integers are the numbers themselves.
+    [[nodiscard]] bool plain(std::int32_t offset) const;
     // The bits of the sum over all workers.
     [[nodiscard]] std::uint32_t sum_bits(bool earlier_incarnation, std::int32_t offset) const;
 

@@ -327,6 +327,7 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
     packet->type = ATP_TYPE_GRADIENT;
     packet->dtype = ATP_DTYPE_INT32;
     packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAGS_OF_LANES));
+    if (ATP_BREAK(flush_forgets_plain)) packet->flags = (uint16_t)(packet->flags & ~(unsigned)ATP_FLAG_PLAIN);
     packet->worker = ATP_WORKER_ALL;
     packet->argument = aggregator->purpose;
     atp_load(packet, aggregator);

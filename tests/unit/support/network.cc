@@ -73,6 +73,10 @@ void Network::submit(unsigned rank, std::vector<float> values, Time deadline) {
     if (!node.machine->submit(*job.tensor, now_, deadline)) throw std::logic_error("tensor not accepted");
 }
 
+void Network::submit(unsigned rank, protocol::Tensor& tensor) {
+    if (!workers_.at(rank)->machine->submit(tensor, now_)) throw std::logic_error("tensor not accepted");
+}
+
 void Network::submit_integers(unsigned rank, std::vector<std::int32_t> values) {
     WorkerNode& node = *workers_.at(rank);
     node.jobs.push_back({});

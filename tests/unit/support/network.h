@@ -82,8 +82,10 @@ class Network {
 
     // Each call hands the next tensor to a worker. The sums come back in output().
     void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never);
-    // Likewise a plain tensor, whose sums come back in integers().
+    // Likewise plain integers, whose sums come back in integers().
     void submit_integers(unsigned rank, std::vector<std::int32_t> values);
+    // A tensor of the script's own, which lives until it is done; where its sums go is its business.
+    void submit(unsigned rank, protocol::Tensor& tensor);
     // The same length for everybody: worker r contributes value_of(r, element).
     void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
 
