@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bench_command.h"
 #include "cli/check_command.h"
 #include "cli/command.h"
 #include "cli/simulate_command.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr atp::cli::Register commands[] = {
     atp::cli::register_switch,
     atp::cli::register_stats,
+    atp::cli::register_bench,
     atp::cli::register_simulate,
     atp::cli::register_check,
 };

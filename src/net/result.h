@@ -59,9 +59,9 @@ struct Error {
     Operation operation = Operation::open;
     Reason reason = Reason::failed;
     int code = 0;                  // errno; 0 where no system call said it
-    std::string peer;              // the address or name meant; empty where there is none
+    std::string peer = {};         // the address or name meant; empty where there is none
     protocol::Duration elapsed{};  // how long the operation took; zero for those that never wait
-    std::string text;              // what was found, what is accepted, what would mend it
+    std::string text = {};         // what was found, what is accepted, what would mend it
 
     // Trying again, unchanged and a little later, may succeed.
     [[nodiscard]] bool recoverable() const;

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/bench_fleet.h"
+#include "cli/bench_rank.h"
+#include "cli/flags.h"
+#include "cli/units.h"
+#include "comm/tcp_store_server.h"
+#include "net/clock.h"
+#include "net/switch_node.h"
+
+namespace atp::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    BenchRank bench;
+    bool single = false;      // this process is one rank
+    std::uint32_t workers = 4;
+    std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
+    std::uint64_t memory = 64'000'000;
+    std::string peer;
+    std::string peer_algorithm = "best";
+    bool json = false;
+    bool store_elsewhere = false;
+    protocol::Duration timeout = std::chrono::minutes(10);
+};
+
+constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
+                                                   1'048'576, 4'194'304, 16'777'216, 67'108'864};
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+int failed(const net::Error& error) {
+    if (error.reason == net::Reason::closed) return exit_interrupted;
+    fmt::print(stderr, "atp bench: {}\n", net::to_string(error));
+    return exit_failed;
+}
+
+Json to_json(const BenchSize& size, const BenchRank& bench) {
+    const double middle = median(size.seconds);
+    return {{"bytes", size.bytes},
+            {"rounds", size.seconds.size()},
+            {"world", bench.world},
+            {"type", comm::to_string(bench.type)},
+            {"seconds", size.seconds},
+            {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
+            {"latency_us", middle * 1e6},
+            {"verified", true},
+            {"packets", size.packets},
+            {"resent", size.resent},
+            {"halvings", size.halvings},
+            {"lanes", size.lanes},
+            {"window", size.window}};
+}
+
+// ------------------------------------------------------------------------------------------------------------ One rank
+
+int run_rank(const Options& options) {
+    if (options.bench.rendezvous.empty() || options.bench.options.switch_address.empty()) {
+        fmt::print(stderr, "atp bench: --rank needs --world, --rendezvous and --switch as well\n");
+        return exit_misused;
+    }
+    if (!options.json && options.bench.rank == 0) {
+        fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
+    }
+    const auto show = [&](const BenchSize& size) {
+        if (options.json) {
+            fmt::print("{}\n", to_json(size, options.bench).dump());
+        } else {
+            const double middle = median(size.seconds);
+            fmt::print("{:>12} {:>12.1f} {:>14.1f} {:>10}\n", size.bytes, middle * 1e6,
+                       static_cast<double>(size.bytes) * 8 / middle / 1e6, size.resent);
+        }
+        std::fflush(stdout);
+    };
+    const auto done = run_bench_rank(options.bench, show);
+    if (!done) return failed(done.error());
+    return exit_passed;
+}
+
+// ----------------------------------------------------------------------------------------------------------- All ranks
+
+// By size: the seconds of every round of every repetition.
+using Times = std::map<std::uint64_t, std::vector<double>>;
+
+class AllHere {
+  public:
+    AllHere(const Options& options, const StopSignals& signals) : options_(options), signals_(signals) {}
+
+    net::Result<void> start_switch() {
+        if (!options_.bench.options.switch_address.empty()) {
+            switch_address_ = options_.bench.options.switch_address;
+            return {};
+        }
+        net::SwitchNodeConfig config;
+        config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+        config.memory_bytes = options_.memory;
+        config.lanes = static_cast<std::uint16_t>(
+            options_.bench.options.lanes != 0 ? options_.bench.options.lanes : loopback_lanes);
+        auto node = net::SwitchNode::start(config);
+        if (!node) return tl::unexpected(node.error());
+        node_ = *std::move(node);
+        switch_address_ = to_string(node_->address());
+        return {};
+    }
+
+    net::Result<void> run_atp(Times& times, Json& last) {
+        auto store = comm::TcpStoreServer::start(net::Address::loopback(net::Family::ipv4, 0));
+        if (!store) return tl::unexpected(store.error());
+        std::vector<std::vector<std::string>> commands;
+        for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
+            commands.push_back(rank_command(rank, to_string((*store)->local())));
+        }
+        const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+        if (!text) return tl::unexpected(text.error());
+        return read(*text, times, last);
+    }
+
+    net::Result<void> run_gloo(Times& times, const std::string& algorithm) {
+        Json ignored;
+        for (const std::uint64_t bytes : options_.bench.sizes) {
+            const std::filesystem::path folder = make_folder();
+            std::vector<std::vector<std::string>> commands;
+            for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
+                commands.push_back({program_beside("bench_gloo"), "--rank", std::to_string(rank), "--world",
+                                    std::to_string(options_.workers), "--store", folder.string(), "--address",
+                                    "127.0.0.1", "--bytes", std::to_string(bytes), "--rounds",
+                                    std::to_string(options_.bench.rounds), "--warmup",
+                                    std::to_string(options_.bench.warmup), "--algorithm", algorithm, "--json"});
+            }
+            const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+            std::filesystem::remove_all(folder);
+            if (!text) return tl::unexpected(text.error());
+            if (auto done = read(*text, times, ignored); !done) return done;
+        }
+        return {};
+    }
+
+  private:
+    static constexpr std::uint32_t loopback_lanes = 16'352;
+
+    static std::filesystem::path make_folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "atp-bench-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made in " + name);
+        return name;
+    }
+
+    [[nodiscard]] std::vector<std::string> rank_command(std::uint32_t rank, const std::string& store) const {
+        const BenchRank& bench = options_.bench;
+        const comm::Options& comm = bench.options;
+        std::vector<std::string> command{own_program(),   "bench",          "--rank",          std::to_string(rank),
+                                         "--world",       std::to_string(options_.workers),
+                                         "--rendezvous",  store,            "--store-elsewhere",
+                                         "--switch",      switch_address_,  "--rounds",        std::to_string(bench.rounds),
+                                         "--warmup",      std::to_string(bench.warmup),
+                                         "--type",        std::string(comm::to_string(bench.type)),
+                                         "--channels",    std::to_string(comm.channels), "--json"};
+        for (const std::uint64_t bytes : bench.sizes) {
+            command.insert(command.end(), {"--bytes", std::to_string(bytes)});
+        }
+        if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
+        if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
+        if (comm.audit) command.emplace_back("--audit");
+        if (!comm.halve) command.emplace_back("--no-halving");
+        if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
+        if (comm.spin != protocol::Duration::zero()) command.insert(command.end(), {"--spin", duration_text(comm.spin)});
+        return command;
+    }
+
+    static net::Result<void> read(const std::string& text, Times& times, Json& last) {
+        std::size_t begin = 0;
+        while (begin < text.size()) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            const Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
+            if (line.is_discarded() || !line.contains("seconds")) {
+                return net::fail(net::Operation::parse, net::Reason::malformed, "rank 0", text);
+            }
+            last[std::to_string(line["bytes"].get<std::uint64_t>())] = line;
+            for (const Json& seconds : line["seconds"]) {
+                times[line["bytes"].get<std::uint64_t>()].push_back(seconds.get<double>());
+            }
+            begin = end + 1;
+        }
+        return {};
+    }
+
+    const Options& options_;
+    const StopSignals& signals_;
+    std::unique_ptr<net::SwitchNode> node_;
+    std::string switch_address_;
+};
+
+void show_progress(std::uint32_t repeat, std::uint32_t repeats, std::string_view system) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\rround {} of {}: {}\033[K", repeat + 1, repeats, system);
+}
+
+void print_results(const Options& options, const Times& atp, const Times& peer, const Json& last) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    if (!options.json) {
+        fmt::print("{} workers on this machine, {}, {} rounds{}; every result verified to the last bit\n",
+                   options.workers, comm::to_string(options.bench.type), atp.begin()->second.size(),
+                   peer.empty() ? "" : ", Gloo in turns");
+        fmt::print("{:>12} {:>12} {:>16}{}\n", "bytes", "time us", "goodput Mbit/s",
+                   peer.empty() ? "" : fmt::format(" {:>12} {:>16} {:>8}", "Gloo us", "Gloo Mbit/s", "ratio"));
+    }
+    for (const auto& [bytes, seconds] : atp) {
+        const double middle = median(seconds);
+        const double goodput = static_cast<double>(bytes) * 8 / middle;
+        const auto other = peer.find(bytes);
+        const double peer_middle = other == peer.end() ? 0 : median(other->second);
+        if (options.json) {
+            Json line = last.value(std::to_string(bytes), Json::object());
+            line["rounds"] = seconds.size();
+            line["seconds"] = seconds;
+            line["goodput_bps"] = goodput;
+            line["latency_us"] = middle * 1e6;
+            if (peer_middle > 0) {
+                line["peer"] = options.peer;
+                line["peer_goodput_bps"] = static_cast<double>(bytes) * 8 / peer_middle;
+                line["peer_latency_us"] = peer_middle * 1e6;
+                line["ratio_to_peer"] = peer_middle / middle;
+            }
+            fmt::print("{}\n", line.dump());
+            continue;
+        }
+        fmt::print("{:>12} {:>12.1f} {:>16.1f}", bytes, middle * 1e6, goodput / 1e6);
+        if (peer_middle > 0) {
+            fmt::print(" {:>12.1f} {:>16.1f} {:>8.2f}", peer_middle * 1e6,
+                       static_cast<double>(bytes) * 8 / peer_middle / 1e6, peer_middle / middle);
+        }
+        fmt::print("\n");
+    }
+}
+
+// Which of Gloo's algorithms suits this machine: one repetition of each decides.
+net::Result<std::string> fastest_algorithm(AllHere& here, const Options& options) {
+    if (options.peer_algorithm != "best") return options.peer_algorithm;
+    std::string fastest;
+    double least = 0;
+    for (const char* algorithm : {"ring", "ring_chunked", "halving_doubling", "bcube"}) {
+        Times times;
+        if (auto done = here.run_gloo(times, algorithm); !done) return tl::unexpected(done.error());
+        double sum = 0;
+        for (const auto& [bytes, seconds] : times) sum += std::log(median(seconds));
+        if (fastest.empty() || sum < least) {
+            fastest = algorithm;
+            least = sum;
+        }
+    }
+    return fastest;
+}
+
+int run_all_here(const Options& options) {
+    const StopSignals signals;
+    AllHere here(options, signals);
+    if (auto started = here.start_switch(); !started) return failed(started.error());
+    const bool with_peer = !options.peer.empty();
+    const std::uint32_t repeats = options.repeats != 0 ? options.repeats : with_peer ? 5 : 1;
+    std::string algorithm;
+    if (with_peer) {
+        if (!std::filesystem::exists(program_beside("bench_gloo"))) {
+            fmt::print(stderr, "atp bench: --peer gloo needs {}, which is built where libgloo-dev is installed\n",
+                       program_beside("bench_gloo"));
+            return exit_misused;
+        }
+        const auto fastest = fastest_algorithm(here, options);
+        if (!fastest) return failed(fastest.error());
+        algorithm = *fastest;
+    }
+    Times atp;
+    Times peer;
+    Json last = Json::object();
+    for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        show_progress(repeat, repeats, "atp");
+        if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
+        if (!with_peer) continue;
+        show_progress(repeat, repeats, "gloo");
+        if (auto done = here.run_gloo(peer, algorithm); !done) return failed(done.error());
+    }
+    print_results(options, atp, peer, last);
+    return exit_passed;
+}
+
+int run_bench(Options options) {
+    if (options.bench.sizes.empty()) options.bench.sizes.assign(usual_sizes.begin(), usual_sizes.end());
+    const std::size_t width = comm::bytes_of(options.bench.type);
+    for (std::uint64_t& bytes : options.bench.sizes) {
+        bytes -= bytes % width;
+        if (bytes == 0) {
+            fmt::print(stderr, "atp bench: --bytes: less than one {} of {} bytes\n", comm::to_string(options.bench.type),
+                       width);
+            return exit_misused;
+        }
+    }
+    options.bench.serves_store = !options.store_elsewhere;
+    if (options.single) return run_rank(options);
+    options.bench.world = options.workers;
+    return run_all_here(options);
+}
+
+std::optional<comm::ElementType> parse_bench_type(std::string_view text) {
+    const auto type = comm::parse_element_type(text);
+    if (type == comm::ElementType::float16 || type == comm::ElementType::bfloat16) return std::nullopt;
+    return type;
+}
+
+std::optional<comm::ServerPlace> parse_place(std::string_view text) {
+    if (text == "switch") return comm::ServerPlace::on_switch;
+    if (text == "colocated") return comm::ServerPlace::colocated;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::function<int()> register_bench(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand(
+        "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
+    BenchRank& bench = options->bench;
+    comm::Options& comm = bench.options;
+    Flags what(*command, "What to measure");
+    what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms, "of the tensor; may be repeated [1kB to 67MB]");
+    what.number("--rounds", bench.rounds, 1, 1'000'000, "measured operations of each size [20]");
+    what.number("--warmup", bench.warmup, 0, 1'000'000, "operations before those [3]");
+    what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
+                "of the elements [float32]");
+    what.flag("--json", options->json, "a JSON object for each size");
+    Flags here(*command, "All ranks on this machine (the default)");
+    here.number("--workers", options->workers, 1, 1024, "processes [4]");
+    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]");
+    here.parsed("--peer", options->peer, "PEER",
+                [](std::string_view text) { return text == "gloo" ? std::optional<std::string>(text) : std::nullopt; },
+                "gloo", "run it beside, in turns");
+    here.text("--peer-algorithm", options->peer_algorithm, "NAME", "of Gloo [best]");
+    here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]");
+    Flags rank(*command, "One rank of many");
+    rank.number("--rank", bench.rank, 0, 1023, "of this process; needs the next three")->each([options](const std::string&) {
+        options->single = true;
+    });
+    rank.number("--world", bench.world, 1, 1024, "how many ranks there are");
+    rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
+    rank.text("--switch", comm.switch_address, "ADDRESS", "of the switch of this rank, host:port");
+    rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store");
+    Flags how(*command, "How");
+    how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
+    how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
+    how.number("--window", comm.window, 1, 65'536, "packets under way at most, a power of two [by their size]");
+    how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
+    how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
+    how.call("--no-halving", [options] { options->bench.options.halve = false; },
+             "keep the window on loss and congestion, as the papers' experiments do");
+    how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
+    how.parsed("--timeout", comm.join_timeout, "TIME", parse_duration, duration_forms, "to find the others [30s]");
+    return [options] { return run_bench(*options); };
+}
+
+}  // namespace atp::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_rank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "comm/communicator.h"
+#include "comm/rendezvous.h"
+#include "comm/tcp_store.h"
+#include "comm/tcp_store_server.h"
+#include "net/clock.h"
+#include "net/resolve.h"
+
+namespace atp::cli {
+namespace {
+
+using comm::ElementType;
+
+// Values repeat after a prime number of elements: cheap to make and to check, and no packet begins like another.
+constexpr std::size_t period = 4093;
+
+// What `rank` contributes at `element`, as an integer of the scale: within +-1e7, so that sums stay within 32 bits.
+std::int32_t contribution(std::uint32_t rank, std::size_t element) {
+    const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + rank * 40503U + 12345U);
+    return static_cast<std::int32_t>(mixed % 20'000'001U) - 10'000'000;
+}
+
+// One period of a rank's tensor, and of the sum, as bytes of the element type.
+class Pattern {
+  public:
+    Pattern(const BenchRank& bench) : type_(bench.type), width_(comm::bytes_of(bench.type)) {
+        for (std::size_t i = 0; i < period; ++i) {
+            append(own_, static_cast<float>(contribution(bench.rank, i) / bench.options.scale),
+                   contribution(bench.rank, i));
+            std::int64_t sum = 0;
+            for (std::uint32_t rank = 0; rank < bench.world; ++rank) sum += quantised(bench, rank, i);
+            append(sum_, static_cast<float>(static_cast<double>(sum) * (1.0 / bench.options.scale)), sum);
+        }
+    }
+    void fill(std::vector<std::byte>& tensor) const {
+        for (std::size_t at = 0; at < tensor.size(); at += own_.size()) {
+            std::memcpy(tensor.data() + at, own_.data(), std::min(own_.size(), tensor.size() - at));
+        }
+    }
+    // The first element that is not the sum.
+    [[nodiscard]] std::optional<std::size_t> wrong_in(const std::vector<std::byte>& tensor) const {
+        for (std::size_t at = 0; at < tensor.size(); at += sum_.size()) {
+            const std::size_t count = std::min(sum_.size(), tensor.size() - at);
+            if (std::memcmp(tensor.data() + at, sum_.data(), count) == 0) continue;
+            std::size_t byte = 0;
+            while (tensor[at + byte] == sum_[byte]) ++byte;
+            return (at + byte) / width_;
+        }
+        return std::nullopt;
+    }
+
+  private:
+    // What the rank's element becomes on the wire.
+    std::int64_t quantised(const BenchRank& bench, std::uint32_t rank, std::size_t element) const {
+        if (comm::is_integer(type_)) return contribution(rank, element);
+        const float value = static_cast<float>(contribution(rank, element) / bench.options.scale);
+        return static_cast<std::int64_t>(std::nearbyint(value * static_cast<float>(bench.options.scale)));
+    }
+    void append(std::vector<std::byte>& bytes, float number, std::int64_t integer) {
+        const auto put = [&bytes](const auto& value) {
+            const auto* raw = reinterpret_cast<const std::byte*>(&value);
+            bytes.insert(bytes.end(), raw, raw + sizeof value);
+        };
+        switch (type_) {
+            case ElementType::float32: put(number); break;
+            case ElementType::float64: put(static_cast<double>(number)); break;
+            case ElementType::int32: put(static_cast<std::int32_t>(integer)); break;
+            default: put(integer); break;
+        }
+    }
+
+    ElementType type_;
+    std::size_t width_;
+    std::vector<std::byte> own_;
+    std::vector<std::byte> sum_;
+};
+
+net::Result<double> slowest(comm::Rendezvous& rendezvous, const std::string& name, double seconds) {
+    const auto all = rendezvous.all_gather(name, fmt::format("{:.9f}", seconds), net::now() + std::chrono::minutes(1));
+    if (!all) return tl::unexpected(all.error());
+    double most = 0;
+    for (const std::string& text : *all) most = std::max(most, std::stod(text));
+    return most;
+}
+
+net::Result<void> finish(const net::Result<comm::Handle>& work) {
+    if (!work) return tl::unexpected(work.error());
+    return (*work)->wait();
+}
+
+class Measurement {
+  public:
+    Measurement(const BenchRank& bench, comm::Communicator& communicator, comm::Rendezvous& rendezvous)
+        : bench_(bench), communicator_(communicator), rendezvous_(rendezvous), pattern_(bench) {}
+
+    net::Result<BenchSize> measure(std::uint64_t bytes) {
+        std::vector<std::byte> in(bytes);
+        std::vector<std::byte> out(bytes);
+        pattern_.fill(in);
+        BenchSize result;
+        result.bytes = bytes;
+        std::vector<double> own;
+        const comm::Buffer buffer{in.data(), out.data(), bytes / comm::bytes_of(bench_.type)};
+        for (std::uint32_t round = 0; round < bench_.warmup + bench_.rounds; ++round) {
+            std::memset(out.data(), 0xEE, out.size());
+            if (auto met = finish(communicator_.barrier()); !met) return tl::unexpected(met.error());
+            const protocol::Time begin = net::now();
+            const auto done = finish(communicator_.all_reduce(buffer, bench_.type, comm::Reduction::sum));
+            const double seconds = std::chrono::duration<double>(net::now() - begin).count();
+            if (!done) return tl::unexpected(done.error());
+            if (const auto wrong = pattern_.wrong_in(out)) return wrong_sum(bytes, *wrong);
+            if (round >= bench_.warmup) own.push_back(seconds);
+        }
+        for (std::size_t round = 0; round < own.size(); ++round) {
+            const auto most = slowest(rendezvous_, fmt::format("time/{}/{}", size_number_, round), own[round]);
+            if (!most) return tl::unexpected(most.error());
+            result.seconds.push_back(*most);
+        }
+        ++size_number_;
+        for (const comm::ChannelCounters& channel : communicator_.counters()) {
+            result.packets += channel.worker.sent + channel.worker.resent;
+            result.resent += channel.worker.resent;
+            result.halvings += channel.worker.halvings;
+        }
+        result.lanes = communicator_.formation().lanes;
+        result.window = communicator_.formation().window;
+        return result;
+    }
+
+  private:
+    [[nodiscard]] net::Failure wrong_sum(std::uint64_t bytes, std::size_t element) const {
+        return net::fail(net::Operation::all_reduce, net::Reason::failed, fmt::format("rank {}", bench_.rank),
+                         fmt::format("WRONG SUM: element {} of a tensor of {} bytes", element, bytes));
+    }
+
+    const BenchRank& bench_;
+    comm::Communicator& communicator_;
+    comm::Rendezvous& rendezvous_;
+    Pattern pattern_;
+    std::size_t size_number_ = 0;
+};
+
+}  // namespace
+
+net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
+    const auto addresses = net::resolve(bench.rendezvous);
+    if (!addresses) return tl::unexpected(addresses.error());
+    std::unique_ptr<comm::TcpStoreServer> server;
+    if (bench.rank == 0 && bench.serves_store) {
+        auto started = comm::TcpStoreServer::start(addresses->front());
+        if (!started) return tl::unexpected(started.error());
+        server = *std::move(started);
+    }
+    const protocol::Time deadline = net::now() + bench.options.join_timeout;
+    auto store = comm::TcpStore::connect(addresses->front(), deadline);
+    if (!store) return tl::unexpected(store.error());
+    auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
+    if (!communicator) return tl::unexpected(communicator.error());
+    comm::Rendezvous rendezvous(
+        **store, {.prefix = bench.options.name + "/bench", .rank = bench.rank, .world = bench.world});
+    Measurement measurement(bench, **communicator, rendezvous);
+    for (const std::uint64_t bytes : bench.sizes) {
+        const auto result = measurement.measure(bytes);
+        if (!result) return tl::unexpected(result.error());
+        if (bench.rank == 0) measured(*result);
+    }
+    // Rank 0 keeps the store until everybody is through with it.
+    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+}
+
+}  // namespace atp::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of `atp bench`: forms a communicator, reduces tensors of each size, verifies every result to the last bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/element_type.h"
+#include "comm/options.h"
+#include "net/result.h"
+
+namespace atp::cli {
+
+struct BenchRank {
+    std::uint32_t rank = 0;
+    std::uint32_t world = 1;
+    std::string rendezvous;       // host:port
+    bool serves_store = true;     // rank 0 serves the store there; otherwise somebody else does
+    std::vector<std::uint64_t> sizes;  // bytes of a tensor
+    std::uint32_t rounds = 20;    // measured operations of each size
+    std::uint32_t warmup = 3;     // before them
+    comm::ElementType type = comm::ElementType::float32;
+    comm::Options options;
+};
+
+struct BenchSize {
+    std::uint64_t bytes = 0;
+    std::vector<double> seconds;  // of each round, by the rank that took longest
+    std::uint64_t packets = 0;    // rank 0 sent
+    std::uint64_t resent = 0;     // of them, again
+    std::uint64_t halvings = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t window = 0;
+};
+
+// Calls `measured` on rank 0 after each size. A wrong sum is an error.
+[[nodiscard]] net::Result<void> run_bench_rank(const BenchRank& bench,
+                                               const std::function<void(const BenchSize&)>& measured);
+
+}  // namespace atp::cli

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "net/clock.h"
+#include "wire/packet.h"
+
+namespace atp::comm {
+namespace {
+
+using protocol::Duration;
+using protocol::Time;
+
+constexpr Duration join_impatient = std::chrono::milliseconds(50);
+constexpr Duration join_refresh = std::chrono::seconds(1);
+// A member that the tree misses may be on its way back: a switch restarts, and everybody joins anew.
+constexpr Duration lost_grace = std::chrono::seconds(3);
+constexpr Duration publish_interval = std::chrono::milliseconds(50);
+// A server beside a worker stays for those who miss their last result.
+constexpr Duration server_linger = std::chrono::milliseconds(300);
+constexpr Duration server_linger_most = std::chrono::seconds(2);
+constexpr std::size_t batch_packets = 64;
+constexpr int batches_per_round = 8;
+// Packets handed to the kernel between two looks at what has arrived.
+constexpr int packets_per_transmit = 256;
+
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+bool goes_up(std::span<const std::byte> bytes) {
+    if (bytes.size() < ATP_HEADER_BYTES) return false;
+    const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
+    return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
+}
+
+}  // namespace
+
+net::Result<std::unique_ptr<Channel>> Channel::open(std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan) {
+    auto loop = net::EventLoop::open(plan.loop);
+    if (!loop) return tl::unexpected(loop.error());
+    std::unique_ptr<Channel> channel(new Channel(*std::move(loop), std::move(socket), plan));
+    Channel& self = *channel;
+    self.loop_->add(self);
+    if (auto watched = self.loop_->watch(self, self.socket_->descriptor(), {}); !watched) {
+        return tl::unexpected(watched.error());
+    }
+    self.thread_ = std::thread([&self] {
+        if (auto ran = self.loop_->run(); !ran) self.fail(ran.error(), net::now());
+    });
+    return channel;
+}
+
+Channel::Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan)
+    : plan_(plan),
+      loop_(std::move(loop)),
+      socket_(std::move(socket)),
+      worker_(plan.worker),
+      datagrams_(batch_packets),
+      data_address_(plan.switch_address) {
+    if (plan.hosts_server) {
+        server_ = std::make_unique<net::HostedServer>(
+            protocol::ServerConfig{.channel = plan.worker.channel, .scale = plan.terms.scale}, *plan.membership);
+    }
+}
+
+Channel::~Channel() { stop(); }
+
+net::Result<void> Channel::wait_ready(Time deadline) {
+    const Time begin = net::now();
+    std::unique_lock lock(mutex_);
+    const auto until = std::chrono::steady_clock::now() + (deadline - begin);
+    changed_.wait_until(lock, until, [this] { return ready_ || error_; });
+    if (error_) return tl::unexpected(*error_);
+    if (ready_) return {};
+    return tl::unexpected(net::Error{.operation = net::Operation::join,
+                                     .reason = net::Reason::timed_out,
+                                     .peer = to_string(plan_.switch_address),
+                                     .elapsed = net::now() - begin,
+                                     .text = joining_text_.empty()
+                                                 ? "the switch does not answer: `atp doctor` may find out why"
+                                                 : joining_text_});
+}
+
+void Channel::submit(const Handle& work, std::size_t part) {
+    std::optional<net::Error> error;
+    {
+        const std::scoped_lock lock(mutex_);
+        error = error_;
+        if (!error) submitted_.push_back({work, part});
+    }
+    if (!error) {
+        loop_->wake();
+        return;
+    }
+    error->operation = work->operation();
+    error->reason = net::Reason::closed;
+    error->elapsed = {};
+    error->text = "an earlier failure ended this communicator: " + error->text;
+    work->finish_part(std::move(error));
+}
+
+void Channel::abort(const net::Error& reason) {
+    {
+        const std::scoped_lock lock(mutex_);
+        abort_ = reason;
+    }
+    loop_->wake();
+}
+
+void Channel::stop() {
+    if (!thread_.joinable()) return;
+    if (server_ != nullptr && !error()) {
+        const Time most = net::now() + server_linger_most;
+        while (net::now() < most) {
+            if (net::now() - Time(Duration(served_)) > server_linger) break;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    }
+    loop_->stop();
+    thread_.join();
+    fail({.operation = net::Operation::wait, .reason = net::Reason::closed, .text = "the communicator was closed"},
+         net::now());
+    std::array<std::byte, 64> bytes{};
+    const wire::Leave leave{.job = plan_.terms.job,
+                            .token = plan_.terms.token,
+                            .channel = plan_.terms.channel,
+                            .unit = plan_.worker.place.unit,
+                            .member = plan_.worker.place.member};
+    const std::size_t size = wire::encode(leave, bytes);
+    const std::span<std::byte> room = socket_->reserve(size);
+    if (room.empty()) return;
+    std::copy_n(bytes.begin(), size, room.begin());
+    socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);
+    static_cast<void>(socket_->flush());
+}
+
+ChannelCounters Channel::counters() const {
+    const std::scoped_lock lock(mutex_);
+    return published_;
+}
+
+std::optional<net::Error> Channel::error() const {
+    const std::scoped_lock lock(mutex_);
+    return error_;
+}
+
+// ----------------------------------------------------------------------------------------------------- On its thread
+
+void Channel::handle_ready(int, net::Ready ready, Time now) {
+    if (ready.write && blocked_) flush();
+    if (ready.read || ready.failed) receive(now);
+}
+
+void Channel::receive(Time now) {
+    for (int batch = 0; batch < batches_per_round || socket_->has_more(); ++batch) {
+        const auto count = socket_->receive(datagrams_);
+        if (!count) {
+            fail(count.error(), now);
+            loop_->unwatch(socket_->descriptor());
+            return;
+        }
+        if (*count == 0) return;
+        for (std::size_t i = 0; i < *count; ++i) handle_datagram(datagrams_[i], now);
+        take_events(now);
+        transmit(now);
+    }
+}
+
+void Channel::handle_datagram(const net::Datagram& datagram, Time now) {
+    const bool congested = datagram.ecn == net::Ecn::congested;
+    if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
+        handle_control(datagram, now);
+    } else if (goes_up(datagram.bytes)) {
+        if (server_ == nullptr) {
+            ++strays_;
+            return;
+        }
+        served_ = now.time_since_epoch().count();
+        server_->server.handle_packet(datagram.bytes, congested, now);
+    } else {
+        worker_.handle_packet(datagram.bytes, congested, now);
+    }
+}
+
+void Channel::handle_control(const net::Datagram& datagram, Time now) {
+    const auto mine = [this](const auto& message) {
+        return message.job == plan_.terms.job && message.token == plan_.terms.token &&
+               message.channel == plan_.terms.channel;
+    };
+    if (const auto joined = wire::decode_joined(datagram.bytes); joined && mine(*joined)) {
+        handle_joined(*joined, *datagram.from, now);
+        return;
+    }
+    if (const auto version = wire::refusal_version(datagram.bytes)) {
+        const auto refused = wire::decode_refused(datagram.bytes);
+        const bool foreign = !refused || refused->reason == wire::Refusal::version;
+        if (!foreign && !mine(*refused)) return;
+        fail({.operation = net::Operation::join,
+              .reason = foreign ? net::Reason::version_mismatch : net::Reason::rejected,
+              .peer = to_string(*datagram.from),
+              .text = refused ? refused->text : fmt::format("it speaks version {}", *version & 0xFU)},
+             now);
+        return;
+    }
+    const auto join = wire::decode_join(datagram.bytes);
+    if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == plan_.terms) {
+        answer_join(*join, *datagram.from);
+        return;
+    }
+    ++strays_;
+}
+
+void Channel::handle_joined(const wire::Joined& joined, const net::Address& from, Time now) {
+    switch_heard_ = now;
+    data_address_ = from;
+    if (joined.ready) {
+        standing_ = Standing::ready;
+        waiting_for_.clear();
+    } else {
+        waiting_for_ = missing_ranks(joined.missing_units, joined.missing_members);
+        if (standing_ == Standing::ready) {
+            standing_ = Standing::lost;
+            lost_since_ = now;
+            join_next_ = now;
+        }
+    }
+    const std::scoped_lock lock(mutex_);
+    joining_text_ = waiting_for_.empty() ? "the switches have not found the parameter server yet"
+                                         : fmt::format("{} did not join", waiting_for_);
+    if (joined.ready && !ready_) {
+        ready_ = true;
+        changed_.notify_all();
+    }
+}
+
+// Of the last switch, for the server that stands here.
+void Channel::answer_join(const wire::Join& join, const net::Address& from) {
+    server_down_ = from;
+    const std::span<std::byte> room = socket_->reserve(64);
+    if (room.empty()) return;
+    const wire::Joined joined{
+        .job = join.terms.job, .token = join.terms.token, .channel = join.terms.channel, .ready = true};
+    socket_->commit(wire::encode(joined, room), from, net::Ecn::not_capable);
+}
+
+void Channel::join(Time now) {
+    join_next_ = now + (standing_ == Standing::ready ? join_refresh : join_impatient);
+    const std::span<std::byte> room = socket_->reserve(256);
+    if (room.empty()) return;
+    const wire::Join join{.terms = plan_.terms,
+                          .level = plan_.level,
+                          .begun = standing_ != Standing::joining,
+                          .units = {plan_.unit}};
+    const std::size_t size = wire::encode(join, room);
+    if (size != 0) socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);
+}
+
+void Channel::handle_wake(Time now) {
+    std::optional<net::Error> abort;
+    {
+        const std::scoped_lock lock(mutex_);
+        while (!submitted_.empty()) {
+            waiting_.push_back(std::move(submitted_.front()));
+            submitted_.pop_front();
+        }
+        abort.swap(abort_);
+    }
+    if (abort) fail(*std::move(abort), now);
+    take_submissions(now);
+}
+
+void Channel::take_submissions(Time now) {
+    while (!waiting_.empty()) {
+        Part& part = waiting_.front();
+        const auto number = worker_.submit(part.work->slices()[part.number], now, part.work->deadline());
+        if (!number) {
+            if (!worker_.failed()) return;  // its queue is full: the next event makes room
+            break;
+        }
+        under_way_.push_back(std::move(part));
+        waiting_.pop_front();
+    }
+}
+
+void Channel::take_events(Time now) {
+    while (const auto event = worker_.poll_event()) {
+        const Part part = std::move(under_way_.front());
+        under_way_.pop_front();
+        if (event->kind == protocol::WorkerEvent::Kind::completed) {
+            part.work->finish_part(std::nullopt);
+            continue;
+        }
+        net::Error error = describe(*event, now);
+        error.operation = part.work->operation();
+        part.work->finish_part(error);
+        fail(std::move(error), now);
+        return;
+    }
+    if (!waiting_.empty()) take_submissions(now);
+}
+
+void Channel::transmit(Time now) {
+    for (int sent = 0; sent < packets_per_transmit && !blocked_; ++sent) {
+        std::span<std::byte> room = socket_->reserve(worker_.packet_bytes());
+        if (room.empty()) {
+            flush();
+            room = socket_->reserve(worker_.packet_bytes());
+            if (room.empty()) break;
+        }
+        const auto size = worker_.poll_transmit(room, now);
+        if (!size) break;
+        socket_->commit(*size, data_address_);
+    }
+    if (server_ != nullptr) transmit_server();
+    flush();
+}
+
+void Channel::transmit_server() {
+    while (server_->server.has_transmit() && !blocked_) {
+        std::span<std::byte> room = socket_->reserve(server_->server.packet_bytes());
+        if (room.empty()) {
+            flush();
+            room = socket_->reserve(server_->server.packet_bytes());
+            if (room.empty()) return;
+        }
+        const auto transmit = server_->server.poll_transmit(room);
+        if (!transmit) return;
+        if (server_down_.family() != net::Family::none) socket_->commit(transmit->size, server_down_);
+    }
+}
+
+void Channel::flush() {
+    const bool waits = socket_->flush().waiting != 0;
+    if (waits == blocked_) return;
+    blocked_ = waits;
+    static_cast<void>(loop_->change(socket_->descriptor(), {.read = true, .write = waits}));
+}
+
+void Channel::handle_timeout(Time now) {
+    if (now >= join_next_) join(now);
+    worker_.handle_timeout(now);
+    take_events(now);
+    const bool pending = !under_way_.empty() || !waiting_.empty();
+    if (standing_ == Standing::lost && pending && now - lost_since_ > lost_grace) {
+        fail({.operation = net::Operation::wait,
+              .reason = net::Reason::failed,
+              .peer = waiting_for_.empty() ? to_string(plan_.switch_address) : waiting_for_,
+              .elapsed = now - lost_since_,
+              .text = waiting_for_.empty() ? "the switches lost the parameter server"
+                                           : waiting_for_ + " left the job, or cannot be reached any more"},
+             now);
+    }
+    publish(now);
+}
+
+void Channel::finish_round(Time now) {
+    if (!blocked_) transmit(now);
+}
+
+Time Channel::poll_timeout() const {
+    const Time lost = standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
+    return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never});
+}
+
+// Everything ends, for good.
+void Channel::fail(net::Error error, Time now) {
+    std::deque<Part> parts;
+    parts.swap(under_way_);
+    std::ranges::move(waiting_, std::back_inserter(parts));
+    waiting_.clear();
+    {
+        const std::scoped_lock lock(mutex_);
+        std::ranges::move(submitted_, std::back_inserter(parts));
+        submitted_.clear();
+        if (!error_) error_ = error;
+        changed_.notify_all();
+    }
+    for (const Part& part : parts) {
+        net::Error own = error;
+        own.operation = part.work->operation();
+        own.elapsed = now - part.work->begun();
+        part.work->finish_part(std::move(own));
+    }
+}
+
+net::Error Channel::describe(const protocol::WorkerEvent& event, Time now) const {
+    net::Error error{.reason = net::Reason::timed_out, .elapsed = event.elapsed};
+    const std::string missing = missing_ranks(event.missing_units, event.missing_members);
+    if (event.kind == protocol::WorkerEvent::Kind::mismatched) {
+        error.reason = net::Reason::mismatched;
+        error.text = "the ranks do different things: another operation, type or number of elements was called at this "
+                     "place by some rank";
+        return error;
+    }
+    error.peer = missing.empty() ? to_string(plan_.switch_address) : missing;
+    if (!missing.empty()) {
+        error.text = missing + " has not taken part";
+    } else if (!event.server_heard || now - event.heard > std::chrono::seconds(1)) {
+        error.text = fmt::format("nothing was heard from the parameter server {}",
+                                 event.server_heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard))
+                                                    : std::string("at all"));
+        if (now - switch_heard_ > 3 * join_refresh) {
+            error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
+        }
+    } else {
+        error.text = "the parameter server answers, but the operation did not get through in time";
+    }
+    return error;
+}
+
+// "rank 3", "ranks 3, 5"; empty for nobody.
+std::string Channel::missing_ranks(std::uint32_t units, std::uint32_t members) const {
+    std::string list;
+    unsigned count = 0;
+    for (; units != 0; units &= units - 1) {
+        const auto unit = static_cast<unsigned>(std::countr_zero(units));
+        if (unit >= plan_.membership->units()) break;
+        const std::uint32_t mask = plan_.membership->unit_mask(unit);
+        for (std::uint32_t bits = members == 0 ? mask : members & mask; bits != 0; bits &= bits - 1) {
+            list += fmt::format("{}{}", count == 0 ? "" : ", ",
+                                plan_.membership->rank_of(unit, static_cast<unsigned>(std::countr_zero(bits))));
+            ++count;
+        }
+    }
+    if (count == 0) return {};
+    return (count == 1 ? "rank " : "ranks ") + list;
+}
+
+void Channel::publish(Time now) {
+    if (now < publish_next_) return;
+    publish_next_ = now + publish_interval;
+    const std::scoped_lock lock(mutex_);
+    published_.worker = worker_.counters();
+    if (server_ != nullptr) published_.server = server_->server.counters();
+    published_.udp = socket_->counters();
+    published_.window_packets = worker_.window_packets();
+    published_.strays = strays_;
+}
+
+}  // namespace atp::comm

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/operation.h"
+#include "net/event_loop.h"
+#include "net/hosted_server.h"
+#include "net/udp_socket.h"
+#include "protocol/worker.h"
+#include "wire/control.h"
+
+namespace atp::comm {
+
+struct ChannelPlan {
+    wire::ChannelTerms terms;
+    wire::JoiningUnit unit;  // this worker's place, as its JOIN says it
+    std::uint8_t level = 0;  // of its switch
+    protocol::WorkerConfig worker;
+    net::Address switch_address;
+    std::shared_ptr<const protocol::Membership> membership;
+    bool hosts_server = false;  // the channel's server stands here
+    net::LoopConfig loop;
+};
+
+struct ChannelCounters {
+    protocol::WorkerCounters worker;
+    protocol::ServerCounters server;  // hosts_server
+    net::UdpCounters udp;
+    std::uint32_t window_packets = 0;
+    std::uint64_t strays = 0;  // datagrams that belong to nobody here
+};
+
+// One channel of one rank on its own I/O thread: the socket, the worker, its place in the tree of switches, and the
+// server where that stands here.
+//
+// Calling order: open(); wait_ready(); submit() any number of times; stop(), or the destructor, which leaves the tree.
+// Owns: its thread, its socket and everything behind them; shares Work. Threads: open() and stop() from one; all else
+// from any.
+// Failure: when an operation fails, or the tree refuses the channel, all that is submitted and all that will be ends
+// with an error, and the communicator has to be formed anew.
+class Channel final : private net::Actor {
+  public:
+    [[nodiscard]] static net::Result<std::unique_ptr<Channel>> open(std::unique_ptr<net::UdpSocket> socket,
+                                                                    const ChannelPlan& plan);
+    ~Channel() override;
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+
+    // The tree stands, up to the server: all members have joined.
+    [[nodiscard]] net::Result<void> wait_ready(protocol::Time deadline);
+    // The part of that number. It is finished whatever happens.
+    void submit(const Handle& work, std::size_t part);
+    // Ends everything under way with this error.
+    void abort(const net::Error& reason);
+    void stop();
+
+    [[nodiscard]] ChannelCounters counters() const;
+    // What ended the channel, if something did.
+    [[nodiscard]] std::optional<net::Error> error() const;
+
+  private:
+    struct Part {
+        Handle work;
+        std::size_t number = 0;
+    };
+    // Where the channel stands with its tree.
+    enum class Standing : std::uint8_t { joining, ready, lost };
+
+    Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan);
+
+    void handle_ready(int descriptor, net::Ready ready, protocol::Time now) override;
+    void handle_timeout(protocol::Time now) override;
+    void handle_wake(protocol::Time now) override;
+    void finish_round(protocol::Time now) override;
+    [[nodiscard]] protocol::Time poll_timeout() const override;
+
+    void receive(protocol::Time now);
+    void handle_datagram(const net::Datagram& datagram, protocol::Time now);
+    void handle_control(const net::Datagram& datagram, protocol::Time now);
+    void handle_joined(const wire::Joined& joined, const net::Address& from, protocol::Time now);
+    void answer_join(const wire::Join& join, const net::Address& from);
+    void join(protocol::Time now);
+    void take_submissions(protocol::Time now);
+    void take_events(protocol::Time now);
+    void transmit(protocol::Time now);
+    void transmit_server();
+    void flush();
+    void fail(net::Error error, protocol::Time now);
+    [[nodiscard]] net::Error describe(const protocol::WorkerEvent& event, protocol::Time now) const;
+    [[nodiscard]] std::string missing_ranks(std::uint32_t units, std::uint32_t members) const;
+    void publish(protocol::Time now);
+
+    ChannelPlan plan_;
+    std::unique_ptr<net::EventLoop> loop_;
+    std::unique_ptr<net::UdpSocket> socket_;
+    protocol::Worker worker_;
+    std::unique_ptr<net::HostedServer> server_;
+    net::Address server_down_;  // the switch that this server answers to
+    std::vector<net::Datagram> datagrams_;
+    std::deque<Part> under_way_;  // in the order in which the worker has them
+    std::deque<Part> waiting_;    // for room in the worker's queue
+    net::Address data_address_;   // where gradients go: who has answered the JOIN
+    Standing standing_ = Standing::joining;
+    protocol::Time lost_since_{};
+    protocol::Time join_next_{};
+    protocol::Time switch_heard_{};
+    std::string waiting_for_;
+    bool blocked_ = false;
+    std::uint64_t strays_ = 0;
+    std::atomic<protocol::Duration::rep> served_{0};  // hosts_server: when somebody last needed it
+
+    mutable std::mutex mutex_;  // all below; never held while packets are handled
+    std::condition_variable changed_;
+    std::deque<Part> submitted_;
+    bool ready_ = false;
+    std::string joining_text_;  // who is missing, as far as is known
+    std::optional<net::Error> error_;
+    std::optional<net::Error> abort_;
+    ChannelCounters published_;
+    protocol::Time publish_next_{};
+    std::thread thread_;
+};
+
+}  // namespace atp::comm

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "comm/formation.h"
+#include "comm/group.h"
+#include "comm/tensors.h"
+#include "net/clock.h"
+#include "protocol/sequence.h"
+
+namespace atp::comm {
+namespace {
+
+using protocol::Time;
+
+// A tensor of fewer packets than this for each channel is not worth cutting up.
+constexpr std::uint64_t least_fragments_of_slice = 8;
+
+net::Failure refuse(net::Operation operation, net::Reason reason, std::string text) {
+    return net::fail(operation, reason, {}, std::move(text));
+}
+
+std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
+    if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
+        return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
+    }
+    if (rank >= world) return fmt::format("rank {} in a world of {}", rank, world);
+    if (options.channels == 0 || options.channels > 64) {
+        return fmt::format("{} channels; 1 to 64 are possible", options.channels);
+    }
+    if (options.lanes == 1 || options.lanes > ATP_MAX_LANES) {
+        return fmt::format("{} lanes; 2 to {} are possible", options.lanes, ATP_MAX_LANES);
+    }
+    const bool window_fits = std::has_single_bit(options.window) && options.window <= 1U << ATP_WINDOW_LOG2_MAX;
+    if (options.window != 0 && !window_fits) {
+        return fmt::format("a window of {} packets; a power of two up to {} is possible", options.window,
+                           1U << ATP_WINDOW_LOG2_MAX);
+    }
+    if (!(std::isfinite(options.scale) && options.scale > 0)) {
+        return fmt::format("a scale of {}; a positive number is needed", options.scale);
+    }
+    return std::nullopt;
+}
+
+// Equal on ranks that do the same, and hardly ever on others.
+std::uint16_t purpose_of(net::Operation operation, std::uint64_t elements, std::uint32_t detail) {
+    const std::uint32_t hash = protocol::mix(
+        protocol::mix(protocol::mix(static_cast<std::uint32_t>(operation) + 0x9e37U) + detail) +
+        protocol::mix(static_cast<std::uint32_t>(elements)) + static_cast<std::uint32_t>(elements >> 32U));
+    return static_cast<std::uint16_t>(hash ^ (hash >> 16U));
+}
+
+std::uint32_t detail_of(ElementType type, Reduction reduction) {
+    return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(reduction);
+}
+
+}  // namespace
+
+net::Result<std::unique_ptr<Communicator>> Communicator::form(Store& store, std::uint32_t rank, std::uint32_t world,
+                                                              const Options& options) {
+    if (const auto problem = problem_of(rank, world, options)) {
+        return refuse(net::Operation::rendezvous, net::Reason::malformed, *problem);
+    }
+    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
+    if (auto done = communicator->set_up(store); !done) return tl::unexpected(done.error());
+    return communicator;
+}
+
+Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
+    : rank_(rank), world_(world), options_(options) {}
+
+Communicator::~Communicator() = default;
+
+net::Result<void> Communicator::set_up(Store& store) {
+    const Time deadline = net::now() + options_.join_timeout;
+    auto formed = find_each_other(store, rank_, world_, options_, deadline);
+    if (!formed) return tl::unexpected(formed.error());
+    formation_ = formed->formation;
+    for (std::size_t i = 0; i < formed->plans.size(); ++i) {
+        auto channel = Channel::open(std::move(formed->sockets[i]), formed->plans[i]);
+        if (!channel) return tl::unexpected(channel.error());
+        channels_.push_back(*std::move(channel));
+    }
+    for (const auto& channel : channels_) {
+        if (auto ready = channel->wait_ready(deadline); !ready) return ready;
+    }
+    return {};
+}
+
+net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor,
+                                         std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
+                                         Time deadline) {
+    const Time now = net::now();
+    if (deadline == protocol::never) deadline = now + options_.timeout;
+    const std::uint16_t purpose = purpose_of(operation, elements, detail);
+    const std::uint64_t lanes = tensor->size();
+    const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
+    const std::uint64_t payload = formation_.lanes - (options_.audit ? 1 : 0);
+    const std::uint64_t fragments = (lanes + payload - 1) / payload;
+    const std::uint64_t parts =
+        std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
+    const std::uint64_t share = (fragments + parts - 1) / parts * payload;
+    const std::uint64_t step = (share + alignment - 1) / alignment * alignment;
+    for (std::uint64_t first = 0; first < lanes; first += step) {
+        work->add_slice(first, std::min(step, lanes - first), purpose);
+    }
+    if (lanes == 0) return work;
+    const std::scoped_lock lock(order_);
+    for (std::size_t part = 0; part < work->slices().size(); ++part) {
+        channels_[next_channel_++ % channels_.size()]->submit(work, part);
+    }
+    return work;
+}
+
+net::Result<Handle> Communicator::all_reduce(const Buffer& buffer, ElementType type, Reduction reduction,
+                                             Time deadline) {
+    return all_reduce(std::span(&buffer, 1), type, reduction, deadline);
+}
+
+net::Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, ElementType type, Reduction reduction,
+                                             Time deadline) {
+    constexpr net::Operation operation = net::Operation::all_reduce;
+    if (reduction == Reduction::average && is_integer(type)) {
+        return refuse(operation, net::Reason::unsupported,
+                      fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
+    }
+    const double factor = reduction == Reduction::average ? 1.0 / world_ : 1.0;
+    std::vector<std::unique_ptr<protocol::Tensor>> tensors;
+    std::uint64_t elements = 0;
+    for (const Buffer& buffer : buffers) {
+        if (buffer.elements == 0) continue;
+        if (buffer.in == nullptr || buffer.out == nullptr) {
+            return refuse(operation, net::Reason::malformed, "a buffer without memory");
+        }
+        elements += buffer.elements;
+        tensors.push_back(make_sum_tensor(type, buffer.in, buffer.out, buffer.elements,
+                                          static_cast<float>(options_.scale), factor));
+    }
+    if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    std::unique_ptr<protocol::Tensor> whole =
+        tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<Group>(std::move(tensors));
+    const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
+    return submit(operation, std::move(whole), elements, detail_of(type, reduction), alignment, deadline);
+}
+
+net::Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {
+    constexpr net::Operation operation = net::Operation::broadcast;
+    if (root >= world_) {
+        return refuse(operation, net::Reason::malformed, fmt::format("root {} in a world of {}", root, world_));
+    }
+    if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    if (data == nullptr) return refuse(operation, net::Reason::malformed, "a buffer without memory");
+    const bool mine = rank_ == root;
+    return submit(operation, make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes), bytes, root, 1,
+                  deadline);
+}
+
+net::Result<Handle> Communicator::barrier(Time deadline) {
+    return submit(net::Operation::barrier, make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), 1, 0, 1, deadline);
+}
+
+net::Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, ElementType type,
+                                     Time deadline) {
+    const std::scoped_lock lock(keys_mutex_);
+    Key& entry = keys_[key];
+    if (entry.work != nullptr) {
+        if (entry.type != type || entry.elements != elements) {
+            return refuse(net::Operation::push, net::Reason::mismatched,
+                          fmt::format("key {} has {} elements of {}, not {} of {}", key, entry.elements,
+                                      to_string(entry.type), elements, to_string(type)));
+        }
+        // The round before has to be over: its values lie where this one's will.
+        if (auto before = entry.work->wait(); !before) return before;
+    }
+    entry.type = type;
+    entry.elements = elements;
+    entry.values.resize(elements * bytes_of(type));
+    std::memcpy(entry.values.data(), values, entry.values.size());
+    auto tensor = make_sum_tensor(type, entry.values.data(), entry.values.data(), elements,
+                                  static_cast<float>(options_.scale), 1.0);
+    if (elements == 0) return refuse(net::Operation::push, net::Reason::malformed, "no elements");
+    const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
+    auto work = submit(net::Operation::push, std::move(tensor), elements,
+                       detail_of(type, Reduction::sum) ^ protocol::mix(static_cast<std::uint32_t>(key)), alignment,
+                       deadline);
+    if (!work) return tl::unexpected(work.error());
+    entry.work = *std::move(work);
+    return {};
+}
+
+net::Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t elements, ElementType type) {
+    Handle work;
+    {
+        const std::scoped_lock lock(keys_mutex_);
+        const auto found = keys_.find(key);
+        if (found == keys_.end() || found->second.work == nullptr) {
+            return refuse(net::Operation::pull, net::Reason::malformed,
+                          fmt::format("key {} was never pushed by this rank", key));
+        }
+        if (found->second.type != type || found->second.elements != elements) {
+            return refuse(net::Operation::pull, net::Reason::mismatched,
+                          fmt::format("key {} has {} elements of {}", key, found->second.elements,
+                                      to_string(found->second.type)));
+        }
+        work = found->second.work;
+    }
+    if (auto done = work->wait(); !done) return done;
+    const std::scoped_lock lock(keys_mutex_);
+    const Key& entry = keys_[key];
+    if (entry.work != work) {
+        return refuse(net::Operation::pull, net::Reason::mismatched,
+                      fmt::format("key {} was pushed again meanwhile", key));
+    }
+    std::memcpy(values, entry.values.data(), entry.values.size());
+    return {};
+}
+
+void Communicator::abort() {
+    const net::Error reason{
+        .operation = net::Operation::wait, .reason = net::Reason::closed, .text = "the communicator was aborted"};
+    for (const auto& channel : channels_) channel->abort(reason);
+}
+
+std::vector<ChannelCounters> Communicator::counters() const {
+    std::vector<ChannelCounters> counters;
+    for (const auto& channel : channels_) counters.push_back(channel->counters());
+    return counters;
+}
+
+}  // namespace atp::comm

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/channel.h"
+#include "comm/element_type.h"
+#include "comm/operation.h"
+#include "comm/options.h"
+#include "comm/store.h"
+#include "net/result.h"
+
+namespace atp::comm {
+
+enum class Reduction : std::uint8_t { sum, average };
+
+// Elements in the caller's memory, `in` and `out` the same or apart.
+struct Buffer {
+    const void* in = nullptr;
+    void* out = nullptr;
+    std::size_t elements = 0;
+};
+
+// What was settled when the communicator was formed.
+struct Formation {
+    std::uint32_t job = 0;
+    std::uint32_t channels = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t window = 0;
+    std::uint32_t aggregators = 0;
+    std::uint32_t units = 0;
+    std::uint32_t levels = 0;
+};
+
+// A group of ranks that sum tensors inside the network.
+//
+// Calling order: form(), on every rank with the same options; then the same operations on every rank in the same order;
+// then the destructor. Operations return at once and run in that order; their memory is the caller's and stays until
+// Work::done(). Owns: channels, with a thread each.
+// Threads: operations may be called from any thread, but the order among ranks has to be the same, so usually from one.
+// Failure: every operation ends by its deadline, with a result or with an error that names the operation, the peer and
+// the time elapsed. After an error nothing more succeeds: form another communicator, with the next generation, with
+// those that are left. What ranks do differently is found out and named, and never summed.
+class Communicator {
+  public:
+    [[nodiscard]] static net::Result<std::unique_ptr<Communicator>> form(Store& store, std::uint32_t rank,
+                                                                         std::uint32_t world, const Options& options);
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    [[nodiscard]] std::uint32_t rank() const { return rank_; }
+    [[nodiscard]] std::uint32_t world() const { return world_; }
+    [[nodiscard]] const Options& options() const { return options_; }
+    [[nodiscard]] const Formation& formation() const { return formation_; }
+
+    // A deadline of `never` stands for the options' timeout from now on. An average of integers is refused.
+    [[nodiscard]] net::Result<Handle> all_reduce(const Buffer& buffer, ElementType type, Reduction reduction,
+                                                 protocol::Time deadline = protocol::never);
+    // Several tensors as if they were one: small ones share packets.
+    [[nodiscard]] net::Result<Handle> all_reduce(std::span<const Buffer> buffers, ElementType type,
+                                                 Reduction reduction, protocol::Time deadline = protocol::never);
+    // Rank `root`'s bytes for everybody, in place.
+    [[nodiscard]] net::Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root,
+                                                protocol::Time deadline = protocol::never);
+    [[nodiscard]] net::Result<Handle> barrier(protocol::Time deadline = protocol::never);
+
+    // As parameter servers have it: push() adds this rank's values to the key's sum of this round, pull() waits for the
+    // sum of the last push() and copies it. Every rank pushes every key in the same order.
+    [[nodiscard]] net::Result<void> push(std::uint64_t key, const void* values, std::size_t elements,
+                                         ElementType type, protocol::Time deadline = protocol::never);
+    [[nodiscard]] net::Result<void> pull(std::uint64_t key, void* values, std::size_t elements, ElementType type);
+
+    // Ends what is under way, here, with Reason::closed.
+    void abort();
+
+    [[nodiscard]] std::vector<ChannelCounters> counters() const;
+
+  private:
+    struct Key {
+        ElementType type = ElementType::float32;
+        std::size_t elements = 0;
+        std::vector<std::byte> values;
+        Handle work;
+    };
+    struct Parts;
+
+    Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
+    [[nodiscard]] net::Result<void> set_up(Store& store);
+    [[nodiscard]] net::Result<Handle> submit(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor,
+                                             std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
+                                             protocol::Time deadline);
+
+    std::uint32_t rank_;
+    std::uint32_t world_;
+    Options options_;
+    Formation formation_;
+    std::vector<std::unique_ptr<Channel>> channels_;
+    std::mutex order_;  // all channels get operations in one order
+    std::uint64_t next_channel_ = 0;
+    std::mutex keys_mutex_;
+    std::map<std::uint64_t, Key> keys_;
+};
+
+}  // namespace atp::comm

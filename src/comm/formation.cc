@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/formation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+#include "comm/announcement.h"
+#include "comm/placement.h"
+#include "comm/rendezvous.h"
+#include "net/clock.h"
+#include "net/join_tree.h"
+#include "net/local_route.h"
+#include "net/path_mtu.h"
+#include "net/resolve.h"
+#include "net/switch_client.h"
+
+namespace atp::comm {
+namespace {
+
+using protocol::Time;
+
+// What a channel has under way fills this much at most: beyond, packets only wait in queues.
+constexpr std::uint32_t window_bytes = 2U << 20U;
+constexpr std::uint32_t least_window = 16;
+constexpr std::uint32_t most_window = 256;
+constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
+
+net::Failure refuse(net::Operation operation, net::Reason reason, std::string peer, std::string text) {
+    return net::fail(operation, reason, std::move(peer), std::move(text));
+}
+
+// Every option that ranks must agree on, by name, so that a difference can be read.
+std::string terms_text(const Options& options) {
+    std::string servers;
+    for (const std::string& server : options.dedicated_servers) servers += " " + server;
+    return fmt::format("version={} channels={} lanes={} window={} scale={} audit={} halve={} server={}{}",
+                       ATP_VERSION & 0xFU, options.channels, options.lanes, options.window, options.scale,
+                       options.audit, options.halve, static_cast<int>(options.server), servers);
+}
+
+struct Reach {
+    net::Address address;
+    wire::Welcome welcome;
+    std::uint32_t lanes = 0;
+};
+
+// Who the switch is, and how long a packet may be on the way to it.
+net::Result<Reach> reach_switch(const Options& options, Time deadline) {
+    if (options.switch_address.empty()) {
+        return refuse(net::Operation::join, net::Reason::malformed, {}, "no switch was named: give its host:port");
+    }
+    const auto addresses = net::resolve(options.switch_address);
+    if (!addresses) return tl::unexpected(addresses.error());
+    Reach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
+    auto client = net::SwitchClient::open(reach.address);
+    if (!client) return tl::unexpected(client.error());
+    auto greeting = (*client)->hello(deadline);
+    // A switch that is up may still be looking for its parent.
+    while (!greeting && greeting.error().reason == net::Reason::rejected && net::now() < deadline) {
+        greeting = (*client)->hello(std::min(deadline, net::now() + probe_wait));
+    }
+    if (!greeting) return tl::unexpected(greeting.error());
+    reach.welcome = greeting->welcome;
+    const auto probe = [&](std::uint32_t bytes) -> net::Result<net::ProbeOutcome> {
+        const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);
+        if (answer) return net::ProbeOutcome::arrived;
+        if (answer.error().reason == net::Reason::too_large) return net::ProbeOutcome::too_long;
+        if (answer.error().reason == net::Reason::timed_out) return net::ProbeOutcome::lost;
+        return tl::unexpected(answer.error());
+    };
+    const auto payload = net::discover_path_payload(reach.address, probe);
+    if (!payload) return tl::unexpected(payload.error());
+    const std::uint32_t fits = (std::min(*payload, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
+    reach.lanes = fits / 8 * 8;
+    if (options.lanes != 0 && options.lanes > fits) {
+        return refuse(net::Operation::join, net::Reason::too_large, to_string(reach.address),
+                      fmt::format("packets of {} lanes do not get there: {} do", options.lanes, fits));
+    }
+    return reach;
+}
+
+net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options& options,
+                                                                       const net::Address& towards) {
+    const auto local = net::local_address_towards(towards);
+    if (!local) return tl::unexpected(local.error());
+    std::vector<std::unique_ptr<net::UdpSocket>> sockets;
+    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+        net::UdpConfig udp{.local = *local,
+                           .receive_buffer_bytes = options.socket_buffer_bytes,
+                           .send_buffer_bytes = options.socket_buffer_bytes,
+                           .busy_poll_us = options.busy_poll_us};
+        auto socket = net::UdpSocket::open(udp);
+        if (!socket) return tl::unexpected(socket.error());
+        sockets.push_back(*std::move(socket));
+    }
+    return sockets;
+}
+
+net::Result<std::vector<Announcement>> tell_each_other(Rendezvous& rendezvous, const Announcement& own, Time deadline) {
+    const auto texts = rendezvous.all_gather("announcement", to_text(own), deadline);
+    if (!texts) return tl::unexpected(texts.error());
+    std::vector<Announcement> announcements;
+    for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+        auto announcement = announcement_from((*texts)[rank], static_cast<std::uint32_t>(rank));
+        if (!announcement) return tl::unexpected(announcement.error());
+        if (announcement->terms != own.terms) {
+            return refuse(net::Operation::rendezvous, net::Reason::mismatched, fmt::format("rank {}", rank),
+                          fmt::format("it was given \"{}\", and this rank \"{}\"", announcement->terms, own.terms));
+        }
+        announcements.push_back(*std::move(announcement));
+    }
+    return announcements;
+}
+
+net::Result<Decision> decide(Rendezvous& rendezvous, Time deadline) {
+    std::random_device chance;
+    Decision drawn{.job = chance(), .token = 0};
+    while (drawn.token == 0) drawn.token = chance();
+    const auto text = rendezvous.broadcast_from_zero("decision", to_text(drawn), deadline);
+    if (!text) return tl::unexpected(text.error());
+    return decision_from(*text);
+}
+
+// The smallest table and the shortest packets on any rank's way.
+Formation formation_of(const Options& options, const std::vector<Announcement>& announcements) {
+    Formation formation{.channels = options.channels, .lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
+    for (const Announcement& announcement : announcements) {
+        formation.lanes = std::min(formation.lanes, announcement.lanes);
+        for (const wire::PathSwitch& next : announcement.path) {
+            // A switch without memory passes everything, so it limits nobody.
+            if (next.aggregators == 0) continue;
+            formation.aggregators = std::min(formation.aggregators, next.aggregators);
+            formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);
+        }
+    }
+    if (formation.aggregators == UINT32_MAX) formation.aggregators = 1;
+    if (options.lanes != 0) formation.lanes = options.lanes;
+    const std::uint32_t packet = ATP_HEADER_BYTES + formation.lanes * ATP_LANE_BYTES;
+    formation.window = options.window != 0 ? options.window
+                                           : std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
+    return formation;
+}
+
+net::Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
+                                      const std::vector<Announcement>& announcements) {
+    std::string text;
+    if (options.server == ServerPlace::on_switch) return wire::Endpoint{};
+    if (options.server == ServerPlace::colocated) {
+        text = announcements[channel % announcements.size()].servers.at(channel);
+    } else {
+        if (options.dedicated_servers.empty()) {
+            return refuse(net::Operation::join, net::Reason::malformed, {}, "no dedicated server was named");
+        }
+        text = options.dedicated_servers[channel % options.dedicated_servers.size()];
+    }
+    const auto addresses = net::resolve(text);
+    if (!addresses) return tl::unexpected(addresses.error());
+    return net::endpoint_of(addresses->front());
+}
+
+ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& options, const Formation& formation,
+                    const Decision& decision, const std::shared_ptr<const protocol::Membership>& membership,
+                    const wire::Endpoint& server) {
+    const auto rank16 = static_cast<std::uint16_t>(rank);
+    const protocol::Place& place = membership->place(rank16);
+    ChannelPlan plan;
+    plan.terms = {.job = decision.job,
+                  .token = decision.token,
+                  .channel = static_cast<std::uint16_t>(number),
+                  .lanes = static_cast<std::uint16_t>(formation.lanes),
+                  .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
+                  .audit = options.audit,
+                  .aggregators = formation.aggregators,
+                  .first_seq = 0,
+                  .mask1 = membership->all_units(),
+                  .scale = options.scale,
+                  .server = server};
+    plan.unit = {.unit = place.unit,
+                 .members = 1U << place.member,
+                 .mask0 = place.mask0,
+                 .direct = membership->unit(place.unit).direct,
+                 .ranks = {rank16}};
+    plan.level = place.hop;
+    plan.worker.channel = net::channel_config(plan.terms);
+    plan.worker.rank = rank16;
+    plan.worker.place = place;
+    plan.worker.congestion.halve = options.halve;
+    plan.membership = membership;
+    plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
+    plan.loop.spin = options.spin;
+    if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
+    return plan;
+}
+
+}  // namespace
+
+net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint32_t world, const Options& options,
+                                    Time deadline) {
+    const auto reach = reach_switch(options, deadline);
+    if (!reach) return tl::unexpected(reach.error());
+    Formed formed;
+    auto sockets = open_sockets(options, reach->address);
+    if (!sockets) return tl::unexpected(sockets.error());
+    formed.sockets = *std::move(sockets);
+
+    Announcement own{.path = reach->welcome.path, .lanes = reach->lanes, .terms = terms_text(options), .servers = {}};
+    for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
+    Rendezvous rendezvous(
+        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
+    const auto announcements = tell_each_other(rendezvous, own, deadline);
+    if (!announcements) return tl::unexpected(announcements.error());
+    const auto decision = decide(rendezvous, deadline);
+    if (!decision) return tl::unexpected(decision.error());
+    auto placed = place_ranks(*announcements);
+    if (!placed) return tl::unexpected(placed.error());
+
+    const auto membership = std::make_shared<const protocol::Membership>(*std::move(placed));
+    formed.formation = formation_of(options, *announcements);
+    formed.formation.job = decision->job;
+    formed.formation.units = membership->units();
+    formed.formation.levels = membership->units() == 1 ? 1 : 2;
+    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+        const auto server = server_of(options, channel, *announcements);
+        if (!server) return tl::unexpected(server.error());
+        formed.plans.push_back(
+            plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
+        formed.plans.back().switch_address = reach->address;
+    }
+    return formed;
+}
+
+}  // namespace atp::comm

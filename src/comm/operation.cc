@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/operation.h"
+
+#include <chrono>
+
+#include "net/clock.h"
+
+namespace atp::comm {
+
+Work::Work(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor, protocol::Time begun,
+           protocol::Time deadline)
+    : operation_(operation), tensor_(std::move(tensor)), begun_(begun), deadline_(deadline) {}
+
+void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose) {
+    slices_.emplace_back(*tensor_, first, size, purpose);
+    parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
+}
+
+net::Result<void> Work::wait() {
+    std::unique_lock lock(mutex_);
+    // The channels enforce the deadline: each part ends, one way or the other.
+    changed_.wait(lock, [this] { return done(); });
+    if (error_) return tl::unexpected(*error_);
+    return {};
+}
+
+std::optional<net::Result<void>> Work::wait_until(protocol::Time until) {
+    std::unique_lock lock(mutex_);
+    const auto steady = std::chrono::steady_clock::now() + (until - net::now());
+    if (!changed_.wait_until(lock, steady, [this] { return done(); })) return std::nullopt;
+    if (error_) return net::Result<void>(tl::unexpected(*error_));
+    return net::Result<void>();
+}
+
+net::Result<void> Work::outcome() const {
+    const std::scoped_lock lock(mutex_);
+    if (error_) return tl::unexpected(*error_);
+    return {};
+}
+
+void Work::on_done(std::function<void()> callback) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!done()) {
+            callback_ = std::move(callback);
+            return;
+        }
+    }
+    callback();
+}
+
+void Work::finish_part(std::optional<net::Error> error) {
+    std::function<void()> callback;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (error && !error_) error_ = std::move(error);
+        if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        callback = std::move(callback_);
+        changed_.notify_all();
+    }
+    if (callback) callback();
+}
+
+}  // namespace atp::comm

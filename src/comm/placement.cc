@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "wire/format.h"
+
+namespace atp::comm {
+namespace {
+
+net::Failure refuse(net::Reason reason, std::string text) {
+    return net::fail(net::Operation::rendezvous, reason, {}, std::move(text));
+}
+
+struct SwitchUnit {
+    std::uint64_t id = 0;
+    protocol::Unit unit;
+};
+
+}  // namespace
+
+net::Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements) {
+    const std::uint64_t root = announcements.front().path.back().id;
+    const std::uint64_t first_leaf = announcements.front().path.front().id;
+    const bool one_switch = std::ranges::all_of(
+        announcements, [&](const Announcement& a) { return a.path.front().id == first_leaf; });
+    std::vector<SwitchUnit> units;
+    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+        const std::vector<wire::PathSwitch>& path = announcements[rank].path;
+        if (path.back().id != root) {
+            return refuse(net::Reason::mismatched,
+                          fmt::format("the switches of ranks 0 and {} have no switch above them in common: start one, "
+                                      "and the others with --parent",
+                                      rank));
+        }
+        if (!one_switch && path.size() > ATP_LEVELS) {
+            return refuse(net::Reason::unsupported, fmt::format("rank {} is {} switches away from the last one; a job "
+                                                                "that spans several switches has {} levels at most",
+                                                                rank, path.size(), ATP_LEVELS));
+        }
+        const auto rank16 = static_cast<std::uint16_t>(rank);
+        const std::uint64_t leaf = path.front().id;
+        if (!one_switch && leaf == root) {
+            units.push_back({leaf, {.ranks = {rank16}, .direct = true}});
+            continue;
+        }
+        const auto found = std::ranges::find_if(
+            units, [&](const SwitchUnit& known) { return known.id == leaf && !known.unit.direct; });
+        if (found == units.end()) {
+            units.push_back({leaf, {.ranks = {rank16}, .direct = false}});
+        } else {
+            found->unit.ranks.push_back(rank16);
+        }
+    }
+    std::vector<protocol::Unit> membership;
+    for (SwitchUnit& unit : units) {
+        if (unit.unit.ranks.size() > ATP_BITMAP_BITS) {
+            return refuse(net::Reason::too_large, fmt::format("{} ranks under one switch; {} are possible, and as many "
+                                                              "switches below a common one",
+                                                              unit.unit.ranks.size(), ATP_BITMAP_BITS));
+        }
+        membership.push_back(std::move(unit.unit));
+    }
+    if (membership.size() > ATP_BITMAP_BITS) {
+        return refuse(net::Reason::too_large,
+                      fmt::format("{} switches and direct ranks below the last switch; {} are possible",
+                                  membership.size(), ATP_BITMAP_BITS));
+    }
+    auto placed = protocol::Membership::make(std::move(membership));
+    if (!placed) return refuse(net::Reason::mismatched, "the ranks do not make a tree");
+    return *std::move(placed);
+}
+
+}  // namespace atp::comm

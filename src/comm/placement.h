@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the ranks sit in the tree of switches: which of them share a unit, computed by every rank alike.
+#pragma once
+
+#include <span>
+
+#include "comm/announcement.h"
+#include "net/result.h"
+#include "protocol/membership.h"
+
+namespace atp::comm {
+
+// Ranks under one switch are a unit; where there are several switches, those under the last one itself are direct, a
+// unit each. Units and their members are numbered in the order of ranks.
+// Fails with mismatched where the paths do not end in one switch, and with too_large beyond what bitmaps hold.
+[[nodiscard]] net::Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements);
+
+}  // namespace atp::comm
