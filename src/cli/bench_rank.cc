@@ -123,7 +123,7 @@ class Measurement {
             if (round >= bench_.warmup) own.push_back(seconds);
         }
         for (std::size_t round = 0; round < own.size(); ++round) {
-            const auto most = slowest(rendezvous_, fmt::format("time/{}/{}", size_number_, round), own[round]);
+            const auto most = slowest(rendezvous_, fmt::format("time-{}-{}", size_number_, round), own[round]);
             if (!most) return tl::unexpected(most.error());
             result.seconds.push_back(*most);
         }
@@ -168,7 +168,7 @@ net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<voi
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
     comm::Rendezvous rendezvous(
-        **store, {.prefix = bench.options.name + "/bench", .rank = bench.rank, .world = bench.world});
+        **store, {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
     Measurement measurement(bench, **communicator, rendezvous);
     for (const std::uint64_t bytes : bench.sizes) {
         const auto result = measurement.measure(bytes);
