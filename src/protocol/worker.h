@@ -57,7 +57,7 @@ struct WorkerCounters {
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
-        timed_out,  // the deadline passed; every later operation of the channel fails as well
+        timed_out,  // its deadline passed, or another's: one ends every operation of the channel that is not done
     };
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // as submit() numbered it
@@ -148,6 +148,7 @@ class Worker {
     void measure(Duration round_trip);
     [[nodiscard]] Duration base_timeout() const;
     [[nodiscard]] Duration lateness(Duration timeout) const;
+    [[nodiscard]] Time earliest_deadline() const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
     void fail(Time now);
@@ -189,6 +190,7 @@ class Worker {
     bool failed_ = false;
     Time failed_at_{};
     Time timer_ = never;
+    Time deadline_ = never;      // earliest_deadline()
     std::uint32_t backoff_ = 0;  // expiries since the last progress
     Duration smoothed_{};
     Duration variation_{};
@@ -220,6 +222,7 @@ void Worker::persist(Archive& archive) {
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     resends_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.time(failed_at_), archive.time(timer_);
+    archive.time(deadline_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);
