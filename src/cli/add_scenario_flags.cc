@@ -56,11 +56,14 @@ void add_network(CLI::App& command, Scenario& s) {
     static constexpr std::array<Word<sim::Aggregation>, 3> modes{{{"everywhere", sim::Aggregation::everywhere},
                                                                   {"racks", sim::Aggregation::racks},
                                                                   {"nowhere", sim::Aggregation::nowhere}}};
-    flags.parsed("--aggregation", s.aggregation, "WHERE", one_of(modes), "everywhere, racks or nowhere",
-                 "which switches aggregate; racks: each for its own rack only [everywhere]");
-    flags.call(
-        "--no-aggregation", [&s] { s.aggregation = sim::Aggregation::nowhere; },
-        "switches only forward: --aggregation nowhere");
+    CLI::Option* where =
+        flags.parsed("--aggregation", s.aggregation, "WHERE", one_of(modes), "everywhere, racks or nowhere",
+                     "which switches aggregate; racks: each for its own rack only [everywhere]");
+    flags
+        .call(
+            "--no-aggregation", [&s] { s.aggregation = sim::Aggregation::nowhere; },
+            "switches only forward: --aggregation nowhere")
+        ->excludes(where);
     static constexpr std::array<Word<sim::Placement>, 2> placements{
         {{"shared", sim::Placement::shared}, {"separate", sim::Placement::separate}}};
     flags.parsed("--placement", s.placement, "HOW", one_of(placements), "shared or separate",
@@ -108,10 +111,12 @@ void add_protocol(CLI::App& command, Scenario& s) {
                  "congestion window at the start, in packets [200]");
     flags.call(
         "--no-congestion-control", [&s] { s.congestion_control = false; }, "windows never shrink");
-    flags.call(
+    CLI::Option* audit = flags.call(
         "--audit", [&s] { s.audit = true; }, "an audit lane in every packet; on by default here");
-    flags.call(
-        "--no-audit", [&s] { s.audit = false; }, "without it");
+    flags
+        .call(
+            "--no-audit", [&s] { s.audit = false; }, "without it")
+        ->excludes(audit);
     flags.number("--first-seq", s.first_seq, 0, 0xffffffffU, "where sequence numbers start [0]");
     flags.parsed("--ageing", s.ageing, "TIME", parse_duration, duration_forms,
                  "an aggregator idle for longer may be taken over [500ms]");

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check/breaks_table.h"
@@ -204,7 +205,30 @@ int run_every_break(const Options& options) {
     return missed == 0 ? exit_passed : exit_failed;
 }
 
+Json to_json(const check::Configuration& configuration) {
+    Json faults;
+    for (const auto& [name, fault] : {std::pair("losses", check::Fault::loss),
+                                      {"duplicates", check::Fault::duplicate},
+                                      {"timeouts", check::Fault::timeout},
+                                      {"ageings", check::Fault::ageing},
+                                      {"restarts", check::Fault::restart},
+                                      {"marks", check::Fault::mark},
+                                      {"crashes", check::Fault::crash}}) {
+        faults[name] = unsigned{configuration.budget_of(fault)};
+    }
+    return {{"name", configuration.name}, {"what", configuration.what}, {"faults", faults}};
+}
+
 int list_configurations(const Options& options) {
+    if (options.json) {
+        Json all = Json::array();
+        for (const check::Configuration& configuration :
+             check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
+            all.push_back(to_json(configuration));
+        }
+        fmt::print("{}\n", all.dump(2));
+        return exit_passed;
+    }
     for (const check::Configuration& configuration :
          check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
         const auto left = [&](check::Fault fault) { return unsigned{configuration.budget_of(fault)}; };
@@ -218,7 +242,15 @@ int list_configurations(const Options& options) {
     return exit_passed;
 }
 
-int list_breaks() {
+int list_breaks(const Options& options) {
+    if (options.json) {
+        Json all = Json::array();
+        for (const check::Break& broken : check::breaks()) {
+            all.push_back({{"name", broken.name}, {"hazard", broken.hazard}, {"what", broken.what}});
+        }
+        fmt::print("{}\n", all.dump(2));
+        return exit_passed;
+    }
     for (const check::Break& broken : check::breaks()) {
         fmt::print("{:<24} hazard {:>2}: {}\n", broken.name, broken.hazard, broken.what);
     }
@@ -227,7 +259,7 @@ int list_breaks() {
 
 int run_check(const Options& options) {
     if (options.list) return list_configurations(options);
-    if (options.list_breaks) return list_breaks();
+    if (options.list_breaks) return list_breaks(options);
     if (options.break_name == every_break) return run_every_break(options);
     if (!options.break_name.empty()) return run_one_break(*check::find_break(options.break_name), options);
     return run_shipped(options);

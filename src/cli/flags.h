@@ -76,10 +76,6 @@ class Flags {
     CLI::Option* call(const std::string& flag, std::function<void()> then, const std::string& help) {
         return command_.add_flag_callback(flag, std::move(then), help)->group(heading_);
     }
-    CLI::Option* text(const std::string& flag, std::string& target, std::string_view placeholder,
-                      const std::string& help) {
-        return decorate(command_.add_option(flag, target, help), placeholder);
-    }
 
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,7 @@ constexpr atp::cli::Register commands[] = {
 
 int run(int argc, char** argv) {
     CLI::App program("ATP sums tensors inside the network", "atp");
-    program.require_subcommand(1);
+    program.require_subcommand(0, 1);  // none is told below: an unknown one shall be told by its name
     program.get_formatter()->column_width(34);
     std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
     for (const atp::cli::Register command : commands) {
@@ -43,17 +45,30 @@ int run(int argc, char** argv) {
         fmt::print(stderr, "atp: {}\nTry --help.\n", error.what());
         return atp::cli::exit_misused;
     }
+    std::string names;
     for (const auto& [subcommand, body] : registered) {
         if (subcommand->parsed()) return body();
+        names += fmt::format("{}{}", names.empty() ? "" : " or ", subcommand->get_name());
     }
+    fmt::print(stderr, "atp: give a subcommand: {}\nTry --help.\n", names);
     return atp::cli::exit_misused;
+}
+
+// What could not be written was not said: a result that nobody has is no success.
+int after_output(int status) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    fmt::print(stderr, "atp: cannot write to standard output\n");
+    return status == atp::cli::exit_passed ? atp::cli::exit_failed : status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
-        return run(argc, argv);
+        return after_output(run(argc, argv));
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "atp: there is not enough memory for this\n");
+        return atp::cli::exit_failed;
     } catch (const std::exception& error) {
         fmt::print(stderr, "atp: {}\n", error.what());
         return atp::cli::exit_failed;

@@ -6,13 +6,20 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cli/flags.h"
 #include "cli/scenario_flags.h"
@@ -40,6 +47,7 @@ struct Options {
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     bool json = false;
     std::string trace_path;
+    std::vector<CLI::Option*> scenario_flags;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -72,12 +80,30 @@ void print_replay(const std::string& flags) {
     fmt::print(stderr, "replay with a packet trace: atp simulate {} --trace trace.txt\n", flags);
 }
 
+[[noreturn]] void fail_to_trace(const std::string& path, int error) {
+    throw std::runtime_error(fmt::format("--trace: cannot write {}: {}", path, std::strerror(error)));
+}
+
 // nullptr with an empty path; throws where the file cannot be written.
 File open_trace(const std::string& path) {
     if (path.empty()) return nullptr;
     File file(std::fopen(path.c_str(), "w"));
-    if (!file) throw std::runtime_error(fmt::format("--trace: cannot write {}", path));
+    if (!file) fail_to_trace(path, errno);
     return file;
+}
+
+// Where the disk fills up, only the last bytes may show it.
+void close_trace(File file, const std::string& path) {
+    if (file && std::fclose(file.release()) != 0) fail_to_trace(path, errno);
+}
+
+sim::Report simulate(const sim::Scenario& scenario, const Options& options, const sim::RunOptions& run) {
+    try {
+        return sim::run(scenario, run);
+    } catch (const std::system_error& error) {
+        if (run.trace == nullptr) throw;
+        fail_to_trace(options.trace_path, error.code().value());
+    }
 }
 
 int run_one(const sim::Scenario& scenario, const Options& options, const std::string& replay) {
@@ -85,16 +111,17 @@ int run_one(const sim::Scenario& scenario, const Options& options, const std::st
         fmt::print(stderr, "atp simulate: {}\n", *problem);
         return exit_misused;
     }
-    const File file = open_trace(options.trace_path);
+    File file = open_trace(options.trace_path);
     sim::Trace trace(file.get());
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
-    const sim::Report report = sim::run(
-        scenario,
+    const sim::Report report = simulate(
+        scenario, options,
         {.trace = file ? &trace : nullptr, .stop = &interrupted, .progress = [&](double share) {
              progress.show(fmt::format("{:5.1f} % of the fragments, {:.0f} s", 100 * share, seconds_since(begin)));
          }});
     progress.clear();
+    close_trace(std::move(file), options.trace_path);
     const double seconds = seconds_since(begin);
     if (options.json) {
         fmt::print("{}\n", sim::to_json(report));
@@ -165,16 +192,27 @@ int run_swarm(const Options& options) {
     return s.failures == 0 ? exit_passed : exit_failed;
 }
 
+// A flag that would change nothing is a misunderstanding.
+std::optional<std::string> problem_of_swarm(const Options& options) {
+    for (const CLI::Option* flag : options.scenario_flags) {
+        if (flag->count() == 0) continue;
+        return fmt::format("{} does not go with --swarm, which draws whole scenarios from their seeds",
+                           flag->get_name());
+    }
+    if (options.swarm > 1 && !options.trace_path.empty()) return "--trace shows one run; use --swarm 1 --seed N";
+    return std::nullopt;
+}
+
 int run_simulate(const Options& options) {
-    std::signal(SIGINT, interrupt);
-    std::signal(SIGTERM, interrupt);
-    if (options.swarm > 1) {
-        if (!options.trace_path.empty()) {
-            fmt::print(stderr, "atp simulate: --trace shows one run; use --swarm 1 --seed N\n");
+    if (options.swarm != 0) {
+        if (const auto problem = problem_of_swarm(options)) {
+            fmt::print(stderr, "atp simulate: {}\n", *problem);
             return exit_misused;
         }
-        return run_swarm(options);
     }
+    std::signal(SIGINT, interrupt);
+    std::signal(SIGTERM, interrupt);
+    if (options.swarm > 1) return run_swarm(options);
     if (options.swarm == 0) return run_one(options.scenario, options, to_flags(options.scenario));
     const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
     if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, to_flags(drawn));
@@ -188,13 +226,21 @@ std::function<int()> register_simulate(CLI::App& program) {
     CLI::App* command = program.add_subcommand(
         "simulate", "Run the shipped state machines in a simulated network; verify every sum bit by bit");
     add_scenario_flags(*command, options->scenario);
+    for (CLI::Option* flag : command->get_options()) {
+        if (flag != command->get_help_ptr()) options->scenario_flags.push_back(flag);
+    }
     Flags flags(*command, "What to run and show");
     flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "decides everything that chance decides");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
                  "run that many scenarios drawn whole from the seeds --seed, --seed + 1, ...");
     flags.number("--threads", options->threads, 1, 1024, "of a swarm");
     flags.flag("--json", options->json, "one JSON object instead of tables");
-    flags.text("--trace", options->trace_path, "FILE", "write one line for everything that happens to a packet");
+    const auto path = [](std::string_view text) -> std::optional<std::string> {
+        if (text.empty()) return std::nullopt;
+        return std::string(text);
+    };
+    flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
+                 "write one line for everything that happens to a packet");
     return [options] { return run_simulate(*options); };
 }
 

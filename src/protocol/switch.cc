@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <new>
 
 #include "numeric/lanes.h"
 #include "protocol/sequence.h"
@@ -52,6 +53,7 @@ Switch::Switch(const SwitchConfig& config)
           cache_line_bytes,
           std::max<std::size_t>(table_.size() * lane_stride_ * sizeof(std::int32_t), cache_line_bytes)))),
       jobs_(std::bit_ceil(std::size_t{2} * config.jobs)) {
+    if (lanes_ == nullptr) throw std::bad_alloc();
     std::fill_n(lanes_.get(), table_.size() * lane_stride_, 0);
 }
 
@@ -173,14 +175,14 @@ void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
         pass_without_aggregator(parcel, packet, job);
         return;
     }
-    if (header.type == ATP_TYPE_FLUSH && flush_needs(header) > parcel.capacity) {
+    const bool flush_here = header.type == ATP_TYPE_FLUSH && header.hop == job.level;
+    if (flush_here && flush_needs(header) > parcel.capacity) {
         ++counters_.no_room;
         ++job.counters.no_room;
         return;
     }
     atp_aggregator& aggregator = table_[header.index];
     const std::uint32_t index = header.index;
-    const bool flush_here = header.type == ATP_TYPE_FLUSH && header.hop == job.level;
     const atp_decision decision =
         atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
                    microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));

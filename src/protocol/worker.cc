@@ -47,6 +47,7 @@ std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadl
                                    .submitted_at = now,
                                    .deadline = deadline};
     last_queued_seq_ += static_cast<std::uint32_t>(fragments);
+    deadline_ = std::min(deadline_, deadline);
     return tensors_queued_++;
 }
 
@@ -100,7 +101,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     Entry& owner = entry(acked.tensor);
     owner.tensor->store(first_element(owner, header.seq),
                         packet.lanes.first(elements_of(owner, header.seq) * ATP_LANE_BYTES));
-    --owner.missing;
+    if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
     --unacked_;
     acked.state = State::acked;
     if (!acked.resent && !before(header.seq, measured_from_)) measure(now - acked.sent_at);
@@ -228,17 +229,20 @@ void Worker::queue_resend(std::uint32_t seq) {
     lost.resend_queued = resends_.push(Sequence{seq});
 }
 
-Time Worker::poll_timeout() const {
-    if (failed_ || idle()) return never;
-    // Tensors finish in order of submission but for a window's worth: the oldest deadline is the one that matters.
-    const Entry& oldest = entry(tensors_done_);
-    return std::min(timer_, oldest.missing == 0 ? never : oldest.deadline);
+Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, deadline_); }
+
+// Of the operations that are not done.
+Time Worker::earliest_deadline() const {
+    Time earliest = never;
+    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
+        if (entry(number).missing != 0) earliest = std::min(earliest, entry(number).deadline);
+    }
+    return earliest;
 }
 
 void Worker::handle_timeout(Time now) {
     if (failed_ || idle()) return;
-    const Entry& oldest = entry(tensors_done_);
-    if (oldest.missing != 0 && now >= oldest.deadline) {
+    if (now >= deadline_) {
         fail(now);
         return;
     }

@@ -57,7 +57,7 @@ struct WorkerCounters {
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
-        timed_out,   // the deadline passed; every later operation of the channel fails as well
+        timed_out,   // its deadline passed, or another's: one ends every operation of the channel that is not done
         mismatched,  // workers do different things at one place of the stream; no later operation succeeds either
     };
     Kind kind = Kind::completed;
@@ -149,6 +149,7 @@ class Worker {
     void measure(Duration round_trip);
     [[nodiscard]] Duration base_timeout() const;
     [[nodiscard]] Duration lateness(Duration timeout) const;
+    [[nodiscard]] Time earliest_deadline() const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
     void fail(Time now);
@@ -193,6 +194,7 @@ class Worker {
     bool mismatched_ = false;
     Time failed_at_{};
     Time timer_ = never;
+    Time deadline_ = never;      // earliest_deadline()
     std::uint32_t backoff_ = 0;  // expiries since the last progress
     Duration smoothed_{};
     Duration variation_{};
@@ -223,7 +225,8 @@ void Worker::persist(Archive& archive) {
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     resends_.persist(archive), probes_.persist(archive);
-    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_), archive.time(timer_);
+    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
+    archive.time(timer_), archive.time(deadline_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);

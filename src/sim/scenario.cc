@@ -13,6 +13,7 @@ namespace {
 constexpr unsigned bits_max = ATP_BITMAP_BITS;
 // Numbers of tensors that a worker's queue holds at once.
 constexpr unsigned tensors_max = 256;
+constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
 
 }  // namespace
 
@@ -96,6 +97,13 @@ std::optional<std::string> problem_of(const Scenario& s) {
     const std::uint64_t packet_bytes = ATP_HEADER_BYTES + std::uint64_t{s.lanes} * ATP_LANE_BYTES + s.overhead_bytes;
     if (s.queue_bytes < packet_bytes) {
         return fmt::format("a queue of {} bytes holds no packet of {} bytes", s.queue_bytes, packet_bytes);
+    }
+    if (s.min_timeout <= Duration::zero() || s.min_timeout > s.max_timeout) {
+        return fmt::format("timeouts from {} ns to {} ns: the least must be above 0 and not above the greatest",
+                           s.min_timeout.count(), s.max_timeout.count());
+    }
+    if (s.elements(0, 0) / s.payload_lanes() >= sequence_numbers) {
+        return fmt::format("{} bytes are more fragments of one tensor than there are sequence numbers", s.bytes);
     }
     if (s.straggler && *s.straggler >= s.workers()) {
         return fmt::format("rank {} as straggler: there are {} workers", *s.straggler, s.workers());

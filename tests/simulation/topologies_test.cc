@@ -80,6 +80,38 @@ TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefusedInWords) {
     EXPECT_NE(problem->find("32 units"), std::string::npos) << *problem;
 }
 
+TEST(Scenarios, TimeoutsWithoutLengthOrOrderAreRefused) {
+    using std::chrono::milliseconds;
+    const struct {
+        milliseconds least, greatest;
+    } refused[] = {{milliseconds(0), milliseconds(1)},
+                   {milliseconds(0), milliseconds(0)},
+                   {milliseconds(1), milliseconds(0)},
+                   {milliseconds(2), milliseconds(1)}};
+    Scenario s;
+    for (const auto& [least, greatest] : refused) {
+        s.min_timeout = least;
+        s.max_timeout = greatest;
+        const auto problem = problem_of(s);
+        ASSERT_TRUE(problem.has_value()) << least.count() << " " << greatest.count();
+        EXPECT_NE(problem->find("timeouts"), std::string::npos) << *problem;
+    }
+    s.min_timeout = s.max_timeout = milliseconds(1);
+    EXPECT_FALSE(problem_of(s).has_value());
+}
+
+TEST(Scenarios, ATensorOfMoreFragmentsThanSequenceNumbersIsRefused) {
+    Scenario s;
+    s.lanes = 2;  // one for the audit
+    s.bytes = sizeof(float) << 32U;
+    EXPECT_TRUE(problem_of(s).has_value());
+    s.bytes -= sizeof(float);
+    EXPECT_FALSE(problem_of(s).has_value());
+    s.bytes = sizeof(float) << 33U;
+    s.channels = 4;
+    EXPECT_FALSE(problem_of(s).has_value()) << "each channel counts for itself";
+}
+
 TEST(Topologies, TheServersTrafficShrinksByTheNumberOfWorkers) {
     Scenario s;
     s.topology = topology("star:8");

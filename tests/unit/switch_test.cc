@@ -168,6 +168,9 @@ TEST_F(SwitchTest, FlushForTheOtherLevelPassesDownwards) {
     atp_header flush = down(ATP_TYPE_FLUSH);
     flush.hop = 1;
     EXPECT_EQ(handle(flush).verdict.route, Route::down);
+    EXPECT_EQ(handle(make_packet(flush), false, ATP_HEADER_BYTES).verdict.route, Route::down)
+        << "it does not grow here";
+    EXPECT_EQ(machine.counters().no_room, 0U);
     EXPECT_EQ(machine.occupied(), 1U);
 }
 

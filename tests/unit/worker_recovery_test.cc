@@ -383,6 +383,29 @@ TEST_F(WorkerRecovery, OperationThatWasDoneBeforeAnothersDeadlineIsReportedDone)
     EXPECT_EQ(events[1].kind, WorkerEvent::Kind::completed);
 }
 
+TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationThatHasMoreTimeOrNoEnd) {
+    for (const Time of_the_first : {never, bench.now + milliseconds(80)}) {
+        WorkerBench other;
+        const Time start = other.now;
+        ASSERT_TRUE(other.submit({1, 2}, of_the_first).has_value());
+        ASSERT_TRUE(other.submit({3, 4}, start + milliseconds(20)).has_value());
+        (void)other.packets();
+        while (!other.worker.failed() && other.now < start + milliseconds(500)) other.expire();
+        EXPECT_EQ(other.now, start + milliseconds(20));
+        ASSERT_EQ(other.events().size(), 2U);
+    }
+}
+
+TEST_F(WorkerRecovery, DeadlineOfWhatIsDoneNoLongerCounts) {
+    const Time start = bench.now;
+    ASSERT_TRUE(bench.submit({1, 2}, start + milliseconds(80)).has_value());
+    ASSERT_TRUE(bench.submit({3, 4}, start + milliseconds(20)).has_value());
+    (void)bench.packets();
+    ack(1);
+    while (!bench.worker.failed()) bench.expire();
+    EXPECT_EQ(bench.now, start + milliseconds(80));
+}
+
 TEST_F(WorkerRecovery, NothingIsDeliveredAfterAFailure) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     (void)bench.packets();
