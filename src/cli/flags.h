@@ -77,6 +77,15 @@ class Flags {
         return command_.add_flag_callback(flag, std::move(then), help)->group(heading_);
     }
 
+    // Whatever is given, as long as there is something.
+    CLI::Option* text(const std::string& flag, std::string& target, std::string_view placeholder,
+                      const std::string& help) {
+        const auto parse = [](std::string_view text) {
+            return text.empty() ? std::nullopt : std::optional<std::string>(text);
+        };
+        return parsed(flag, target, placeholder, parse, "something that is not empty", help);
+    }
+
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
         throw CLI::ValidationError(fmt::format("{}: '{}' is not accepted; give {}", flag, text, accepted));
