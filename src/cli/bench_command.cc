@@ -50,7 +50,7 @@ double median(std::vector<double> values) {
 }
 
 int failed(const net::Error& error) {
-    if (error.reason == net::Reason::closed) return exit_interrupted;
+    if (error.operation == net::Operation::wait && error.reason == net::Reason::closed) return exit_interrupted;
     fmt::print(stderr, "atp bench: {}\n", net::to_string(error));
     return exit_failed;
 }

@@ -151,6 +151,22 @@ class Measurement {
     std::size_t size_number_ = 0;
 };
 
+// Rank 0 keeps the store until everybody has its last answer from there.
+net::Result<void> part(comm::Store& store, comm::Rendezvous& rendezvous) {
+    const protocol::Time deadline = net::now() + std::chrono::minutes(1);
+    if (auto met = rendezvous.barrier("end", deadline); !met) return met;
+    const auto key_of = [](std::uint32_t rank) { return fmt::format("bench-bye-{}", rank); };
+    const comm::Party& party = rendezvous.party();
+    if (party.rank != 0) {
+        static_cast<void>(store.set(key_of(party.rank), "bye"));  // answered or not: it is over
+        return {};
+    }
+    std::vector<std::string> keys;
+    for (std::uint32_t rank = 1; rank < party.world; ++rank) keys.push_back(key_of(rank));
+    if (!keys.empty()) static_cast<void>(store.wait(keys, std::min(deadline, net::now() + std::chrono::seconds(5))));
+    return {};
+}
+
 }  // namespace
 
 net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
@@ -175,8 +191,7 @@ net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<voi
         if (!result) return tl::unexpected(result.error());
         if (bench.rank == 0) measured(*result);
     }
-    // Rank 0 keeps the store until everybody is through with it.
-    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+    return part(**store, rendezvous);
 }
 
 }  // namespace atp::cli
