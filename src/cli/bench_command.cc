@@ -67,7 +67,11 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"verified", true},
             {"packets", size.packets},
             {"resent", size.resent},
+            {"resent_newer", size.resent_newer},
+            {"probes", size.probes},
+            {"stale_acks", size.stale_acks},
             {"halvings", size.halvings},
+            {"dropped_by_kernel", size.dropped_by_kernel},
             {"lanes", size.lanes},
             {"window", size.window}};
 }

@@ -131,7 +131,11 @@ class Measurement {
         for (const comm::ChannelCounters& channel : communicator_.counters()) {
             result.packets += channel.worker.sent + channel.worker.resent;
             result.resent += channel.worker.resent;
+            result.resent_newer += channel.worker.resent_newer;
+            result.probes += channel.worker.probes;
+            result.stale_acks += channel.worker.stale_acks;
             result.halvings += channel.worker.halvings;
+            result.dropped_by_kernel += channel.udp.dropped_packets;
         }
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
