@@ -131,6 +131,8 @@ void add_ports(CLI::App& command, Options& options) {
                  "packets that find more than this waiting are marked [never]");
     flags.parsed("--loss", options.port_loss, "SHARE", parse_percent, percent_forms,
                  "of the packets of each direction [0]");
+    flags.number("--lossy-ports", options.config.ports.lossy_peers, 0, UINT64_MAX,
+                 "only so many neighbours lose packets, those that come first [all]");
     flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
 }
 
