@@ -59,6 +59,8 @@ struct Branch {
     [[nodiscard]] bool complete() const { return present == mask; }
     // Packets may flow: everybody is there, up to the server.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
+    // Level 0: the unit that all children are members of.
+    [[nodiscard]] std::uint8_t unit() const;
     // Who takes part, for the server; nothing where members contradict each other.
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 };
@@ -140,11 +142,15 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const Address& from,
                                                         protocol::Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const Address& from, protocol::Time now) const;
     Branch& open_branch(const wire::Join& join, protocol::Time now);
     void seat(Branch& branch, const wire::Join& join, const Address& from, protocol::Time now);
     void unseat(Branch& branch, unsigned bit);
+    [[nodiscard]] static bool contradicts_itself(const Branch& branch);
+    void open_server(const Branch& branch);
+    void refuse_all(const Branch& branch, const wire::Refused& refused);
     void ascend(Branch& branch, protocol::Time now);
     void tell(const Branch& branch, const Address& to);
     void tell_all(const Branch& branch);

@@ -29,6 +29,7 @@
     X(no_reack, 8, "the server is silent when a worker asks for a finished result again")            \
     X(retain_too_short, 8, "the server forgets a result half a window too early")                    \
     X(mix_modes, 24, "the server adds integers to a record in float mode")                           \
+    X(mix_purposes, 40, "the switch and the server add up what is for different purposes")           \
     X(no_nack, 25, "the server drops what it cannot merge and asks nobody")                          \
     X(no_probe, 5, "the worker relies on newer ACKs alone: the tail is never recovered")             \
     X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                       \

@@ -175,7 +175,7 @@ static inline int atp_fits_level(const struct atp_header* packet) {
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
     return aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
-           aggregator->purpose == atp_purpose_of(packet) &&
+           (aggregator->purpose == atp_purpose_of(packet) || ATP_BREAK(mix_purposes)) &&
            ((aggregator->flags ^ packet->flags) & ATP_FLAGS_OF_LANES) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }

@@ -81,9 +81,10 @@ class Network {
     Network& operator=(const Network&) = delete;
 
     // Each call hands the next tensor to a worker. The sums come back in output().
-    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never);
+    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never,
+                std::uint16_t purpose = 0);
     // Likewise a plain tensor, whose sums come back in integers().
-    void submit_integers(unsigned rank, std::vector<std::int32_t> values);
+    void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
     // The same length for everybody: worker r contributes value_of(r, element).
     void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
 
