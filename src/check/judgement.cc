@@ -60,7 +60,8 @@ void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
 
 void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
     const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
-    if (means_another && configuration_.mismatched_worker < 0) step.violate("workers agree, and one was told otherwise");
+    if (means_another && configuration_.mismatched_worker < 0)
+        step.violate("workers agree, and one was told otherwise");
     if (event.kind != protocol::WorkerEvent::Kind::completed) return;
     if (configuration_.mismatched_worker >= 0) step.violate("workers disagree, and one was given a sum");
     const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();

@@ -164,10 +164,10 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
     if (auto objection = objection_to_ranks(join)) return objection;
     const auto job = jobs_.find(join.terms.job);
     if (job != jobs_.end() && job->second.token != join.terms.token) {
-        return Objection{wire::Refusal::token, fmt::format("job {:#x} runs here in another incarnation, which is "
-                                                           "forgotten {} s after its last worker fell silent",
-                                                           join.terms.job,
-                                                           std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
+        return Objection{wire::Refusal::token,
+                         fmt::format("job {:#x} runs here in another incarnation, which is "
+                                     "forgotten {} s after its last worker fell silent",
+                                     join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
     }
     if (job != jobs_.end() && job->second.level != join.level) {
         return Objection{wire::Refusal::terms,
@@ -208,16 +208,17 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
     }
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
-        return Objection{wire::Refusal::restarted, "the parameter server of this job was here and is gone (the switch "
-                                                   "restarted, or the job was silent for too long): the job must "
-                                                   "re-form"};
+        return Objection{wire::Refusal::restarted,
+                         "the parameter server of this job was here and is gone (the switch "
+                         "restarted, or the job was silent for too long): the job must "
+                         "re-form"};
     }
     if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
-        return Objection{wire::Refusal::full,
-                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
-                                     "one needs {} MB; start the switch with more --server-memory",
-                                     server_bytes_ >> 20U, config_.server_bytes >> 20U,
-                                     server_bytes_of(join.terms) >> 20U)};
+        return Objection{
+            wire::Refusal::full,
+            fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
+                        "one needs {} MB; start the switch with more --server-memory",
+                        server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(join.terms) >> 20U)};
     }
     return std::nullopt;
 }
@@ -249,9 +250,8 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
     }
     if (present && child.address != from && now - child.refreshed < config_.hold) {
-        return Objection{wire::Refusal::place,
-                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
-                                     to_string(child.address))};
+        return Objection{wire::Refusal::place, fmt::format("the place of rank {} is taken by {}",
+                                                           join.units.front().ranks.front(), to_string(child.address))};
     }
     return std::nullopt;
 }
@@ -319,9 +319,7 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
 
 void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time) {
     Branch* branch = find(leave.job, leave.channel);
-    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U
-                         : branch->level == 0                    ? leave.member
-                                                                 : leave.unit;
+    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U : branch->level == 0 ? leave.member : leave.unit;
     if (branch == nullptr || branch->terms.token != leave.token || (branch->present >> bit & 1U) == 0 ||
         branch->children[bit].address != from) {
         ++counters_.forged;
@@ -428,11 +426,10 @@ void JoinTree::close(Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
     if (!branch.hosts && branch.up_heard != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        outbox_.push_back({branch.up, wire::Leave{.job = terms.job,
-                                                  .token = terms.token,
-                                                  .channel = terms.channel,
-                                                  .unit = unit.unit,
-                                                  .member = 0}});
+        outbox_.push_back(
+            {branch.up,
+             wire::Leave{
+                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0}});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
     const auto job = jobs_.find(terms.job);

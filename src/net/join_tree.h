@@ -19,12 +19,12 @@
 namespace atp::net {
 
 struct JoinTreeConfig {
-    Address parent;             // of no family: this switch is the last
-    std::uint32_t jobs = 64;    // at once
-    std::uint32_t channels = 256;  // at once, of all jobs
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // that the servers hosted here may take, together
-    protocol::Duration hold = std::chrono::seconds(10);      // whoever is silent for so long is gone
-    protocol::Duration refresh = std::chrono::seconds(1);    // how often a standing branch is confirmed upwards
+    Address parent;                                                // of no family: this switch is the last
+    std::uint32_t jobs = 64;                                       // at once
+    std::uint32_t channels = 256;                                  // at once, of all jobs
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;          // that the servers hosted here may take, together
+    protocol::Duration hold = std::chrono::seconds(10);            // whoever is silent for so long is gone
+    protocol::Duration refresh = std::chrono::seconds(1);          // how often a standing branch is confirmed upwards
     protocol::Duration impatient = std::chrono::milliseconds(50);  // and one that does not stand yet
 };
 

@@ -231,9 +231,8 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
 
 // Other numbers, another many of them, or for another purpose: a sum would mean nothing.
 bool Server::differs(const Record& record, const wire::Packet& packet) {
-    return record.count != 0 &&
-           (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
-            (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
+    return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
+                                 (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
 // The fragment can never be complete, and everybody who has sent it shall know. Who sent this packet has not heard it,

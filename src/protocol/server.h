@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -207,9 +208,9 @@ class Server {
     std::vector<std::uint32_t> told_;  // members told something since told_until was set
     std::vector<std::int64_t> sums_;
     std::unique_ptr<numeric::ExactLane[], FreeExact> exact_;  // touched in float mode only
-    std::vector<std::byte> results_;         // as they go on the wire
-    std::vector<std::uint32_t> attempts_;    // of each slot
-    std::vector<std::uint8_t> heat_;         // of each slot: how often it collided lately
+    std::vector<std::byte> results_;                          // as they go on the wire
+    std::vector<std::uint32_t> attempts_;                     // of each slot
+    std::vector<std::uint8_t> heat_;                          // of each slot: how often it collided lately
     Ring<Answer> outbox_;
     ServerCounters counters_;
 };
@@ -222,15 +223,16 @@ void Server::persist(Archive& archive) {
         if (r.state == State::idle) continue;
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        const std::size_t lanes = std::min(r.lanes, config_.channel.lanes);  // what an archive brings is not judged
         if (r.state == State::complete) {
-            archive.value(r.next_index), archive.bytes(result_of(r).first(std::size_t{r.lanes} * ATP_LANE_BYTES));
+            archive.value(r.next_index), archive.bytes(result_of(r).first(lanes * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
             archive.value(r.count), archive.value(r.merges);
             if (r.mode == Mode::floats) {
                 archive.bytes(std::as_writable_bytes(exact_of(r)));
             } else if (r.count != 0) {
-                archive.bytes(std::as_writable_bytes(sums_of(r).first(payload_of(r.lanes))));
+                archive.bytes(std::as_writable_bytes(sums_of(r).first(lanes)));
             }
             for (unsigned u = 0; u < membership_.units(); ++u) {
                 archive.value(row(in_, r)[u]), archive.value(row(sent_, r)[u]);

@@ -223,7 +223,8 @@ void Worker::persist(Archive& archive) {
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     resends_.persist(archive), probes_.persist(archive);
-    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_), archive.time(timer_);
+    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),
+        archive.time(timer_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);

@@ -155,7 +155,8 @@ JoiningUnit read_unit(Reader& reader, std::uint32_t mask1) {
     JoiningUnit unit;
     unit.unit = reader.u8(), unit.direct = reader.flag(), unit.members = reader.u32(), unit.mask0 = reader.u32();
     reader.check(unit.unit < ATP_BITMAP_BITS && (mask1 >> (unit.unit % ATP_BITMAP_BITS) & 1U) != 0);
-    reader.check(unit.members != 0 && (unit.members & ~unit.mask0) == 0 && has_no_gap(unit.mask0) && (!unit.direct || unit.mask0 == 1));
+    reader.check(unit.members != 0 && (unit.members & ~unit.mask0) == 0 && has_no_gap(unit.mask0) &&
+                 (!unit.direct || unit.mask0 == 1));
     const int count = reader.ok() ? std::popcount(unit.members) : 0;
     for (int i = 0; i < count; ++i) unit.ranks.push_back(reader.u16());
     reader.check(std::ranges::find(unit.ranks, ATP_WORKER_ALL) == unit.ranks.end());

@@ -96,9 +96,7 @@ wire::Refused refused() {
 constexpr wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE, .channel = 0x0A0B, .unit = 2, .member = 3};
 constexpr wire::Stats stats{.nonce = 0x21222324, .snapshot = 7, .part = 2};
 
-wire::Report report() {
-    return {.nonce = 0x21222324, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"};
-}
+wire::Report report() { return {.nonce = 0x21222324, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"}; }
 
 class Table {
   public:

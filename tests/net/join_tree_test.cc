@@ -92,8 +92,8 @@ class Tree {
         drain();
     }
     void refused(Refusal reason, const Address& from, std::uint32_t with_token = token) {
-        tree.handle_refused(
-            {.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"}, from);
+        tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"},
+                            from);
         drain();
     }
     // Lets time pass, and every sweep that is due on the way happen.

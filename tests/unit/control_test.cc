@@ -141,8 +141,8 @@ TEST(Control, AnswersAreReadAsTheyWereWritten) {
     EXPECT_EQ(joined->missing_members, 0x40000002U);
 
     for (std::uint8_t reason = 1; reason <= static_cast<std::uint8_t>(Refusal::unsupported); ++reason) {
-        const auto refused = decode_refused(encoded(Refused{
-            .job = 4, .token = 5, .channel = 6, .reason = static_cast<Refusal>(reason), .text = "because"}));
+        const auto refused = decode_refused(encoded(
+            Refused{.job = 4, .token = 5, .channel = 6, .reason = static_cast<Refusal>(reason), .text = "because"}));
         ASSERT_TRUE(refused.has_value());
         EXPECT_EQ(refused->reason, static_cast<Refusal>(reason));
         EXPECT_EQ(refused->text, "because");
@@ -209,8 +209,8 @@ TEST(Control, WhatDoesNotFitIsNotWritten) {
         if (type == ControlType::join) written = encode(join_of_server(), small);
         if (type == ControlType::joined) written = encode(Joined{.job = 1}, small);
         if (type == ControlType::refused) {
-            written = encode(Refused{.job = 1, .token = 2, .channel = 3, .reason = Refusal::full, .text = "no room"},
-                             small);
+            written =
+                encode(Refused{.job = 1, .token = 2, .channel = 3, .reason = Refusal::full, .text = "no room"}, small);
         }
         if (type == ControlType::leave) written = encode(Leave{.job = 1}, small);
         if (type == ControlType::hello) written = encode(Hello{.nonce = 1}, small);

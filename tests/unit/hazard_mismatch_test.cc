@@ -83,8 +83,9 @@ TEST(Hazard, H40_AnotherKindIsAnErrorEverywhereInWhateverOrder) {
 }
 
 TEST(Hazard, H40_FloatsOfAnotherPurposeAreAnErrorEverywhereInWhateverOrder) {
-    expect_error_in_every_order(
-        [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1e30F), protocol::never, 2); });
+    expect_error_in_every_order([](Network& network, unsigned rank) {
+        network.submit(rank, Values(elements_each, 1e30F), protocol::never, 2);
+    });
 }
 
 TEST(Hazard, H40_NothingIsAggregatedForARackThatDisagrees) {
