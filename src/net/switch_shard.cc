@@ -68,7 +68,6 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
 SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, EventLoop& loop, Dispatch dispatch,
                          std::unique_ptr<UdpSocket> socket)
     : config_(config),
-      number_(number),
       loop_(loop),
       dispatch_(std::move(dispatch)),
       socket_(std::move(socket)),
@@ -233,12 +232,10 @@ void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested,
 void SwitchShard::drain_servers(Time now) {
     while (!busy_servers_.empty()) {
         HostedServer& host = *busy_servers_.back();
-        const Branch& branch = *busy_branches_.back();
         if (!drain(host, now)) return;
         host.queued = false;
         busy_servers_.pop_back();
         busy_branches_.pop_back();
-        static_cast<void>(branch);
     }
 }
 

@@ -93,7 +93,6 @@ class SwitchShard final : public Actor {
     void publish();
 
     SwitchNodeConfig config_;
-    std::uint32_t number_;
     EventLoop& loop_;
     Dispatch dispatch_;
     std::unique_ptr<UdpSocket> socket_;
