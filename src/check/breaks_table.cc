@@ -26,6 +26,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> shown_by
     {"trust_overflowed_lanes", "overflow"},
     {"mix_modes", "float"},
     {"flush_forgets_plain", "plain"},
+    {"mix_purposes", "mismatch"},
     {"window_unbounded", "star2-three"},
     {"accept_any_ack", "incarnation"},
 }};

@@ -82,9 +82,11 @@ void print_start(const net::SwitchNode& node, const Options& options) {
         fmt::print("{}\n", net::to_json(node.snapshot()));
     } else if (!options.quiet) {
         fmt::print("atp switch at {}\n", net::to_string(node.address()));
-        if (config.parent.family() != net::Family::none) fmt::print("  parent       {}\n", net::to_string(config.parent));
-        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n", net::aggregators_of_shard(config),
-                   config.lanes, config.shards, static_cast<double>(config.memory_bytes) / 1e6);
+        if (config.parent.family() != net::Family::none)
+            fmt::print("  parent       {}\n", net::to_string(config.parent));
+        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
+                   net::aggregators_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.memory_bytes) / 1e6);
         fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
                    static_cast<double>(config.server_bytes) / 1e6);
         if (net::emulates(config.ports)) {

@@ -116,10 +116,11 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
     while (now() < deadline) {
         const std::size_t size = wire::encode(question, buffer);
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
-        const auto answered = await(std::min(deadline, now() + ask_again), [&](const Datagram& datagram) -> Result<bool> {
-            report = wire::decode_report(datagram.bytes);
-            return report && report->nonce == question.nonce && report->part == question.part;
-        });
+        const auto answered =
+            await(std::min(deadline, now() + ask_again), [&](const Datagram& datagram) -> Result<bool> {
+                report = wire::decode_report(datagram.bytes);
+                return report && report->nonce == question.nonce && report->part == question.part;
+            });
         if (!answered) return tl::unexpected(answered.error());
         if (*answered) return *std::move(report);
     }

@@ -44,8 +44,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
     return node;
 }
 
-SwitchNode::SwitchNode(const SwitchNodeConfig& config)
-    : config_(config), id_(random_id()), started_(net::now()) {}
+SwitchNode::SwitchNode(const SwitchNodeConfig& config) : config_(config), id_(random_id()), started_(net::now()) {}
 
 SwitchNode::~SwitchNode() { stop(); }
 
@@ -125,9 +124,9 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
     if (!hello) return;
     std::vector<std::byte> answer(std::max<std::size_t>(bytes.size(), 1024));
     if (parent_ != nullptr && !parent_->answers()) {
-        const wire::Refused refused{.reason = wire::Refusal::parent,
-                                    .text = fmt::format("this switch is up, but its parent {} does not answer it",
-                                                        to_string(config_.parent))};
+        const wire::Refused refused{
+            .reason = wire::Refusal::parent,
+            .text = fmt::format("this switch is up, but its parent {} does not answer it", to_string(config_.parent))};
         reply(from, {answer.data(), wire::encode(refused, answer)});
         return;
     }
@@ -150,8 +149,8 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
         if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
         reports_.push_back({next_report_++, to_json(snapshot())});
     }
-    const auto found = stats->snapshot == 0 ? reports_.end() - 1
-                                            : std::ranges::find(reports_, stats->snapshot, &KeptReport::number);
+    const auto found =
+        stats->snapshot == 0 ? reports_.end() - 1 : std::ranges::find(reports_, stats->snapshot, &KeptReport::number);
     if (found == reports_.end()) return;
     const std::size_t parts = (found->text.size() + wire::report_part_bytes - 1) / wire::report_part_bytes;
     if (stats->part >= parts) return;

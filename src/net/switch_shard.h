@@ -41,9 +41,8 @@ class SwitchShard final : public Actor {
     // bytes hold for the call.
     using Dispatch = std::function<void(std::span<const std::byte> bytes, const Address& from)>;
 
-    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config,
-                                                                   std::uint32_t number, EventLoop& loop,
-                                                                   Dispatch dispatch);
+    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                                   EventLoop& loop, Dispatch dispatch);
     ~SwitchShard() override;
 
     void handle_ready(int descriptor, Ready ready, protocol::Time now) override;
@@ -95,7 +94,6 @@ class SwitchShard final : public Actor {
     void flush();
 
     SwitchNodeConfig config_;
-    std::uint32_t number_;
     EventLoop& loop_;
     Dispatch dispatch_;
     std::unique_ptr<UdpSocket> socket_;

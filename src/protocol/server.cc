@@ -199,9 +199,9 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
-    if (differs(*record, packet)) {
+    if (record->mismatched || differs(*record, packet)) {
         ++counters_.mismatched;
-        tell_mismatch(*record, now);
+        tell_mismatch(*record, *set, now);
         return;
     }
     ++counters_.gradients;
@@ -232,12 +232,14 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
 // Other numbers, another many of them, or for another purpose: a sum would mean nothing.
 bool Server::differs(const Record& record, const wire::Packet& packet) {
     return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
-                                 record.purpose != packet.header.argument);
+                                 (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
-// The fragment can never be complete, and everybody who has sent it shall know.
-void Server::tell_mismatch(Record& record, Time now) {
+// The fragment can never be complete, and everybody who has sent it shall know. Who sent this packet has not heard it,
+// however lately it was said.
+void Server::tell_mismatch(Record& record, const Set& set, Time now) {
     record.mismatched = true;
+    for_each_bit(set.units, [&](unsigned unit) { row(told_, record)[unit] &= ~members_of(set, unit); });
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         if (not_yet_told(record, unit, membership_.unit_mask(unit), now) == 0) continue;
         send(Answer{.type = ATP_TYPE_WAIT, .seq = record.seq, .units = 1U << unit}, counters_.waits);
@@ -380,6 +382,8 @@ void Server::freeze(Record& record) {
     } else {
         numeric::sums_to_floats(sums_of(record).data(), lanes, 1.0 / config_.scale, result.data());
     }
+    // The lane of the audit means nothing in an ACK; what an earlier, longer fragment left there is nobody's.
+    std::ranges::fill(result.subspan(lanes * ATP_LANE_BYTES), std::byte{0});
 }
 
 // The index that seq + W will use. It travels in every ACK of seq, the same in each, and nobody can send seq + W
