@@ -12,7 +12,7 @@ namespace atp::check {
 namespace {
 
 // Those that do not show with two workers and one fragment at a time.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
