@@ -23,8 +23,8 @@ namespace {
 using protocol::Time;
 
 // What a channel has under way fills this much at most: beyond, packets only wait in queues.
-constexpr std::uint32_t window_bytes = 2U << 20U;
-constexpr std::uint32_t least_window = 16;
+constexpr std::uint32_t window_bytes = 512U << 10U;
+constexpr std::uint32_t least_window = 8;
 constexpr std::uint32_t most_window = 256;
 constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
 
