@@ -89,6 +89,9 @@ net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Opt
     std::vector<std::unique_ptr<net::UdpSocket>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         net::UdpConfig udp{.local = *local,
+                           .mmsg = options.mmsg,
+                           .gso = options.gso,
+                           .gro = options.gro,
                            .receive_buffer_bytes = options.socket_buffer_bytes,
                            .send_buffer_bytes = options.socket_buffer_bytes,
                            .busy_poll_us = options.busy_poll_us};
