@@ -106,6 +106,7 @@ class Server {
         bool plain = false;
         std::uint16_t lanes = 0;
         std::uint32_t purpose = 0;
+        bool converted = false;   // it came whole: the result stands where it belongs already
         bool mismatched = false;  // somebody sent something else: it will never be complete
         bool level1_flushed = false;
         std::uint32_t flushed_units = 0;
@@ -156,6 +157,7 @@ class Server {
     void merge(Record& record, const wire::Packet& packet, const Set& set, Time now);
 
     void merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now);
+    void assign(Record& record, const wire::Packet& packet, const Set& set);
     void merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now);
     [[nodiscard]] static bool differs(const Record& record, const wire::Packet& packet);
     void tell_mismatch(Record& record, const Set& set, Time now);
