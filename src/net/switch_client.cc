@@ -81,11 +81,11 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
 
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, protocol::Duration attempt) {
     const Time begin = now();
-    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, 64));
+    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
     Greeting greeting{.welcome = {}, .round_trip = {}, .asked = 0};
     while (now() < deadline) {
         const wire::Hello question{.nonce = ++nonce_};
-        const std::size_t size = wire::encode(question, buffer, bytes);
+        const std::size_t size = wire::encode(question, buffer, buffer.size());
         const Time sent = now();
         ++greeting.asked;
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());

@@ -86,7 +86,7 @@ std::optional<Error> SwitchNode::failure() const {
 // On the first shard's thread, as all below.
 void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from) {
     if (const auto version = wire::foreign_version(bytes)) {
-        refuse_version(*version, from);
+        refuse_version(*version, from, bytes.size());
         return;
     }
     switch (wire::control_type(bytes).value_or(wire::ControlType::report)) {
@@ -110,13 +110,15 @@ void SwitchNode::route_to_shard(std::span<const std::byte> bytes, const Address&
     static_cast<void>(shards_[shard]->deliver({from, {bytes.begin(), bytes.end()}}));
 }
 
-void SwitchNode::refuse_version(std::uint8_t version, const Address& to) {
+void SwitchNode::refuse_version(std::uint8_t version, const Address& to, std::size_t question_bytes) {
     std::array<std::byte, 1024> bytes{};
-    const wire::Refused refused{
+    wire::Refused refused{
         .reason = wire::Refusal::version,
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             software_name(), ATP_VERSION & 0xFU, version & 0xFU)};
-    reply(to, {bytes.data(), wire::encode(refused, bytes)});
+    // Another version's question may be short.
+    if (wire::encode(refused, bytes) > wire::most_amplification * question_bytes) refused.text.clear();
+    reply(to, {bytes.data(), wire::encode(refused, bytes)}, question_bytes);
 }
 
 void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from) {
@@ -127,7 +129,7 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
         const wire::Refused refused{
             .reason = wire::Refusal::parent,
             .text = fmt::format("this switch is up, but its parent {} does not answer it", to_string(config_.parent))};
-        reply(from, {answer.data(), wire::encode(refused, answer)});
+        reply(from, {answer.data(), wire::encode(refused, answer)}, bytes.size());
         return;
     }
     wire::Welcome welcome{.nonce = hello->nonce,
@@ -138,7 +140,7 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
     }
     // As long as the question where that is longer: then both ways carry it.
-    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())});
+    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())}, bytes.size());
 }
 
 void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& from) {
@@ -161,11 +163,12 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
         .part = stats->part,
         .parts = static_cast<std::uint16_t>(parts),
         .text = found->text.substr(stats->part * wire::report_part_bytes, wire::report_part_bytes)};
-    reply(from, {answer.data(), wire::encode(report, answer)});
+    reply(from, {answer.data(), wire::encode(report, answer)}, bytes.size());
 }
 
-void SwitchNode::reply(const Address& to, std::span<const std::byte> bytes) {
-    if (!bytes.empty()) static_cast<void>(shards_.front()->post({to, {bytes.begin(), bytes.end()}}));
+void SwitchNode::reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes) {
+    if (answer.empty() || answer.size() > wire::most_amplification * question_bytes) return;
+    static_cast<void>(shards_.front()->post({to, {answer.begin(), answer.end()}}));
 }
 
 NodeSnapshot SwitchNode::snapshot() const {
