@@ -50,7 +50,7 @@ double median(std::vector<double> values) {
 }
 
 int failed(const net::Error& error) {
-    if (error.reason == net::Reason::closed) return exit_interrupted;
+    if (error.operation == net::Operation::wait && error.reason == net::Reason::closed) return exit_interrupted;
     fmt::print(stderr, "atp bench: {}\n", net::to_string(error));
     return exit_failed;
 }
@@ -67,7 +67,11 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"verified", true},
             {"packets", size.packets},
             {"resent", size.resent},
+            {"resent_newer", size.resent_newer},
+            {"probes", size.probes},
+            {"stale_acks", size.stale_acks},
             {"halvings", size.halvings},
+            {"dropped_by_kernel", size.dropped_by_kernel},
             {"lanes", size.lanes},
             {"window", size.window}};
 }

@@ -146,6 +146,7 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
     const auto stats = wire::decode_stats(bytes);
     if (!stats) return;
     if (stats->snapshot == 0) {
+        shards_.front()->publish();  // this thread's own; the others' are a moment old
         if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
         reports_.push_back({next_report_++, to_json(snapshot())});
     }

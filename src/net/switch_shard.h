@@ -57,6 +57,8 @@ class SwitchShard final : public Actor {
     // A datagram of the node's own, sent by the shard's thread.
     bool post(ControlLetter letter);  // `from` is the receiver
     [[nodiscard]] ShardSnapshot snapshot() const;
+    // Renews the snapshot; on its loop's thread.
+    void publish();
 
     [[nodiscard]] const Address& local() const { return socket_->local(); }
     [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
@@ -91,7 +93,6 @@ class SwitchShard final : public Actor {
     void handle_event(const TreeEvent& event);
     void read_letters(protocol::Time now);
     void flush();
-    void publish();
 
     SwitchNodeConfig config_;
     std::uint32_t number_;
