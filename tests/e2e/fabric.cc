@@ -92,6 +92,14 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
     for (std::uint32_t number = 0; number < count; ++number) threads.emplace_back(body, number);
 }
 
+bool eventually(const std::function<bool()>& condition) {
+    for (const protocol::Time until = net::now() + patience; net::now() < until;) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
 bool succeeds(const net::Result<comm::Handle>& work) {
     if (work) return succeeds((*work)->wait());
     ADD_FAILURE() << to_string(work.error());

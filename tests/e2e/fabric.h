@@ -72,6 +72,9 @@ class Job {
 // In a thread for each number below `count`; returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
+// Whether it becomes true while the test has patience; asked again and again.
+[[nodiscard]] bool eventually(const std::function<bool()>& condition);
+
 // Waits for the operation. False, and a failure of the test that says why, where it did not succeed.
 bool succeeds(const net::Result<comm::Handle>& work);
 bool succeeds(const net::Result<void>& done);
