@@ -20,7 +20,9 @@ constexpr protocol::Duration port_early = std::chrono::microseconds(50);
 
 std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
 std::uint32_t job_of(std::span<const std::byte> bytes) { return wire::load_u32(bytes.data() + ATP_OFFSET_JOB); }
-std::uint16_t channel_of(std::span<const std::byte> bytes) { return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL); }
+std::uint16_t channel_of(std::span<const std::byte> bytes) {
+    return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL);
+}
 
 protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
     return {.aggregators = aggregators_of_shard(config),
@@ -57,7 +59,8 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
     if (number != 0) udp.local = udp.local.with_port(0);
     auto socket = UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<SwitchShard> shard(new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
+    std::unique_ptr<SwitchShard> shard(
+        new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -259,12 +262,13 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
         }
         const auto transmit = host.server.poll_transmit(buffer);
         if (!transmit) return true;
-        protocol::Parcel parcel{
-            .data = buffer.data(),
-            .size = static_cast<std::uint32_t>(transmit->size),
-            .capacity = static_cast<std::uint32_t>(buffer.size()),
-            .congested = false,
-            .verdict = {.route = protocol::Route::down, .worker = transmit->worker, .units = transmit->units}};
+        protocol::Parcel parcel{.data = buffer.data(),
+                                .size = static_cast<std::uint32_t>(transmit->size),
+                                .capacity = static_cast<std::uint32_t>(buffer.size()),
+                                .congested = false,
+                                .verdict = {.route = protocol::Route::down,
+                                            .worker = transmit->worker,
+                                            .units = transmit->units}};
         switch_.handle_packet(parcel, now);
         if (parcel.verdict.route == protocol::Route::up) {
             feed_server(host, {parcel.data, parcel.size}, false, now);
@@ -383,7 +387,7 @@ void SwitchShard::drain_tree(Time) {
         const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
         if (room.empty()) {
             flush();
-            continue;  // soft state: it is said again
+            continue; // soft state: it is said again
         }
         const std::size_t size =
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
@@ -393,7 +397,9 @@ void SwitchShard::drain_tree(Time) {
 
 void SwitchShard::handle_event(const TreeEvent& event) {
     switch (event.kind) {
-        case TreeEvent::Kind::admitted: static_cast<void>(switch_.admit(event.job, event.token, event.level)); break;
+        case TreeEvent::Kind::admitted:
+            static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            break;
         case TreeEvent::Kind::opened: {
             const Branch* branch = tree_.find(event.job, event.channel);
             if (branch == nullptr) break;
