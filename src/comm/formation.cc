@@ -62,7 +62,11 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     while (!greeting && greeting.error().reason == net::Reason::rejected && net::now() < deadline) {
         greeting = (*client)->hello(std::min(deadline, net::now() + probe_wait));
     }
-    if (!greeting) return tl::unexpected(greeting.error());
+    if (!greeting) {
+        net::Error error = greeting.error();
+        if (error.reason == net::Reason::timed_out) error.text += " `atp doctor` may find out why";
+        return tl::unexpected(std::move(error));
+    }
     reach.welcome = greeting->welcome;
     const auto probe = [&](std::uint32_t bytes) -> net::Result<net::ProbeOutcome> {
         const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);

@@ -176,7 +176,9 @@ void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
 
 void SwitchShard::forward_up(const protocol::Parcel& parcel, Branch& branch, Time now) {
     if (!branch.hosts) {
-        if (!branch.up_ready) {
+        // Also while the branch above is not whole any more: who is through has left, and who missed the last result
+        // still asks for it.
+        if (branch.up_data.family() == Family::none) {
             ++counters_.unrouted;
             return;
         }
