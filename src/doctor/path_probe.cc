@@ -27,7 +27,7 @@ constexpr std::uint32_t long_train = 200;
 constexpr std::uint32_t long_train_pace = 1;
 constexpr Duration tick = std::chrono::milliseconds(1);
 constexpr std::chrono::milliseconds refusal_wait(200);
-constexpr Duration least_patience = std::chrono::milliseconds(50);
+constexpr Duration least_patience = std::chrono::milliseconds(100);
 
 // Long enough for an answer that comes at all, short enough for many that do not.
 Duration patience_of(const PathFacts& facts, Duration timeout) {

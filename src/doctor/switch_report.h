@@ -10,7 +10,7 @@ namespace atp::doctor {
 
 // What matters here of a switch's own report (`atp stats --json`), summed over its threads.
 struct SwitchReport {
-    std::string parent;  // empty: it is the last
+    std::string parent = {};  // empty: it is the last
     bool parent_answers = false;
     std::uint64_t received = 0;
     std::uint64_t dropped_by_kernel = 0;
