@@ -56,7 +56,7 @@ Result<void> SwitchNode::open_shards() {
         if (!opened) return tl::unexpected(opened.error());
         loops_.push_back(*std::move(opened));
         SwitchShard::Dispatch dispatch;
-        if (i == 0) dispatch = [this](auto bytes, const Address& from) { this->dispatch(bytes, from); };
+        if (i == 0) dispatch = [this](auto bytes, const Address& from, Ecn ecn) { this->dispatch(bytes, from, ecn); };
         auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch));
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
@@ -84,13 +84,13 @@ std::optional<Error> SwitchNode::failure() const {
 }
 
 // On the first shard's thread, as all below.
-void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from) {
+void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from, Ecn ecn) {
     if (const auto version = wire::foreign_version(bytes)) {
         refuse_version(*version, from, bytes.size());
         return;
     }
     switch (wire::control_type(bytes).value_or(wire::ControlType::report)) {
-        case wire::ControlType::hello: answer_hello(bytes, from); break;
+        case wire::ControlType::hello: answer_hello(bytes, from, ecn); break;
         case wire::ControlType::stats: answer_stats(bytes, from); break;
         case wire::ControlType::join:
         case wire::ControlType::leave:
@@ -121,7 +121,7 @@ void SwitchNode::refuse_version(std::uint8_t version, const Address& to, std::si
     reply(to, {bytes.data(), wire::encode(refused, bytes)}, question_bytes);
 }
 
-void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from) {
+void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from, Ecn ecn) {
     const auto hello = wire::decode_hello(bytes);
     if (!hello) return;
     std::vector<std::byte> answer(std::max<std::size_t>(bytes.size(), 1024));
@@ -139,8 +139,8 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
     if (parent_ != nullptr) {
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
     }
-    // As long as the question where that is longer: then both ways carry it.
-    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())}, bytes.size());
+    // As long as the question where that is longer, and with its ECN bits: then both ways carry them.
+    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())}, bytes.size(), ecn);
 }
 
 void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& from) {
@@ -166,9 +166,9 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
     reply(from, {answer.data(), wire::encode(report, answer)}, bytes.size());
 }
 
-void SwitchNode::reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes) {
+void SwitchNode::reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes, Ecn ecn) {
     if (answer.empty() || answer.size() > wire::most_amplification * question_bytes) return;
-    static_cast<void>(shards_.front()->post({to, {answer.begin(), answer.end()}}));
+    static_cast<void>(shards_.front()->post({to, {answer.begin(), answer.end()}, ecn}));
 }
 
 NodeSnapshot SwitchNode::snapshot() const {
@@ -180,6 +180,7 @@ NodeSnapshot SwitchNode::snapshot() const {
                           .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
                           .lanes = config_.lanes,
                           .memory_bytes = config_.memory_bytes,
+                          .ports = config_.ports,
                           .shards = {}};
     for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
     return snapshot;

@@ -115,7 +115,8 @@ void SwitchShard::admit_arrival(const Datagram& datagram, Time now) {
     const auto control = wire::control_type(datagram.bytes);
     if (control || wire::foreign_version(datagram.bytes)) {
         // The tree is no part of what emulated ports disturb: experiments are about gradients.
-        dispatch_ ? dispatch_(datagram.bytes, *datagram.from) : handle_control(datagram.bytes, *datagram.from, now);
+        dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
+                  : handle_control(datagram.bytes, *datagram.from, now);
         return;
     }
     bool congested = datagram.ecn == Ecn::congested;
@@ -452,7 +453,7 @@ void SwitchShard::read_letters(Time now) {
         posts.swap(posts_);
     }
     for (const ControlLetter& letter : letters) handle_control(letter.bytes, letter.from, now);
-    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, Ecn::not_capable);
+    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, letter.ecn);
 }
 
 void SwitchShard::handle_timeout(Time now) {

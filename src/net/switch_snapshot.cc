@@ -145,6 +145,13 @@ std::string to_json(const NodeSnapshot& snapshot) {
         json["parent"] = to_string(snapshot.parent);
         json["parent_answers"] = snapshot.parent_answers;
     }
+    if (emulates(snapshot.ports)) {
+        const PortConfig& port = snapshot.ports.in;  // both directions are alike
+        json["emulated_ports"] = {{"rate_bps", port.rate_bits_per_s},
+                                  {"queue_bytes", port.queue_bytes},
+                                  {"ecn_bytes", port.ecn_bytes},
+                                  {"loss", port.loss}};
+    }
     Json& shards = json["shards"] = Json::array();
     for (const ShardSnapshot& shard : snapshot.shards) shards.push_back(shard_json(shard));
     return json.dump();

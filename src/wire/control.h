@@ -25,7 +25,7 @@ enum class ControlType : std::uint8_t {
     refused = 18,  // down: no, and why
     leave = 19,    // up: no longer
     hello = 20,    // to a switch: who are you, and does a message of this length arrive?
-    welcome = 21,  // its answer, of the same length
+    welcome = 21,  // its answer, of the same length and with the same ECN bits
     stats = 22,    // to a switch: one part of its report, please
     report = 23,   // that part
 };
