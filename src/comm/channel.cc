@@ -285,7 +285,7 @@ void Channel::handle_wake(Time now) {
         }
         abort.swap(abort_);
     }
-    if (abort) fail(*std::move(abort), now);
+    if (abort) fail(*abort, now);
     take_submissions(now);
 }
 
@@ -386,7 +386,7 @@ Time Channel::poll_timeout() const {
 
 // Everything ends, for good: the worker is not asked for anything any more, since it still knows tensors whose owners
 // are told here that nobody touches them now.
-void Channel::fail(net::Error error, Time now) {
+void Channel::fail(const net::Error& error, Time now) {
     std::deque<Part> parts;
     parts.swap(under_way_);
     std::ranges::move(waiting_, std::back_inserter(parts));
