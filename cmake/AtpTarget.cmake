@@ -4,8 +4,9 @@ set(ATP_FLOORS_DIR ${CMAKE_BINARY_DIR}/floors)
 
 add_library(atp_flags INTERFACE)
 target_compile_options(atp_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
-  $<$<COMPILE_LANGUAGE:C>:-Wno-old-style-cast>
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
   # At -O3 gcc 12 and 13 warn of overflows on paths that inlining invented, inside the standard library's own headers;
   # what these warnings are meant to find, AddressSanitizer finds in the preset `asan`.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict>

@@ -131,7 +131,11 @@ class Measurement {
         for (const comm::ChannelCounters& channel : communicator_.counters()) {
             result.packets += channel.worker.sent + channel.worker.resent;
             result.resent += channel.worker.resent;
+            result.resent_newer += channel.worker.resent_newer;
+            result.probes += channel.worker.probes;
+            result.stale_acks += channel.worker.stale_acks;
             result.halvings += channel.worker.halvings;
+            result.dropped_by_kernel += channel.udp.dropped_packets;
         }
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
@@ -150,6 +154,22 @@ class Measurement {
     Pattern pattern_;
     std::size_t size_number_ = 0;
 };
+
+// Rank 0 keeps the store until everybody has its last answer from there.
+net::Result<void> part(comm::Store& store, comm::Rendezvous& rendezvous) {
+    const protocol::Time deadline = net::now() + std::chrono::minutes(1);
+    if (auto met = rendezvous.barrier("end", deadline); !met) return met;
+    const auto key_of = [](std::uint32_t rank) { return fmt::format("bench-bye-{}", rank); };
+    const comm::Party& party = rendezvous.party();
+    if (party.rank != 0) {
+        static_cast<void>(store.set(key_of(party.rank), "bye"));  // answered or not: it is over
+        return {};
+    }
+    std::vector<std::string> keys;
+    for (std::uint32_t rank = 1; rank < party.world; ++rank) keys.push_back(key_of(rank));
+    if (!keys.empty()) static_cast<void>(store.wait(keys, std::min(deadline, net::now() + std::chrono::seconds(5))));
+    return {};
+}
 
 }  // namespace
 
@@ -175,8 +195,7 @@ net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<voi
         if (!result) return tl::unexpected(result.error());
         if (bench.rank == 0) measured(*result);
     }
-    // Rank 0 keeps the store until everybody is through with it.
-    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+    return part(**store, rendezvous);
 }
 
 }  // namespace atp::cli

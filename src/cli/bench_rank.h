@@ -30,7 +30,11 @@ struct BenchSize {
     std::vector<double> seconds;  // of each round, by the rank that took longest
     std::uint64_t packets = 0;    // rank 0 sent
     std::uint64_t resent = 0;     // of them, again
+    std::uint64_t resent_newer = 0;  // of those, what newer ACKs called for
+    std::uint64_t probes = 0;
+    std::uint64_t stale_acks = 0;
     std::uint64_t halvings = 0;
+    std::uint64_t dropped_by_kernel = 0;
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
 };

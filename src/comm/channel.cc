@@ -124,17 +124,18 @@ void Channel::stop() {
     thread_.join();
     fail({.operation = net::Operation::wait, .reason = net::Reason::closed, .text = "the communicator was closed"},
          net::now());
-    std::array<std::byte, 64> bytes{};
+}
+
+// Whoever waits for this rank shall know that it will not come.
+void Channel::leave() {
     const wire::Leave leave{.job = plan_.terms.job,
                             .token = plan_.terms.token,
                             .channel = plan_.terms.channel,
                             .unit = plan_.worker.place.unit,
                             .member = plan_.worker.place.member};
-    const std::size_t size = wire::encode(leave, bytes);
-    const std::span<std::byte> room = socket_->reserve(size);
+    const std::span<std::byte> room = socket_->reserve(64);
     if (room.empty()) return;
-    std::copy_n(bytes.begin(), size, room.begin());
-    socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);
+    socket_->commit(wire::encode(leave, room), plan_.switch_address, net::Ecn::not_capable);
     static_cast<void>(socket_->flush());
 }
 
@@ -181,7 +182,7 @@ void Channel::handle_datagram(const net::Datagram& datagram, Time now) {
         }
         served_ = now.time_since_epoch().count();
         server_->server.handle_packet(datagram.bytes, congested, now);
-    } else {
+    } else if (!ended_) {
         worker_.handle_packet(datagram.bytes, congested, now);
     }
 }
@@ -198,7 +199,11 @@ void Channel::handle_control(const net::Datagram& datagram, Time now) {
     if (const auto version = wire::refusal_version(datagram.bytes)) {
         const auto refused = wire::decode_refused(datagram.bytes);
         const bool foreign = !refused || refused->reason == wire::Refusal::version;
-        if (!foreign && !mine(*refused)) return;
+        // A switch of another version cannot name the job, so it is known by its address alone.
+        if (foreign ? *datagram.from != plan_.switch_address : !mine(*refused)) {
+            ++strays_;
+            return;
+        }
         fail({.operation = net::Operation::join,
               .reason = foreign ? net::Reason::version_mismatch : net::Reason::rejected,
               .peer = to_string(*datagram.from),
@@ -221,7 +226,7 @@ void Channel::handle_joined(const wire::Joined& joined, const net::Address& from
         standing_ = Standing::ready;
         waiting_for_.clear();
     } else {
-        waiting_for_ = missing_ranks(joined.missing_units, joined.missing_members);
+        note_missing(joined);
         if (standing_ == Standing::ready) {
             standing_ = Standing::lost;
             lost_since_ = now;
@@ -235,6 +240,20 @@ void Channel::handle_joined(const wire::Joined& joined, const net::Address& from
         ready_ = true;
         changed_.notify_all();
     }
+}
+
+// Where the tree was lost, those count who were missed first, as long as they are: others leave because of them.
+void Channel::note_missing(const wire::Joined& joined) {
+    std::uint32_t units = joined.missing_units;
+    std::uint32_t members = joined.missing_members;
+    if (standing_ == Standing::lost) {
+        units &= missing_units_;
+        members &= missing_members_;
+        if (units == 0 || (members == 0) != (missing_members_ == 0)) return;
+    }
+    missing_units_ = units;
+    missing_members_ = members;
+    waiting_for_ = missing_ranks(units, members);
 }
 
 // Of the last switch, for the server that stands here.
@@ -287,24 +306,22 @@ void Channel::take_submissions(Time now) {
 }
 
 void Channel::take_events(Time now) {
+    if (ended_) return;
     while (const auto event = worker_.poll_event()) {
+        if (event->kind != protocol::WorkerEvent::Kind::completed) {
+            // Its part ends with all others: whoever learns of it finds the channel ended already.
+            fail(describe(*event, now), now);
+            return;
+        }
         const Part part = std::move(under_way_.front());
         under_way_.pop_front();
-        if (event->kind == protocol::WorkerEvent::Kind::completed) {
-            part.work->finish_part(std::nullopt);
-            continue;
-        }
-        net::Error error = describe(*event, now);
-        error.operation = part.work->operation();
-        part.work->finish_part(error);
-        fail(std::move(error), now);
-        return;
+        part.work->finish_part(std::nullopt);
     }
     if (!waiting_.empty()) take_submissions(now);
 }
 
 void Channel::transmit(Time now) {
-    for (int sent = 0; sent < packets_per_transmit && !blocked_; ++sent) {
+    for (int sent = 0; sent < packets_per_transmit && !blocked_ && !ended_; ++sent) {
         std::span<std::byte> room = socket_->reserve(worker_.packet_bytes());
         if (room.empty()) {
             flush();
@@ -341,6 +358,7 @@ void Channel::flush() {
 }
 
 void Channel::handle_timeout(Time now) {
+    if (ended_) return;
     if (now >= join_next_) join(now);
     worker_.handle_timeout(now);
     take_events(now);
@@ -362,11 +380,13 @@ void Channel::finish_round(Time now) {
 }
 
 Time Channel::poll_timeout() const {
+    if (ended_) return protocol::never;
     const Time lost = standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
     return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never});
 }
 
-// Everything ends, for good.
+// Everything ends, for good: the worker is not asked for anything any more, since it still knows tensors whose owners
+// are told here that nobody touches them now.
 void Channel::fail(net::Error error, Time now) {
     std::deque<Part> parts;
     parts.swap(under_way_);
@@ -379,10 +399,16 @@ void Channel::fail(net::Error error, Time now) {
         if (!error_) error_ = error;
         changed_.notify_all();
     }
+    if (!ended_) {
+        ended_ = true;
+        leave();
+        publish_next_ = now;
+        publish(now);
+    }
     for (const Part& part : parts) {
         net::Error own = error;
         own.operation = part.work->operation();
-        own.elapsed = now - part.work->begun();
+        own.elapsed = std::max(Duration::zero(), now - part.work->begun());
         part.work->finish_part(std::move(own));
     }
 }

@@ -87,6 +87,7 @@ class Channel final : private net::Actor {
     void handle_datagram(const net::Datagram& datagram, protocol::Time now);
     void handle_control(const net::Datagram& datagram, protocol::Time now);
     void handle_joined(const wire::Joined& joined, const net::Address& from, protocol::Time now);
+    void note_missing(const wire::Joined& joined);
     void answer_join(const wire::Join& join, const net::Address& from);
     void join(protocol::Time now);
     void take_submissions(protocol::Time now);
@@ -94,6 +95,7 @@ class Channel final : private net::Actor {
     void transmit(protocol::Time now);
     void transmit_server();
     void flush();
+    void leave();
     void fail(net::Error error, protocol::Time now);
     [[nodiscard]] net::Error describe(const protocol::WorkerEvent& event, protocol::Time now) const;
     [[nodiscard]] std::string missing_ranks(std::uint32_t units, std::uint32_t members) const;
@@ -113,8 +115,11 @@ class Channel final : private net::Actor {
     protocol::Time lost_since_{};
     protocol::Time join_next_{};
     protocol::Time switch_heard_{};
-    std::string waiting_for_;
+    std::uint32_t missing_units_ = 0;
+    std::uint32_t missing_members_ = 0;
+    std::string waiting_for_;  // these, as ranks
     bool blocked_ = false;
+    bool ended_ = false;  // fail() was called
     std::uint64_t strays_ = 0;
     std::atomic<protocol::Duration::rep> served_{0};  // hosts_server: when somebody last needed it
 

@@ -75,7 +75,10 @@ net::Result<std::unique_ptr<Communicator>> Communicator::form(Store& store, std:
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
     : rank_(rank), world_(world), options_(options) {}
 
-Communicator::~Communicator() = default;
+// Before anything that the channels' threads read from: pushed values above all.
+Communicator::~Communicator() {
+    for (const auto& channel : channels_) channel->stop();
+}
 
 net::Result<void> Communicator::set_up(Store& store) {
     const Time deadline = net::now() + options_.join_timeout;
@@ -111,6 +114,8 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }
     if (lanes == 0) return work;
+    // One channel's failure is the communicator's: the parts on other channels could only wait for their deadline.
+    if (work->slices().size() > 1) work->on_failure([this](const net::Error& error) { end_channels(error); });
     const std::scoped_lock lock(order_);
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
@@ -224,6 +229,10 @@ net::Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_
 void Communicator::abort() {
     const net::Error reason{
         .operation = net::Operation::wait, .reason = net::Reason::closed, .text = "the communicator was aborted"};
+    end_channels(reason);
+}
+
+void Communicator::end_channels(const net::Error& reason) {
     for (const auto& channel : channels_) channel->abort(reason);
 }
 

@@ -99,6 +99,8 @@ class Communicator {
                                              std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                              protocol::Time deadline);
 
+    void end_channels(const net::Error& reason);
+
     std::uint32_t rank_;
     std::uint32_t world_;
     Options options_;

@@ -23,8 +23,8 @@ namespace {
 using protocol::Time;
 
 // What a channel has under way fills this much at most: beyond, packets only wait in queues.
-constexpr std::uint32_t window_bytes = 2U << 20U;
-constexpr std::uint32_t least_window = 16;
+constexpr std::uint32_t window_bytes = 512U << 10U;
+constexpr std::uint32_t least_window = 8;
 constexpr std::uint32_t most_window = 256;
 constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
 
@@ -62,7 +62,11 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     while (!greeting && greeting.error().reason == net::Reason::rejected && net::now() < deadline) {
         greeting = (*client)->hello(std::min(deadline, net::now() + probe_wait));
     }
-    if (!greeting) return tl::unexpected(greeting.error());
+    if (!greeting) {
+        net::Error error = greeting.error();
+        if (error.reason == net::Reason::timed_out) error.text += " `atp doctor` may find out why";
+        return tl::unexpected(std::move(error));
+    }
     reach.welcome = greeting->welcome;
     const auto probe = [&](std::uint32_t bytes) -> net::Result<net::ProbeOutcome> {
         const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);
@@ -89,6 +93,9 @@ net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Opt
     std::vector<std::unique_ptr<net::UdpSocket>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         net::UdpConfig udp{.local = *local,
+                           .mmsg = options.mmsg,
+                           .gso = options.gso,
+                           .gro = options.gro,
                            .receive_buffer_bytes = options.socket_buffer_bytes,
                            .send_buffer_bytes = options.socket_buffer_bytes,
                            .busy_poll_us = options.busy_poll_us};

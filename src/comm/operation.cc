@@ -51,9 +51,16 @@ void Work::on_done(std::function<void()> callback) {
 
 void Work::finish_part(std::optional<net::Error> error) {
     std::function<void()> callback;
+    bool first = false;
     {
         const std::scoped_lock lock(mutex_);
-        if (error && !error_) error_ = std::move(error);
+        first = error && !error_;
+        if (first) error_ = error;
+    }
+    // Before the part counts as over: until then the communicator is sure to stay.
+    if (first && failed_) failed_(*error);
+    {
+        const std::scoped_lock lock(mutex_);
         if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         callback = std::move(callback_);
         changed_.notify_all();

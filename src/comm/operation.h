@@ -67,6 +67,8 @@ class Work {
     [[nodiscard]] protocol::Time begun() const { return begun_; }
     [[nodiscard]] protocol::Time deadline() const { return deadline_; }
 
+    // Before any channel gets a part: called once, with the first error of a part, on the thread that found it.
+    void on_failure(std::function<void(const net::Error&)> callback) { failed_ = std::move(callback); }
     // A channel's part is over.
     void finish_part(std::optional<net::Error> error);
 
@@ -81,6 +83,7 @@ class Work {
     std::condition_variable changed_;
     std::optional<net::Error> error_;
     std::function<void()> callback_;
+    std::function<void(const net::Error&)> failed_;
 };
 
 using Handle = std::shared_ptr<Work>;

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -176,7 +177,8 @@ std::int32_t lane_at(const std::byte* wire) { return static_cast<std::int32_t>(w
 // The three lanes of an element lie next to each other, so a fragment cuts at most its first and its last element. A
 // cut element is written when the last of its lanes has come: until then its input is still read for the neighbour, and
 // in place there is nowhere else to put a part. The parts wait in `cuts_`, one for each cut whose fragments are not all
-// there: in the usual order one at a time, and never more than fragments are on their way, plus one.
+// there: in the usual order one at a time, and never more than fragments are on their way, plus one. Channels that
+// carry whole elements each share the list, so it has a lock, taken for their cut elements alone.
 class Int64Tensor final : public protocol::PlainTensor {
   public:
     Int64Tensor(const void* in, void* out, std::size_t elements)
@@ -223,6 +225,7 @@ class Int64Tensor final : public protocol::PlainTensor {
 
     void store_part(std::uint64_t lane, std::int32_t sum) {
         const std::uint64_t element = lane / lanes_of_int64;
+        const std::scoped_lock lock(cuts_mutex_);
         auto cut = std::ranges::find(cuts_, element, &Cut::element);
         if (cut == cuts_.end()) cut = cuts_.insert(cut, Cut{.element = element});
         cut->sum += contribution(sum, lane % lanes_of_int64);
@@ -235,6 +238,7 @@ class Int64Tensor final : public protocol::PlainTensor {
     const std::uint64_t* in_;
     std::uint64_t* out_;
     std::size_t elements_;
+    std::mutex cuts_mutex_;
     std::vector<Cut> cuts_;
 };
 

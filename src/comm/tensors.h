@@ -13,8 +13,8 @@
 //
 // Calling order: make one, submit it to a protocol::Worker, destroy it when its event was polled; the memory is the
 // caller's and outlives it. `in` and `out` may be the same memory, but may not overlap otherwise; both are aligned as
-// their element is. Threads: one worker drives it, so one thread. Failure: none; what does not fit integers is for the
-// protocol to carry as floats.
+// their element is. Threads: several workers may drive parts that share no element. Failure: none; what does not fit
+// integers is for the protocol to carry as floats.
 #pragma once
 
 #include <cstddef>

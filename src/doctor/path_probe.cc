@@ -53,7 +53,7 @@ bool nobody_listens(const net::Address& address) {
     const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
     std::array<std::byte, 64> bytes{};
-    const std::size_t size = wire::encode(wire::Hello{}, bytes);
+    const std::size_t size = wire::encode(wire::Hello{}, bytes, bytes.size());
     if (::send(socket.number(), bytes.data(), size, 0) < 0) return errno == ECONNREFUSED;
     pollfd waiting{.fd = socket.number(), .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(refusal_wait.count())) <= 0) return false;

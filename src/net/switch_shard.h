@@ -42,9 +42,8 @@ class SwitchShard final : public Actor {
     // bytes hold for the call.
     using Dispatch = std::function<void(std::span<const std::byte> bytes, const Address& from, Ecn ecn)>;
 
-    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config,
-                                                                   std::uint32_t number, EventLoop& loop,
-                                                                   Dispatch dispatch);
+    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                                   EventLoop& loop, Dispatch dispatch);
     ~SwitchShard() override;
 
     void handle_ready(int descriptor, Ready ready, protocol::Time now) override;
@@ -58,6 +57,8 @@ class SwitchShard final : public Actor {
     // A datagram of the node's own, sent by the shard's thread.
     bool post(ControlLetter letter);  // `from` is the receiver
     [[nodiscard]] ShardSnapshot snapshot() const;
+    // Renews the snapshot; on its loop's thread.
+    void publish();
 
     [[nodiscard]] const Address& local() const { return socket_->local(); }
     [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
@@ -92,10 +93,8 @@ class SwitchShard final : public Actor {
     void handle_event(const TreeEvent& event);
     void read_letters(protocol::Time now);
     void flush();
-    void publish();
 
     SwitchNodeConfig config_;
-    std::uint32_t number_;
     EventLoop& loop_;
     Dispatch dispatch_;
     std::unique_ptr<UdpSocket> socket_;

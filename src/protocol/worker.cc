@@ -94,6 +94,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (congested) echo_ = true;
     if (!known) {
         ++counters_.stale_acks;
+        measure_late();
         return;
     }
     ++counters_.acks;
@@ -104,7 +105,13 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
     --unacked_;
     acked.state = State::acked;
-    if (!acked.resent && !before(header.seq, measured_from_)) measure(now - acked.sent_at);
+    if (acked.resent) {
+        // Which sending it answers is unknown.
+    } else if (before(header.seq, measured_from_)) {
+        late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
+    } else {
+        measure(now - acked.sent_at);
+    }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
     index = header.argument;  // binds from seq + W on: its sender has this ACK
@@ -174,6 +181,15 @@ void Worker::measure(Duration round_trip) {
     smoothed_ += (round_trip - smoothed_) / 8;
 }
 
+// A result that came twice: the timer expired although nothing was lost, because round trips are longer than it knew.
+// Those that were under way at the expiry count after all. Where results come in bursts that lie further apart than the
+// timeout, nothing else would ever be measured.
+void Worker::measure_late() {
+    if (late_round_trip_ == Duration::zero()) return;
+    measure(late_round_trip_);
+    late_round_trip_ = Duration::zero();
+}
+
 Duration Worker::base_timeout() const {
     return std::clamp(smoothed_ + 4 * variation_, config_.min_timeout, config_.max_timeout);
 }
@@ -218,6 +234,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
     if (header.argument == ATP_WAIT_MISMATCHED) {
         mismatched_ = true;
         fail(now);
+        return;
     }
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
@@ -254,6 +271,7 @@ void Worker::handle_timeout(Time now) {
     }
     // What is in flight now may be waiting for some other worker's timer: measured, timers would feed on themselves.
     measured_from_ = next_seq_;
+    late_round_trip_ = Duration::zero();
     ++backoff_;
     arm(now);
 }

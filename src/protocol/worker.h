@@ -147,6 +147,7 @@ class Worker {
     void resend_overtaken();
     void congested_once();
     void measure(Duration round_trip);
+    void measure_late();
     [[nodiscard]] Duration base_timeout() const;
     [[nodiscard]] Duration lateness(Duration timeout) const;
     [[nodiscard]] Time earliest_deadline() const;
@@ -198,6 +199,7 @@ class Worker {
     std::uint32_t backoff_ = 0;  // expiries since the last progress
     Duration smoothed_{};
     Duration variation_{};
+    Duration late_round_trip_{};  // the longest since the last expiry of what was sent before it
     bool server_heard_ = false;
     Time heard_{};
     std::uint32_t missing_units_ = 0;
@@ -227,7 +229,7 @@ void Worker::persist(Archive& archive) {
     resends_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
     archive.time(timer_), archive.time(deadline_);
-    archive.value(backoff_), archive.value(smoothed_), archive.value(variation_);
+    archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);
 }

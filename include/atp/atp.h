@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ATP for programs in C and for languages that call C: sums of tensors inside the network.
+ *
+ *     struct atp_options options;
+ *     atp_options_init(&options, sizeof options);
+ *     options.switch_address = "10.0.0.1:4791";
+ *     struct atp_error error;
+ *     atp_store *store;
+ *     atp_communicator *communicator;
+ *     if (atp_store_connect("10.0.0.2:29500", 30000, &store, &error) != 0) ...
+ *     if (atp_communicator_create(store, rank, world, &options, &communicator, &error) != 0) ...
+ *     if (atp_all_reduce(communicator, gradients, gradients, count, ATP_ELEMENT_FLOAT32, ATP_REDUCTION_SUM,
+ *                        ATP_TIMEOUT_OF_OPTIONS, &error) != 0) ...
+ *     atp_communicator_destroy(communicator);
+ *     atp_store_destroy(store);
+ *
+ * Calling order: every rank calls the same operations in the same order.
+ * Results: 0 (ATP_REASON_NONE) for success, otherwise the reason, an enum atp_reason; where `error` is not NULL it then
+ * says more. What is created through a pointer is NULL after a failure.
+ * Ownership: memory that is passed in stays the caller's. That of an operation must stay as it is until the operation
+ * is done; strings, options and lists are read during the call alone. What was created is destroyed by its own
+ * function, each of which takes NULL and does nothing. Threads: a communicator's functions may be called from any
+ * thread, but the order among ranks has to be the same, so usually from one. A store is one thread's at a time, but
+ * that in memory. Time: no call waits without an end. An operation ends by its deadline, with a result or with an
+ * error. Failure: after an operation failed, nothing more succeeds on that communicator. Destroy it, and create another
+ * with the next `generation`, with those ranks that are left. Compatibility: structs that may grow begin with their
+ * size, so a program and a library of different ages understand each other; numbers of enumerations never change their
+ * meaning.
+ */
+#ifndef ATP_ATP_H
+#define ATP_ATP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ATP_API __attribute__((visibility("default")))
+#else
+#define ATP_API
+#endif
+
+/* Of the library that is loaded: "0.1.0". */
+ATP_API const char* atp_version(void);
+
+/* ------------------------------------------------------------------------------------------------------------ Errors
+ */
+
+enum atp_reason {
+    ATP_REASON_NONE = 0,
+    ATP_REASON_MALFORMED = 1,    /* the text or the value given */
+    ATP_REASON_UNKNOWN_NAME = 2, /* no such host */
+    ATP_REASON_DENIED = 3,       /* by the kernel's permissions or a firewall */
+    ATP_REASON_IN_USE = 4,       /* the address is another socket's */
+    ATP_REASON_UNREACHABLE = 5,  /* no route, or no such local address */
+    ATP_REASON_REFUSED = 6,      /* nobody listens there */
+    ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
+    ATP_REASON_UNSUPPORTED = 8,  /* as the average of integers is */
+    ATP_REASON_EXHAUSTED = 9,    /* descriptors, memory, buffers */
+    ATP_REASON_TIMED_OUT = 10,
+    ATP_REASON_VERSION_MISMATCH = 11, /* the other end speaks another version */
+    ATP_REASON_REJECTED = 12,         /* the other end said no; `text` is why */
+    ATP_REASON_MISMATCHED = 13,       /* ranks disagree about what they do together */
+    ATP_REASON_CLOSED = 14,           /* it was ended by its owner, or an earlier error ended it */
+    ATP_REASON_FAILED = 15            /* anything else; `text` says what */
+};
+
+enum atp_operation {
+    ATP_OPERATION_OTHER = 0, /* of the set-up: sockets, names, threads */
+    ATP_OPERATION_RENDEZVOUS = 1,
+    ATP_OPERATION_JOIN = 2, /* of a job at a switch */
+    ATP_OPERATION_ALL_REDUCE = 3,
+    ATP_OPERATION_BROADCAST = 4,
+    ATP_OPERATION_BARRIER = 5,
+    ATP_OPERATION_PUSH = 6,
+    ATP_OPERATION_PULL = 7
+};
+
+/* Texts end with a zero, and are cut where they are longer. */
+struct atp_error {
+    int32_t operation; /* enum atp_operation */
+    int32_t reason;    /* enum atp_reason */
+    double elapsed_ms; /* how long the operation took; 0 for those that never wait */
+    char peer[128];    /* "rank 3", an address or a name; empty where nobody in particular is meant */
+    char text[1024];   /* what was found and what would mend it */
+};
+
+/* "timed out"; never NULL. */
+ATP_API const char* atp_reason_name(int reason);
+/* "all_reduce"; never NULL. */
+ATP_API const char* atp_operation_name(int operation);
+
+/* ------------------------------------------------------------------------------------------------------------- Stores
+ */
+
+/* Where ranks find each other. */
+typedef struct atp_store atp_store;
+
+/*
+ * A store of the program's own. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks are
+ * called on the thread that creates a communicator, and return 0 or an enum atp_reason.
+ */
+struct atp_store_callbacks {
+    size_t struct_size; /* sizeof(struct atp_store_callbacks) */
+    void* context;      /* handed to every callback */
+    int (*set)(void* context, const char* key, const void* value, size_t value_bytes);
+    /*
+     * Waits for the key up to `timeout_ms`, 0: looks once; ATP_REASON_TIMED_OUT when it is not there by then. Puts the
+     * value's length into `*value_bytes`, and the value into `value`; ATP_REASON_TOO_LARGE where `capacity` is less.
+     */
+    int (*get)(void* context, const char* key, int64_t timeout_ms, void* value, size_t capacity, size_t* value_bytes);
+    /*
+     * Adds to the number that the key holds in decimal digits, 0 where there is none, for all ranks at once. May be
+     * NULL: then two processes that claim one rank at the same moment are not told so.
+     */
+    int (*add)(void* context, const char* key, int64_t delta, int64_t* sum);
+};
+
+ATP_API int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store,
+                                     struct atp_error* error);
+/* The one of an atp_store_server, by its "host:port". Tries until the time is over, since ranks start in any order. */
+ATP_API int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error);
+/* Of ranks that are threads of this process: all of them share it, at once. */
+ATP_API int atp_store_in_memory(atp_store** store, struct atp_error* error);
+/* Once no communicator is being created with it; those that were need it no longer. */
+ATP_API void atp_store_destroy(atp_store* store);
+
+/* Serves stores over TCP, in a thread of its own; usually in the process of rank 0. Keep it until every rank is done.
+ */
+typedef struct atp_store_server atp_store_server;
+
+/* `listen` is "host:port"; port 0: any that is free. */
+ATP_API int atp_store_server_start(const char* listen, atp_store_server** server, struct atp_error* error);
+/* "host:port", good as long as the server. */
+ATP_API const char* atp_store_server_address(const atp_store_server* server);
+ATP_API void atp_store_server_destroy(atp_store_server* server);
+
+/* ------------------------------------------------------------------------------------------------------ Communicators
+ */
+
+typedef struct atp_communicator atp_communicator;
+
+enum atp_server {
+    ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further machine, and no further way */
+    ATP_SERVER_COLOCATED = 1, /* beside the workers, one channel's after the other */
+    ATP_SERVER_DEDICATED = 2  /* on hosts of their own: `dedicated_servers` */
+};
+
+/* The same on all ranks, but for what is marked "own". Zero: chosen from what is found, unless said otherwise. */
+struct atp_options {
+    size_t struct_size;                   /* atp_options_init() writes it */
+    const char* switch_address;           /* own: the switch of this rank, "host:port"; must be given */
+    uint32_t channels;                    /* independent streams, each with a thread: more of them use more cores; 1 */
+    uint32_t lanes;                       /* of a packet */
+    uint32_t window;                      /* packets that a channel may have under way at most, a power of two */
+    int32_t audit;                        /* not 0: four bytes a packet that prove each sum */
+    double scale;                         /* float32 x travels as round(x * scale); 1e8 */
+    int32_t halve;                        /* not 0: the window halves on congestion and loss; 1 */
+    int32_t server;                       /* enum atp_server */
+    const char* const* dedicated_servers; /* "host:port", the channels' in turn */
+    size_t dedicated_server_count;
+    int64_t join_timeout_ms; /* to find the other ranks and the tree of switches; 30,000 */
+    int64_t timeout_ms;      /* of an operation that names none; 300,000 */
+    const char* name;        /* tells communicators in one store apart; "atp" */
+    uint32_t generation;     /* and the attempts at forming one */
+    uint32_t busy_poll_us;   /* own */
+    int64_t spin_us;         /* own: poll for so long before sleeping */
+    const uint32_t* cores;   /* own: of the I/O threads, in turn */
+    size_t core_count;
+    uint32_t socket_buffer_bytes; /* own; 8 MiB */
+    uint32_t reserved;            /* 0 */
+};
+
+/* Writes the defaults. `struct_size` is sizeof(struct atp_options). */
+ATP_API void atp_options_init(struct atp_options* options, size_t struct_size);
+
+/* Returns when all ranks of the world have called it, or with an error by `join_timeout_ms`. */
+ATP_API int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, const struct atp_options* options,
+                                    atp_communicator** communicator, struct atp_error* error);
+/* Ends what is under way with ATP_REASON_CLOSED, here, and leaves the job: other ranks learn of it. */
+ATP_API void atp_communicator_destroy(atp_communicator* communicator);
+/* Likewise, but the communicator itself stays, to be destroyed. From any thread. */
+ATP_API void atp_communicator_abort(atp_communicator* communicator);
+ATP_API uint32_t atp_communicator_rank(const atp_communicator* communicator);
+ATP_API uint32_t atp_communicator_world(const atp_communicator* communicator);
+
+/* --------------------------------------------------------------------------------------------------------- Operations
+ */
+
+enum atp_element {
+    ATP_ELEMENT_FLOAT32 = 0,
+    ATP_ELEMENT_FLOAT64 = 1, /* travels as float32 */
+    ATP_ELEMENT_FLOAT16 = 2,
+    ATP_ELEMENT_BFLOAT16 = 3,
+    ATP_ELEMENT_INT32 = 4, /* sums are modulo 2^32 */
+    ATP_ELEMENT_INT64 = 5  /* and 2^64 */
+};
+
+enum atp_reduction {
+    ATP_REDUCTION_SUM = 0,
+    ATP_REDUCTION_AVERAGE = 1 /* not of integers */
+};
+
+/* As `timeout_ms` of an operation: what the options say. */
+#define ATP_TIMEOUT_OF_OPTIONS 0
+
+/* `in` and `out` are the same memory or apart; both are aligned as their elements are. */
+struct atp_buffer {
+    const void* in;
+    void* out;
+    size_t elements;
+};
+
+ATP_API int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                           int reduction, int64_t timeout_ms, struct atp_error* error);
+/* Several tensors as if they were one: small ones share packets. */
+ATP_API int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
+                                 int element, int reduction, int64_t timeout_ms, struct atp_error* error);
+/* Rank `root`'s bytes for everybody, in place. */
+ATP_API int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
+                          struct atp_error* error);
+/* Returns when every rank has called it. */
+ATP_API int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error);
+
+/*
+ * As parameter servers have it: atp_push() copies the values and adds them to the key's sum of this round, and
+ * atp_pull() waits for the sum of the last push and copies it. Every rank pushes every key in the same order.
+ */
+ATP_API int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
+                     int64_t timeout_ms, struct atp_error* error);
+ATP_API int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t elements, int element,
+                     struct atp_error* error);
+
+/* ------------------------------------------------------------------------------------------- Asynchronous operations
+ */
+
+/* An operation under way. It may outlive its communicator, which ends it. */
+typedef struct atp_work atp_work;
+
+/* These return at once; operations run in the order of the calls. */
+ATP_API int atp_all_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements,
+                                 int element, int reduction, int64_t timeout_ms, atp_work** work,
+                                 struct atp_error* error);
+ATP_API int atp_all_reduce_group_async(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
+                                       int element, int reduction, int64_t timeout_ms, atp_work** work,
+                                       struct atp_error* error);
+ATP_API int atp_broadcast_async(atp_communicator* communicator, void* data, size_t bytes, uint32_t root,
+                                int64_t timeout_ms, atp_work** work, struct atp_error* error);
+ATP_API int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_work** work,
+                              struct atp_error* error);
+
+/* Waits until it is done, which its deadline sees to; its outcome. */
+ATP_API int atp_work_wait(atp_work* work, struct atp_error* error);
+/* Does not wait. `*done` is 1 where it is done, and then the outcome is returned; otherwise 0. */
+ATP_API int atp_work_test(atp_work* work, int* done, struct atp_error* error);
+/* Forgets the handle; an operation that is not done goes on, and its memory has to stay. */
+ATP_API void atp_work_free(atp_work* work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public header in plain C99, and two ranks as threads that use every function of it. */
+#include <atp/atp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "c_api_switch.h"
+
+#define RANKS 2u
+#define ELEMENTS 100000u
+#define PATIENCE_MS 20000
+
+static const char* switch_address;
+
+/* Ends the program: whatever failed, the other rank must not wait for this one. */
+#define REQUIRE(condition)                                                          \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                                \
+        }                                                                           \
+    } while (0)
+
+static void succeed(int result, const struct atp_error* error, int line) {
+    if (result == ATP_REASON_NONE) return;
+    fprintf(stderr, "%s:%d: %s %s: %s after %.1f ms: %s\n", __FILE__, line, atp_operation_name(error->operation),
+            error->peer, atp_reason_name(error->reason), error->elapsed_ms, error->text);
+    exit(1);
+}
+#define SUCCEED(call) succeed(call, &error, __LINE__)
+
+static struct atp_options options_of_test(void) {
+    struct atp_options options;
+    atp_options_init(&options, sizeof options);
+    options.switch_address = switch_address;
+    options.channels = 2;
+    options.audit = 1;
+    options.join_timeout_ms = PATIENCE_MS;
+    options.timeout_ms = PATIENCE_MS;
+    options.socket_buffer_bytes = 1u << 20;
+    return options;
+}
+
+/* Rank r contributes r + 1 + i, halves of it, and so on: every sum is exact. */
+static void check_sums(atp_communicator* communicator) {
+    const uint32_t rank = atp_communicator_rank(communicator);
+    struct atp_error error;
+    float* in = malloc(ELEMENTS * sizeof *in);
+    float* out = malloc(ELEMENTS * sizeof *out);
+    int64_t integers[3];
+    struct atp_buffer group[2];
+    size_t i;
+    REQUIRE(in != NULL && out != NULL);
+    for (i = 0; i < ELEMENTS; ++i) in[i] = (float)(rank + 1) * 0.25F + (float)(i % 7);
+    SUCCEED(atp_all_reduce(communicator, in, out, ELEMENTS, ATP_ELEMENT_FLOAT32, ATP_REDUCTION_SUM,
+                           ATP_TIMEOUT_OF_OPTIONS, &error));
+    for (i = 0; i < ELEMENTS; ++i) REQUIRE(out[i] == 0.75F + 2 * (float)(i % 7));
+    SUCCEED(
+        atp_all_reduce(communicator, in, in, ELEMENTS, ATP_ELEMENT_FLOAT32, ATP_REDUCTION_AVERAGE, PATIENCE_MS, NULL));
+    for (i = 0; i < ELEMENTS; ++i) REQUIRE(in[i] == out[i] / 2);
+
+    integers[0] = rank == 0 ? INT64_MAX : 1;
+    integers[1] = -5 - (int64_t)rank;
+    integers[2] = 7;
+    group[0].in = group[0].out = &integers[0];
+    group[0].elements = 1;
+    group[1].in = group[1].out = &integers[1];
+    group[1].elements = 2;
+    SUCCEED(atp_all_reduce_group(communicator, group, 2, ATP_ELEMENT_INT64, ATP_REDUCTION_SUM, 0, &error));
+    REQUIRE(integers[0] == INT64_MIN && integers[1] == -11 && integers[2] == 14);
+    free(in);
+    free(out);
+}
+
+static void check_others(atp_communicator* communicator) {
+    const uint32_t rank = atp_communicator_rank(communicator);
+    struct atp_error error;
+    char text[13] = "";
+    double values[3];
+    double sums[3];
+    if (rank == 1) strcpy(text, "twelve bytes");
+    SUCCEED(atp_broadcast(communicator, text, sizeof text, 1, 0, &error));
+    REQUIRE(strcmp(text, "twelve bytes") == 0);
+    SUCCEED(atp_barrier(communicator, 0, &error));
+    values[0] = values[1] = values[2] = 1.5 + rank;
+    SUCCEED(atp_push(communicator, 42, values, 3, ATP_ELEMENT_FLOAT64, 0, &error));
+    SUCCEED(atp_pull(communicator, 42, sums, 3, ATP_ELEMENT_FLOAT64, &error));
+    REQUIRE(sums[0] == 4 && sums[1] == 4 && sums[2] == 4);
+}
+
+static void check_handles(atp_communicator* communicator) {
+    struct atp_error error;
+    int32_t numbers[3][5];
+    struct atp_buffer buffer;
+    char byte = (char)(atp_communicator_rank(communicator) == 0 ? 'a' : 'b');
+    atp_work* works[5];
+    int done = 0;
+    size_t i;
+    for (i = 0; i < 15; ++i) numbers[i / 5][i % 5] = (int32_t)i;
+    for (i = 0; i < 2; ++i) {
+        SUCCEED(atp_all_reduce_async(communicator, numbers[i], numbers[i], 5, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 0,
+                                     &works[i], &error));
+    }
+    buffer.in = buffer.out = numbers[2];
+    buffer.elements = 5;
+    SUCCEED(atp_all_reduce_group_async(communicator, &buffer, 1, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 0, &works[2],
+                                       &error));
+    SUCCEED(atp_broadcast_async(communicator, &byte, 1, 0, 0, &works[3], &error));
+    SUCCEED(atp_barrier_async(communicator, 0, &works[4], &error));
+    while (!done) SUCCEED(atp_work_test(works[4], &done, &error)); /* its deadline ends this */
+    for (i = 0; i < 4; ++i) SUCCEED(atp_work_wait(works[i], &error));
+    for (i = 0; i < 15; ++i) REQUIRE(numbers[i / 5][i % 5] == (int32_t)(2 * i));
+    REQUIRE(byte == 'a');
+    for (i = 0; i < 5; ++i) atp_work_free(works[i]);
+}
+
+static void check_refusals(atp_communicator* communicator) {
+    struct atp_error error;
+    int32_t number = 1;
+    atp_work* work = (atp_work*)&number;
+    REQUIRE(atp_all_reduce(communicator, &number, &number, 1, ATP_ELEMENT_INT32, ATP_REDUCTION_AVERAGE, 0, &error) ==
+            ATP_REASON_UNSUPPORTED);
+    REQUIRE(error.reason == ATP_REASON_UNSUPPORTED && error.operation == ATP_OPERATION_ALL_REDUCE);
+    REQUIRE(strstr(error.text, "int32") != NULL);
+    REQUIRE(atp_all_reduce(communicator, &number, &number, 1, 99, ATP_REDUCTION_SUM, 0, NULL) == ATP_REASON_MALFORMED);
+    REQUIRE(atp_broadcast_async(communicator, &number, 4, RANKS, 0, &work, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(work == NULL);
+    REQUIRE(atp_barrier(NULL, 0, &error) == ATP_REASON_MALFORMED);
+}
+
+/* The other rank leaves while this one waits for it. */
+static void check_departure(atp_communicator* communicator) {
+    struct atp_error error;
+    atp_work* work;
+    if (atp_communicator_rank(communicator) == 1) {
+        SUCCEED(atp_barrier_async(communicator, 0, &work, &error));
+        SUCCEED(atp_work_wait(work, &error));
+        atp_work_free(work);
+        atp_communicator_abort(communicator);
+        return;
+    }
+    SUCCEED(atp_barrier(communicator, 0, &error));
+    SUCCEED(atp_barrier_async(communicator, 0, &work, &error));
+    REQUIRE(atp_work_wait(work, &error) != ATP_REASON_NONE);
+    REQUIRE(error.operation == ATP_OPERATION_BARRIER);
+    REQUIRE(strcmp(error.peer, "rank 1") == 0);
+    REQUIRE(error.elapsed_ms > 0 && error.elapsed_ms < PATIENCE_MS);
+    REQUIRE(strlen(error.text) > 0);
+    atp_work_free(work);
+}
+
+static void run_rank(atp_store* store, uint32_t rank, uint32_t generation) {
+    struct atp_options options = options_of_test();
+    struct atp_error error;
+    atp_communicator* communicator;
+    options.generation = generation;
+    SUCCEED(atp_communicator_create(store, rank, RANKS, &options, &communicator, &error));
+    REQUIRE(atp_communicator_rank(communicator) == rank && atp_communicator_world(communicator) == RANKS);
+    check_sums(communicator);
+    check_others(communicator);
+    check_handles(communicator);
+    check_refusals(communicator);
+    check_departure(communicator);
+    atp_communicator_destroy(communicator);
+}
+
+/* ---------------------------------------------------------------------------------- A store of the program's own */
+
+struct entry {
+    char key[256];
+    char value[4096];
+    size_t bytes;
+};
+
+struct table {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct entry entries[64];
+    size_t count;
+};
+
+static struct entry* find(struct table* table, const char* key) {
+    size_t i;
+    for (i = 0; i < table->count; ++i) {
+        if (strcmp(table->entries[i].key, key) == 0) return &table->entries[i];
+    }
+    return NULL;
+}
+
+static int set_value(void* context, const char* key, const void* value, size_t value_bytes) {
+    struct table* table = context;
+    struct entry* entry;
+    pthread_mutex_lock(&table->mutex);
+    entry = find(table, key);
+    if (entry == NULL) {
+        REQUIRE(table->count < sizeof table->entries / sizeof table->entries[0]);
+        entry = &table->entries[table->count++];
+        strcpy(entry->key, key);
+    }
+    REQUIRE(value_bytes <= sizeof entry->value);
+    memcpy(entry->value, value, value_bytes);
+    entry->bytes = value_bytes;
+    pthread_cond_broadcast(&table->changed);
+    pthread_mutex_unlock(&table->mutex);
+    return ATP_REASON_NONE;
+}
+
+static int get_value(void* context, const char* key, int64_t timeout_ms, void* value, size_t capacity,
+                     size_t* value_bytes) {
+    struct table* table = context;
+    struct entry* entry;
+    int result = ATP_REASON_TIMED_OUT;
+    pthread_mutex_lock(&table->mutex);
+    /* The test as a whole has a deadline. */
+    while ((entry = find(table, key)) == NULL && timeout_ms > 0) pthread_cond_wait(&table->changed, &table->mutex);
+    if (entry != NULL) {
+        *value_bytes = entry->bytes;
+        result = entry->bytes <= capacity ? ATP_REASON_NONE : ATP_REASON_TOO_LARGE;
+        if (result == ATP_REASON_NONE) memcpy(value, entry->value, entry->bytes);
+    }
+    pthread_mutex_unlock(&table->mutex);
+    return result;
+}
+
+static struct table shared_table = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {{{0}, {0}, 0}}, 0};
+
+/* ----------------------------------------------------------------------------------------------------------- Threads
+ */
+
+static const char* tcp_address;
+static atp_store* memory_store;
+
+static void* rank_over_tcp(void* rank) {
+    struct atp_error error;
+    atp_store* store;
+    SUCCEED(atp_store_connect(tcp_address, PATIENCE_MS, &store, &error));
+    run_rank(store, *(const uint32_t*)rank, 0);
+    atp_store_destroy(store);
+    return NULL;
+}
+
+static void* rank_in_memory(void* rank) {
+    run_rank(memory_store, *(const uint32_t*)rank, 1);
+    return NULL;
+}
+
+static void* rank_with_own_store(void* rank) {
+    struct atp_store_callbacks callbacks;
+    struct atp_error error;
+    atp_store* store;
+    memset(&callbacks, 0, sizeof callbacks);
+    callbacks.struct_size = sizeof callbacks;
+    callbacks.context = &shared_table;
+    callbacks.set = set_value;
+    callbacks.get = get_value;
+    SUCCEED(atp_store_from_callbacks(&callbacks, &store, &error));
+    run_rank(store, *(const uint32_t*)rank, 0);
+    atp_store_destroy(store);
+    return NULL;
+}
+
+static void run_ranks(void* (*body)(void*)) {
+    pthread_t threads[RANKS];
+    uint32_t ranks[RANKS];
+    uint32_t rank;
+    for (rank = 0; rank < RANKS; ++rank) {
+        ranks[rank] = rank;
+        REQUIRE(pthread_create(&threads[rank], NULL, body, &ranks[rank]) == 0);
+    }
+    for (rank = 0; rank < RANKS; ++rank) REQUIRE(pthread_join(threads[rank], NULL) == 0);
+}
+
+/* ------------------------------------------------------------------------------------------- Without a communicator */
+
+static void check_options(void) {
+    struct newer_options {
+        struct atp_options known;
+        uint64_t unknown;
+    } newer;
+    struct atp_options options;
+    struct atp_error error;
+    atp_communicator* communicator;
+    atp_options_init(&options, sizeof options);
+    REQUIRE(options.struct_size == sizeof options && options.channels == 1 && options.scale == 1e8);
+    REQUIRE(options.join_timeout_ms == 30000 && options.timeout_ms == 300000 && strcmp(options.name, "atp") == 0);
+
+    /* A program that is older than the library: nothing behind its struct is written or read. */
+    memset(&newer, 0x5A, sizeof newer);
+    atp_options_init(&newer.known, offsetof(struct atp_options, join_timeout_ms));
+    REQUIRE(newer.known.join_timeout_ms == 0x5A5A5A5A5A5A5A5A);
+    newer.known.switch_address = switch_address;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &newer.known, &communicator, &error) == ATP_REASON_NONE);
+    atp_communicator_destroy(communicator);
+
+    /* And a newer one: what it asks for must not be ignored, and what it does not ask for is no matter. */
+    atp_options_init(&newer.known, sizeof newer);
+    newer.known.switch_address = switch_address;
+    newer.known.generation = 7;
+    newer.unknown = 1;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &newer.known, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(communicator == NULL && strstr(error.text, "version") != NULL);
+    newer.unknown = 0;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &newer.known, &communicator, &error) == ATP_REASON_NONE);
+    atp_communicator_destroy(communicator);
+
+    REQUIRE(atp_communicator_create(memory_store, 0, 0, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(atp_communicator_create(NULL, 0, 1, &options, &communicator, NULL) == ATP_REASON_MALFORMED);
+}
+
+static void check_stores(void) {
+    struct atp_error error;
+    struct atp_store_callbacks callbacks;
+    atp_store* store;
+    REQUIRE(atp_store_connect("no port here", 100, &store, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(store == NULL && strlen(error.text) > 0);
+    memset(&callbacks, 0, sizeof callbacks);
+    REQUIRE(atp_store_from_callbacks(&callbacks, &store, &error) == ATP_REASON_MALFORMED);
+    atp_store_destroy(NULL);
+    atp_communicator_destroy(NULL);
+    atp_work_free(NULL);
+    atp_store_server_destroy(NULL);
+}
+
+int main(void) {
+    struct atp_error error;
+    atp_store_server* server;
+    REQUIRE(strchr(atp_version(), '.') != NULL);
+    REQUIRE(strcmp(atp_reason_name(ATP_REASON_TIMED_OUT), "timed out") == 0);
+    REQUIRE(strcmp(atp_operation_name(ATP_OPERATION_ALL_REDUCE), "all_reduce") == 0);
+    switch_address = start_test_switch();
+    REQUIRE(switch_address != NULL);
+    SUCCEED(atp_store_in_memory(&memory_store, &error));
+    check_stores();
+    check_options();
+
+    SUCCEED(atp_store_server_start("127.0.0.1:0", &server, &error));
+    tcp_address = atp_store_server_address(server);
+    run_ranks(rank_over_tcp);
+    atp_store_server_destroy(server);
+    run_ranks(rank_in_memory);
+    run_ranks(rank_with_own_store);
+
+    atp_store_destroy(memory_store);
+    stop_test_switch();
+    puts("every function did what its header says");
+    return 0;
+}

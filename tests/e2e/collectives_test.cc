@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything but a single all_reduce: groups, handles, broadcasts, barriers, push and pull.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "fabric.h"
+#include "net/clock.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Buffer;
+using comm::ElementType;
+using comm::Reduction;
+
+// ------------------------------------------------------------------------------------------------------------- Groups
+
+class Groups : public testing::TestWithParam<ElementType> {};
+
+TEST_P(Groups, SumEachOfManyTensors) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.channels = 2;
+    Job(3, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
+        const std::size_t sizes[] = {3, 0, 1, 500, 64, 1, 2000, 17};
+        std::vector<Bytes> tensors;
+        std::vector<Buffer> buffers;
+        for (std::uint32_t i = 0; i < std::size(sizes); ++i) {
+            tensors.push_back(tensor_of(GetParam(), communicator.rank(), sizes[i], i));
+            buffers.push_back({tensors.back().data(), tensors.back().data(), sizes[i]});
+        }
+        if (!succeeds(communicator.all_reduce(buffers, GetParam(), Reduction::sum))) return;
+        for (std::uint32_t i = 0; i < std::size(sizes); ++i) {
+            EXPECT_EQ(difference(sum_of_ranks(GetParam(), Reduction::sum, 3, sizes[i], i), tensors[i],
+                                 comm::bytes_of(GetParam())),
+                      "")
+                << "tensor " << i;
+        }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, Groups, testing::ValuesIn(comm::element_types),
+                         [](const auto& type) { return std::string(to_string(type.param)); });
+
+TEST(Collectives, SmallTensorsOfAGroupSharePackets) {
+    const auto node = start(small_switch());
+    Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        constexpr std::uint32_t tensors = 500;
+        std::vector<float> values(tensors * 3, static_cast<float>(communicator.rank() + 1));
+        std::vector<Buffer> buffers;
+        for (std::uint32_t i = 0; i < tensors; ++i) buffers.push_back({&values[i * 3], &values[i * 3], 3});
+        if (!succeeds(communicator.all_reduce(buffers, ElementType::float32, Reduction::sum))) return;
+        EXPECT_EQ(values, std::vector<float>(tensors * 3, 3.0F));
+        EXPECT_EQ(settled_counters(communicator).sent, (tensors * 3 + small_lanes - 1) / small_lanes);
+    });
+}
+
+// ------------------------------------------------------------------------------------------------------------ Handles
+
+TEST(Collectives, ManyOperationsAreQueuedAndEndInOrder) {
+    const auto node = start(small_switch());
+    Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        // More than a worker's queue holds.
+        constexpr std::uint32_t operations = 700;
+        std::vector<Bytes> tensors;
+        std::vector<comm::Handle> works;
+        for (std::uint32_t i = 0; i < operations; ++i) {
+            tensors.push_back(tensor_of(ElementType::float32, communicator.rank(), 1 + i % 200, i));
+        }
+        for (std::uint32_t i = 0; i < operations; ++i) {
+            auto work = communicator.all_reduce({tensors[i].data(), tensors[i].data(), 1 + i % 200},
+                                                ElementType::float32, Reduction::sum);
+            ASSERT_TRUE(work);
+            works.push_back(*std::move(work));
+        }
+        ASSERT_TRUE(succeeds(works.back()->wait()));
+        for (std::uint32_t i = 0; i < operations; ++i) {
+            EXPECT_TRUE(works[i]->done());
+            EXPECT_EQ(difference(sum_of_ranks(ElementType::float32, Reduction::sum, 2, 1 + i % 200, i), tensors[i], 4),
+                      "");
+        }
+    });
+}
+
+TEST(Collectives, AHandleTellsWhenItIsDone) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    std::vector<float> first(1000, 1);
+    std::vector<float> second(1000, 2);
+    auto work = ranks[0]->all_reduce({first.data(), first.data(), first.size()}, ElementType::float32, Reduction::sum);
+    ASSERT_TRUE(work);
+    std::atomic<int> calls{0};
+    (*work)->on_done([&] { ++calls; });
+    EXPECT_FALSE((*work)->done()) << "the other rank has not begun";
+    EXPECT_EQ((*work)->wait_until(net::now() + std::chrono::milliseconds(50)), std::nullopt);
+    EXPECT_EQ(calls, 0);
+    ASSERT_TRUE(succeeds(
+        ranks[1]->all_reduce({second.data(), second.data(), second.size()}, ElementType::float32, Reduction::sum)));
+    const auto outcome = (*work)->wait_until(net::now() + patience);
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(*outcome);
+    EXPECT_TRUE((*work)->done());
+    EXPECT_EQ(first, std::vector<float>(1000, 3));
+    // A callback that comes late is called at once.
+    (*work)->on_done([&] { calls += 10; });
+    for (int i = 0; i < 1000 && calls != 11; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(calls, 11);
+}
+
+TEST(Collectives, ACallbackMayStartTheNextOperation) {
+    const auto node = start(small_switch());
+    Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        float value = 1;
+        std::atomic<bool> over{false};
+        comm::Handle next;
+        auto work = communicator.all_reduce({&value, &value, 1}, ElementType::float32, Reduction::sum);
+        ASSERT_TRUE(work);
+        (*work)->on_done([&] {
+            if (auto begun = communicator.all_reduce({&value, &value, 1}, ElementType::float32, Reduction::sum)) {
+                next = *std::move(begun);
+            }
+            over = true;
+        });
+        for (int i = 0; i < 10'000 && !over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ASSERT_TRUE(over);
+        ASSERT_NE(next, nullptr);
+        EXPECT_TRUE(succeeds(next->wait()));
+        EXPECT_EQ(value, 4.0F);
+    });
+}
+
+// ------------------------------------------------------------------------------------------------ Broadcast, barrier
+
+TEST(Collectives, BroadcastCarriesAnyBytesFromEveryRoot) {
+    const auto node = start(small_switch());
+    Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        for (std::uint32_t root = 0; root < 3; ++root) {
+            for (const std::size_t bytes : {std::size_t{1}, std::size_t{3}, std::size_t{255}, std::size_t{40'001}}) {
+                Bytes expected(bytes);
+                for (std::size_t i = 0; i < bytes; ++i) expected[i] = static_cast<std::byte>(i * 7 + root + bytes);
+                // One byte off, so that nothing is aligned, and something behind that must stay.
+                Bytes memory(bytes + 9, std::byte{0xEE});
+                if (communicator.rank() == root) std::ranges::copy(expected, memory.begin() + 1);
+                if (!succeeds(communicator.broadcast(memory.data() + 1, bytes, root))) return;
+                EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory.begin() + 1))
+                    << bytes << " bytes of root " << root << " at rank " << communicator.rank();
+                EXPECT_EQ(memory[0], std::byte{0xEE});
+                EXPECT_TRUE(std::all_of(memory.begin() + 1 + static_cast<std::ptrdiff_t>(bytes), memory.end(),
+                                        [](std::byte byte) { return byte == std::byte{0xEE}; }));
+            }
+        }
+        EXPECT_FALSE(communicator.broadcast(nullptr, 4, 3)) << "there is no rank 3";
+        EXPECT_TRUE(succeeds(communicator.broadcast(nullptr, 0, 0)));
+    });
+}
+
+TEST(Collectives, NobodyPassesABarrierBeforeEverybodyIsThere) {
+    const auto node = start(small_switch());
+    std::atomic<std::uint32_t> arrived{0};
+    Job(4, {address_of(*node)}).run([&](comm::Communicator& communicator) {
+        for (std::uint32_t round = 1; round <= 20; ++round) {
+            if (communicator.rank() == round % 4) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            ++arrived;
+            if (!succeeds(communicator.barrier())) return;
+            EXPECT_GE(arrived, 4 * round);
+        }
+    });
+}
+
+// ------------------------------------------------------------------------------------------------------- Push and pull
+
+TEST(Collectives, PullGivesTheSumOfTheLastPush) {
+    const auto node = start(small_switch());
+    Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        constexpr std::uint32_t keys = 5;
+        constexpr std::size_t elements = 700;
+        for (std::uint32_t round = 0; round < 4; ++round) {
+            const auto seed = [&](std::uint32_t key) { return round * keys + key; };
+            for (std::uint32_t key = 0; key < keys; ++key) {
+                const Bytes values = tensor_of(ElementType::float32, communicator.rank(), elements, seed(key));
+                ASSERT_TRUE(succeeds(communicator.push(key, values.data(), elements, ElementType::float32)));
+            }
+            for (std::uint32_t key = keys; key-- > 0;) {
+                Bytes sum(elements * 4);
+                ASSERT_TRUE(succeeds(communicator.pull(key, sum.data(), elements, ElementType::float32)));
+                EXPECT_EQ(
+                    difference(sum_of_ranks(ElementType::float32, Reduction::sum, 3, elements, seed(key)), sum, 4), "")
+                    << "key " << key << " in round " << round;
+            }
+        }
+        float value = 0;
+        const auto unknown = communicator.pull(99, &value, 1, ElementType::float32);
+        ASSERT_FALSE(unknown);
+        EXPECT_TRUE(says(unknown.error(), "99"));
+        const auto other = communicator.pull(0, &value, 1, ElementType::int32);
+        ASSERT_FALSE(other);
+        EXPECT_EQ(other.error().reason, net::Reason::mismatched);
+    });
+}
+
+TEST(Collectives, APushThatNobodyWaitsForMayEndWithTheCommunicator) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    // The other rank never pushes, so the values are under way when their owner goes.
+    const std::vector<float> values(100'000, 1);
+    ASSERT_TRUE(succeeds(ranks[0]->push(1, values.data(), values.size(), ElementType::float32)));
+    ranks[0].reset();
+}
+
+}  // namespace
+}  // namespace atp::test

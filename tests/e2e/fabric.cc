@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric.h"
+
+#include <thread>
+
+#include "net/clock.h"
+
+namespace atp::test {
+
+net::SwitchNodeConfig small_switch() {
+    net::SwitchNodeConfig config;
+    config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+    config.memory_bytes = 4'000'000;
+    return config;
+}
+
+std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config) {
+    auto node = net::SwitchNode::start(config);
+    if (node) return *std::move(node);
+    ADD_FAILURE() << to_string(node.error());
+    return nullptr;
+}
+
+std::string address_of(const net::SwitchNode& node) { return to_string(node.address()); }
+
+std::uint64_t memory_for(std::uint32_t aggregators, const net::SwitchNodeConfig& config) {
+    net::SwitchNodeConfig probe = config;
+    probe.memory_bytes = 1 << 30;
+    probe.shards = 1;
+    const std::uint64_t one = probe.memory_bytes / net::aggregators_of_shard(probe);
+    return one * aggregators * config.shards;
+}
+
+TwoLevels::TwoLevels(net::SwitchNodeConfig root_config, net::SwitchNodeConfig leaf_config) : root(start(root_config)) {
+    if (root == nullptr) return;
+    leaf_config.parent = root->address();
+    for (auto& leaf : leaves) leaf = start(leaf_config);
+}
+
+comm::Options small_options() {
+    comm::Options options;
+    options.lanes = small_lanes;
+    options.window = small_window;
+    options.join_timeout = patience;
+    options.timeout = patience;
+    options.socket_buffer_bytes = 1U << 20U;
+    return options;
+}
+
+Job::Job(std::uint32_t world, std::vector<std::string> switches, comm::Options options)
+    : world_(world), switches_(std::move(switches)), options_(std::move(options)) {}
+
+comm::Options Job::options_of(std::uint32_t rank) const {
+    comm::Options options = options_;
+    options.switch_address = switches_[rank % switches_.size()];
+    return options;
+}
+
+Job::Formed Job::form(std::uint32_t rank) { return comm::Communicator::form(store_, rank, world_, options_of(rank)); }
+
+std::vector<Job::Formed> Job::form_all() {
+    std::vector<Formed> formed(world_);
+    each(world_, [&](std::uint32_t rank) { formed[rank] = form(rank); });
+    return formed;
+}
+
+std::vector<std::unique_ptr<comm::Communicator>> Job::formed() {
+    std::vector<std::unique_ptr<comm::Communicator>> ranks;
+    for (Formed& rank : form_all()) {
+        if (!rank) {
+            ADD_FAILURE() << to_string(rank.error());
+            return {};
+        }
+        ranks.push_back(*std::move(rank));
+    }
+    return ranks;
+}
+
+void Job::run(const std::function<void(comm::Communicator&)>& body) {
+    each(world_, [&](std::uint32_t rank) {
+        const Formed communicator = form(rank);
+        if (!communicator) {
+            ADD_FAILURE() << "rank " << rank << ": " << to_string(communicator.error());
+            return;
+        }
+        body(**communicator);
+    });
+}
+
+void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t number = 0; number < count; ++number) threads.emplace_back(body, number);
+}
+
+bool eventually(const std::function<bool()>& condition) {
+    for (const protocol::Time until = net::now() + patience; net::now() < until;) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
+bool succeeds(const net::Result<comm::Handle>& work) {
+    if (work) return succeeds((*work)->wait());
+    ADD_FAILURE() << to_string(work.error());
+    return false;
+}
+
+bool succeeds(const net::Result<void>& done) {
+    if (done) return true;
+    ADD_FAILURE() << to_string(done.error());
+    return false;
+}
+
+net::Error error_of(const net::Result<comm::Handle>& work) {
+    if (!work) return work.error();
+    const net::Result<void> outcome = (*work)->wait();
+    if (!outcome) return outcome.error();
+    ADD_FAILURE() << "it succeeded";
+    return {};
+}
+
+testing::AssertionResult says(const net::Error& error, std::string_view text) {
+    if (to_string(error).find(text) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "\"" << to_string(error) << "\" does not say \"" << text << "\"";
+}
+
+protocol::WorkerCounters settled_counters(const comm::Communicator& communicator) {
+    // Longer than two intervals of publishing, which only a channel that has something to do keeps to: it always has
+    // its JOIN to refresh.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    protocol::WorkerCounters sum;
+    for (const comm::ChannelCounters& channel : communicator.counters()) {
+        sum.sent += channel.worker.sent;
+        sum.resent += channel.worker.resent;
+        sum.acks += channel.worker.acks;
+        sum.forged += channel.worker.forged;
+        sum.refused += channel.worker.refused;
+        sum.ecn_acks += channel.worker.ecn_acks;
+        sum.halvings += channel.worker.halvings;
+        sum.float_fragments += channel.worker.float_fragments;
+    }
+    return sum;
+}
+
+}  // namespace atp::test

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What end-to-end tests share: real switches on loopback, and jobs whose ranks are threads.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/memory_store.h"
+#include "net/switch_node.h"
+
+namespace atp::test {
+
+// No wait of a test is longer; what is meant to succeed takes milliseconds.
+inline constexpr protocol::Duration patience = std::chrono::seconds(20);
+
+// Small, and on any free port of loopback.
+[[nodiscard]] net::SwitchNodeConfig small_switch();
+// Nothing, and a failure of the test, where it does not start.
+[[nodiscard]] std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config);
+[[nodiscard]] std::string address_of(const net::SwitchNode& node);
+// Aggregators of this many packets, in bytes of SwitchNodeConfig::memory_bytes.
+[[nodiscard]] std::uint64_t memory_for(std::uint32_t aggregators, const net::SwitchNodeConfig& config);
+
+// Two leaves under a root.
+struct TwoLevels {
+    explicit TwoLevels(net::SwitchNodeConfig root_config = small_switch(),
+                       net::SwitchNodeConfig leaf_config = small_switch());
+
+    std::unique_ptr<net::SwitchNode> root;
+    std::unique_ptr<net::SwitchNode> leaves[2];
+};
+
+// Fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
+[[nodiscard]] comm::Options small_options();
+inline constexpr std::uint32_t small_lanes = 64;
+inline constexpr std::uint32_t small_window = 16;
+
+// The ranks of one job as threads, over one store. Rank r joins at switches[r % size].
+class Job {
+  public:
+    Job(std::uint32_t world, std::vector<std::string> switches, comm::Options options = small_options());
+
+    using Formed = net::Result<std::unique_ptr<comm::Communicator>>;
+
+    [[nodiscard]] std::uint32_t world() const { return world_; }
+    [[nodiscard]] comm::Options options_of(std::uint32_t rank) const;
+    [[nodiscard]] comm::MemoryStore& store() { return store_; }
+    comm::Options& options() { return options_; }
+
+    [[nodiscard]] Formed form(std::uint32_t rank);
+    // All ranks at once; what came of it, by rank.
+    [[nodiscard]] std::vector<Formed> form_all();
+    // Likewise, and the test has failed where one of them did not form. Empty then.
+    [[nodiscard]] std::vector<std::unique_ptr<comm::Communicator>> formed();
+    // Each rank forms, does `body` and ends, in a thread of its own.
+    void run(const std::function<void(comm::Communicator&)>& body);
+
+  private:
+    std::uint32_t world_;
+    std::vector<std::string> switches_;
+    comm::Options options_;
+    comm::MemoryStore store_;
+};
+
+// In a thread for each number below `count`; returns when all have ended.
+void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
+
+// Whether it becomes true while the test has patience; asked again and again.
+[[nodiscard]] bool eventually(const std::function<bool()>& condition);
+
+// Waits for the operation. False, and a failure of the test that says why, where it did not succeed.
+bool succeeds(const net::Result<comm::Handle>& work);
+bool succeeds(const net::Result<void>& done);
+// What the operation failed with; a failure of the test where it did not.
+[[nodiscard]] net::Error error_of(const net::Result<comm::Handle>& work);
+[[nodiscard]] testing::AssertionResult says(const net::Error& error, std::string_view text);
+
+// Of all channels together, once they are newer than this call. Counters are published now and then.
+[[nodiscard]] protocol::WorkerCounters settled_counters(const comm::Communicator& communicator);
+
+}  // namespace atp::test

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong ends in time, on every rank, with an error that says what to do; and never in a wrong sum.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "fabric.h"
+#include "net/clock.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Buffer;
+using comm::ElementType;
+using comm::Reduction;
+using net::Reason;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
+
+net::Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& values,
+                              protocol::Time deadline = protocol::never) {
+    return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
+                                   deadline);
+}
+
+// ------------------------------------------------------------------------------------------------------------ Forming
+
+TEST(Forming, NamesTheRankThatDoesNotCome) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.join_timeout = milliseconds(500);
+    Job job(3, {address_of(*node)}, options);
+    each(2, [&](std::uint32_t rank) {
+        const auto formed = job.form(rank);
+        ASSERT_FALSE(formed);
+        EXPECT_EQ(formed.error().reason, Reason::timed_out);
+        EXPECT_TRUE(says(formed.error(), "2"));
+        EXPECT_GT(formed.error().elapsed, milliseconds(100));
+    });
+}
+
+TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
+    const auto silent = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    ASSERT_TRUE(silent);
+    comm::Options options = small_options();
+    options.join_timeout = milliseconds(500);
+    const std::string address = to_string((*silent)->local());
+    const auto formed = Job(1, {address}, options).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::timed_out);
+    EXPECT_EQ(formed.error().peer, address);
+    EXPECT_TRUE(says(formed.error(), "atp doctor"));
+}
+
+TEST(Forming, RefusesWhatIsNoCommunicator) {
+    comm::MemoryStore store;
+    const auto refused = [&](std::uint32_t rank, std::uint32_t world, auto change) {
+        comm::Options options = small_options();
+        options.switch_address = "127.0.0.1:1";
+        change(options);
+        const auto formed = comm::Communicator::form(store, rank, world, options);
+        return !formed && formed.error().reason == Reason::malformed;
+    };
+    EXPECT_TRUE(refused(0, 0, [](comm::Options&) {}));
+    EXPECT_TRUE(refused(2, 2, [](comm::Options&) {}));
+    EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.channels = 0; }));
+    EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.lanes = 1; }));
+    EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.window = 3; }));
+    EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.scale = 0; }));
+    EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.switch_address.clear(); }));
+}
+
+TEST(Forming, NamesTheOptionsThatDiffer) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    each(2, [&](std::uint32_t rank) {
+        comm::Options options = job.options_of(rank);
+        options.window = rank == 0 ? 16 : 32;
+        const auto formed = comm::Communicator::form(job.store(), rank, 2, options);
+        ASSERT_FALSE(formed);
+        EXPECT_EQ(formed.error().reason, Reason::mismatched);
+        EXPECT_TRUE(says(formed.error(), "window=16"));
+        EXPECT_TRUE(says(formed.error(), "window=32"));
+    });
+}
+
+TEST(Forming, TellsThatTheTableOfJobsIsFull) {
+    net::SwitchNodeConfig config = small_switch();
+    config.jobs = 1;
+    const auto node = start(config);
+    Job first(1, {address_of(*node)});
+    const auto ranks = first.formed();
+    const auto formed = Job(1, {address_of(*node)}).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    EXPECT_TRUE(says(formed.error(), "table of jobs is full (1)"));
+    EXPECT_TRUE(says(formed.error(), "--jobs"));
+}
+
+TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
+    net::SwitchNodeConfig config = small_switch();
+    config.channels = 2;
+    const auto node = start(config);
+    comm::Options options = small_options();
+    options.channels = 3;
+    const auto formed = Job(1, {address_of(*node)}, options).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    EXPECT_TRUE(says(formed.error(), "table of channels is full (2)"));
+}
+
+TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
+    net::SwitchNodeConfig config = small_switch();
+    config.server_bytes = 1000;
+    const auto node = start(config);
+    const auto formed = Job(1, {address_of(*node)}).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    EXPECT_TRUE(says(formed.error(), "--server-memory"));
+}
+
+// A leaf whose parent is down is up, and says what it waits for.
+TEST(Forming, TellsThatASwitchMissesItsParent) {
+    const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    ASSERT_TRUE(nobody);
+    net::SwitchNodeConfig config = small_switch();
+    config.parent = (*nobody)->local();
+    const auto node = start(config);
+    comm::Options options = small_options();
+    options.join_timeout = milliseconds(500);
+    const auto formed = Job(1, {address_of(*node)}, options).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_TRUE(says(formed.error(), to_string(config.parent)));
+}
+
+// ------------------------------------------------------------------------------------------------- Ranks that disagree
+
+// Every rank calls something; all are told, soon, and nothing comes of what they began.
+void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels,
+                     const std::function<net::Result<comm::Handle>(comm::Communicator&, std::vector<float>&)>& call) {
+    comm::Options options = small_options();
+    options.channels = channels;
+    Job job(3, switches, options);
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    const protocol::Time begin = net::now();
+    each(3, [&](std::uint32_t rank) {
+        std::vector<float> values(several_windows, 1.0F);
+        const net::Error error = error_of(call(*ranks[rank], values));
+        EXPECT_EQ(error.reason, Reason::mismatched) << "rank " << rank << ": " << to_string(error);
+        const net::Error next = error_of(sum(*ranks[rank], values));
+        EXPECT_EQ(next.reason, Reason::closed) << "rank " << rank << ": " << to_string(next);
+    });
+    EXPECT_LT(net::now() - begin, patience / 2);
+}
+
+using Call = net::Result<comm::Handle>;
+
+TEST(Mismatch, OfSizesIsToldToEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        return communicator.all_reduce({values.data(), values.data(), communicator.rank() == 1 ? 100U : 101U},
+                                       ElementType::float32, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfSizesIsToldOnEveryChannel) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 3, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const std::size_t size = communicator.rank() == 2 ? 10U : several_windows;
+        return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfSizesIsToldInTwoLevels) {
+    TwoLevels fabric;
+    expect_mismatch(
+        {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, 1,
+        [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+            const std::size_t size = communicator.rank() == 1 ? 1000U : 999U;
+            return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
+        });
+}
+
+TEST(Mismatch, OfTypesIsToldToEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const ElementType type = communicator.rank() == 0 ? ElementType::int32 : ElementType::float32;
+        return communicator.all_reduce({values.data(), values.data(), 500}, type, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfReductionsIsToldToEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const Reduction reduction = communicator.rank() == 0 ? Reduction::average : Reduction::sum;
+        return communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, reduction);
+    });
+}
+
+TEST(Mismatch, OfRootsIsToldToEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        return communicator.broadcast(values.data(), 10, communicator.rank() == 0 ? 0 : 1);
+    });
+}
+
+TEST(Mismatch, OfTheOrderOfOperationsIsToldToEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        // One rank has the barrier first.
+        if (communicator.rank() == 2) return communicator.barrier();
+        auto first = communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, Reduction::sum);
+        auto second = communicator.barrier();
+        return first;
+    });
+}
+
+// ------------------------------------------------------------------------------------------------- Those that go away
+
+TEST(Departure, OfARankIsToldToTheOthersByName) {
+    const auto node = start(small_switch());
+    for (const std::uint32_t channels : {1U, 2U}) {
+        comm::Options options = small_options();
+        options.channels = channels;
+        Job job(3, {address_of(*node)}, options);
+        auto ranks = job.formed();
+        ASSERT_EQ(ranks.size(), 3U);
+        const protocol::Time begin = net::now();
+        each(3, [&](std::uint32_t rank) {
+            if (rank == 1) {
+                std::this_thread::sleep_for(milliseconds(50));
+                ranks[1].reset();
+                return;
+            }
+            std::vector<float> values(several_windows, 1.0F);
+            const net::Error error = error_of(sum(*ranks[rank], values));
+            EXPECT_EQ(error.operation, net::Operation::all_reduce);
+            EXPECT_TRUE(says(error, "rank 1"));
+            EXPECT_GT(error.elapsed, milliseconds(1));
+        });
+        EXPECT_LT(net::now() - begin, patience / 2);
+    }
+}
+
+TEST(Departure, OfARankIsToldInTheOtherRack) {
+    net::SwitchNodeConfig config = small_switch();
+    config.hold = seconds(2);
+    TwoLevels fabric(config, config);
+    Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 4U);
+    const protocol::Time begin = net::now();
+    each(4, [&](std::uint32_t rank) {
+        if (rank == 3) {
+            ranks[3].reset();
+            return;
+        }
+        std::vector<float> values(several_windows, 1.0F);
+        EXPECT_TRUE(says(error_of(sum(*ranks[rank], values)), "3"));
+    });
+    EXPECT_LT(net::now() - begin, patience / 2);
+}
+
+TEST(Departure, OfARankThatFailedAloneEndsTheOthersToo) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    each(2, [&](std::uint32_t rank) {
+        std::vector<float> values(100, 1.0F);
+        if (rank == 0) {
+            ranks[0]->abort();
+            EXPECT_EQ(error_of(sum(*ranks[0], values)).reason, Reason::closed);
+            return;
+        }
+        EXPECT_TRUE(says(error_of(sum(*ranks[1], values)), "rank 0"));
+    });
+}
+
+TEST(Departure, OfACommunicatorEndsWhatIsPending) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.channels = 2;
+    Job job(2, {address_of(*node)}, options);
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    std::vector<std::vector<float>> values(400, std::vector<float>(several_windows, 1.0F));
+    std::vector<comm::Handle> works;
+    std::atomic<std::size_t> told{0};
+    for (auto& tensor : values) {
+        auto work = sum(*ranks[0], tensor);
+        ASSERT_TRUE(work);
+        (*work)->on_done([&] { ++told; });
+        works.push_back(*std::move(work));
+    }
+    ranks[0].reset();
+    EXPECT_EQ(told, works.size());
+    for (const comm::Handle& work : works) {
+        ASSERT_TRUE(work->done());
+        const auto outcome = work->outcome();
+        ASSERT_FALSE(outcome);
+        EXPECT_EQ(outcome.error().reason, Reason::closed);
+    }
+}
+
+TEST(Departure, AnAbortedCommunicatorTouchesNoMemoryAnyMore) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    {
+        auto mine = std::make_unique<std::vector<float>>(several_windows * 20, 1.0F);
+        auto work = sum(*ranks[0], *mine);
+        ASSERT_TRUE(work);
+        std::vector<float> other(several_windows * 20, 1.0F);
+        auto others = sum(*ranks[1], other);
+        ASSERT_TRUE(others);
+        ranks[0]->abort();
+        static_cast<void>((*work)->wait());
+        work->reset();
+        mine.reset();  // AddressSanitizer watches what packets that are still on their way do
+        static_cast<void>((*others)->wait());
+    }
+}
+
+TEST(Departure, OfASwitchEndsOperationsByTheirDeadline) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    node->stop();
+    each(2, [&](std::uint32_t rank) {
+        std::vector<float> values(several_windows, 1.0F);
+        const net::Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
+        EXPECT_EQ(error.operation, net::Operation::all_reduce);
+        EXPECT_EQ(error.reason, Reason::timed_out);
+        EXPECT_TRUE(says(error, "nothing was heard"));
+        EXPECT_TRUE(says(error, address_of(*node)));
+        EXPECT_GE(error.elapsed, milliseconds(900));
+    });
+}
+
+TEST(Departure, OfALateRankIsNamedByTheDeadline) {
+    const auto node = start(small_switch());
+    Job job(3, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    each(2, [&](std::uint32_t rank) {
+        std::vector<float> values(several_windows, 1.0F);
+        const net::Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
+        EXPECT_EQ(error.reason, Reason::timed_out);
+        EXPECT_EQ(error.peer, "rank 2");
+    });
+}
+
+// ----------------------------------------------------------------------------------------------- Those that come back
+
+// Again at its address.
+std::unique_ptr<net::SwitchNode> restart(std::unique_ptr<net::SwitchNode> node) {
+    net::SwitchNodeConfig config = node->config();
+    config.udp.local = node->address();
+    node.reset();
+    return start(config);
+}
+
+TEST(Return, OfALeafCostsTimeAlone) {
+    TwoLevels fabric;
+    Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
+    std::atomic<std::uint32_t> rounds{0};
+    std::atomic<bool> back{false};
+    std::jthread operator_of_switches([&] {
+        if (!eventually([&] { return rounds > 40; })) return;
+        fabric.leaves[1] = restart(std::move(fabric.leaves[1]));
+        back = true;
+    });
+    std::atomic<std::uint32_t> last{~0U};
+    job.run([&](comm::Communicator& communicator) {
+        for (std::uint32_t round = 0; round < last; ++round) {
+            expect_sum(communicator, several_windows, round);
+            ++rounds;
+            // All ranks have to agree on the last round: rank 0 sets it well ahead of everybody.
+            if (communicator.rank() == 0 && back && last == ~0U) last = round + 20;
+            if (testing::Test::HasFailure()) return;
+        }
+    });
+    EXPECT_TRUE(back);
+}
+
+TEST(Return, OfTheSwitchWithTheServersAsksToFormAgain) {
+    for (const bool two_levels : {false, true}) {
+        TwoLevels fabric;
+        const std::vector<std::string> switches =
+            two_levels ? std::vector{address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}
+                       : std::vector{address_of(*fabric.root)};
+        Job job(2, switches);
+        auto ranks = job.formed();
+        ASSERT_EQ(ranks.size(), 2U);
+        std::vector<float> before(10, 1.0F);
+        each(2, [&](std::uint32_t rank) {
+            std::vector<float> values(10, 1.0F);
+            EXPECT_TRUE(succeeds(sum(*ranks[rank], values)));
+        });
+        fabric.root = restart(std::move(fabric.root));
+        ASSERT_NE(fabric.root, nullptr);
+        each(2, [&](std::uint32_t rank) {
+            std::vector<float> values(several_windows, 1.0F);
+            const net::Error error = error_of(sum(*ranks[rank], values));
+            EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
+            EXPECT_TRUE(says(error, "re-form"));
+        });
+        ranks.clear();
+        job.options().generation = 1;
+        job.run([](comm::Communicator& communicator) { expect_sum(communicator, several_windows, 5); });
+    }
+}
+
+TEST(Return, OfRanksAfterOneWasLostMakesASmallerWorld) {
+    const auto node = start(small_switch());
+    Job job(3, {address_of(*node)});
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    ranks[2].reset();
+    each(2, [&](std::uint32_t rank) {
+        std::vector<float> values(10, 1.0F);
+        EXPECT_TRUE(says(error_of(sum(*ranks[rank], values)), "rank 2"));
+    });
+    ranks.clear();
+    each(2, [&](std::uint32_t rank) {
+        comm::Options options = job.options_of(rank);
+        options.generation = 1;
+        const auto formed = comm::Communicator::form(job.store(), rank, 2, options);
+        ASSERT_TRUE(formed) << to_string(formed.error());
+        expect_sum(**formed, several_windows, 9);
+    });
+}
+
+}  // namespace
+}  // namespace atp::test

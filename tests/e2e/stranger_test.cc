@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strangers on the same network (hazard 35): whatever they send to whatever port, sums stay right, nothing ends, and
+// what came of it is counted.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "fabric.h"
+#include "net/clock.h"
+#include "net/switch_client.h"
+#include "values.h"
+#include "wire/control.h"
+#include "wire/packet.h"
+
+namespace atp::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
+
+// A socket of nobody's, and what somebody without the token could send from it.
+class Stranger {
+  public:
+    explicit Stranger(std::uint32_t seed) : chance_(seed) {
+        auto socket = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+        if (socket) socket_ = *std::move(socket);
+        EXPECT_NE(socket_, nullptr);
+    }
+
+    void send(std::span<const std::byte> bytes, const net::Address& to) {
+        const std::span<std::byte> room = socket_->reserve(bytes.size());
+        if (room.empty()) return;
+        std::ranges::copy(bytes, room.begin());
+        socket_->commit(bytes.size(), to);
+        static_cast<void>(socket_->flush());
+    }
+    // Waits for one datagram. Empty: none came.
+    Bytes answer() {
+        std::array<net::Datagram, 1> datagrams;
+        for (int i = 0; i < 2000; ++i) {
+            const auto count = socket_->receive(datagrams);
+            if (count && *count == 1) return {datagrams[0].bytes.begin(), datagrams[0].bytes.end()};
+            std::this_thread::sleep_for(milliseconds(1));
+        }
+        return {};
+    }
+
+    void send_noise(const net::Address& to) {
+        Bytes bytes(below(400));
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(below(256));
+        if (bytes.size() > 1 && below(2) == 0) {
+            bytes[0] = std::byte{ATP_VERSION};
+            bytes[1] = static_cast<std::byte>(below(26));
+        }
+        send(bytes, to);
+    }
+    // Well-formed, of a real job, with any other token; cut short now and then.
+    void send_forgery(std::uint32_t job, const net::Address& to) {
+        const bool up = below(2) == 0;
+        Bytes bytes(ATP_HEADER_BYTES + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
+        const atp_header header{.version = ATP_VERSION,
+                                .type = static_cast<std::uint8_t>(up ? ATP_TYPE_GRADIENT : ATP_TYPE_ACK),
+                                .flags = static_cast<std::uint16_t>(below(ATP_FLAG_ALL + 1)),
+                                .hop = static_cast<std::uint8_t>(below(3)),
+                                .dtype = static_cast<std::uint8_t>(up ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32),
+                                .window_log2 = 4,
+                                .zero = 0,
+                                .job = job,
+                                .token = below(~0U) + 1,
+                                .channel = 0,
+                                .worker = static_cast<std::uint16_t>(below(3)),
+                                .seq = below(200),
+                                .index = below(3000),
+                                .argument = below(1000),
+                                .bitmap0 = 1U << below(2),
+                                .mask0 = 3,
+                                .bitmap1 = 1,
+                                .mask1 = 1};
+        wire::encode_header(header, bytes);
+        if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
+        send(bytes, to);
+    }
+    void send_control(std::uint32_t job, const net::Address& to) {
+        std::array<std::byte, 1024> bytes{};
+        std::size_t size = 0;
+        const std::uint32_t token = below(~0U);
+        switch (below(5)) {
+            case 0: size = wire::encode(wire::Leave{.job = job, .token = token}, bytes); break;
+            case 1: size = wire::encode(wire::Joined{.job = job, .token = token, .missing_units = 1}, bytes); break;
+            case 2:
+                size = wire::encode(
+                    wire::Refused{.job = job, .token = token, .reason = wire::Refusal::restarted, .text = {}}, bytes);
+                break;
+            case 3:
+                size = wire::encode(wire::Refused{.job = job, .reason = wire::Refusal::version, .text = {}}, bytes);
+                break;
+            default: {
+                wire::Join join;
+                join.terms = {.job = job,
+                              .token = token,
+                              .lanes = small_lanes,
+                              .window_log2 = 4,
+                              .mask1 = 1,
+                              .scale = 1,
+                              .server = {}};
+                join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
+                size = wire::encode(join, bytes);
+            }
+        }
+        send({bytes.data(), size}, to);
+    }
+
+  private:
+    std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(chance_() % end); }
+
+    std::unique_ptr<net::UdpSocket> socket_;
+    std::mt19937 chance_;
+};
+
+// Every UDP port that this process has open, as the kernel lists its own sockets.
+std::vector<net::Address> open_ports() {
+    std::vector<net::Address> ports;
+    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
+        sockaddr_storage storage{};
+        socklen_t length = sizeof storage;
+        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &length) != 0) continue;
+        const net::Address address = net::Address::from(reinterpret_cast<sockaddr*>(&storage), length);
+        if (address.port() != 0) ports.push_back(net::Address::loopback(net::Family::ipv4, address.port()));
+    }
+    return ports;
+}
+
+// Two ranks sum while two strangers send to every port there is.
+void sum_among_strangers(const std::vector<std::string>& switches, comm::ServerPlace server) {
+    comm::Options options = small_options();
+    options.server = server;
+    Job job(2, switches, options);
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    const std::uint32_t number = ranks[0]->formation().job;
+    const std::vector<net::Address> ports = open_ports();
+    ASSERT_GE(ports.size(), 3U);
+    std::atomic<bool> over{false};
+    std::atomic<std::uint32_t> sent{0};
+    {
+        std::vector<std::jthread> strangers;
+        for (std::uint32_t seed = 0; seed < 2; ++seed) {
+            strangers.emplace_back([&, seed] {
+                for (Stranger stranger(seed); !over;) {
+                    for (const net::Address& port : ports) {
+                        stranger.send_noise(port);
+                        stranger.send_forgery(number, port);
+                        stranger.send_control(number, port);
+                    }
+                    ++sent;
+                }
+            });
+        }
+        EXPECT_TRUE(eventually([&] { return sent > 100; }));
+        each(2, [&](std::uint32_t rank) {
+            for (std::uint32_t round = 0; round < 15; ++round) expect_sum(*ranks[rank], several_windows, round);
+        });
+        over = true;
+    }
+    EXPECT_GT(settled_counters(*ranks[0]).forged, 0U);
+    EXPECT_GT(ranks[0]->counters()[0].strays, 0U);
+}
+
+TEST(Strangers, ChangeNoSumOfOneSwitch) {
+    const auto node = start(small_switch());
+    sum_among_strangers({address_of(*node)}, comm::ServerPlace::on_switch);
+    const net::ShardSnapshot shard = node->snapshot().shards[0];
+    EXPECT_GT(shard.packets.forged, 0U);
+    EXPECT_GT(shard.tree.forged, 0U);
+    EXPECT_GT(shard.tree.refused, 0U);
+    EXPECT_GT(shard.shard.control_refused, 0U);
+}
+
+TEST(Strangers, ChangeNoSumOfTwoLevels) {
+    TwoLevels fabric;
+    sum_among_strangers({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, comm::ServerPlace::on_switch);
+}
+
+TEST(Strangers, ChangeNoSumOfServersBesideWorkers) {
+    const auto node = start(small_switch());
+    sum_among_strangers({address_of(*node)}, comm::ServerPlace::colocated);
+}
+
+// ------------------------------------------------------------------------------------------------------ Other versions
+
+TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
+    const auto node = start(small_switch());
+    for (const bool joins : {false, true}) {
+        std::array<std::byte, 256> bytes{};
+        wire::Join join;
+        join.terms = {.job = 1, .token = 2, .lanes = 8, .mask1 = 1, .scale = 1, .server = {}};
+        join.units = {{.unit = 0, .members = 1, .mask0 = 1, .ranks = {0}}};
+        const std::size_t size = joins ? wire::encode(join, bytes) : wire::encode(wire::Hello{.nonce = 7}, bytes);
+        ASSERT_GT(size, 0U);
+        bytes[0] = std::byte{0xA2};
+        Stranger stranger(1);
+        stranger.send({bytes.data(), size}, node->address());
+        const Bytes answer = stranger.answer();
+        EXPECT_EQ(wire::refusal_version(answer), std::uint8_t{ATP_VERSION});
+        const auto refused = wire::decode_refused(answer);
+        ASSERT_TRUE(refused);
+        EXPECT_EQ(refused->reason, wire::Refusal::version);
+        EXPECT_NE(refused->text.find("version 2"), std::string::npos) << refused->text;
+    }
+}
+
+// Whatever a switch of another version answers, the ranks say so at once.
+TEST(Versions, OfASwitchAreToldToTheRanks) {
+    auto opened = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    ASSERT_TRUE(opened);
+    net::UdpSocket& foreign = **opened;
+    std::jthread answering([&](const std::stop_token& stop) {
+        std::array<net::Datagram, 4> datagrams;
+        while (!stop.stop_requested()) {
+            const auto count = foreign.receive(datagrams);
+            for (std::size_t i = 0; count && i < *count; ++i) {
+                const std::span<std::byte> room = foreign.reserve(1024);
+                const std::size_t size = wire::encode(
+                    wire::Refused{.reason = wire::Refusal::version, .text = "this switch speaks version 2"}, room);
+                room[0] = std::byte{0xA2};
+                foreign.commit(size, *datagrams[i].from);
+            }
+            static_cast<void>(foreign.flush());
+            std::this_thread::sleep_for(milliseconds(1));
+        }
+    });
+    const auto formed = Job(1, {to_string(foreign.local())}).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, net::Reason::version_mismatch);
+    EXPECT_TRUE(says(formed.error(), "version 2"));
+}
+
+}  // namespace
+}  // namespace atp::test

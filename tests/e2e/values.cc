@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "numeric/half.h"
+
+namespace atp::test {
+namespace {
+
+using comm::ElementType;
+using comm::Reduction;
+
+std::uint64_t mix(std::uint64_t value) {
+    value += 0x9e3779b97f4a7c15U;
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
+}
+
+template <class Value>
+void put(Bytes& bytes, std::size_t at, const Value& value) {
+    std::memcpy(bytes.data() + at * sizeof value, &value, sizeof value);
+}
+
+template <class Value>
+Value get(const Bytes& bytes, std::size_t at) {
+    Value value;
+    std::memcpy(&value, bytes.data() + at * sizeof value, sizeof value);
+    return value;
+}
+
+std::uint16_t narrow(ElementType type, float value) {
+    std::uint16_t bits = 0;
+    if (type == ElementType::float16) {
+        numeric::floats_to_halves(&value, 1, &bits);
+    } else {
+        numeric::floats_to_bfloats(&value, 1, &bits);
+    }
+    return bits;
+}
+
+float widen(ElementType type, std::uint16_t bits) {
+    float value = 0;
+    if (type == ElementType::float16) {
+        numeric::halves_to_floats(&bits, 1, &value);
+    } else {
+        numeric::bfloats_to_floats(&bits, 1, &value);
+    }
+    return value;
+}
+
+float float_at(ElementType type, const Bytes& bytes, std::size_t at) {
+    switch (type) {
+        case ElementType::float32: return get<float>(bytes, at);
+        case ElementType::float64: return static_cast<float>(get<double>(bytes, at));
+        default: return widen(type, get<std::uint16_t>(bytes, at));
+    }
+}
+
+void put_float(ElementType type, Bytes& bytes, std::size_t at, double sum) {
+    switch (type) {
+        case ElementType::float32: put(bytes, at, static_cast<float>(sum)); break;
+        case ElementType::float64: put(bytes, at, sum); break;
+        default: put(bytes, at, narrow(type, static_cast<float>(sum))); break;
+    }
+}
+
+template <class Unsigned>
+void add_integers(const std::vector<Bytes>& tensors, std::size_t elements, Bytes& sums) {
+    for (std::size_t at = 0; at < elements; ++at) {
+        Unsigned sum = 0;
+        for (const Bytes& tensor : tensors) sum += get<Unsigned>(tensor, at);
+        put(sums, at, sum);
+    }
+}
+
+}  // namespace
+
+Bytes tensor_of(ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed) {
+    Bytes bytes(elements * comm::bytes_of(type));
+    for (std::size_t at = 0; at < elements; ++at) {
+        const std::uint64_t random = mix(mix(mix(seed) + rank) + at);
+        const double number = static_cast<double>(static_cast<std::int64_t>(random)) * 0x1p-63;
+        switch (type) {
+            case ElementType::int32: put(bytes, at, static_cast<std::uint32_t>(random)); break;
+            case ElementType::int64: put(bytes, at, random); break;
+            default: put_float(type, bytes, at, number); break;
+        }
+    }
+    return bytes;
+}
+
+Bytes sum_of(ElementType type, Reduction reduction, const std::vector<Bytes>& tensors, double scale) {
+    Bytes sums(tensors.front().size());
+    const std::size_t elements = sums.size() / comm::bytes_of(type);
+    if (type == ElementType::int32) {
+        add_integers<std::uint32_t>(tensors, elements, sums);
+        return sums;
+    }
+    if (type == ElementType::int64) {
+        add_integers<std::uint64_t>(tensors, elements, sums);
+        return sums;
+    }
+    const double factor = reduction == Reduction::average ? 1.0 / static_cast<double>(tensors.size()) : 1.0;
+    for (std::size_t at = 0; at < elements; ++at) {
+        std::int64_t sum = 0;
+        for (const Bytes& tensor : tensors) {
+            sum += static_cast<std::int64_t>(std::nearbyint(float_at(type, tensor, at) * static_cast<float>(scale)));
+        }
+        const float as_float = static_cast<float>(static_cast<double>(sum) * (1.0 / scale));
+        put_float(type, sums, at, double{as_float} * factor);
+    }
+    return sums;
+}
+
+Bytes sum_of_ranks(ElementType type, Reduction reduction, std::uint32_t world, std::size_t elements,
+                   std::uint32_t seed) {
+    std::vector<Bytes> tensors;
+    for (std::uint32_t rank = 0; rank < world; ++rank) tensors.push_back(tensor_of(type, rank, elements, seed));
+    return sum_of(type, reduction, tensors, comm::Options{}.scale);
+}
+
+std::string difference(const Bytes& expected, const Bytes& actual, std::size_t element_bytes) {
+    if (expected.size() != actual.size()) return "sizes differ";
+    std::size_t wrong = 0;
+    std::size_t first = 0;
+    for (std::size_t at = 0; at < expected.size(); at += element_bytes) {
+        if (std::memcmp(expected.data() + at, actual.data() + at, element_bytes) == 0) continue;
+        if (wrong++ == 0) first = at / element_bytes;
+    }
+    if (wrong == 0) return {};
+    return std::to_string(wrong) + " of " + std::to_string(expected.size() / element_bytes) +
+           " elements are wrong, the first is number " + std::to_string(first);
+}
+
+void expect_sum(comm::Communicator& communicator, ElementType type, Reduction reduction, std::size_t elements,
+                std::uint32_t seed, bool in_place) {
+    Bytes in = tensor_of(type, communicator.rank(), elements, seed);
+    const Bytes before = in;
+    Bytes apart(in.size(), std::byte{0xEE});
+    Bytes& out = in_place ? in : apart;
+    if (!succeeds(communicator.all_reduce({in.data(), out.data(), elements}, type, reduction))) return;
+    const Bytes expected = sum_of_ranks(type, reduction, communicator.world(), elements, seed);
+    EXPECT_EQ(difference(expected, out, comm::bytes_of(type)), "")
+        << "rank " << communicator.rank() << ", " << elements << " elements of " << to_string(type)
+        << (in_place ? ", in place" : ", apart");
+    if (!in_place) {
+        EXPECT_EQ(in, before) << "the input was written to";
+    }
+}
+
+void expect_sum(comm::Communicator& communicator, std::size_t elements, std::uint32_t seed) {
+    expect_sum(communicator, ElementType::float32, Reduction::sum, elements, seed, false);
+}
+
+}  // namespace atp::test
