@@ -145,10 +145,7 @@ Formation formation_of(const Options& options, const std::vector<Announcement>& 
     }
     if (formation.aggregators == UINT32_MAX) formation.aggregators = 1;
     if (options.lanes != 0) formation.lanes = options.lanes;
-    const std::uint32_t packet = ATP_HEADER_BYTES + formation.lanes * ATP_LANE_BYTES;
-    formation.window = options.window != 0
-                           ? options.window
-                           : std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
+    formation.window = options.window != 0 ? options.window : usual_window(formation.lanes);
     return formation;
 }
 
@@ -204,6 +201,11 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
 }
 
 }  // namespace
+
+std::uint32_t usual_window(std::uint32_t lanes) {
+    const std::uint32_t packet = ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES;
+    return std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
+}
 
 net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint32_t world, const Options& options,
                                     Time deadline) {

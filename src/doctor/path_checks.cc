@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "comm/formation.h"
 #include "wire/format.h"
 
 namespace atp::doctor {
@@ -14,8 +15,6 @@ namespace {
 
 // The worker's timer never expires sooner than after 1 ms (docs/protocol.md): a usual round trip of more is felt.
 constexpr protocol::Duration far = std::chrono::milliseconds(2);
-// As many packets as a channel may have under way: with fewer aggregators it collides with itself.
-constexpr std::uint32_t usual_window = 256;
 // Sizes are found to within so many bytes.
 constexpr std::uint32_t found_to_within = 8;
 // Three newer results make a worker send again (docs/protocol.md, "Overtaken").
@@ -37,6 +36,15 @@ std::uint32_t mtu_of(std::uint32_t payload_bytes, net::Family family) {
 std::uint32_t lanes_of(std::uint32_t payload_bytes) {
     if (payload_bytes <= ATP_HEADER_BYTES) return 0;
     return (payload_bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8;
+}
+
+// What every switch on the way can add; those without aggregators pass everything.
+std::uint32_t lanes_added(const PathFacts& facts) {
+    std::uint32_t lanes = ATP_MAX_LANES;
+    for (const wire::PathSwitch& next : facts.welcome.path) {
+        if (next.aggregators != 0) lanes = std::min<std::uint32_t>(lanes, next.lanes);
+    }
+    return lanes;
 }
 
 bool is(const PathFacts& facts, net::Reason reason) { return facts.silence && facts.silence->reason == reason; }
@@ -129,9 +137,13 @@ Finding check_aggregators(const PathFacts& facts) {
         finding.status = Status::warn;
         finding.found += ": nothing is added in the network";
         finding.mend = "name a switch with --memory for workers; one without only holds parameter servers";
-    } else if (*least < usual_window) {
+        return finding;
+    }
+    // With fewer than it has packets under way a channel collides with itself.
+    const std::uint32_t window = comm::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
+    if (*least < window) {
         finding.status = Status::warn;
-        finding.found += fmt::format(": fewer than a channel may have packets under way ({})", usual_window);
+        finding.found += fmt::format(": fewer than a channel may have packets under way ({})", window);
         finding.mend = "start the switch with more --memory, or with fewer --lanes or --threads";
     }
     return finding;
@@ -177,10 +189,7 @@ Finding check_symmetry(const PathFacts& facts) {
 
 Finding check_lanes(const PathFacts& facts) {
     const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
-    std::uint32_t aggregate = ATP_MAX_LANES;
-    for (const wire::PathSwitch& next : facts.welcome.path) {
-        if (next.aggregators != 0) aggregate = std::min<std::uint32_t>(aggregate, next.lanes);
-    }
+    const std::uint32_t aggregate = lanes_added(facts);
     Finding finding{.name = named("lanes", facts),
                     .found = fmt::format("packets of {} lanes pass, aggregators hold {}", pass, aggregate)};
     if (aggregate / 8 * 8 < std::min(pass, ATP_MAX_LANES / 8 * 8)) {

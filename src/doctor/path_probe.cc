@@ -52,8 +52,8 @@ void greet(net::SwitchClient& client, Duration timeout, PathFacts& facts) {
 bool nobody_listens(const net::Address& address) {
     const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
-    std::array<std::byte, 64> bytes{};
-    const std::size_t size = wire::encode(wire::Hello{}, bytes);
+    std::array<std::byte, wire::least_hello_bytes> bytes{};
+    const std::size_t size = wire::encode(wire::Hello{}, bytes, bytes.size());
     if (::send(socket.number(), bytes.data(), size, 0) < 0) return errno == ECONNREFUSED;
     pollfd waiting{.fd = socket.number(), .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(refusal_wait.count())) <= 0) return false;
@@ -105,7 +105,7 @@ net::Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t
     for (std::uint32_t i = 0; i < count;) {
         const Time next = net::now() + tick;
         for (std::uint32_t burst = 0; burst < per_millisecond && i < count; ++burst, ++i) {
-            const std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, 64));
+            const std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, wire::least_hello_bytes));
             if (room.empty()) return net::fail(net::Operation::send, net::Reason::exhausted, to_string(address_), "");
             socket_->commit(wire::encode(wire::Hello{.nonce = first + i}, room, bytes), address_);
             train.handle_sent();
@@ -192,7 +192,8 @@ PathFacts measure_path(const net::Address& address, Duration timeout, const Prog
     find_payload(**client, **probe, patience, facts);
     facts.reads_marks = (*probe)->reads_marks();
     progress(fmt::format("{}: {} short packets", name, short_train));
-    if (auto train = (*probe)->run_train(short_train, 64, short_train_pace, patience)) facts.short_packets = *train;
+    if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, patience))
+        facts.short_packets = *train;
     if (facts.found_payload_bytes == 0) return facts;
     progress(fmt::format("{}: {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
     if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, patience)) {

@@ -111,6 +111,13 @@ TEST(PathChecks, WarnOfSwitchesWithoutAggregatorsOrWithFewerThanAWindow) {
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
 }
 
+TEST(PathChecks, WantFewerAggregatorsForLongerPackets) {
+    PathFacts facts = good_path();
+    facts.interface_payload_bytes = facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
+    facts.welcome.path[0] = {.id = 1, .aggregators = 100, .lanes = 16'360};
+    EXPECT_EQ(check_aggregators(facts).status, Status::ok);
+}
+
 TEST(PathChecks, WarnWhereThePathCarriesLessThanTheInterface) {
     PathFacts facts = good_path();
     facts.found_payload_bytes = 1372;
