@@ -221,7 +221,9 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     }
     const Branch::Child& child = branch.children[seat.bit];
     const bool taken = (branch.present >> seat.bit & 1U) != 0 && child.address != from;
-    if (taken && now - child.refreshed < config_.hold) {
+    // A switch that restarted may come from another port, and proves by the token that it is the same one's successor.
+    const bool restarted_switch = branch.level != 0 && join.begun && !join.units.front().direct;
+    if (taken && !restarted_switch && now - child.refreshed < config_.hold) {
         return Objection{wire::Refusal::place,
                          fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
                                      to_string(child.address))};
