@@ -14,7 +14,7 @@ Installs what is missing, builds, and runs everything there is to test:
   format     clang-format
   tidy       clang-tidy over src/
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
-  tsan       the unit tests again under ThreadSanitizer
+  tsan       what has threads, and the unit tests, again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
 
   --quick    release and format alone
@@ -112,12 +112,16 @@ if [[ $quick == no ]]; then
     step check build/release/bin/atp check
     step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
     step tidy scripts/lint.sh tidy
-    build asan tests/unit/all tests/conformance/all tests/fuzz/all && {
-        run_ctest asan-unit build/asan/tests/unit
-        run_ctest asan-conformance build/asan/tests/conformance
-        run_ctest asan-fuzz build/asan/tests/fuzz
+    build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/e2e/all tests/fuzz/all && {
+        for kind in unit conformance net comm e2e fuzz; do
+            run_ctest "asan-$kind" "build/asan/tests/$kind"
+        done
     }
-    build tsan tests/unit/all && run_ctest tsan build/tsan/tests/unit
+    build tsan tests/unit/all tests/net/all tests/comm/all tests/e2e/all && {
+        for kind in unit net comm e2e; do
+            run_ctest "tsan-$kind" "build/tsan/tests/$kind"
+        done
+    }
     configure_options=("-DATP_FUZZ_SECONDS=${ATP_FUZZ_SECONDS:-15}")
     build fuzz tests/fuzz/all && run_ctest fuzz build/fuzz/tests/fuzz
 fi

@@ -12,7 +12,7 @@ namespace atp::check {
 namespace {
 
 // Those that do not show with two workers and one fragment at a time.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> shown_by
     {"trust_overflowed_lanes", "overflow"},
     {"mix_modes", "float"},
     {"flush_forgets_plain", "plain"},
+    {"mix_purposes", "mismatch"},
     {"window_unbounded", "star2-three"},
     {"accept_any_ack", "incarnation"},
 }};

@@ -55,6 +55,7 @@ struct Configuration {
     bool racks_share_switch = false;
     bool earlier_incarnation = false;  // packets of another token are in flight from the beginning
     bool stale_packets = false;        // so are packets of the fragment before the first
+    int mismatched_worker = -1;        // the rank that means another operation
     int marked_worker = -1;            // the rank whose gradients are all marked on their way
 
     [[nodiscard]] unsigned fragments() const;

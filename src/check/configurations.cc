@@ -178,6 +178,20 @@ void add_numbers(std::vector<Entry>& all) {
                     .values = Values::saturating},
                    {.duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
+    all.push_back({{.name = "mismatch",
+                    .what = "two workers mean different operations: an error each, and no sum",
+                    .units = star(2),
+                    .tensors = {1},
+                    .mismatched_worker = 1},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "mismatch-levels",
+                    .what = "a worker under the server's switch means another operation than the rack",
+                    .units = rack_and_direct(),
+                    .tensors = {1},
+                    .mismatched_worker = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "overflow-float",
                     .what = "a fragment overflows in the switch and comes as floats from another worker",
                     .units = star(3),

@@ -59,7 +59,11 @@ void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
 }
 
 void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
+    const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
+    if (means_another && configuration_.mismatched_worker < 0)
+        step.violate("workers agree, and one was told otherwise");
     if (event.kind != protocol::WorkerEvent::Kind::completed) return;
+    if (configuration_.mismatched_worker >= 0) step.violate("workers disagree, and one was given a sum");
     const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();
     if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
 }
@@ -100,6 +104,7 @@ void Machines::judge_answer(const Sent& sent, Step& step) {
         return;
     }
     if (packet.header.type != ATP_TYPE_ACK) return;
+    if (configuration_.mismatched_worker >= 0) step.violate("what workers mean differently was summed");
     step.violate(truth_.wrong_ack(packet));
     if (packet.header.argument >= configuration_.aggregators)
         step.violate("an ACK names an aggregator beyond the table");

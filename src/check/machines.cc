@@ -56,8 +56,9 @@ Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool ear
     config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());
     node.machine = std::make_unique<protocol::Worker>(config);
     std::int32_t offset = truth_.offset_of(first_seq);
+    const std::uint16_t purpose = static_cast<int>(rank) == configuration_.mismatched_worker ? 2 : 1;
     for (const std::uint8_t fragments : configuration_.tensors) {
-        node.owned.push_back(std::make_unique<ModelTensor>(truth_, earlier, rank, offset, fragments));
+        node.owned.push_back(std::make_unique<ModelTensor>(truth_, earlier, rank, offset, fragments, purpose));
         node.tensors.push_back(node.owned.back().get());
         offset += fragments;
     }

@@ -212,6 +212,7 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
 // leftovers cost room, not sums; that each can be reclaimed is judged in every state of every switch.
 bool Model::judge_quiet(std::span<const std::uint32_t> state) {
     if (!all_done(state) || state[0] != full_budget_) return true;
+    if (configuration_.mismatched_worker >= 0) return true;  // nobody sends the ACK that would free them: they age out
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;
         violation_ = "without any fault, an aggregator is held although everything is done";

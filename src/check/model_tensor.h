@@ -18,12 +18,13 @@ namespace atp::check {
 class ModelTensor final : public protocol::Tensor {
   public:
     ModelTensor(const Truth& truth, bool earlier_incarnation, unsigned rank, std::int32_t first_offset,
-                std::uint8_t fragments)
+                std::uint8_t fragments, std::uint16_t purpose = 1)
         : truth_(truth),
           earlier_incarnation_(earlier_incarnation),
           rank_(rank),
           first_offset_(first_offset),
-          fragments_(fragments) {}
+          fragments_(fragments),
+          purpose_(purpose) {}
 
     // Where to note which fragments were delivered, and what was wrong with them.
     void judge_into(std::uint32_t* stored, std::string* violation) {
@@ -37,6 +38,7 @@ class ModelTensor final : public protocol::Tensor {
 
     [[nodiscard]] std::uint64_t size() const override { return fragments_; }
     [[nodiscard]] bool plain() const override { return truth_.plain(first_offset_); }
+    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const float element = value(first);
         return numeric::quantise(&element, 1, 1.0F, lanes.data());
@@ -67,6 +69,7 @@ class ModelTensor final : public protocol::Tensor {
     unsigned rank_;
     std::int32_t first_offset_;
     std::uint8_t fragments_;
+    std::uint16_t purpose_;
     std::uint32_t* stored_ = nullptr;
     std::string* violation_ = nullptr;
 };

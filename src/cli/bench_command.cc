@@ -27,6 +27,29 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Which of mmsg, gso and gro are to be left out.
+struct Without {
+    bool mmsg = false, gso = false, gro = false;
+};
+std::optional<Without> parse_without(std::string_view text) {
+    Without without;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        const std::string_view name = text.substr(0, end);
+        if (name == "mmsg") {
+            without.mmsg = true;
+        } else if (name == "gso") {
+            without.gso = true;
+        } else if (name == "gro") {
+            without.gro = true;
+        } else {
+            return std::nullopt;
+        }
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return without;
+}
+
 struct Options {
     BenchRank bench;
     bool single = false;      // this process is one rank
@@ -37,6 +60,9 @@ struct Options {
     std::string peer_algorithm = "best";
     bool json = false;
     bool store_elsewhere = false;
+    bool ladder = false;
+    Without without;
+    std::uint32_t switch_threads = 1;
     protocol::Duration timeout = std::chrono::minutes(10);
 };
 
@@ -106,6 +132,15 @@ int run_rank(const Options& options) {
 // By size: the seconds of every round of every repetition.
 using Times = std::map<std::uint64_t, std::vector<double>>;
 
+// As --without takes it.
+std::string without_text(const comm::Options& options) {
+    std::string text;
+    for (const auto& [name, used] : {std::pair("mmsg", options.mmsg), {"gso", options.gso}, {"gro", options.gro}}) {
+        if (!used) text += (text.empty() ? "" : ",") + std::string(name);
+    }
+    return text;
+}
+
 class AllHere {
   public:
     AllHere(const Options& options, const StopSignals& signals) : options_(options), signals_(signals) {}
@@ -117,6 +152,10 @@ class AllHere {
         }
         net::SwitchNodeConfig config;
         config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+        config.udp.mmsg = options_.bench.options.mmsg;
+        config.udp.gso = options_.bench.options.gso;
+        config.udp.gro = options_.bench.options.gro;
+        config.shards = options_.switch_threads;
         config.memory_bytes = options_.memory;
         config.lanes = static_cast<std::uint16_t>(
             options_.bench.options.lanes != 0 ? options_.bench.options.lanes : loopback_lanes);
@@ -183,6 +222,9 @@ class AllHere {
         }
         if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
         if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
+        if (const std::string without = without_text(comm); !without.empty()) {
+            command.insert(command.end(), {"--without", without});
+        }
         if (comm.audit) command.emplace_back("--audit");
         if (!comm.halve) command.emplace_back("--no-halving");
         if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
@@ -304,6 +346,56 @@ int run_all_here(const Options& options) {
     return exit_passed;
 }
 
+// What each way of talking to the kernel brings, one added to the other (fig. 19 of the paper, for sockets).
+int run_ladder(const Options& options) {
+    struct Rung {
+        const char* name;
+        bool mmsg, gso, gro;
+        std::uint32_t threads;
+    };
+    constexpr std::array<Rung, 5> rungs{{{"plain", false, false, false, 1},
+                                         {"+mmsg", true, false, false, 1},
+                                         {"+gso", true, true, false, 1},
+                                         {"+gro", true, true, true, 1},
+                                         {"+threads", true, true, true, 2}}};
+    const StopSignals signals;
+    std::array<Times, rungs.size()> times;
+    const std::uint32_t repeats = options.repeats != 0 ? options.repeats : 5;
+    for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        for (std::size_t i = 0; i < rungs.size(); ++i) {
+            show_progress(repeat, repeats, rungs[i].name);
+            Options own = options;
+            own.bench.options.mmsg = rungs[i].mmsg;
+            own.bench.options.gso = rungs[i].gso;
+            own.bench.options.gro = rungs[i].gro;
+            own.bench.options.channels = own.switch_threads = rungs[i].threads;
+            AllHere here(own, signals);
+            Json last = Json::object();
+            if (auto started = here.start_switch(); !started) return failed(started.error());
+            if (auto done = here.run_atp(times[i], last); !done) return failed(done.error());
+        }
+    }
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    for (const auto& [bytes, plain] : times.front()) {
+        double before = median(plain);
+        if (!options.json) fmt::print("{} bytes, {} workers, {} rounds\n", bytes, options.workers, plain.size());
+        for (std::size_t i = 0; i < rungs.size(); ++i) {
+            const double middle = median(times[i].at(bytes));
+            const double goodput = static_cast<double>(bytes) * 8 / middle;
+            if (options.json) {
+                fmt::print("{}\n", Json{{"bytes", bytes}, {"way", rungs[i].name}, {"goodput_bps", goodput},
+                                        {"times_plain", median(plain) / middle}, {"times_before", before / middle}}
+                                       .dump());
+            } else {
+                fmt::print("  {:<9} {:>10.1f} Mbit/s   {:>5.2f} x plain   {:>5.2f} x the row above\n", rungs[i].name,
+                           goodput / 1e6, median(plain) / middle, before / middle);
+            }
+            before = middle;
+        }
+    }
+    return exit_passed;
+}
+
 int run_bench(Options options) {
     if (options.bench.sizes.empty()) options.bench.sizes.assign(usual_sizes.begin(), usual_sizes.end());
     const std::size_t width = comm::bytes_of(options.bench.type);
@@ -316,8 +408,12 @@ int run_bench(Options options) {
         }
     }
     options.bench.serves_store = !options.store_elsewhere;
+    if (options.without.mmsg) options.bench.options.mmsg = false;
+    if (options.without.gso) options.bench.options.gso = false;
+    if (options.without.gro) options.bench.options.gro = false;
     if (options.single) return run_rank(options);
     options.bench.world = options.workers;
+    if (options.ladder) return run_ladder(options);
     return run_all_here(options);
 }
 
@@ -355,6 +451,8 @@ std::function<int()> register_bench(CLI::App& program) {
                 [](std::string_view text) { return text == "gloo" ? std::optional<std::string>(text) : std::nullopt; },
                 "gloo", "run it beside, in turns");
     here.text("--peer-algorithm", options->peer_algorithm, "NAME", "of Gloo [best]");
+    here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other");
+    here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]");
     here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]");
     Flags rank(*command, "One rank of many");
     rank.number("--rank", bench.rank, 0, 1023, "of this process; needs the next three")->each([options](const std::string&) {
@@ -373,6 +471,8 @@ std::function<int()> register_bench(CLI::App& program) {
     how.call("--no-halving", [options] { options->bench.options.halve = false; },
              "keep the window on loss and congestion, as the papers' experiments do");
     how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
+    how.parsed("--without", options->without, "LIST", parse_without, "mmsg, gso, gro, with commas between them",
+               "ways of sending and receiving to do without");
     how.parsed("--timeout", comm.join_timeout, "TIME", parse_duration, duration_forms, "to find the others [30s]");
     return [options] { return run_bench(*options); };
 }

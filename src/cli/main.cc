@@ -13,6 +13,7 @@
 #include "cli/bench_command.h"
 #include "cli/check_command.h"
 #include "cli/command.h"
+#include "cli/doctor_command.h"
 #include "cli/simulate_command.h"
 #include "cli/stats_command.h"
 #include "cli/switch_command.h"
@@ -24,6 +25,7 @@ constexpr atp::cli::Register commands[] = {
     atp::cli::register_switch,
     atp::cli::register_stats,
     atp::cli::register_bench,
+    atp::cli::register_doctor,
     atp::cli::register_simulate,
     atp::cli::register_check,
 };

@@ -82,9 +82,11 @@ void print_start(const net::SwitchNode& node, const Options& options) {
         fmt::print("{}\n", net::to_json(node.snapshot()));
     } else if (!options.quiet) {
         fmt::print("atp switch at {}\n", net::to_string(node.address()));
-        if (config.parent.family() != net::Family::none) fmt::print("  parent       {}\n", net::to_string(config.parent));
-        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n", net::aggregators_of_shard(config),
-                   config.lanes, config.shards, static_cast<double>(config.memory_bytes) / 1e6);
+        if (config.parent.family() != net::Family::none)
+            fmt::print("  parent       {}\n", net::to_string(config.parent));
+        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
+                   net::aggregators_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.memory_bytes) / 1e6);
         fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
                    static_cast<double>(config.server_bytes) / 1e6);
         if (net::emulates(config.ports)) {
@@ -131,6 +133,8 @@ void add_ports(CLI::App& command, Options& options) {
                  "packets that find more than this waiting are marked [never]");
     flags.parsed("--loss", options.port_loss, "SHARE", parse_percent, percent_forms,
                  "of the packets of each direction [0]");
+    flags.number("--lossy-ports", options.config.ports.lossy_peers, 0, UINT64_MAX,
+                 "only so many neighbours lose packets, those that come first [all]");
     flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
 }
 

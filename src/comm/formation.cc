@@ -24,8 +24,8 @@ namespace {
 using protocol::Time;
 
 // What a channel has under way fills this much at most: beyond, packets only wait in queues.
-constexpr std::uint32_t window_bytes = 2U << 20U;
-constexpr std::uint32_t least_window = 16;
+constexpr std::uint32_t window_bytes = 512U << 10U;
+constexpr std::uint32_t least_window = 8;
 constexpr std::uint32_t most_window = 256;
 constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
 // A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
@@ -101,6 +101,9 @@ net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Opt
     std::vector<std::unique_ptr<net::UdpSocket>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         net::UdpConfig udp{.local = *local,
+                           .mmsg = options.mmsg,
+                           .gso = options.gso,
+                           .gro = options.gro,
                            .receive_buffer_bytes = options.socket_buffer_bytes,
                            .send_buffer_bytes = options.socket_buffer_bytes,
                            .busy_poll_us = options.busy_poll_us};

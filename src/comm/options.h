@@ -37,6 +37,9 @@ struct Options {
     protocol::Duration spin{0};   // own: poll for so long before sleeping
     std::vector<unsigned> cores;  // own: of the I/O threads, in turn; empty: wherever the kernel likes
     std::uint32_t busy_poll_us = 0;                // own
+    bool mmsg = true;                              // own, as the next two: see net::UdpConfig
+    bool gso = true;
+    bool gro = true;
     std::uint32_t socket_buffer_bytes = 8U << 20U;  // own
 };
 

@@ -87,6 +87,8 @@ wire::Endpoint endpoint_of(const Address& address) {
     return endpoint;
 }
 
+std::uint8_t Branch::unit() const { return children[static_cast<unsigned>(std::countr_zero(present))].unit.unit; }
+
 std::optional<protocol::Membership> Branch::membership() const {
     std::vector<protocol::Unit> units;
     if (level == 0) {
@@ -137,6 +139,17 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
     if (branch == nullptr) branch = &open_branch(join, now);
     const bool was_ready = branch->ready();
     seat(*branch, join, from, now);
+    if (contradicts_itself(*branch)) {
+        ++counters_.refused;
+        refuse_all(*branch, {.job = join.terms.job,
+                             .token = join.terms.token,
+                             .channel = join.terms.channel,
+                             .reason = wire::Refusal::terms,
+                             .text = "the members of the job do not have the ranks 0, 1, ... once each"});
+        close(*branch);
+        return;
+    }
+    open_server(*branch);
     ascend(*branch, now);
     // Who completes a branch brings good news to all who waited.
     if (branch->ready() && !was_ready) {
@@ -148,19 +161,13 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const Address& from, Time now) {
-    for (const wire::JoiningUnit& unit : join.units) {
-        for (const std::uint16_t rank : unit.ranks) {
-            if (rank >= Branch::max_ranks) {
-                return Objection{wire::Refusal::place, fmt::format("rank {} is beyond {}", rank, Branch::max_ranks)};
-            }
-        }
-    }
+    if (auto objection = objection_to_ranks(join)) return objection;
     const auto job = jobs_.find(join.terms.job);
     if (job != jobs_.end() && job->second.token != join.terms.token) {
-        return Objection{wire::Refusal::token, fmt::format("job {:#x} runs here in another incarnation, which is "
-                                                           "forgotten {} s after its last worker fell silent",
-                                                           join.terms.job,
-                                                           std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
+        return Objection{wire::Refusal::token,
+                         fmt::format("job {:#x} runs here in another incarnation, which is "
+                                     "forgotten {} s after its last worker fell silent",
+                                     join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
     }
     if (job != jobs_.end() && job->second.level != join.level) {
         return Objection{wire::Refusal::terms,
@@ -170,6 +177,16 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
     }
     const Branch* branch = find(join.terms.job, join.terms.channel);
     return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
+    for (const wire::JoiningUnit& unit : join.units) {
+        for (const std::uint16_t rank : unit.ranks) {
+            if (rank < Branch::max_ranks) continue;
+            return Objection{wire::Refusal::place, fmt::format("rank {} is beyond {}", rank, Branch::max_ranks - 1)};
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
@@ -191,16 +208,17 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
     }
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
-        return Objection{wire::Refusal::restarted, "the parameter server of this job was here and is gone (the switch "
-                                                   "restarted, or the job was silent for too long): the job must "
-                                                   "re-form"};
+        return Objection{wire::Refusal::restarted,
+                         "the parameter server of this job was here and is gone (the switch "
+                         "restarted, or the job was silent for too long): the job must "
+                         "re-form"};
     }
     if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
-        return Objection{wire::Refusal::full,
-                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
-                                     "one needs {} MB; start the switch with more --server-memory",
-                                     server_bytes_ >> 20U, config_.server_bytes >> 20U,
-                                     server_bytes_of(join.terms) >> 20U)};
+        return Objection{
+            wire::Refusal::full,
+            fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
+                        "one needs {} MB; start the switch with more --server-memory",
+                        server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(join.terms) >> 20U)};
     }
     return std::nullopt;
 }
@@ -219,14 +237,23 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::restarted,
                          "the parameter server of this job was here and is gone: the job must re-form"};
     }
+    if (branch.level == 0 && join.units.front().unit != branch.unit()) {
+        return Objection{wire::Refusal::terms,
+                         fmt::format("this switch serves unit {} of the job, not unit {}: racks need switches of "
+                                     "their own",
+                                     branch.unit(), join.units.front().unit)};
+    }
     const Branch::Child& child = branch.children[seat.bit];
-    const bool taken = (branch.present >> seat.bit & 1U) != 0 && child.address != from;
+    const bool present = (branch.present >> seat.bit & 1U) != 0;
+    const bool changed = child.unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
     // A switch that restarted may come from another port, and proves by the token that it is the same one's successor.
     const bool restarted_switch = branch.level != 0 && join.begun && !join.units.front().direct;
-    if (taken && !restarted_switch && now - child.refreshed < config_.hold) {
-        return Objection{wire::Refusal::place,
-                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
-                                     to_string(child.address))};
+    if (present && changed && (child.address == from || restarted_switch)) {
+        return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
+    }
+    if (present && child.address != from && !restarted_switch && now - child.refreshed < config_.hold) {
+        return Objection{wire::Refusal::place, fmt::format("the place of rank {} is taken by {}",
+                                                            join.units.front().ranks.front(), to_string(child.address))};
     }
     return std::nullopt;
 }
@@ -269,13 +296,20 @@ void JoinTree::seat(Branch& branch, const wire::Join& join, const Address& from,
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) branch.child_of_rank[rank] = static_cast<std::uint8_t>(bit);
     }
-    if (branch.complete() && branch.hosts && !branch.opened) {
-        events_.push_back({.kind = TreeEvent::Kind::opened,
-                           .job = branch.terms.job,
-                           .token = branch.terms.token,
-                           .channel = branch.terms.channel,
-                           .level = branch.level});
-    }
+}
+
+// Only where everybody's ranks come together can it be seen that two claim the same.
+bool JoinTree::contradicts_itself(const Branch& branch) {
+    return branch.complete() && branch.hosts && !branch.opened && !branch.membership();
+}
+
+void JoinTree::open_server(const Branch& branch) {
+    if (!branch.complete() || !branch.hosts || branch.opened) return;
+    events_.push_back({.kind = TreeEvent::Kind::opened,
+                       .job = branch.terms.job,
+                       .token = branch.terms.token,
+                       .channel = branch.terms.channel,
+                       .level = branch.level});
 }
 
 void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
@@ -287,9 +321,7 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
 
 void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time) {
     Branch* branch = find(leave.job, leave.channel);
-    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U
-                         : branch->level == 0                    ? leave.member
-                                                                 : leave.unit;
+    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U : branch->level == 0 ? leave.member : leave.unit;
     if (branch == nullptr || branch->terms.token != leave.token || (branch->present >> bit & 1U) == 0 ||
         branch->children[bit].address != from) {
         ++counters_.forged;
@@ -333,10 +365,14 @@ void JoinTree::handle_refused(const wire::Refused& refused, const Address& from)
     }
     wire::Refused passed_on = refused;
     passed_on.text = fmt::format("{} (said by {})", refused.text, to_string(from));
-    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-        if ((branch->present >> bit & 1U) != 0) outbox_.push_back({branch->children[bit].address, passed_on});
-    }
+    refuse_all(*branch, passed_on);
     close(*branch);
+}
+
+void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
+    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+        if ((branch.present >> bit & 1U) != 0) outbox_.push_back({branch.children[bit].address, refused});
+    }
 }
 
 wire::Join JoinTree::join_upwards(const Branch& branch) const {
@@ -375,9 +411,7 @@ void JoinTree::tell(const Branch& branch, const Address& to) {
     const std::uint32_t missing = branch.mask & ~branch.present;
     if (branch.level == 0) {
         joined.missing_members = missing;
-        joined.missing_units = missing != 0 ? 1U << branch.children[static_cast<unsigned>(std::countr_zero(
-                                                                        branch.present))].unit.unit
-                                            : branch.missing_units_above;
+        joined.missing_units = missing != 0 ? 1U << branch.unit() : branch.missing_units_above;
     } else {
         joined.missing_units = missing;
     }
@@ -394,11 +428,10 @@ void JoinTree::close(Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
     if (!branch.hosts && branch.up_heard != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        outbox_.push_back({branch.up, wire::Leave{.job = terms.job,
-                                                  .token = terms.token,
-                                                  .channel = terms.channel,
-                                                  .unit = unit.unit,
-                                                  .member = 0}});
+        outbox_.push_back(
+            {branch.up,
+             wire::Leave{
+                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0}});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
     const auto job = jobs_.find(terms.job);

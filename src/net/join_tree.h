@@ -19,12 +19,12 @@
 namespace atp::net {
 
 struct JoinTreeConfig {
-    Address parent;             // of no family: this switch is the last
-    std::uint32_t jobs = 64;    // at once
-    std::uint32_t channels = 256;  // at once, of all jobs
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // that the servers hosted here may take, together
-    protocol::Duration hold = std::chrono::seconds(10);      // whoever is silent for so long is gone
-    protocol::Duration refresh = std::chrono::seconds(1);    // how often a standing branch is confirmed upwards
+    Address parent;                                                // of no family: this switch is the last
+    std::uint32_t jobs = 64;                                       // at once
+    std::uint32_t channels = 256;                                  // at once, of all jobs
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;          // that the servers hosted here may take, together
+    protocol::Duration hold = std::chrono::seconds(10);            // whoever is silent for so long is gone
+    protocol::Duration refresh = std::chrono::seconds(1);          // how often a standing branch is confirmed upwards
     protocol::Duration impatient = std::chrono::milliseconds(50);  // and one that does not stand yet
 };
 
@@ -59,6 +59,8 @@ struct Branch {
     [[nodiscard]] bool complete() const { return present == mask; }
     // Packets may flow: everybody is there, up to the server.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
+    // Level 0: the unit that all children are members of.
+    [[nodiscard]] std::uint8_t unit() const;
     // Who takes part, for the server; nothing where members contradict each other.
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 };
@@ -140,11 +142,15 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const Address& from,
                                                         protocol::Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const Address& from, protocol::Time now) const;
     Branch& open_branch(const wire::Join& join, protocol::Time now);
     void seat(Branch& branch, const wire::Join& join, const Address& from, protocol::Time now);
     void unseat(Branch& branch, unsigned bit);
+    [[nodiscard]] static bool contradicts_itself(const Branch& branch);
+    void open_server(const Branch& branch);
+    void refuse_all(const Branch& branch, const wire::Refused& refused);
     void ascend(Branch& branch, protocol::Time now);
     void tell(const Branch& branch, const Address& to);
     void tell_all(const Branch& branch);

@@ -59,8 +59,11 @@ std::uint32_t PortTable::create(const Address& peer, Time now) {
     Entry& entry = entries_[at];
     free_ = entry.chained;
     entry.peer = peer;
-    entry.in = {config_.in, config_.seed, created_ * 2};
-    entry.out = {config_.out, config_.seed, created_ * 2 + 1};
+    PortConfig in = config_.in;
+    PortConfig out = config_.out;
+    if (created_ >= config_.lossy_peers) in.loss = out.loss = 0;
+    entry.in = {in, config_.seed, created_ * 2};
+    entry.out = {out, config_.seed, created_ * 2 + 1};
     std::uint32_t& bucket = bucket_of(peer);
     entry.chained = bucket;
     bucket = at;

@@ -81,11 +81,11 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
 
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, protocol::Duration attempt) {
     const Time begin = now();
-    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, 64));
+    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
     Greeting greeting{.welcome = {}, .round_trip = {}, .asked = 0};
     while (now() < deadline) {
         const wire::Hello question{.nonce = ++nonce_};
-        const std::size_t size = wire::encode(question, buffer, bytes);
+        const std::size_t size = wire::encode(question, buffer, buffer.size());
         const Time sent = now();
         ++greeting.asked;
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
@@ -116,10 +116,11 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
     while (now() < deadline) {
         const std::size_t size = wire::encode(question, buffer);
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
-        const auto answered = await(std::min(deadline, now() + ask_again), [&](const Datagram& datagram) -> Result<bool> {
-            report = wire::decode_report(datagram.bytes);
-            return report && report->nonce == question.nonce && report->part == question.part;
-        });
+        const auto answered =
+            await(std::min(deadline, now() + ask_again), [&](const Datagram& datagram) -> Result<bool> {
+                report = wire::decode_report(datagram.bytes);
+                return report && report->nonce == question.nonce && report->part == question.part;
+            });
         if (!answered) return tl::unexpected(answered.error());
         if (*answered) return *std::move(report);
     }

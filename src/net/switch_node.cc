@@ -44,8 +44,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
     return node;
 }
 
-SwitchNode::SwitchNode(const SwitchNodeConfig& config)
-    : config_(config), id_(random_id()), started_(net::now()) {}
+SwitchNode::SwitchNode(const SwitchNodeConfig& config) : config_(config), id_(random_id()), started_(net::now()) {}
 
 SwitchNode::~SwitchNode() { stop(); }
 
@@ -57,7 +56,7 @@ Result<void> SwitchNode::open_shards() {
         if (!opened) return tl::unexpected(opened.error());
         loops_.push_back(*std::move(opened));
         SwitchShard::Dispatch dispatch;
-        if (i == 0) dispatch = [this](auto bytes, const Address& from) { this->dispatch(bytes, from); };
+        if (i == 0) dispatch = [this](auto bytes, const Address& from, Ecn ecn) { this->dispatch(bytes, from, ecn); };
         auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch));
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
@@ -85,13 +84,13 @@ std::optional<Error> SwitchNode::failure() const {
 }
 
 // On the first shard's thread, as all below.
-void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from) {
+void SwitchNode::dispatch(std::span<const std::byte> bytes, const Address& from, Ecn ecn) {
     if (const auto version = wire::foreign_version(bytes)) {
-        refuse_version(*version, from);
+        refuse_version(*version, from, bytes.size());
         return;
     }
     switch (wire::control_type(bytes).value_or(wire::ControlType::report)) {
-        case wire::ControlType::hello: answer_hello(bytes, from); break;
+        case wire::ControlType::hello: answer_hello(bytes, from, ecn); break;
         case wire::ControlType::stats: answer_stats(bytes, from); break;
         case wire::ControlType::join:
         case wire::ControlType::leave:
@@ -111,24 +110,26 @@ void SwitchNode::route_to_shard(std::span<const std::byte> bytes, const Address&
     static_cast<void>(shards_[shard]->deliver({from, {bytes.begin(), bytes.end()}}));
 }
 
-void SwitchNode::refuse_version(std::uint8_t version, const Address& to) {
+void SwitchNode::refuse_version(std::uint8_t version, const Address& to, std::size_t question_bytes) {
     std::array<std::byte, 1024> bytes{};
-    const wire::Refused refused{
+    wire::Refused refused{
         .reason = wire::Refusal::version,
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             software_name(), ATP_VERSION & 0xFU, version & 0xFU)};
-    reply(to, {bytes.data(), wire::encode(refused, bytes)});
+    // Another version's question may be short.
+    if (wire::encode(refused, bytes) > wire::most_amplification * question_bytes) refused.text.clear();
+    reply(to, {bytes.data(), wire::encode(refused, bytes)}, question_bytes);
 }
 
-void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from) {
+void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& from, Ecn ecn) {
     const auto hello = wire::decode_hello(bytes);
     if (!hello) return;
     std::vector<std::byte> answer(std::max<std::size_t>(bytes.size(), 1024));
     if (parent_ != nullptr && !parent_->answers()) {
-        const wire::Refused refused{.reason = wire::Refusal::parent,
-                                    .text = fmt::format("this switch is up, but its parent {} does not answer it",
-                                                        to_string(config_.parent))};
-        reply(from, {answer.data(), wire::encode(refused, answer)});
+        const wire::Refused refused{
+            .reason = wire::Refusal::parent,
+            .text = fmt::format("this switch is up, but its parent {} does not answer it", to_string(config_.parent))};
+        reply(from, {answer.data(), wire::encode(refused, answer)}, bytes.size());
         return;
     }
     wire::Welcome welcome{.nonce = hello->nonce,
@@ -138,8 +139,8 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
     if (parent_ != nullptr) {
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
     }
-    // As long as the question where that is longer: then both ways carry it.
-    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())});
+    // As long as the question where that is longer, and with its ECN bits: then both ways carry them.
+    reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())}, bytes.size(), ecn);
 }
 
 void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& from) {
@@ -150,8 +151,8 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
         if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
         reports_.push_back({next_report_++, to_json(snapshot())});
     }
-    const auto found = stats->snapshot == 0 ? reports_.end() - 1
-                                            : std::ranges::find(reports_, stats->snapshot, &KeptReport::number);
+    const auto found =
+        stats->snapshot == 0 ? reports_.end() - 1 : std::ranges::find(reports_, stats->snapshot, &KeptReport::number);
     if (found == reports_.end()) return;
     const std::size_t parts = (found->text.size() + wire::report_part_bytes - 1) / wire::report_part_bytes;
     if (stats->part >= parts) return;
@@ -162,11 +163,12 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
         .part = stats->part,
         .parts = static_cast<std::uint16_t>(parts),
         .text = found->text.substr(stats->part * wire::report_part_bytes, wire::report_part_bytes)};
-    reply(from, {answer.data(), wire::encode(report, answer)});
+    reply(from, {answer.data(), wire::encode(report, answer)}, bytes.size());
 }
 
-void SwitchNode::reply(const Address& to, std::span<const std::byte> bytes) {
-    if (!bytes.empty()) static_cast<void>(shards_.front()->post({to, {bytes.begin(), bytes.end()}}));
+void SwitchNode::reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes, Ecn ecn) {
+    if (answer.empty() || answer.size() > wire::most_amplification * question_bytes) return;
+    static_cast<void>(shards_.front()->post({to, {answer.begin(), answer.end()}, ecn}));
 }
 
 NodeSnapshot SwitchNode::snapshot() const {
@@ -178,6 +180,7 @@ NodeSnapshot SwitchNode::snapshot() const {
                           .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
                           .lanes = config_.lanes,
                           .memory_bytes = config_.memory_bytes,
+                          .ports = config_.ports,
                           .shards = {}};
     for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
     return snapshot;

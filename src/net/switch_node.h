@@ -41,12 +41,13 @@ class SwitchNode {
     explicit SwitchNode(const SwitchNodeConfig& config);
 
     [[nodiscard]] Result<void> open_shards();
-    void dispatch(std::span<const std::byte> bytes, const Address& from);
+    void dispatch(std::span<const std::byte> bytes, const Address& from, Ecn ecn);
     void route_to_shard(std::span<const std::byte> bytes, const Address& from);
-    void refuse_version(std::uint8_t version, const Address& to);
-    void answer_hello(std::span<const std::byte> bytes, const Address& from);
+    void refuse_version(std::uint8_t version, const Address& to, std::size_t question_bytes);
+    void answer_hello(std::span<const std::byte> bytes, const Address& from, Ecn ecn);
     void answer_stats(std::span<const std::byte> bytes, const Address& from);
-    void reply(const Address& to, std::span<const std::byte> bytes);
+    void reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes,
+               Ecn ecn = Ecn::not_capable);
 
     // A report as it was when part 0 was asked for: all parts are of one moment.
     struct KeptReport {

@@ -20,9 +20,7 @@ constexpr protocol::Duration port_early = std::chrono::microseconds(50);
 
 std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
 std::uint32_t job_of(std::span<const std::byte> bytes) { return wire::load_u32(bytes.data() + ATP_OFFSET_JOB); }
-std::uint16_t channel_of(std::span<const std::byte> bytes) {
-    return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL);
-}
+std::uint16_t channel_of(std::span<const std::byte> bytes) { return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL); }
 
 protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
     return {.aggregators = aggregators_of_shard(config),
@@ -59,8 +57,7 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
     if (number != 0) udp.local = udp.local.with_port(0);
     auto socket = UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<SwitchShard> shard(
-        new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
+    std::unique_ptr<SwitchShard> shard(new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -71,7 +68,6 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
 SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, EventLoop& loop, Dispatch dispatch,
                          std::unique_ptr<UdpSocket> socket)
     : config_(config),
-      number_(number),
       loop_(loop),
       dispatch_(std::move(dispatch)),
       socket_(std::move(socket)),
@@ -119,7 +115,8 @@ void SwitchShard::admit_arrival(const Datagram& datagram, Time now) {
     const auto control = wire::control_type(datagram.bytes);
     if (control || wire::foreign_version(datagram.bytes)) {
         // The tree is no part of what emulated ports disturb: experiments are about gradients.
-        dispatch_ ? dispatch_(datagram.bytes, *datagram.from) : handle_control(datagram.bytes, *datagram.from, now);
+        dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
+                  : handle_control(datagram.bytes, *datagram.from, now);
         return;
     }
     bool congested = datagram.ecn == Ecn::congested;
@@ -238,12 +235,10 @@ void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested,
 void SwitchShard::drain_servers(Time now) {
     while (!busy_servers_.empty()) {
         HostedServer& host = *busy_servers_.back();
-        const Branch& branch = *busy_branches_.back();
         if (!drain(host, now)) return;
         host.queued = false;
         busy_servers_.pop_back();
         busy_branches_.pop_back();
-        static_cast<void>(branch);
     }
 }
 
@@ -262,13 +257,12 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
         }
         const auto transmit = host.server.poll_transmit(buffer);
         if (!transmit) return true;
-        protocol::Parcel parcel{.data = buffer.data(),
-                                .size = static_cast<std::uint32_t>(transmit->size),
-                                .capacity = static_cast<std::uint32_t>(buffer.size()),
-                                .congested = false,
-                                .verdict = {.route = protocol::Route::down,
-                                            .worker = transmit->worker,
-                                            .units = transmit->units}};
+        protocol::Parcel parcel{
+            .data = buffer.data(),
+            .size = static_cast<std::uint32_t>(transmit->size),
+            .capacity = static_cast<std::uint32_t>(buffer.size()),
+            .congested = false,
+            .verdict = {.route = protocol::Route::down, .worker = transmit->worker, .units = transmit->units}};
         switch_.handle_packet(parcel, now);
         if (parcel.verdict.route == protocol::Route::up) {
             feed_server(host, {parcel.data, parcel.size}, false, now);
@@ -387,7 +381,7 @@ void SwitchShard::drain_tree(Time) {
         const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
         if (room.empty()) {
             flush();
-            continue; // soft state: it is said again
+            continue;  // soft state: it is said again
         }
         const std::size_t size =
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
@@ -397,9 +391,7 @@ void SwitchShard::drain_tree(Time) {
 
 void SwitchShard::handle_event(const TreeEvent& event) {
     switch (event.kind) {
-        case TreeEvent::Kind::admitted:
-            static_cast<void>(switch_.admit(event.job, event.token, event.level));
-            break;
+        case TreeEvent::Kind::admitted: static_cast<void>(switch_.admit(event.job, event.token, event.level)); break;
         case TreeEvent::Kind::opened: {
             const Branch* branch = tree_.find(event.job, event.channel);
             if (branch == nullptr) break;
@@ -461,7 +453,7 @@ void SwitchShard::read_letters(Time now) {
         posts.swap(posts_);
     }
     for (const ControlLetter& letter : letters) handle_control(letter.bytes, letter.from, now);
-    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, Ecn::not_capable);
+    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, letter.ecn);
 }
 
 void SwitchShard::handle_timeout(Time now) {

@@ -26,6 +26,7 @@ namespace atp::net {
 struct ControlLetter {
     Address from;
     std::vector<std::byte> bytes;
+    Ecn ecn = Ecn::not_capable;
 };
 
 // One thread's share of a software switch: a socket, a table of aggregators, the channels that hash to it with their
@@ -39,11 +40,10 @@ class SwitchShard final : public Actor {
   public:
     // What the first shard passes on: control messages that belong to the node or to another shard. `from` and the
     // bytes hold for the call.
-    using Dispatch = std::function<void(std::span<const std::byte> bytes, const Address& from)>;
+    using Dispatch = std::function<void(std::span<const std::byte> bytes, const Address& from, Ecn ecn)>;
 
-    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config,
-                                                                   std::uint32_t number, EventLoop& loop,
-                                                                   Dispatch dispatch);
+    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                                   EventLoop& loop, Dispatch dispatch);
     ~SwitchShard() override;
 
     void handle_ready(int descriptor, Ready ready, protocol::Time now) override;
@@ -95,7 +95,6 @@ class SwitchShard final : public Actor {
     void flush();
 
     SwitchNodeConfig config_;
-    std::uint32_t number_;
     EventLoop& loop_;
     Dispatch dispatch_;
     std::unique_ptr<UdpSocket> socket_;

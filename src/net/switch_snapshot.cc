@@ -51,11 +51,16 @@ Json refused_json(const protocol::SwitchCounters& counters) {
 }
 
 Json udp_json(const UdpCounters& udp) {
-    return {{"received_packets", udp.received_packets},   {"received_bytes", udp.received_bytes},
-            {"receive_calls", udp.receive_calls},         {"dropped_by_kernel", udp.dropped_packets},
-            {"truncated", udp.truncated_packets},         {"marked", udp.congested_packets},
-            {"sent_packets", udp.sent_packets},           {"sent_bytes", udp.sent_bytes},
-            {"send_calls", udp.send_calls},               {"refused_by_kernel", udp.refused_packets},
+    return {{"received_packets", udp.received_packets},
+            {"received_bytes", udp.received_bytes},
+            {"receive_calls", udp.receive_calls},
+            {"dropped_by_kernel", udp.dropped_packets},
+            {"truncated", udp.truncated_packets},
+            {"marked", udp.congested_packets},
+            {"sent_packets", udp.sent_packets},
+            {"sent_bytes", udp.sent_bytes},
+            {"send_calls", udp.send_calls},
+            {"refused_by_kernel", udp.refused_packets},
             {"overrun", udp.overrun_packets}};
 }
 
@@ -69,23 +74,23 @@ Json features_json(const UdpReport& report) {
 }
 
 Json server_json(const protocol::ServerCounters& server) {
-    return {{"completed", server.completed},       {"added_here", server.added_here},
-            {"gradients", server.gradients},       {"duplicates", server.duplicates},
-            {"replaced", server.replaced},         {"overlapping", server.overlapping},
-            {"overflowed", server.overflowed},     {"float_fragments", server.float_fragments},
-            {"collided", server.collided},         {"remapped", server.remapped},
-            {"marked", server.marked},             {"acks", server.acks},
-            {"reacks", server.reacks},             {"nacks", server.nacks},
-            {"waits", server.waits},               {"flushes", server.flushes},
-            {"stale", server.stale},               {"ahead", server.ahead},
-            {"forged", server.forged},             {"refused", server.refused},
-            {"mismatched", server.mismatched},     {"audit_failures", server.audit_failures},
+    return {{"completed", server.completed},   {"added_here", server.added_here},
+            {"gradients", server.gradients},   {"duplicates", server.duplicates},
+            {"replaced", server.replaced},     {"overlapping", server.overlapping},
+            {"overflowed", server.overflowed}, {"float_fragments", server.float_fragments},
+            {"collided", server.collided},     {"remapped", server.remapped},
+            {"marked", server.marked},         {"acks", server.acks},
+            {"reacks", server.reacks},         {"nacks", server.nacks},
+            {"waits", server.waits},           {"flushes", server.flushes},
+            {"stale", server.stale},           {"ahead", server.ahead},
+            {"forged", server.forged},         {"refused", server.refused},
+            {"mismatched", server.mismatched}, {"audit_failures", server.audit_failures},
             {"unsent", server.unsent}};
 }
 
 Json channel_json(const ChannelSnapshot& channel) {
-    Json json{{"job", channel.job},         {"channel", channel.channel},   {"level", channel.level},
-              {"ready", channel.ready},     {"present", channel.present},   {"expected", channel.expected},
+    Json json{{"job", channel.job},           {"channel", channel.channel}, {"level", channel.level},
+              {"ready", channel.ready},       {"present", channel.present}, {"expected", channel.expected},
               {"hosts_server", channel.hosts}};
     if (channel.hosts) json["server"] = server_json(channel.server);
     return json;
@@ -133,15 +138,19 @@ Json shard_json(const ShardSnapshot& shard) {
 }  // namespace
 
 std::string to_json(const NodeSnapshot& snapshot) {
-    Json json{{"software", snapshot.software},
-              {"id", fmt::format("{:016x}", snapshot.id)},
-              {"address", to_string(snapshot.address)},
-              {"uptime_s", snapshot.uptime_s},
-              {"memory_bytes", snapshot.memory_bytes},
-              {"lanes", snapshot.lanes}};
+    Json json{{"software", snapshot.software},          {"id", fmt::format("{:016x}", snapshot.id)},
+              {"address", to_string(snapshot.address)}, {"uptime_s", snapshot.uptime_s},
+              {"memory_bytes", snapshot.memory_bytes},  {"lanes", snapshot.lanes}};
     if (snapshot.parent.family() != Family::none) {
         json["parent"] = to_string(snapshot.parent);
         json["parent_answers"] = snapshot.parent_answers;
+    }
+    if (emulates(snapshot.ports)) {
+        const PortConfig& port = snapshot.ports.in;  // both directions are alike
+        json["emulated_ports"] = {{"rate_bps", port.rate_bits_per_s},
+                                  {"queue_bytes", port.queue_bytes},
+                                  {"ecn_bytes", port.ecn_bytes},
+                                  {"loss", port.loss}};
     }
     Json& shards = json["shards"] = Json::array();
     for (const ShardSnapshot& shard : snapshot.shards) shards.push_back(shard_json(shard));

@@ -59,6 +59,7 @@ struct NodeSnapshot {
     double uptime_s = 0;
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;
+    PortTableConfig ports;
     std::vector<ShardSnapshot> shards;
 };
 

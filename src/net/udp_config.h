@@ -29,7 +29,7 @@ struct UdpConfig {
     std::uint32_t busy_poll_us = 0;  // SO_BUSY_POLL: let system calls poll the device's queue for so long; 0: never
 
     std::uint32_t max_packet_bytes = max_udp_payload_bytes;  // longer ones arrive truncated
-    std::uint32_t receive_arena_bytes = 1 << 20;             // at least one message whatever is said here
+    std::uint32_t receive_arena_bytes = 1 << 19;             // at least one message whatever is said here
     std::uint32_t send_arena_bytes = 1 << 20;
     std::uint32_t send_packets = 1024;  // that can wait at once
 };

@@ -311,6 +311,33 @@ struct SumsToFloats {
 #endif
 };
 
+struct LanesToFloats {
+    const std::byte* from;
+    double inverse_scale;
+    std::byte* wire;
+
+    bool single(std::size_t at) const {
+        const auto sum = static_cast<std::int32_t>(lane::load(from + 4 * at));
+        lane::store(lane::sum_to_float(sum, inverse_scale), wire + 4 * at);
+        return false;
+    }
+
+#if ATP_NUMERIC_VECTORS
+    template <class D>
+    HWY_INLINE bool vectors(D d, std::size_t& at, std::size_t count) const {
+        const hn::RebindToFloat<D> doubles;
+        const hn::Rebind<float, D> floats;
+        const hn::Rebind<std::int32_t, D> lanes;
+        const auto factor = hn::Set(doubles, inverse_scale);
+        for (const std::size_t step = hn::Lanes(d); at + step <= count; at += step) {
+            const auto scaled = hn::Mul(hn::PromoteTo(doubles, load_wire(lanes, from + 4 * at)), factor);
+            store_wire(lanes, hn::BitCast(lanes, hn::DemoteTo(floats, scaled)), wire + 4 * at);
+        }
+        return false;
+    }
+#endif
+};
+
 struct SumsToIntegers {
     const std::int64_t* sums;
     std::byte* wire;
@@ -363,6 +390,9 @@ void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) { ru
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
     run64(SumsToFloats{sums, inverse_scale, wire}, count);
 }
+void lanes_to_floats(const std::byte* from, std::size_t count, double inverse_scale, std::byte* wire) {
+    run64(LanesToFloats{from, inverse_scale, wire}, count);
+}
 void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire) {
     run64(SumsToIntegers{sums, wire}, count);
 }
@@ -385,6 +415,7 @@ HWY_EXPORT(lanes_emit);
 HWY_EXPORT(sums_assign);
 HWY_EXPORT(sums_add);
 HWY_EXPORT(sums_to_floats);
+HWY_EXPORT(lanes_to_floats);
 HWY_EXPORT(sums_to_integers);
 }  // namespace
 
@@ -420,6 +451,9 @@ void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums) {
 }
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(sums_to_floats)(sums, count, inverse_scale, wire);
+}
+void lanes_to_floats(const std::byte* from, std::size_t count, double inverse_scale, std::byte* wire) {
+    HWY_DYNAMIC_DISPATCH(lanes_to_floats)(from, count, inverse_scale, wire);
 }
 void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(sums_to_integers)(sums, count, wire);

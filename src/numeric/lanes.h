@@ -51,6 +51,8 @@ void sums_add(const std::byte* wire, std::size_t count, std::int64_t* sums);
 
 // The lanes of an ACK of scaled numbers: float32(double(sum) * inverse_scale), each step rounded to nearest even.
 void sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire);
+// The same of sums that came whole in one packet: sums_assign() and sums_to_floats() in one pass.
+void lanes_to_floats(const std::byte* from, std::size_t count, double inverse_scale, std::byte* wire);
 
 // Those of an ACK of plain integers: the sums modulo 2^32.
 void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire);

@@ -36,8 +36,8 @@ struct atp_aggregator {
     uint32_t bitmap;
     uint16_t lanes;   /* how many are in use: a packet with another number never mixes in */
     uint16_t purpose; /* nor does one of another purpose */
-    uint32_t unit;    /* level 0: the unit it gathers for, as in bitmap1: racks never mix even where one switch sees two.
-                         Level 1: 0, so that the levels never mix either */
+    uint32_t unit; /* level 0: the unit it gathers for, as in bitmap1: racks never mix even where one switch sees two.
+                      Level 1: 0, so that the levels never mix either */
     uint32_t touched_us; /* wraps after 71 minutes: what idles longer than half of that may look young once more */
 };
 
@@ -175,7 +175,7 @@ static inline int atp_fits_level(const struct atp_header* packet) {
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
     return aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
-           aggregator->purpose == atp_purpose_of(packet) &&
+           (aggregator->purpose == atp_purpose_of(packet) || ATP_BREAK(mix_purposes)) &&
            ((aggregator->flags ^ packet->flags) & ATP_FLAGS_OF_LANES) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }

@@ -199,9 +199,9 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
-    if (differs(*record, packet)) {
+    if (record->mismatched || differs(*record, packet)) {
         ++counters_.mismatched;
-        tell_mismatch(*record, now);
+        tell_mismatch(*record, *set, now);
         return;
     }
     ++counters_.gradients;
@@ -232,12 +232,14 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
 // Other numbers, another many of them, or for another purpose: a sum would mean nothing.
 bool Server::differs(const Record& record, const wire::Packet& packet) {
     return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
-                                 record.purpose != packet.header.argument);
+                                 (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
-// The fragment can never be complete, and everybody who has sent it shall know.
-void Server::tell_mismatch(Record& record, Time now) {
+// The fragment can never be complete, and everybody who has sent it shall know. Who sent this packet has not heard it,
+// however lately it was said.
+void Server::tell_mismatch(Record& record, const Set& set, Time now) {
     record.mismatched = true;
+    for_each_bit(set.units, [&](unsigned unit) { row(told_, record)[unit] &= ~members_of(set, unit); });
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         if (not_yet_told(record, unit, membership_.unit_mask(unit), now) == 0) continue;
         send(Answer{.type = ATP_TYPE_WAIT, .seq = record.seq, .units = 1U << unit}, counters_.waits);
@@ -268,7 +270,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
     switch (found) {
         case Relation::disjoint:
             if (record.count == 0) {
-                numeric::sums_assign(packet.lanes.data(), sums.size(), sums.data());
+                assign(record, packet, set);
             } else {
                 numeric::sums_add(packet.lanes.data(), sums.size(), sums.data());
                 ++record.merges;
@@ -277,7 +279,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
             break;
         case Relation::contains:
             ++counters_.replaced;
-            numeric::sums_assign(packet.lanes.data(), sums.size(), sums.data());
+            assign(record, packet, set);
             record.merges = 0;
             mark_in(record, set, true);
             break;
@@ -286,6 +288,17 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
             ++counters_.overlapping;
             ask_missing(record, now);
             break;
+    }
+}
+
+// What is in so far is this packet. The usual one brings everybody's sum at once and needs no wider accumulator.
+void Server::assign(Record& record, const wire::Packet& packet, const Set& set) {
+    const std::size_t lanes = payload_of(packet.lane_count());
+    record.converted = !is_plain(packet.header) && count_of(set) == membership_.workers();
+    if (record.converted) {
+        numeric::lanes_to_floats(packet.lanes.data(), lanes, 1.0 / config_.scale, result_of(record).data());
+    } else {
+        numeric::sums_assign(packet.lanes.data(), lanes, sums_of(record).data());
     }
 }
 
@@ -375,11 +388,15 @@ void Server::freeze(Record& record) {
     const std::size_t lanes = payload_of(record.lanes);
     if (record.plain) {
         numeric::sums_to_integers(sums_of(record).data(), lanes, result.data());
+    } else if (record.converted) {
+        // The result stands there already.
     } else if (record.mode == Mode::floats) {
         numeric::exact_round(exact_of(record).data(), lanes, result.data());
     } else {
         numeric::sums_to_floats(sums_of(record).data(), lanes, 1.0 / config_.scale, result.data());
     }
+    // The lane of the audit means nothing in an ACK; what an earlier, longer fragment left there is nobody's.
+    std::ranges::fill(result.subspan(lanes * ATP_LANE_BYTES, (record.lanes - lanes) * ATP_LANE_BYTES), std::byte{0});
 }
 
 // The index that seq + W will use. It travels in every ACK of seq, the same in each, and nobody can send seq + W

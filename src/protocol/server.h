@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -40,7 +41,7 @@ struct ServerCounters {
     std::uint64_t overlapping = 0;      // sets that could not be merged and were asked for again
     std::uint64_t overflowed = 0;       // packets under the overflow flag
     std::uint64_t float_fragments = 0;  // fragments summed as floats
-    std::uint64_t mismatched = 0;       // packets of another kind, length or purpose than what is in: dropped
+    std::uint64_t mismatched = 0;       // packets of fragments that workers mean differently: dropped
     std::uint64_t audit_failures = 0;   // sets whose audit lane was wrong: dropped
     std::uint64_t completed = 0;        // fragments
     std::uint64_t added_here = 0;       // additions of completed fragments made by this server, not in the network
@@ -105,6 +106,7 @@ class Server {
         bool plain = false;
         std::uint16_t lanes = 0;
         std::uint32_t purpose = 0;
+        bool converted = false;   // it came whole: the result stands where it belongs already
         bool mismatched = false;  // somebody sent something else: it will never be complete
         bool level1_flushed = false;
         std::uint32_t flushed_units = 0;
@@ -155,9 +157,10 @@ class Server {
     void merge(Record& record, const wire::Packet& packet, const Set& set, Time now);
 
     void merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now);
+    void assign(Record& record, const wire::Packet& packet, const Set& set);
     void merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now);
     [[nodiscard]] static bool differs(const Record& record, const wire::Packet& packet);
-    void tell_mismatch(Record& record, Time now);
+    void tell_mismatch(Record& record, const Set& set, Time now);
     void mark_in(Record& record, const Set& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const Set& set);
@@ -207,9 +210,9 @@ class Server {
     std::vector<std::uint32_t> told_;  // members told something since told_until was set
     std::vector<std::int64_t> sums_;
     std::unique_ptr<numeric::ExactLane[], FreeExact> exact_;  // touched in float mode only
-    std::vector<std::byte> results_;         // as they go on the wire
-    std::vector<std::uint32_t> attempts_;    // of each slot
-    std::vector<std::uint8_t> heat_;         // of each slot: how often it collided lately
+    std::vector<std::byte> results_;                          // as they go on the wire
+    std::vector<std::uint32_t> attempts_;                     // of each slot
+    std::vector<std::uint8_t> heat_;                          // of each slot: how often it collided lately
     Ring<Answer> outbox_;
     ServerCounters counters_;
 };
@@ -222,15 +225,16 @@ void Server::persist(Archive& archive) {
         if (r.state == State::idle) continue;
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        const std::size_t lanes = std::min(r.lanes, config_.channel.lanes);  // what an archive brings is not judged
         if (r.state == State::complete) {
-            archive.value(r.next_index), archive.bytes(result_of(r));
+            archive.value(r.next_index), archive.bytes(result_of(r).first(lanes * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
             archive.value(r.count), archive.value(r.merges);
             if (r.mode == Mode::floats) {
                 archive.bytes(std::as_writable_bytes(exact_of(r)));
             } else if (r.count != 0) {
-                archive.bytes(std::as_writable_bytes(sums_of(r)));
+                archive.bytes(std::as_writable_bytes(sums_of(r).first(lanes)));
             }
             for (unsigned u = 0; u < membership_.units(); ++u) {
                 archive.value(row(in_, r)[u]), archive.value(row(sent_, r)[u]);

@@ -234,6 +234,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
     if (header.argument == ATP_WAIT_MISMATCHED) {
         mismatched_ = true;
         fail(now);
+        return;
     }
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;

@@ -123,6 +123,9 @@ std::optional<Message> accepted(const Reader& reader, Message message) {
     return message;
 }
 
+// Bits count from the lowest: that is how members and units are numbered.
+bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) == 0; }
+
 void write_terms(Writer& writer, const ChannelTerms& terms) {
     writer.u32(terms.job), writer.u32(terms.token), writer.u16(terms.channel), writer.u16(terms.lanes);
     writer.u8(terms.window_log2), writer.flag(terms.audit), writer.u32(terms.aggregators);
@@ -137,17 +140,23 @@ ChannelTerms read_terms(Reader& reader) {
     terms.first_seq = reader.u32(), terms.mask1 = reader.u32(), terms.scale = reader.f64();
     terms.server.family = reader.u8(), terms.server.port = reader.u16(), reader.raw(terms.server.host);
     reader.check(terms.token != 0 && terms.lanes > (terms.audit ? 1 : 0) && terms.lanes <= ATP_MAX_LANES);
-    reader.check(terms.window_log2 <= ATP_WINDOW_LOG2_MAX && terms.mask1 != 0);
+    reader.check(terms.window_log2 <= ATP_WINDOW_LOG2_MAX && has_no_gap(terms.mask1));
     reader.check(std::isfinite(terms.scale) && terms.scale > 0);
     reader.check(terms.server.family == 0 || terms.server.family == 4 || terms.server.family == 6);
     return terms;
+}
+
+// A worker speaks for itself, a switch for all members of what is below it.
+bool fits_level(const JoiningUnit& unit, std::uint8_t level) {
+    return level == 0 ? std::has_single_bit(unit.members) && !unit.direct : unit.members == unit.mask0;
 }
 
 JoiningUnit read_unit(Reader& reader, std::uint32_t mask1) {
     JoiningUnit unit;
     unit.unit = reader.u8(), unit.direct = reader.flag(), unit.members = reader.u32(), unit.mask0 = reader.u32();
     reader.check(unit.unit < ATP_BITMAP_BITS && (mask1 >> (unit.unit % ATP_BITMAP_BITS) & 1U) != 0);
-    reader.check(unit.members != 0 && (unit.members & ~unit.mask0) == 0 && (!unit.direct || unit.mask0 == 1));
+    reader.check(unit.members != 0 && (unit.members & ~unit.mask0) == 0 && has_no_gap(unit.mask0) &&
+                 (!unit.direct || unit.mask0 == 1));
     const int count = reader.ok() ? std::popcount(unit.members) : 0;
     for (int i = 0; i < count; ++i) unit.ranks.push_back(reader.u16());
     reader.check(std::ranges::find(unit.ranks, ATP_WORKER_ALL) == unit.ranks.end());
@@ -206,11 +215,11 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
     for (std::size_t i = 0; i < units && reader.ok(); ++i) {
         message.units.push_back(read_unit(reader, message.terms.mask1));
         const std::uint32_t bit = 1U << (message.units.back().unit % ATP_BITMAP_BITS);
-        reader.check((seen & bit) == 0);
+        reader.check((seen & bit) == 0 && fits_level(message.units.back(), message.level));
         seen |= bit;
     }
-    // Below the server's switch a message speaks for one unit; only that switch itself speaks for several.
-    reader.check(message.level == ATP_LEVELS || message.units.size() == 1);
+    // Below the server's switch a message speaks for one unit; only that switch itself speaks for several, and for all.
+    reader.check(message.level == ATP_LEVELS ? seen == message.terms.mask1 : message.units.size() == 1);
     return accepted(reader, std::move(message));
 }
 

@@ -20,21 +20,25 @@
 namespace atp::wire {
 
 enum class ControlType : std::uint8_t {
-    join = 16,      // up: a worker, or a switch on behalf of everybody below it, takes part in a channel
-    joined = 17,    // down: what is known of the tree; `ready` when it stands, whole, up to the server
-    refused = 18,   // down: no, and why
-    leave = 19,     // up: no longer
-    hello = 20,     // to a switch: who are you, and does a message of this length arrive?
-    welcome = 21,   // its answer, of the same length
-    stats = 22,     // to a switch: one part of its report, please
-    report = 23,    // that part
+    join = 16,     // up: a worker, or a switch on behalf of everybody below it, takes part in a channel
+    joined = 17,   // down: what is known of the tree; `ready` when it stands, whole, up to the server
+    refused = 18,  // down: no, and why
+    leave = 19,    // up: no longer
+    hello = 20,    // to a switch: who are you, and does a message of this length arrive?
+    welcome = 21,  // its answer, of the same length and with the same ECN bits
+    stats = 22,    // to a switch: one part of its report, please
+    report = 23,   // that part
 };
 
-inline constexpr std::size_t control_prefix_bytes = 4;     // version, type, two zero bytes
-inline constexpr std::size_t max_control_bytes = 65'504;   // padding included
-inline constexpr std::size_t report_part_bytes = 1'024;    // of text; a request for one must be as long as its answer
-inline constexpr std::size_t max_refusal_bytes = 512;      // of text
-inline constexpr std::size_t max_path_switches = 4;        // from a leaf to the root
+inline constexpr std::size_t control_prefix_bytes = 4;    // version, type, two zero bytes
+inline constexpr std::size_t max_control_bytes = 65'504;  // padding included
+inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a request for one must be as long as its answer
+// An answer is at most so many times as long as its question, or it is not given: whoever forges the address of a sender
+// finds no amplifier here. A HELLO is padded accordingly.
+inline constexpr std::size_t most_amplification = 3;
+inline constexpr std::size_t least_hello_bytes = 64;
+inline constexpr std::size_t max_refusal_bytes = 200;     // of text
+inline constexpr std::size_t max_path_switches = 4;       // from a leaf to the root
 
 // Where a channel's parameter server listens, when it does not stand in the last switch.
 struct Endpoint {
@@ -47,10 +51,10 @@ struct Endpoint {
 
 // The workers of one unit, or one of them.
 struct JoiningUnit {
-    std::uint8_t unit = 0;     // bit of bitmap1
-    std::uint32_t members = 0;  // bits of bitmap0 that join with this message
-    std::uint32_t mask0 = 0;    // all members of the unit
-    bool direct = false;        // one worker under the server's own switch
+    std::uint8_t unit = 0;             // bit of bitmap1
+    std::uint32_t members = 0;         // bits of bitmap0 that join with this message
+    std::uint32_t mask0 = 0;           // all members of the unit
+    bool direct = false;               // one worker under the server's own switch
     std::vector<std::uint16_t> ranks;  // of those members, lowest bit first
 
     bool operator==(const JoiningUnit&) const = default;
@@ -123,7 +127,7 @@ struct Hello {
 
 // A switch on the way to the root, the asked one first.
 struct PathSwitch {
-    std::uint64_t id = 0;  // random at each start
+    std::uint64_t id = 0;           // random at each start
     std::uint32_t aggregators = 0;  // that one channel can use
     std::uint16_t lanes = 0;        // of one aggregator
 

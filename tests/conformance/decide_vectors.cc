@@ -19,6 +19,7 @@ constexpr std::uint32_t now_us = 9'000'000;
 constexpr std::uint32_t ageing_us = 500'000;
 constexpr std::uint32_t window = 256;
 constexpr std::uint32_t seq = 1000;
+constexpr std::uint16_t purpose = 0xC0DE;
 
 constexpr std::array<std::string_view, 3> packet_action_names = {"drop", "forward", "return"};
 constexpr std::array<std::string_view, 5> lanes_action_names = {"none", "store", "add", "add_emit", "emit"};
@@ -41,6 +42,7 @@ atp_header gradient(std::uint8_t hop, unsigned bit) {
     packet.worker = static_cast<std::uint16_t>(0x20 + bit);
     packet.seq = seq;
     packet.index = 5;
+    packet.argument = purpose;
     packet.bitmap0 = hop == 0 ? 1U << bit : 0xF;
     packet.mask0 = 0xF;
     packet.bitmap1 = hop == 0 ? 0x4 : 1U << bit;
@@ -76,6 +78,7 @@ atp_header flush(std::uint8_t hop) {
     packet.type = ATP_TYPE_FLUSH;
     packet.dtype = ATP_DTYPE_NONE;
     packet.worker = ATP_WORKER_ALL;
+    packet.argument = 0;
     packet.bitmap0 = hop == 0 ? 0x6 : 0;
     packet.mask0 = hop == 0 ? 0xF : 0;
     packet.bitmap1 = hop == 0 ? 0x4 : 0x7;
@@ -94,6 +97,7 @@ atp_aggregator holding(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 
     aggregator.status = bitmap == full(hop) ? ATP_AGGREGATOR_COMPLETE : ATP_AGGREGATOR_GATHERING;
     aggregator.bitmap = bitmap;
     aggregator.lanes = 3;
+    aggregator.purpose = purpose;
     aggregator.flags = static_cast<std::uint8_t>(flags);
     aggregator.unit = hop == 0 ? 0x4 : 0;
     aggregator.touched_us = now_us - 100;
@@ -223,7 +227,19 @@ void add_misfits(Table& table, std::uint8_t hop) {
     table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::dtype, ATP_DTYPE_FLOAT32), held);
     table.add_lanes("another number of lanes is sent alone", gradient(hop, 1), {1, 2}, held, {10, 20, 30});
     table.add_lanes("one lane claims", gradient(hop, 1), {42}, atp_aggregator{}, {});
-    table.add("another level is sent alone", gradient(hop, 1), changed(held, &atp_aggregator::hop, 1 - hop));
+    table.add_lanes("a short fragment claims what a long one left", gradient_at(hop, 1, seq + 1), {7},
+                    released(holding(hop, full(hop))), {10, 20, -30});
+    table.add_lanes("a short fragment is added", gradient(hop, 1), {7},
+                    changed(holding(hop, full(hop) & ~0x2U), &atp_aggregator::lanes, 1), {10});
+    table.add_lanes("a longer fragment is sent alone", gradient(hop, 1), {1, 2, 3, 4}, held, {10, 20, 30});
+    table.add("another purpose is sent alone", changed(gradient(hop, 1), &atp_header::argument, 9), held);
+    table.add("a duplicate of another purpose is sent alone", changed(gradient(hop, 0), &atp_header::argument, 9),
+              holding(hop, full(hop)));
+    table.add("a resend of another purpose passes",
+              changed(gradient_with(hop, 1, ATP_FLAG_RESEND), &atp_header::argument, 9), held);
+    table.add("another purpose claims what is released",
+              changed(gradient_at(hop, 1, seq + 1), &atp_header::argument, 9), released(holding(hop, full(hop))));
+    table.add("another level is sent alone", gradient(hop, 1), changed(held, &atp_aggregator::unit, hop == 0 ? 0 : 4));
     table.add("audit against none is sent alone", gradient_with(hop, 1, ATP_FLAG_AUDIT), held);
     table.add("plain against scaled is sent alone", gradient_with(hop, 1, ATP_FLAG_PLAIN), held);
     table.add("scaled against plain is sent alone", gradient(hop, 1), holding(hop, 0x1, ATP_FLAG_PLAIN));
@@ -303,8 +319,13 @@ void add_flushes(Table& table, std::uint8_t hop) {
     table.add("a flush closes the tombstone of another", flush(hop),
               changed(released(held), &atp_aggregator::seq, seq - window), true);
     table.add("a flush ends at another", flush(hop), changed(held, &atp_aggregator::job, 9), true);
-    table.add("a flush ends at its fragment of another level", flush(hop), changed(held, &atp_aggregator::hop, 1 - hop),
-              true);
+    table.add("a flush ends at its fragment of another level", flush(hop),
+              changed(held, &atp_aggregator::unit, hop == 0 ? 0 : 4), true);
+    table.add("a flush returns what is short as it is", flush(hop), changed(held, &atp_aggregator::lanes, 2), true);
+    if (hop == 0) {
+        table.add("a flush for no unit ends at the fragment of level 1", changed(flush(0), &atp_header::bitmap1, 0),
+                  holding(1, 0x3), true);
+    }
     table.add("a flush ends at its fragment of another unit", flush(hop), changed(held, &atp_aggregator::unit, 0x2),
               true);
     table.add("a flush for another level passes", flush(hop), held, false);

@@ -114,6 +114,11 @@ atp_header multicast_with_next_index() {
     return header;
 }
 
+atp_header with_argument(atp_header header, std::uint32_t argument) {
+    header.argument = argument;
+    return header;
+}
+
 atp_header flush_of_level(std::uint8_t level) {
     atp_header header = plain(ATP_TYPE_FLUSH, ATP_DTYPE_NONE);
     header.hop = level;
@@ -122,6 +127,8 @@ atp_header flush_of_level(std::uint8_t level) {
 
 void append_types(std::vector<WireVector>& vectors) {
     vectors.push_back(good("a gradient of two members of one unit", gradient(), {1, 0xFFFFFFFF, 100000000}));
+    vectors.push_back(
+        good("the last fragment of a tensor, one lane, with its purpose", with_argument(gradient(), 0xC0DE), {7}));
     vectors.push_back(good("a float gradient", plain(ATP_TYPE_GRADIENT, ATP_DTYPE_FLOAT32),
                            {float_lane(1.0F), float_lane(-2.5F), 0x7F800000, 0xFFC00000}));
     vectors.push_back(good("an acknowledgement with a float sum for all workers, and the next index of its slot",
@@ -134,6 +141,8 @@ void append_types(std::vector<WireVector>& vectors) {
     vectors.push_back(good("a request for the floats", plain(ATP_TYPE_NACK, ATP_DTYPE_FLOAT32), {}));
     vectors.push_back(good("a probe", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {}));
     vectors.push_back(good("a wait", plain(ATP_TYPE_WAIT, ATP_DTYPE_NONE), {}));
+    vectors.push_back(good("a wait that says that workers mean different things",
+                           with_argument(plain(ATP_TYPE_WAIT, ATP_DTYPE_NONE), ATP_WAIT_MISMATCHED), {}));
     vectors.push_back(good("a flush of level 0", flush_of_level(0), {}));
     vectors.push_back(good("a flush of level 1", flush_of_level(1), {}));
 }

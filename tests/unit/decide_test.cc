@@ -362,6 +362,22 @@ TEST_P(Decide, PurposeIsKeptAndHandedOutWithAFlush) {
     EXPECT_EQ(decide(flush(), held, true).packet.argument, 0x1234U);
 }
 
+TEST_P(Decide, ResendOfAnotherPurposeLeavesWhatIsHeldAlone) {
+    const atp_aggregator before = holding(0x1);
+    atp_header packet = gradient(1);
+    packet.argument = 9;
+    packet.flags = ATP_FLAG_RESEND;
+    const Outcome outcome = decide(packet, before);
+    expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_RESENT);
+    expect_untouched(outcome, before);
+}
+
+TEST_P(Decide, ShortFragmentTakesOverWhatALongOneLeft) {
+    const Outcome outcome = decide(gradient(1), remembering(39), false, 1);
+    expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_STORE, ATP_EVENT_CLAIMED);
+    EXPECT_EQ(outcome.aggregator.lanes, 1);
+}
+
 TEST_P(Decide, AnotherLevelIsNotMixedIn) {
     atp_aggregator before = holding(0x1);
     before.unit = hop() == 0 ? 0 : 0x2;
@@ -622,6 +638,19 @@ TEST_P(Decide, FlushThatMeetsAnotherEndsHereAndLeavesItAlone) {
     other_unit.unit = 0x4;
     for (const atp_aggregator& before : {of_another_job(), holding(0x1, 41), other_level, other_unit}) {
         const Outcome outcome = decide(flush(), before, true);
+        expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
+        expect_untouched(outcome, before);
+    }
+}
+
+TEST_P(Decide, FlushOfLevelZeroForNoUnitDoesNothing) {
+    if (hop() != 0) return;
+    atp_header nobody = flush();
+    nobody.bitmap1 = 0;
+    atp_aggregator level_one = holding(0x3);
+    level_one.unit = 0;
+    for (const atp_aggregator& before : {level_one, holding(0x3)}) {
+        const Outcome outcome = decide(nobody, before, true);
         expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
         expect_untouched(outcome, before);
     }

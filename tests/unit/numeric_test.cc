@@ -561,6 +561,22 @@ TEST_P(Lanes, SumsBecomeIntegersModulo2To32ForEveryShape) {
     });
 }
 
+// A sum that came whole in one packet is converted in one pass, to the same bits.
+TEST_P(Lanes, LanesToFloatsIsTheSumOfOneRounded) {
+    for_every_shape([&](std::size_t count, std::size_t misalignment) {
+        Wire from(count, misalignment);
+        for (std::size_t at = 0; at < count; ++at) from.set(at, static_cast<std::uint32_t>(random_()));
+        std::vector<std::int64_t> sums(count);
+        sums_assign(from.data(), count, sums.data());
+        Wire expected(count, misalignment);
+        sums_to_floats(sums.data(), count, 1e-8, expected.data());
+        Wire wire(count, misalignment);
+        lanes_to_floats(from.data(), count, 1e-8, wire.data());
+        for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(wire.get(at), expected.get(at));
+        ASSERT_TRUE(wire.guards_intact());
+    });
+}
+
 struct SumCase {
     const char* what;
     std::int64_t sum;

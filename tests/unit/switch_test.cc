@@ -176,6 +176,57 @@ TEST_F(SwitchTest, FlushForTheOtherLevelPassesDownwards) {
 
 // --- what does not fit this table
 
+TEST_F(SwitchTest, FlushTurnsRoundAsShortAsWhatIsHeld) {
+    (void)handle(gradient(0), {1, 2, 3});
+    (void)handle(down(ATP_TYPE_ACK), {1, 2, 3});
+    (void)handle(gradient(0, 16), {7});  // the next fragment of the same slot
+    const atp_header flush = down(ATP_TYPE_FLUSH, 0, 16);
+    const Result result = handle(flush);
+    EXPECT_EQ(result.verdict.route, Route::up);
+    EXPECT_EQ(lanes_in(result.bytes), (Lanes{7}));
+}
+
+TEST_F(SwitchTest, GradientOfAHigherLevelPassesUntouched) {
+    for (const unsigned flags : {0U, unsigned{ATP_FLAG_WHOLE}, unsigned{ATP_FLAG_RESEND}}) {
+        atp_header header = gradient(0, 0, flags);
+        header.hop = 1;
+        header.bitmap0 = header.mask0;
+        header.mask1 = 0x3;
+        const Bytes before = make_packet(header, {1, 2, 3});
+        const Result result = handle(before);
+        EXPECT_EQ(result.verdict.route, Route::up);
+        EXPECT_EQ(result.bytes, before);
+    }
+    EXPECT_EQ(machine.occupied(), 0U);
+    EXPECT_EQ(events(ATP_EVENT_PASSED), 3U);
+}
+
+TEST(Switch, InFrontOfAServerThatStandsAloneTouchesNothing) {
+    const ChannelConfig channel{.job = 1, .token = 0x5eed, .channel = 2, .lanes = 3, .window_log2 = 4};
+    const Membership members = *Membership::star(2);
+    Switch machine{{.aggregators = 4096, .lanes = 4, .jobs = 1, .ageing = std::chrono::milliseconds(10)}};
+    ASSERT_TRUE(machine.admit(channel.job, channel.token, ATP_LEVELS));
+    for (std::uint8_t hop = 0; hop <= ATP_LEVELS; ++hop) {
+        for (const atp_type type : {ATP_TYPE_GRADIENT, ATP_TYPE_FLUSH}) {
+            atp_header header = testing::gradient_of(channel, members, 0, 0);
+            header.type = static_cast<std::uint8_t>(type);
+            header.hop = hop;
+            header.dtype = type == ATP_TYPE_GRADIENT ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+            const Bytes before = make_packet(header, type == ATP_TYPE_GRADIENT ? Lanes{1, 2, 3} : Lanes{});
+            Bytes bytes = before;
+            Parcel parcel{.data = bytes.data(),
+                          .size = static_cast<std::uint32_t>(bytes.size()),
+                          .capacity = static_cast<std::uint32_t>(bytes.size()),
+                          .congested = false,
+                          .verdict = {}};
+            machine.handle_packet(parcel, Time{});
+            EXPECT_EQ(parcel.verdict.route, type == ATP_TYPE_GRADIENT ? Route::up : Route::down);
+            EXPECT_EQ(bytes, before);
+        }
+    }
+    EXPECT_EQ(machine.occupied(), 0U);
+}
+
 TEST_F(SwitchTest, IndexOutsideTheTableGoesToTheServerAlone) {
     for (const std::uint32_t index : {8U, 9U, 0x7fffffffU, 0xffffffffU}) {
         atp_header header = gradient(0);

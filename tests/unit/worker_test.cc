@@ -45,12 +45,12 @@ TEST(WorkerTest, DirectWorkerStartsAtLevelTwo) {
     EXPECT_EQ(bench.config.place.unit, 1);
 }
 
-TEST(WorkerTest, LastFragmentIsFilledUpWithZeros) {
+TEST(WorkerTest, LastFragmentIsAsShortAsWhatIsLeft) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2, 3}).has_value());
     const auto packets = bench.packets();
     ASSERT_EQ(packets.size(), 2U);
-    EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{3, 0}));
+    EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{3}));
 }
 
 TEST(WorkerTest, TensorsFollowEachOtherWithoutAGapInTheSequence) {
@@ -256,7 +256,8 @@ TEST(WorkerTest, ManyTensorsThroughAShortQueueAreAllDelivered) {
     config.tensors = 3;
     WorkerBench bench(config);
     std::uint32_t acknowledged = 0;
-    for (std::uint64_t done = 0; done < 100;) {
+    std::uint64_t done = 0;
+    for (int round = 0; round < 100 && done < 100; ++round) {
         while (bench.submit({1, 2, 3}).has_value()) {
         }
         for (const WorkerPacket& packet : bench.packets()) {
@@ -265,6 +266,7 @@ TEST(WorkerTest, ManyTensorsThroughAShortQueueAreAllDelivered) {
         }
         for (const WorkerEvent& event : bench.events()) EXPECT_EQ(event.tensor, done++);
     }
+    EXPECT_GE(done, 100U);
     EXPECT_GE(acknowledged, 200U);
     EXPECT_EQ(bench.worker.counters().stale_acks, 0U);
 }

@@ -12,10 +12,11 @@ namespace atp::testing {
 
 class IntegerTensor final : public protocol::PlainTensor {
   public:
-    IntegerTensor(std::span<const std::int32_t> input, std::span<std::int32_t> output)
-        : input_(input), output_(output) {}
+    IntegerTensor(std::span<const std::int32_t> input, std::span<std::int32_t> output, std::uint16_t purpose = 0)
+        : input_(input), output_(output), purpose_(purpose) {}
 
     [[nodiscard]] std::uint64_t size() const override { return input_.size(); }
+    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         numeric::lanes_store(lanes.data(), lanes.size() / ATP_LANE_BYTES, output_.data() + first);
     }
@@ -28,6 +29,7 @@ class IntegerTensor final : public protocol::PlainTensor {
   private:
     std::span<const std::int32_t> input_;
     std::span<std::int32_t> output_;
+    std::uint16_t purpose_;
 };
 
 }  // namespace atp::testing

@@ -19,6 +19,26 @@ namespace {
 // Runs of a script are short; more deliveries than this mean that packets breed.
 constexpr long longest_run = 1'000'000;
 
+// Floats of a purpose.
+class PurposefulTensor final : public protocol::Tensor {
+  public:
+    PurposefulTensor(const protocol::FloatTensor& tensor, std::uint16_t purpose) : tensor_(tensor), purpose_(purpose) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return tensor_.size(); }
+    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return tensor_.load_integers(first, lanes);
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        tensor_.load_floats(first, lanes);
+    }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override { tensor_.store(first, lanes); }
+
+  private:
+    protocol::FloatTensor tensor_;
+    std::uint16_t purpose_;
+};
+
 std::unique_ptr<protocol::Switch> make_switch(const NetworkConfig& config, std::uint8_t level) {
     auto machine = std::make_unique<protocol::Switch>(protocol::SwitchConfig{
         .aggregators = config.aggregators, .lanes = config.channel.lanes, .jobs = 8, .ageing = config.ageing});
@@ -63,13 +83,14 @@ void Network::replace_server() {
         config_.membership);
 }
 
-void Network::submit(unsigned rank, std::vector<float> values, Time deadline) {
+void Network::submit(unsigned rank, std::vector<float> values, Time deadline, std::uint16_t purpose) {
     WorkerNode& node = *workers_.at(rank);
     node.jobs.push_back({});
     Job& job = node.jobs.back();
     job.input = std::move(values);
     job.output.assign(job.input.size(), 0.0F);
-    job.tensor = std::make_unique<protocol::FloatTensor>(job.input, job.output, static_cast<float>(config_.scale));
+    job.tensor = std::make_unique<PurposefulTensor>(
+        protocol::FloatTensor(job.input, job.output, static_cast<float>(config_.scale)), purpose);
     if (!node.machine->submit(*job.tensor, now_, deadline)) throw std::logic_error("tensor not accepted");
 }
 
@@ -77,13 +98,13 @@ void Network::submit(unsigned rank, protocol::Tensor& tensor) {
     if (!workers_.at(rank)->machine->submit(tensor, now_)) throw std::logic_error("tensor not accepted");
 }
 
-void Network::submit_integers(unsigned rank, std::vector<std::int32_t> values) {
+void Network::submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose) {
     WorkerNode& node = *workers_.at(rank);
     node.jobs.push_back({});
     Job& job = node.jobs.back();
     job.integers_in = std::move(values);
     job.integers_out.assign(job.integers_in.size(), 0);
-    job.tensor = std::make_unique<IntegerTensor>(job.integers_in, job.integers_out);
+    job.tensor = std::make_unique<IntegerTensor>(job.integers_in, job.integers_out, purpose);
     if (!node.machine->submit(*job.tensor, now_)) throw std::logic_error("tensor not accepted");
 }
 

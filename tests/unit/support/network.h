@@ -81,9 +81,10 @@ class Network {
     Network& operator=(const Network&) = delete;
 
     // Each call hands the next tensor to a worker. The sums come back in output().
-    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never);
-    // Likewise plain integers, whose sums come back in integers().
-    void submit_integers(unsigned rank, std::vector<std::int32_t> values);
+    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never,
+                std::uint16_t purpose = 0);
+    // Likewise a plain tensor, whose sums come back in integers().
+    void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
     // A tensor of the script's own, which lives until it is done; where its sums go is its business.
     void submit(unsigned rank, protocol::Tensor& tensor);
     // The same length for everybody: worker r contributes value_of(r, element).

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ class WorkerBench {
         Bytes buffer(worker.packet_bytes());
         while (const auto size = worker.poll_transmit(buffer, now)) {
             Bytes bytes(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*size));
+            if (bytes.size() > ATP_HEADER_BYTES) lanes_sent[header_in(bytes).seq] = lanes_in(bytes).size();
             list.push_back({header_in(bytes), std::move(bytes)});
         }
         return list;
@@ -83,9 +85,12 @@ class WorkerBench {
         header.argument = type == ATP_TYPE_ACK ? header.index : 0;
         return header;
     }
+    // As long as the gradient was; of a fragment that was never sent, as long as most are.
     [[nodiscard]] Bytes ack(std::uint32_t seq, float value = 3.0F, unsigned flags = 0) const {
-        return make_float_packet(answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, seq, flags),
-                                 std::vector<float>(config.channel.lanes, value));
+        const auto sent = lanes_sent.find(seq);
+        return make_float_packet(
+            answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, seq, flags),
+            std::vector<float>(sent == lanes_sent.end() ? config.channel.lanes : sent->second, value));
     }
     [[nodiscard]] Bytes nack(std::uint32_t seq, atp_dtype dtype = ATP_DTYPE_INT32, unsigned flags = 0) const {
         return make_packet(answer(ATP_TYPE_NACK, dtype, seq, flags));
@@ -94,6 +99,11 @@ class WorkerBench {
         atp_header header = answer(ATP_TYPE_WAIT, ATP_DTYPE_NONE, seq);
         header.bitmap1 = units;
         header.bitmap0 = missing;
+        return make_packet(header);
+    }
+    [[nodiscard]] Bytes mismatch(std::uint32_t seq) const {
+        atp_header header = answer(ATP_TYPE_WAIT, ATP_DTYPE_NONE, seq);
+        header.argument = ATP_WAIT_MISMATCHED;
         return make_packet(header);
     }
     void expire() {
@@ -107,6 +117,7 @@ class WorkerBench {
     std::deque<std::vector<float>> inputs;
     std::deque<std::vector<float>> outputs;
     std::deque<protocol::FloatTensor> tensors;
+    std::map<std::uint32_t, std::size_t> lanes_sent;  // of each fragment
 };
 
 }  // namespace atp::testing

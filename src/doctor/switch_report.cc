@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/switch_report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace atp::doctor {
+namespace {
+
+using Json = nlohmann::json;
+
+}  // namespace
+
+std::optional<SwitchReport> read_switch_report(std::string_view text) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("shards") || !json["shards"].is_array()) return std::nullopt;
+    try {
+        SwitchReport report;
+        report.parent = json.value("parent", std::string());
+        report.parent_answers = json.value("parent_answers", false);
+        for (const Json& shard : json["shards"]) {
+            const Json udp = shard.value("udp", Json::object());
+            report.received += udp.value("received_packets", std::uint64_t{0});
+            report.dropped_by_kernel += udp.value("dropped_by_kernel", std::uint64_t{0});
+            report.refused_by_kernel += udp.value("refused_by_kernel", std::uint64_t{0});
+            report.joins_refused += shard.value("joins_refused", std::uint64_t{0});
+            ++report.threads;
+        }
+        if (json.contains("emulated_ports")) {
+            report.emulates_ports = true;
+            report.emulated_loss = json["emulated_ports"].value("loss", 0.0);
+        }
+        return report;
+    } catch (const Json::exception&) {
+        return std::nullopt;  // a field of another type than ours
+    }
+}
+
+}  // namespace atp::doctor

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control_vectors.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace atp::conformance {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Json = nlohmann::ordered_json;
+using wire::ControlType;
+
+template <class Message, class... Padding>
+Bytes to_bytes(const Message& message, Padding... padding) {
+    Bytes bytes(wire::max_control_bytes);
+    bytes.resize(wire::encode(message, bytes, padding...));
+    return bytes;
+}
+
+template <class Message>
+Message but(Message message, void (*change)(Message&)) {
+    change(message);
+    return message;
+}
+
+wire::Join join_of_worker() {
+    wire::Join join;
+    join.terms = {.job = 0x01020304,
+                  .token = 0x5EEDFACE,
+                  .channel = 0x0A0B,
+                  .lanes = 62,
+                  .window_log2 = 8,
+                  .audit = true,
+                  .aggregators = 0x00012345,
+                  .first_seq = 0x11121314,
+                  .mask1 = 0x7,
+                  .scale = 1e8,
+                  .server = {}};
+    join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
+    return join;
+}
+
+wire::Join join_of_rack() {
+    wire::Join join = join_of_worker();
+    join.level = 1;
+    join.begun = true;
+    join.units = {{.unit = 1, .members = 0x7, .mask0 = 0x7, .direct = false, .ranks = {0, 5, 9}}};
+    return join;
+}
+
+wire::Join join_of_direct_worker() {
+    wire::Join join = join_of_worker();
+    join.level = 1;
+    join.units = {{.unit = 0, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {6}}};
+    return join;
+}
+
+wire::Join join_of_last_switch() {
+    wire::Join join = join_of_worker();
+    join.level = 2;
+    join.terms.server.family = 4;
+    join.terms.server.port = 4791;
+    join.terms.server.host = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{7}};
+    join.units = {{.unit = 0, .members = 0x3, .mask0 = 0x3, .direct = false, .ranks = {0, 1}},
+                  {.unit = 1, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {2}},
+                  {.unit = 2, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {3}}};
+    return join;
+}
+
+wire::Welcome welcome() {
+    return {.nonce = 0x1122334455667788,
+            .received_bytes = 1472,
+            .path = {{.id = 0xAABBCCDDEEFF0011, .aggregators = 4096, .lanes = 256},
+                     {.id = 1, .aggregators = 1024, .lanes = 62}},
+            .software = "atp 0.1.0"};
+}
+
+constexpr wire::Joined joined{.job = 0x01020304,
+                              .token = 0x5EEDFACE,
+                              .channel = 0x0A0B,
+                              .ready = false,
+                              .missing_units = 0x4,
+                              .missing_members = 0x9};
+
+wire::Refused refused() {
+    return {.job = 0x01020304,
+            .token = 0x5EEDFACE,
+            .channel = 0x0A0B,
+            .reason = wire::Refusal::terms,
+            .text = "members differ"};
+}
+
+constexpr wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE, .channel = 0x0A0B, .unit = 2, .member = 3};
+constexpr wire::Stats stats{.nonce = 0x21222324, .snapshot = 7, .part = 2};
+
+wire::Report report() { return {.nonce = 0x21222324, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"}; }
+
+class Table {
+  public:
+    void accepted(std::string description, Bytes bytes) {
+        std::string fields = control_fields(bytes).value_or("");
+        rows_.push_back({std::move(description), std::move(bytes), true, std::move(fields)});
+    }
+    void refused(std::string description, Bytes bytes) {
+        rows_.push_back({std::move(description), std::move(bytes), false, {}});
+    }
+    void cut(std::string description, Bytes bytes) {
+        bytes.pop_back();
+        refused(std::move(description), std::move(bytes));
+    }
+    std::vector<ControlVector> take() { return std::move(rows_); }
+
+  private:
+    std::vector<ControlVector> rows_;
+};
+
+void add_good(Table& table) {
+    table.accepted("a worker joins at the switch of its rack", to_bytes(join_of_worker()));
+    table.accepted("a rack's switch, which was ready before, joins at the root", to_bytes(join_of_rack()));
+    table.accepted("a direct worker joins at the root", to_bytes(join_of_direct_worker()));
+    table.accepted("the last switch joins at a server elsewhere, over IPv4", to_bytes(join_of_last_switch()));
+    table.accepted("the last switch joins at a server elsewhere, over IPv6",
+                   to_bytes(but<wire::Join>(join_of_last_switch(), [](wire::Join& join) {
+                       join.terms.server.family = 6;
+                       join.terms.server.host.back() = std::byte{1};
+                   })));
+    table.accepted("the tree does not stand yet", to_bytes(joined));
+    table.accepted("the tree stands", to_bytes(but<wire::Joined>(joined, [](wire::Joined& message) {
+                       message.ready = true;
+                       message.missing_units = message.missing_members = 0;
+                   })));
+    for (unsigned reason = 1; reason <= static_cast<unsigned>(wire::Refusal::unsupported); ++reason) {
+        wire::Refused message = refused();
+        message.reason = static_cast<wire::Refusal>(reason);
+        table.accepted("a refusal: " + std::string(wire::to_string(message.reason)), to_bytes(message));
+    }
+    table.accepted("a worker leaves", to_bytes(leave));
+    table.accepted("a hello", to_bytes(wire::Hello{.nonce = 0x1122334455667788}));
+    table.accepted("a hello that tries a length", to_bytes(wire::Hello{.nonce = 0x1122334455667788}, std::size_t{100}));
+    table.accepted("a welcome of a switch with one above it", to_bytes(welcome()));
+    table.accepted("a welcome as long as its hello", to_bytes(welcome(), std::size_t{200}));
+    table.accepted("a request for a part of a report", to_bytes(stats));
+    table.accepted("a part of a report", to_bytes(report()));
+}
+
+void add_bad_joins(Table& table) {
+    const auto refuse = [&table](std::string description, void (*change)(wire::Join&)) {
+        table.refused(std::move(description), to_bytes(but<wire::Join>(join_of_worker(), change)));
+    };
+    refuse("a join of token 0", [](wire::Join& join) { join.terms.token = 0; });
+    refuse("a join without lanes for elements", [](wire::Join& join) { join.terms.lanes = 1; });
+    refuse("a join with a window too large", [](wire::Join& join) { join.terms.window_log2 = 17; });
+    refuse("a join of units with a gap", [](wire::Join& join) { join.terms.mask1 = 0x5; });
+    refuse("a join of members with a gap", [](wire::Join& join) { join.units[0].mask0 = 0xD; });
+    refuse("a join of a unit outside the job", [](wire::Join& join) { join.units[0].unit = 3; });
+    refuse("a join of a member outside the unit", [](wire::Join& join) { join.units[0].mask0 = 0x3; });
+    refuse("a join of two workers at level 0", [](wire::Join& join) {
+        join.units[0].members = 0x6;
+        join.units[0].ranks = {1, 2};
+    });
+    refuse("a join of a direct worker at level 0", [](wire::Join& join) {
+        join.units[0] = {.unit = 0, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {0}};
+    });
+    refuse("a join of half a rack at level 1", [](wire::Join& join) { join.level = 1; });
+    refuse("a join of one unit of three at level 2", [](wire::Join& join) {
+        join.level = 2;
+        join.units[0].members = 0xF;
+        join.units[0].ranks = {0, 1, 2, 3};
+    });
+    refuse("a join at level 3", [](wire::Join& join) { join.level = 3; });
+    refuse("a join of nobody", [](wire::Join& join) { join.units.clear(); });
+    refuse("a join with scale 0", [](wire::Join& join) { join.terms.scale = 0; });
+    refuse("a join with a server of family 5", [](wire::Join& join) { join.terms.server.family = 5; });
+}
+
+void add_bad_others(Table& table) {
+    table.cut("a join without its last byte", to_bytes(join_of_worker()));
+    table.cut("joined without its last byte", to_bytes(joined));
+    table.cut("a refusal without its last byte", to_bytes(refused()));
+    table.cut("leave without its last byte", to_bytes(leave));
+    table.cut("a hello without its last byte", to_bytes(wire::Hello{.nonce = 1}));
+    table.cut("a welcome without its last byte", to_bytes(welcome()));
+    table.cut("a request for a report that is shorter than its answer may be", to_bytes(stats));
+    table.cut("a report without its last byte", to_bytes(report()));
+    Bytes unknown = to_bytes(refused());
+    unknown[14] = std::byte{10};
+    table.refused("a refusal for reason 10", unknown);
+    table.refused("leave of unit 32",
+                  to_bytes(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
+    table.refused("a report's part past the last",
+                  to_bytes(but<wire::Report>(report(), [](wire::Report& message) { message.part = 3; })));
+    table.refused("a welcome of no switch",
+                  to_bytes(but<wire::Welcome>(welcome(), [](wire::Welcome& message) { message.path.clear(); })));
+    Bytes other_version = to_bytes(join_of_worker());
+    other_version[0] = std::byte{0xA2};
+    table.refused("a join of the next version", other_version);
+    Bytes other_type = to_bytes(leave);
+    other_type[1] = std::byte{24};
+    table.refused("the type past the last", other_type);
+}
+
+Json to_json(const wire::Join& join) {
+    const wire::ChannelTerms& terms = join.terms;
+    Json host = Json::array();
+    for (const std::byte byte : terms.server.host) host.push_back(std::to_integer<unsigned>(byte));
+    Json units = Json::array();
+    for (const wire::JoiningUnit& unit : join.units) {
+        units.push_back({{"unit", unit.unit},
+                         {"direct", unit.direct},
+                         {"members", unit.members},
+                         {"mask0", unit.mask0},
+                         {"ranks", unit.ranks}});
+    }
+    return {{"job", terms.job},
+            {"token", terms.token},
+            {"channel", terms.channel},
+            {"lanes", terms.lanes},
+            {"window_log2", terms.window_log2},
+            {"audit", terms.audit},
+            {"aggregators", terms.aggregators},
+            {"first_seq", terms.first_seq},
+            {"mask1", terms.mask1},
+            {"scale", terms.scale},
+            {"server_family", terms.server.family},
+            {"server_port", terms.server.port},
+            {"server_host", host},
+            {"level", join.level},
+            {"begun", join.begun},
+            {"units", units}};
+}
+
+Json to_json(const wire::Joined& message) {
+    return {{"job", message.job},
+            {"token", message.token},
+            {"channel", message.channel},
+            {"ready", message.ready},
+            {"missing_units", message.missing_units},
+            {"missing_members", message.missing_members}};
+}
+
+Json to_json(const wire::Refused& message) {
+    return {{"job", message.job},
+            {"token", message.token},
+            {"channel", message.channel},
+            {"reason", wire::to_string(message.reason)},
+            {"text", message.text}};
+}
+
+Json to_json(const wire::Leave& message) {
+    return {{"job", message.job},
+            {"token", message.token},
+            {"channel", message.channel},
+            {"unit", message.unit},
+            {"member", message.member}};
+}
+
+Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }
+
+Json to_json(const wire::Welcome& message) {
+    Json path = Json::array();
+    for (const wire::PathSwitch& next : message.path) {
+        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
+    }
+    return {{"nonce", message.nonce},
+            {"received_bytes", message.received_bytes},
+            {"path", path},
+            {"software", message.software}};
+}
+
+Json to_json(const wire::Stats& message) {
+    return {{"nonce", message.nonce}, {"snapshot", message.snapshot}, {"part", message.part}};
+}
+
+Json to_json(const wire::Report& message) {
+    return {{"nonce", message.nonce},
+            {"snapshot", message.snapshot},
+            {"part", message.part},
+            {"parts", message.parts},
+            {"text", message.text}};
+}
+
+template <class Message>
+std::optional<std::string> text_of(const std::optional<Message>& message, ControlType type) {
+    if (!message) return std::nullopt;
+    Json fields{{"type", wire::to_string(type)}};
+    fields.update(to_json(*message));
+    return fields.dump();
+}
+
+std::string to_hex(const Bytes& bytes, std::size_t size) {
+    static constexpr std::array<char, 17> digits{"0123456789abcdef"};
+    std::string hex;
+    for (std::size_t at = 0; at < size; ++at) {
+        hex += digits.at(std::to_integer<std::size_t>(bytes[at] >> 4));
+        hex += digits.at(std::to_integer<std::size_t>(bytes[at] & std::byte{0x0F}));
+    }
+    return hex;
+}
+
+// Padding is counted instead of spelt out.
+std::size_t bytes_to_spell_out(const Bytes& bytes) {
+    constexpr std::size_t spell_out_up_to = 256;
+    if (bytes.size() <= spell_out_up_to) return bytes.size();
+    const auto last = std::find_if(bytes.rbegin(), bytes.rend(), [](std::byte byte) { return byte != std::byte{0}; });
+    return static_cast<std::size_t>(bytes.rend() - last);
+}
+
+}  // namespace
+
+std::optional<std::string> control_fields(const std::vector<std::byte>& bytes) {
+    const auto type = wire::control_type(bytes);
+    if (!type) return std::nullopt;
+    switch (*type) {
+        case ControlType::join: return text_of(wire::decode_join(bytes), *type);
+        case ControlType::joined: return text_of(wire::decode_joined(bytes), *type);
+        case ControlType::refused: return text_of(wire::decode_refused(bytes), *type);
+        case ControlType::leave: return text_of(wire::decode_leave(bytes), *type);
+        case ControlType::hello: return text_of(wire::decode_hello(bytes), *type);
+        case ControlType::welcome: return text_of(wire::decode_welcome(bytes), *type);
+        case ControlType::stats: return text_of(wire::decode_stats(bytes), *type);
+        case ControlType::report: return text_of(wire::decode_report(bytes), *type);
+    }
+    return std::nullopt;
+}
+
+std::vector<ControlVector> control_vectors() {
+    Table table;
+    add_good(table);
+    add_bad_joins(table);
+    add_bad_others(table);
+    return table.take();
+}
+
+std::string control_vectors_to_json(const std::vector<ControlVector>& vectors) {
+    std::string text;
+    for (const ControlVector& vector : vectors) {
+        const std::size_t spelt_out = bytes_to_spell_out(vector.bytes);
+        Json row{{"description", vector.description},
+                 {"hex", to_hex(vector.bytes, spelt_out)},
+                 {"zero_bytes_after_hex", vector.bytes.size() - spelt_out},
+                 {"accepted", vector.accepted}};
+        if (vector.accepted) row["fields"] = Json::parse(vector.fields);
+        text += text.empty() ? "[\n" : ",\n";
+        text += row.dump();
+    }
+    return text + "\n]\n";
+}
+
+}  // namespace atp::conformance

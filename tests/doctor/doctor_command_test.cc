@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: what it prints, and its exit status.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "net/switch_node.h"
+#include "relay.h"
+
+namespace atp::doctor {
+namespace {
+
+using Json = nlohmann::json;
+using test::Fate;
+using test::Way;
+using testing::HasSubstr;
+
+struct Outcome {
+    int status = -1;
+    std::string text;
+};
+
+Outcome run_doctor(const std::string& flags) {
+    Outcome outcome;
+    FILE* const pipe = popen((std::string(ATP_PROGRAM) + " doctor " + flags + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    std::array<char, 4096> part;
+    while (std::fgets(part.data(), part.size(), pipe) != nullptr) outcome.text += part.data();
+    outcome.status = WEXITSTATUS(pclose(pipe));
+    return outcome;
+}
+
+std::unique_ptr<net::SwitchNode> start_switch() {
+    net::SwitchNodeConfig config;
+    config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+    auto node = net::SwitchNode::start(config);
+    return node ? *std::move(node) : nullptr;
+}
+
+// The status of the first check whose name begins so.
+std::string status_of(const Json& report, const std::string& name) {
+    for (const Json& check : report["checks"]) {
+        if (check["name"].get<std::string>().starts_with(name)) return check["status"];
+    }
+    return "not checked";
+}
+
+TEST(DoctorCommand, PassesOnThisHostAloneWithoutASwitch) {
+    const Outcome outcome = run_doctor("--json");
+    const Json report = Json::parse(outcome.text, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << outcome.text;
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(report["passed"], true);
+    EXPECT_NE(status_of(report, "kernel"), "not checked");
+    EXPECT_EQ(status_of(report, "reachability"), "not checked");
+    for (const Json& check : report["checks"]) {
+        EXPECT_EQ(check.size(), 4U);
+        EXPECT_NE(check["found"], "");
+    }
+}
+
+TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const std::string name = net::to_string(node->address());
+    const Outcome outcome = run_doctor("--switch " + name);
+    EXPECT_THAT(outcome.text, HasSubstr("ok   reachability " + name + ": it answers\n"));
+    EXPECT_THAT(outcome.text, HasSubstr("ok   version " + name));
+    EXPECT_THAT(outcome.text, HasSubstr("short packets " + name));
+}
+
+TEST(DoctorCommand, FailsWithStatus1WhereNobodyListensAndSaysHowToMendIt) {
+    net::Address address;
+    { const net::Descriptor closed_again = test::open_on_loopback(address); }
+    const Outcome outcome = run_doctor("--timeout 100ms --switch " + net::to_string(address));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.text, HasSubstr("FAIL reachability " + net::to_string(address)));
+    EXPECT_THAT(outcome.text, HasSubstr("start `atp switch --listen 0.0.0.0:"));
+}
+
+TEST(DoctorCommand, FailsOnAWayThatLosesPackets) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const test::Relay relay(
+        node->address(), [](Way, unsigned number, std::size_t) { return number % 5 == 2 ? Fate::lose : Fate::pass; });
+    const Outcome outcome = run_doctor("--json --switch " + net::to_string(relay.address()));
+    const Json report = Json::parse(outcome.text, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << outcome.text;
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(report["passed"], false);
+    EXPECT_EQ(status_of(report, "short packets"), "fail");
+    EXPECT_EQ(status_of(report, "ECN"), "warn");
+}
+
+TEST(DoctorCommand, FailsOnAPeerThatIsNotThereAndOnNamesThatNobodyHas) {
+    const Outcome closed = run_doctor("--timeout 100ms --peer 127.0.0.1:1");
+    EXPECT_EQ(closed.status, 1);
+    EXPECT_THAT(closed.text, HasSubstr("FAIL peer 127.0.0.1:1"));
+    const Outcome unknown = run_doctor("--timeout 100ms --switch nobody.invalid:4790");
+    EXPECT_EQ(unknown.status, 1);
+    EXPECT_THAT(unknown.text, HasSubstr("FAIL reachability nobody.invalid:4790"));
+}
+
+TEST(DoctorCommand, RefusesWhatItDoesNotUnderstandWithStatus2) {
+    for (const char* flags : {"--switch host", "--switch :", "--peer 127.0.0.1:0", "--timeout 0", "--timeout soon",
+                              "--switch", "--unknown"}) {
+        EXPECT_EQ(run_doctor(flags).status, 2) << flags;
+    }
+}
+
+}  // namespace
+}  // namespace atp::doctor

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/path_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace atp::doctor {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* software = "atp 1.2.3";
+
+PathFacts good_path() {
+    PathFacts facts;
+    facts.address = net::Address::loopback(net::Family::ipv4, 4790);
+    facts.welcome.software = software;
+    facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 352}};
+    facts.round_trips.assign(20, std::chrono::microseconds(30));
+    facts.report = SwitchReport{.received = 1'000'000, .threads = 1};
+    facts.interface_payload_bytes = facts.found_payload_bytes = 1472;
+    facts.reads_marks = true;
+    facts.short_packets = TrainReport{.bytes = 64, .sent = 1000, .answered = 1000, .marks = {0, 0, 1000, 0}};
+    facts.long_packets = TrainReport{.bytes = 1472, .sent = 200, .answered = 200, .marks = {0, 0, 200, 0}};
+    return facts;
+}
+
+PathFacts silent_path(net::Reason reason, std::string text = {}) {
+    PathFacts facts;
+    facts.address = net::Address::loopback(net::Family::ipv4, 4790);
+    facts.silence = net::Error{.reason = reason, .text = std::move(text)};
+    return facts;
+}
+
+Finding only(const std::vector<Finding>& findings, Status status) {
+    const auto found = std::ranges::find(findings, status, &Finding::status);
+    return found == findings.end() ? Finding{} : *found;
+}
+
+TEST(PathChecks, FindNothingWrongWithAGoodPath) {
+    const auto findings = check_path(good_path(), software);
+    EXPECT_EQ(findings.size(), 13U);
+    for (const Finding& finding : findings) {
+        EXPECT_EQ(finding.status, Status::ok) << finding.name << ": " << finding.found;
+        EXPECT_EQ(finding.mend, "") << finding.name;
+        EXPECT_THAT(finding.name, HasSubstr("127.0.0.1:4790"));
+    }
+}
+
+TEST(PathChecks, FailAloneWhereNobodyAnswers) {
+    const auto findings = check_path(silent_path(net::Reason::timed_out), software);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].status, Status::fail);
+    EXPECT_THAT(findings[0].mend, HasSubstr("UDP port 4790"));
+}
+
+TEST(PathChecks, TellAPortThatNobodyListensOnFromSilence) {
+    EXPECT_THAT(check_reachability(silent_path(net::Reason::refused)).mend, HasSubstr("nobody listens"));
+    EXPECT_THAT(check_reachability(silent_path(net::Reason::unreachable)).mend, HasSubstr("route"));
+}
+
+TEST(PathChecks, FailOnAnotherProtocolVersionButNotOnReachability) {
+    const auto findings = check_path(silent_path(net::Reason::version_mismatch, "it speaks version 2"), software);
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].status, Status::ok);
+    EXPECT_EQ(findings[1].status, Status::fail);
+    EXPECT_THAT(findings[1].found, HasSubstr("it speaks version 2"));
+}
+
+TEST(PathChecks, WarnOfOtherSoftwareOfTheSameProtocol) {
+    EXPECT_EQ(check_version(good_path(), "atp 1.2.4").status, Status::warn);
+}
+
+TEST(PathChecks, FailWhereTheParentDoesNotAnswerAndNameIt) {
+    PathFacts facts = silent_path(net::Reason::rejected, "its parent does not answer it");
+    facts.report = SwitchReport{.parent = "10.0.0.1:4790"};
+    const auto findings = check_path(facts, software);
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].status, Status::ok);
+    EXPECT_EQ(findings[1].status, Status::fail);
+    EXPECT_THAT(findings[1].mend, HasSubstr("10.0.0.1:4790"));
+}
+
+TEST(PathChecks, DescribeTheTreeThatStands) {
+    PathFacts facts = good_path();
+    EXPECT_THAT(check_tree(facts).found, HasSubstr("no parent"));
+    facts.welcome.path.push_back({.id = 2, .aggregators = 100, .lanes = 352});
+    facts.report->parent = "10.0.0.1:4790";
+    EXPECT_THAT(check_tree(facts).found, HasSubstr("1 above it, parent 10.0.0.1:4790 answers"));
+}
+
+TEST(PathChecks, WarnOfASwitchThatIsFar) {
+    PathFacts facts = good_path();
+    facts.round_trips.back() = std::chrono::milliseconds(50);  // one late answer is no distance
+    EXPECT_EQ(check_round_trip(facts).status, Status::ok);
+    facts.round_trips.assign(20, std::chrono::milliseconds(5));
+    EXPECT_EQ(check_round_trip(facts).status, Status::warn);
+}
+
+TEST(PathChecks, WarnOfSwitchesWithoutAggregatorsOrWithFewerThanAWindow) {
+    PathFacts facts = good_path();
+    facts.welcome.path[0].aggregators = 0;
+    EXPECT_THAT(check_aggregators(facts).found, HasSubstr("nothing is added"));
+    facts.welcome.path.push_back({.id = 2, .aggregators = 255, .lanes = 352});
+    EXPECT_EQ(check_aggregators(facts).status, Status::warn);
+    EXPECT_THAT(check_aggregators(facts).mend, HasSubstr("--memory"));
+    facts.welcome.path[1].aggregators = 256;
+    EXPECT_EQ(check_aggregators(facts).status, Status::ok);
+}
+
+TEST(PathChecks, WarnWhereThePathCarriesLessThanTheInterface) {
+    PathFacts facts = good_path();
+    facts.found_payload_bytes = 1372;
+    EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
+    EXPECT_THAT(check_path_mtu(facts).found, HasSubstr("1400 where the interface has 1500"));
+    EXPECT_THAT(check_path_mtu(facts).mend, HasSubstr("mtu 1400"));
+}
+
+TEST(PathChecks, FailWhereNotEvenTheLeastSizePasses) {
+    PathFacts facts = good_path();
+    facts.found_payload_bytes = 0;
+    facts.long_packets.reset();
+    EXPECT_EQ(check_path_mtu(facts).status, Status::fail);
+    EXPECT_FALSE(passed(check_path(facts, software)));
+}
+
+TEST(PathChecks, TellAWayBackThatIsNarrowerFromAWayThere) {
+    PathFacts facts = good_path();
+    facts.found_payload_bytes = 1372;
+    facts.long_question_arrives = true;
+    EXPECT_EQ(check_symmetry(facts).status, Status::warn);
+    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("do not come back"));
+    facts.long_question_arrives = false;
+    EXPECT_EQ(check_symmetry(facts).status, Status::ok);
+    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("on the way there"));
+}
+
+TEST(PathChecks, WarnOfAggregatorsThatAreShorterThanPacketsOrMuchLonger) {
+    PathFacts facts = good_path();
+    facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 62});
+    EXPECT_EQ(check_lanes(facts).status, Status::warn);
+    EXPECT_THAT(check_lanes(facts).found, HasSubstr("packets of 352 lanes pass, aggregators hold 62"));
+    EXPECT_THAT(check_lanes(facts).mend, HasSubstr("--lanes 352"));
+    facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 2232}};
+    EXPECT_THAT(check_lanes(facts).found, HasSubstr("84 % of the aggregators' memory stays unused"));
+}
+
+TEST(PathChecks, TakeNoNoticeOfTheLanesOfASwitchThatAddsNothing) {
+    PathFacts facts = good_path();
+    facts.welcome.path.push_back({.id = 2, .aggregators = 0, .lanes = 8});
+    EXPECT_EQ(check_lanes(facts).status, Status::ok);
+}
+
+TEST(PathChecks, WarnOfLittleLossAndFailOnMuch) {
+    const PathFacts facts = good_path();
+    TrainReport train{.sent = 1000, .answered = 999};
+    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
+    train.answered = 990;
+    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::fail);
+    EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("ethtool"));
+}
+
+TEST(PathChecks, WarnOfReorderingThatMakesWorkersSendAgain) {
+    const PathFacts facts = good_path();
+    TrainReport train{.sent = 1000, .answered = 1000, .overtaken = 10, .most_newer = 2};
+    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::ok);
+    train.most_newer = 3;
+    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
+    EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("one path"));
+}
+
+TEST(PathChecks, WarnOfRepeatedAnswers) {
+    const TrainReport train{.sent = 1000, .answered = 1000, .repeated = 1};
+    EXPECT_EQ(check_train(good_path(), "short packets", train).status, Status::warn);
+}
+
+TEST(PathChecks, WarnOfMarksAndOfBitsThatAreCleared) {
+    PathFacts facts = good_path();
+    facts.short_packets->marks = {0, 0, 999, 1};
+    EXPECT_THAT(check_marks(facts).found, HasSubstr("queue on the way is long"));
+    facts.short_packets->marks = {1000, 0, 0, 0};
+    EXPECT_THAT(check_marks(facts).found, HasSubstr("clears the bits"));
+    EXPECT_EQ(check_marks(facts).status, Status::warn);
+    facts.reads_marks = false;
+    EXPECT_EQ(check_marks(facts).status, Status::warn);
+}
+
+TEST(PathChecks, WarnOfDropsAtTheSwitch) {
+    PathFacts facts = good_path();
+    facts.report->dropped_by_kernel = 10;  // of a million
+    EXPECT_EQ(check_switch_drops(facts).status, Status::ok);
+    facts.report->dropped_by_kernel = 10'000;
+    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("rmem_max"));
+    facts.report->dropped_by_kernel = 0;
+    facts.report->refused_by_kernel = 1;
+    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("too long"));
+}
+
+TEST(PathChecks, WarnOfASwitchThatLosesPacketsOnPurpose) {
+    PathFacts facts = good_path();
+    facts.report->emulates_ports = true;
+    facts.report->emulated_loss = 0.01;
+    EXPECT_THAT(only(check_path(facts, software), Status::warn).found, HasSubstr("loses 1 % of"));
+}
+
+TEST(PeerCheck, TellsAClosedPortFromASilentHost) {
+    EXPECT_EQ(check_peer("a:1", protocol::Duration(5000)).status, Status::ok);
+    const auto refused = net::fail_with_errno(net::Operation::connect, ECONNREFUSED, "a:1");
+    EXPECT_EQ(check_peer("a:1", refused).status, Status::fail);
+    EXPECT_THAT(check_peer("a:1", refused).mend, HasSubstr("start rank 0"));
+    const auto silent = net::fail(net::Operation::connect, net::Reason::timed_out, "a:1", "");
+    EXPECT_THAT(check_peer("a:1", silent).mend, HasSubstr("firewall"));
+}
+
+}  // namespace
+}  // namespace atp::doctor

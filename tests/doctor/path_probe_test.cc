@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/path_probe.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+
+#include "doctor/path_checks.h"
+#include "net/clock.h"
+#include "net/switch_node.h"
+#include "own_network.h"
+#include "relay.h"
+
+namespace atp::doctor {
+namespace {
+
+using test::Fate;
+using test::Relay;
+using test::Way;
+
+constexpr protocol::Duration patient = std::chrono::seconds(20);  // it ends sooner when everything came
+constexpr protocol::Duration usual = std::chrono::seconds(2);
+
+std::unique_ptr<net::SwitchNode> start_switch(net::SwitchNodeConfig config = {}) {
+    if (config.udp.local.family() == net::Family::none) {
+        config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+    }
+    config.memory_bytes = 1'000'000;
+    auto node = net::SwitchNode::start(config);
+    return node ? *std::move(node) : nullptr;
+}
+
+PathFacts measure(const net::Address& address, protocol::Duration timeout = usual) {
+    return measure_path(address, timeout, [](std::string_view) {});
+}
+
+TrainReport run_train(const net::Address& address, std::uint32_t count, protocol::Duration patience) {
+    auto probe = PathProbe::open(address);
+    if (!probe) return {};
+    return (*probe)->run_train(count, 64, 8, patience).value_or(TrainReport{});
+}
+
+TEST(PathProbe, LearnsEverythingOfASwitchOnTheLoopback) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const PathFacts facts = measure(node->address());
+    ASSERT_FALSE(facts.silence) << net::to_string(*facts.silence);
+    EXPECT_EQ(facts.welcome.software, net::software_name());
+    ASSERT_FALSE(facts.round_trips.empty());
+    EXPECT_TRUE(std::ranges::is_sorted(facts.round_trips));
+    ASSERT_TRUE(facts.report);
+    EXPECT_EQ(facts.report->threads, 1U);
+    EXPECT_GT(facts.interface_payload_bytes, 1472U);
+    EXPECT_EQ(facts.found_payload_bytes, facts.interface_payload_bytes);
+    EXPECT_FALSE(facts.long_question_arrives);
+    ASSERT_TRUE(facts.short_packets);
+    ASSERT_TRUE(facts.long_packets);
+    EXPECT_EQ(facts.long_packets->bytes, facts.found_payload_bytes);
+}
+
+TEST(PathProbe, SeesItsEcnBitsComeBack) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    auto probe = PathProbe::open(node->address());
+    ASSERT_TRUE(probe);
+    if (!(*probe)->reads_marks()) GTEST_SKIP() << "this kernel does not tell ECN bits";
+    const auto train = (*probe)->run_train(100, 64, 8, patient);
+    ASSERT_TRUE(train);
+    EXPECT_EQ(train->answered, 100U);
+    EXPECT_EQ(train->marks[static_cast<std::size_t>(net::Ecn::capable_0)], 100U);
+}
+
+TEST(PathProbe, SeesThatAWayClearsEcnBits) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const Relay relay(node->address(), [](Way, unsigned, std::size_t) { return Fate::pass; });
+    const TrainReport train = run_train(relay.address(), 100, patient);
+    EXPECT_EQ(train.answered, 100U);
+    EXPECT_EQ(train.marks[static_cast<std::size_t>(net::Ecn::not_capable)], 100U);
+}
+
+TEST(PathProbe, CountsWhatIsLostEitherWay) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
+        return number % 10 == (way == Way::there ? 3U : 7U) ? Fate::lose : Fate::pass;
+    });
+    const TrainReport train = run_train(relay.address(), 1000, std::chrono::milliseconds(500));
+    // 100 on the way there, and every tenth of the 900 answers.
+    EXPECT_GE(train.lost(), 190U);
+    EXPECT_LT(train.lost(), 1000U);
+}
+
+TEST(PathProbe, CountsRepeatedAndOvertakenAnswers) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
+        if (way == Way::there) return Fate::pass;
+        return number == 10 ? Fate::repeat : number == 20 ? Fate::delay : Fate::pass;
+    });
+    const TrainReport train = run_train(relay.address(), 200, patient);
+    EXPECT_EQ(train.answered, 200U);
+    EXPECT_EQ(train.repeated, 1U);
+    EXPECT_GE(train.overtaken, 1U);
+    EXPECT_GE(train.most_newer, 4U);
+}
+
+TEST(PathProbe, FindsTheLengthThatPassesAndThatTheWayThereCarriesNoMore) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const Relay relay(node->address(),
+                      [](Way, unsigned, std::size_t bytes) { return bytes > 2000 ? Fate::lose : Fate::pass; });
+    const PathFacts facts = measure(relay.address());
+    EXPECT_LE(facts.found_payload_bytes, 2000U);
+    EXPECT_GE(facts.found_payload_bytes, 1992U);
+    ASSERT_TRUE(facts.long_question_arrives);
+    EXPECT_FALSE(*facts.long_question_arrives);
+    EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
+}
+
+TEST(PathProbe, FindsAWayBackThatIsNarrowerThanTheWayThere) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    const Relay relay(node->address(), [](Way way, unsigned, std::size_t bytes) {
+        return way == Way::back && bytes > 2000 ? Fate::lose : Fate::pass;
+    });
+    const PathFacts facts = measure(relay.address());
+    EXPECT_LE(facts.found_payload_bytes, 2000U);
+    ASSERT_TRUE(facts.long_question_arrives);
+    EXPECT_TRUE(*facts.long_question_arrives);
+    EXPECT_EQ(check_symmetry(facts).status, Status::warn);
+}
+
+TEST(PathProbe, TellsAPortThatNobodyListensOn) {
+    net::Address address;
+    { const net::Descriptor closed_again = test::open_on_loopback(address); }
+    const PathFacts facts = measure(address, std::chrono::milliseconds(100));
+    ASSERT_TRUE(facts.silence);
+    EXPECT_EQ(facts.silence->reason, net::Reason::refused);
+}
+
+TEST(PathProbe, TellsSilence) {
+    net::Address address;
+    const net::Descriptor silent = test::open_on_loopback(address);
+    const PathFacts facts = measure(address, std::chrono::milliseconds(100));
+    ASSERT_TRUE(facts.silence);
+    EXPECT_EQ(facts.silence->reason, net::Reason::timed_out);
+}
+
+TEST(PathProbe, TellsAParentThatDoesNotAnswerAndItsAddress) {
+    net::Address parent;
+    const net::Descriptor silent = test::open_on_loopback(parent);
+    net::SwitchNodeConfig config;
+    config.parent = parent;
+    const auto leaf = start_switch(config);
+    ASSERT_NE(leaf, nullptr);
+    const PathFacts facts = measure(leaf->address());
+    ASSERT_TRUE(facts.silence);
+    EXPECT_EQ(facts.silence->reason, net::Reason::rejected);
+    ASSERT_TRUE(facts.report);
+    EXPECT_EQ(facts.report->parent, net::to_string(parent));
+    EXPECT_FALSE(facts.report->parent_answers);
+    EXPECT_EQ(check_tree(facts).status, Status::fail);
+}
+
+TEST(PathProbe, TellsASwitchOfAnotherVersion) {
+    net::Address address;
+    const net::Descriptor socket = test::open_on_loopback(address);
+    auto answering = std::async(std::launch::async, [&] {
+        std::array<std::byte, 1024> bytes{};
+        sockaddr_in from{};
+        socklen_t size = sizeof from;
+        auto* const generic = reinterpret_cast<sockaddr*>(&from);
+        if (recvfrom(socket.number(), bytes.data(), bytes.size(), 0, generic, &size) < 0) return false;
+        const wire::Refused refused{.reason = wire::Refusal::version, .text = "this switch speaks version 2"};
+        const std::size_t length = wire::encode(refused, bytes);
+        bytes[0] = std::byte{(ATP_VERSION & 0xF0U) | 2U};
+        return sendto(socket.number(), bytes.data(), length, 0, generic, size) > 0;
+    });
+    const PathFacts facts = measure(address);
+    EXPECT_TRUE(answering.get());
+    ASSERT_TRUE(facts.silence);
+    EXPECT_EQ(facts.silence->reason, net::Reason::version_mismatch);
+    EXPECT_THAT(check_version(facts, "atp").found, testing::HasSubstr("version 2"));
+}
+
+// ------------------------------------------------------------------------------------------- A link with two lengths
+
+bool run(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
+
+// A switch in a second network, behind a link whose far end takes shorter packets than the near end sends.
+std::string judge_link(const net::Address& at) {
+    std::promise<std::string> moved;
+    std::promise<void> linked;
+    std::promise<bool> started;
+    std::promise<void> ended;
+    auto other = std::async(std::launch::async, [&] {
+        const bool left = unshare(CLONE_NEWNET) == 0;
+        moved.set_value(left ? fmt::format("/proc/{}/task/{}/ns/net", getpid(), gettid()) : "");
+        linked.get_future().wait();
+        const bool up = left && run("ip address add 10.77.0.2/24 dev far && ip link set far up mtu 1400");
+        net::SwitchNodeConfig config;
+        config.udp.local = at;
+        const auto node = up ? start_switch(config) : nullptr;
+        started.set_value(node != nullptr);
+        ended.get_future().wait();
+    });
+    const std::string place = moved.get_future().get();
+    const bool possible = !place.empty() && run("ip link add near mtu 1500 type veth peer name far netns " + place) &&
+                          run("ip address add 10.77.0.1/24 dev near && ip link set near up");
+    linked.set_value();
+    const bool there = started.get_future().get();
+    const PathFacts facts = possible && there ? measure(at) : PathFacts{};
+    ended.set_value();
+    other.wait();
+    if (!possible || !there) return test::not_possible_here;
+    if (facts.silence) return net::to_string(*facts.silence);
+    if (facts.interface_payload_bytes != 1472) return fmt::format("the interface: {}", facts.interface_payload_bytes);
+    if (facts.found_payload_bytes > 1372 || facts.found_payload_bytes < 1364) {
+        return fmt::format("the path: {}", facts.found_payload_bytes);
+    }
+    if (check_path_mtu(facts).status != Status::warn) return "no warning";
+    return facts.long_question_arrives == false ? "" : "the way there is narrow, which was not found";
+}
+
+TEST(PathProbe, FindsTheMtuOfALinkThatTheInterfaceDoesNotKnow) {
+    const auto at = net::Address::parse("10.77.0.2:4790");
+    ASSERT_TRUE(at);
+    const auto found = test::run_in_own_network(65'536, [&] { return judge_link(*at); });
+    if (!found) GTEST_SKIP() << "needs the privilege to make networks, and `ip`";
+    EXPECT_EQ(*found, "");
+}
+
+}  // namespace
+}  // namespace atp::doctor

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay.h"
+
+#include <poll.h>
+
+#include <stdexcept>
+
+namespace atp::test {
+namespace {
+
+constexpr int look_up_ms = 20;
+constexpr unsigned overtakers = 4;
+
+std::vector<std::byte> receive(int descriptor, net::Address& from) {
+    std::vector<std::byte> bytes(65'536);
+    sockaddr_in6 name{};
+    socklen_t size = sizeof name;
+    auto* const generic = reinterpret_cast<sockaddr*>(&name);
+    const ssize_t count = recvfrom(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT, generic, &size);
+    bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+    from = net::Address::from(generic, size);
+    return bytes;
+}
+
+void send_to(int descriptor, const std::vector<std::byte>& bytes, const net::Address& to) {
+    static_cast<void>(sendto(descriptor, bytes.data(), bytes.size(), 0, to.data(), to.size()));
+}
+
+}  // namespace
+
+net::Descriptor open_on_loopback(net::Address& address) {
+    net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const net::Address any = net::Address::loopback(net::Family::ipv4, 0);
+    const int buffer = 4 << 20;
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};  // no test waits for ever
+    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(socket.number(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    sockaddr_in6 name{};
+    socklen_t size = sizeof name;
+    auto* const generic = reinterpret_cast<sockaddr*>(&name);
+    if (bind(socket.number(), any.data(), any.size()) != 0 || getsockname(socket.number(), generic, &size) != 0) {
+        throw std::runtime_error("no socket on the loopback");
+    }
+    address = net::Address::from(generic, size);
+    return socket;
+}
+
+Relay::Relay(const net::Address& server, Rule rule)
+    : server_(server), rule_(std::move(rule)), front_(open_on_loopback(address_)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+Relay::~Relay() {
+    stopping_ = true;
+    thread_.join();
+}
+
+void Relay::run() {
+    while (!stopping_) {
+        std::vector<pollfd> waiting{{.fd = front_.number(), .events = POLLIN, .revents = 0}};
+        for (const auto& [client, socket] : backs_) {
+            waiting.push_back({.fd = socket.number(), .events = POLLIN, .revents = 0});
+        }
+        if (poll(waiting.data(), waiting.size(), look_up_ms) <= 0) continue;
+        for (const auto& [client, socket] : backs_) pass_back(client, socket);
+        pass_there();
+    }
+}
+
+void Relay::pass_there() {
+    net::Address from;
+    for (auto bytes = receive(front_.number(), from); !bytes.empty(); bytes = receive(front_.number(), from)) {
+        if (!backs_.contains(from)) {
+            net::Address ignored;
+            backs_[from] = open_on_loopback(ignored);
+        }
+        const int out = backs_[from].number();
+        treat(Way::there, std::move(bytes), [&](const auto& what) { send_to(out, what, server_); });
+    }
+}
+
+void Relay::pass_back(const net::Address& client, const net::Descriptor& socket) {
+    net::Address from;
+    for (auto bytes = receive(socket.number(), from); !bytes.empty(); bytes = receive(socket.number(), from)) {
+        treat(Way::back, std::move(bytes), [&](const auto& what) { send_to(front_.number(), what, client); });
+    }
+}
+
+void Relay::treat(Way way, std::vector<std::byte> bytes,
+                  const std::function<void(const std::vector<std::byte>&)>& send) {
+    Direction& direction = directions_[static_cast<std::size_t>(way)];
+    const Fate fate = rule_(way, direction.number++, bytes.size());
+    if (fate == Fate::delay) {
+        direction.delayed.push_back({std::move(bytes), 0});
+        return;
+    }
+    if (fate == Fate::lose) return;
+    send(bytes);
+    if (fate == Fate::repeat) send(bytes);
+    for (Delayed& delayed : direction.delayed) {
+        if (++delayed.later == overtakers) send(delayed.bytes);
+    }
+    std::erase_if(direction.delayed, [](const Delayed& delayed) { return delayed.later == overtakers; });
+}
+
+}  // namespace atp::test

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "net/address.h"
+#include "net/descriptor.h"
+
+namespace atp::test {
+
+enum class Way : std::uint8_t { there, back };
+enum class Fate : std::uint8_t { pass, lose, repeat, delay };  // delay: until four later ones have passed
+
+// A network between clients and one UDP server, which treats datagrams as it is told. It clears the ECN bits.
+//
+// Owns: its sockets and a thread, which ends with it. `fate` is called on that thread; numbers count each way from 0.
+class Relay {
+  public:
+    using Rule = std::function<Fate(Way way, unsigned number, std::size_t bytes)>;
+
+    Relay(const net::Address& server, Rule rule);
+    ~Relay();
+    Relay(const Relay&) = delete;
+    Relay& operator=(const Relay&) = delete;
+
+    [[nodiscard]] const net::Address& address() const { return address_; }
+
+  private:
+    struct Delayed {
+        std::vector<std::byte> bytes;
+        unsigned later = 0;
+    };
+    struct Direction {
+        unsigned number = 0;
+        std::vector<Delayed> delayed;
+    };
+
+    void run();
+    void pass_there();
+    void pass_back(const net::Address& client, const net::Descriptor& socket);
+    void treat(Way way, std::vector<std::byte> bytes, const std::function<void(const std::vector<std::byte>&)>& send);
+
+    net::Address server_;
+    Rule rule_;
+    net::Address address_;
+    net::Descriptor front_;
+    std::map<net::Address, net::Descriptor> backs_;
+    Direction directions_[2];
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+// A UDP socket on the loopback, on any free port, and its address.
+net::Descriptor open_on_loopback(net::Address& address);
+
+}  // namespace atp::test

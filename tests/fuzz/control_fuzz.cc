@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes: the decoders stay inside them, and what one accepts it has understood in full, so that writing it again
+// gives a message that says the same, and is no longer.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "require.h"
+#include "wire/control.h"
+
+using atp::fuzz::require;
+namespace wire = atp::wire;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// Flags are read as "not zero" and padding is ignored: written anew, the bytes are this format's own, and written once
+// more they stay the same.
+template <class Decode>
+void require_stable(std::span<const std::byte> bytes, Decode decode) {
+    const auto message = decode(bytes);
+    if (!message) return;
+    Bytes again(std::max<std::size_t>(bytes.size(), 2 * wire::report_part_bytes));
+    again.resize(encode(*message, again));
+    require(!again.empty(), "what was read can be written");
+    require(again.size() <= bytes.size(), "and takes no more room");
+    const auto read = decode(again);
+    require(read.has_value(), "and is read again");
+    Bytes twice(again.size());
+    require(encode(*read, twice) == again.size() && twice == again, "and says the same");
+}
+
+void require_in_range(const wire::Join& join) {
+    require(join.terms.token != 0, "the token is somebody's");
+    require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "a packet holds the lanes");
+    require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
+    require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is a scale");
+    require(join.level <= ATP_LEVELS, "the level is one, or the server");
+    require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "somebody joins");
+    for (const wire::JoiningUnit& unit : join.units) {
+        require(unit.unit < ATP_BITMAP_BITS, "a unit is a bit");
+        require(unit.ranks.size() == static_cast<std::size_t>(std::popcount(unit.members)), "a rank for each member");
+        require((unit.members & ~unit.mask0) == 0, "members are of the unit");
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Bytes bytes(size);  // of exactly this size, so that a read past it is seen
+    if (size > 0) std::memcpy(bytes.data(), data, size);
+    require_stable(bytes, wire::decode_join);
+    require_stable(bytes, wire::decode_joined);
+    require_stable(bytes, wire::decode_refused);
+    require_stable(bytes, wire::decode_leave);
+    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode_hello(from); });
+    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode_welcome(from); });
+    require_stable(bytes, wire::decode_stats);
+    require_stable(bytes, wire::decode_report);
+    if (const auto join = wire::decode_join(bytes)) require_in_range(*join);
+    require(!(wire::control_type(bytes) && wire::foreign_version(bytes)), "a version is ours or foreign");
+    static_cast<void>(wire::refusal_version(bytes));
+    return 0;
+}
