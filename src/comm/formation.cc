@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -51,16 +52,23 @@ struct Reach {
     std::uint32_t lanes = 0;
 };
 
+// A switch that is up may still be looking for its parent: it says so, and is asked again.
 net::Result<wire::Welcome> greet(net::SwitchClient& client, Time deadline) {
-    auto greeting = client.hello(deadline);
-    // A switch that is up may still be looking for its parent.
-    while (!greeting && greeting.error().reason == net::Reason::rejected && net::now() < deadline) {
-        greeting = client.hello(std::min(deadline, net::now() + probe_wait));
+    std::optional<net::Error> refusal;
+    while (true) {
+        auto greeting = client.hello(deadline);
+        if (greeting) return std::move(greeting->welcome);
+        net::Error error = greeting.error();
+        if (error.reason == net::Reason::timed_out) {
+            // What it said last is better to know than that the time is over.
+            if (refusal) return tl::unexpected(*std::move(refusal));
+            error.text += " `atp doctor` may find out why";
+        }
+        if (error.reason != net::Reason::rejected) return tl::unexpected(std::move(error));
+        refusal = std::move(error);
+        if (net::now() + probe_wait > deadline) return tl::unexpected(*std::move(refusal));
+        std::this_thread::sleep_for(probe_wait);
     }
-    if (greeting) return std::move(greeting->welcome);
-    net::Error error = greeting.error();
-    if (error.reason == net::Reason::timed_out) error.text += " `atp doctor` may find out why";
-    return tl::unexpected(std::move(error));
 }
 
 // Who the switch is, and how long a packet may be on the way to it.

@@ -203,7 +203,7 @@ TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
         wire::Join join;
         join.terms = {.job = 1, .token = 2, .lanes = 8, .mask1 = 1, .scale = 1, .server = {}};
         join.units = {{.unit = 0, .members = 1, .mask0 = 1, .ranks = {0}}};
-        const std::size_t size = joins ? wire::encode(join, bytes) : wire::encode(wire::Hello{.nonce = 7}, bytes);
+        const std::size_t size = joins ? wire::encode(join, bytes) : wire::encode(wire::Hello{.nonce = 7}, bytes, 128);
         ASSERT_GT(size, 0U);
         bytes[0] = std::byte{0xA2};
         Stranger stranger(1);
