@@ -259,12 +259,13 @@ void show_progress(std::uint32_t repeat, std::uint32_t repeats, std::string_view
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\rround {} of {}: {}\033[K", repeat + 1, repeats, system);
 }
 
-void print_results(const Options& options, const Times& atp, const Times& peer, const Json& last) {
+void print_results(const Options& options, const Times& atp, const Times& peer, const std::string& algorithm,
+                   const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
         fmt::print("{} workers on this machine, {}, {} rounds{}; every result verified to the last bit\n",
                    options.workers, comm::to_string(options.bench.type), atp.begin()->second.size(),
-                   peer.empty() ? "" : ", Gloo in turns");
+                   peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
         fmt::print("{:>12} {:>12} {:>16}{}\n", "bytes", "time us", "goodput Mbit/s",
                    peer.empty() ? "" : fmt::format(" {:>12} {:>16} {:>8}", "Gloo us", "Gloo Mbit/s", "ratio"));
     }
@@ -279,11 +280,15 @@ void print_results(const Options& options, const Times& atp, const Times& peer, 
             line["seconds"] = seconds;
             line["goodput_bps"] = goodput;
             line["latency_us"] = middle * 1e6;
+            line["systems"]["atp"] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
             if (peer_middle > 0) {
-                line["peer"] = options.peer;
-                line["peer_goodput_bps"] = static_cast<double>(bytes) * 8 / peer_middle;
+                const double peer_goodput = static_cast<double>(bytes) * 8 / peer_middle;
                 line["peer_latency_us"] = peer_middle * 1e6;
-                line["ratio_to_peer"] = peer_middle / middle;
+                line["systems"]["atp"]["ratio_to_" + options.peer] = peer_middle / middle;
+                line["systems"][options.peer] = {{"goodput_bps", peer_goodput},
+                                                 {"latency_us", peer_middle * 1e6},
+                                                 {"algorithm", algorithm},
+                                                 {"seconds", other->second}};
             }
             fmt::print("{}\n", line.dump());
             continue;
@@ -342,7 +347,7 @@ int run_all_here(const Options& options) {
         show_progress(repeat, repeats, "gloo");
         if (auto done = here.run_gloo(peer, algorithm); !done) return failed(done.error());
     }
-    print_results(options, atp, peer, last);
+    print_results(options, atp, peer, algorithm, last);
     return exit_passed;
 }
 

@@ -25,6 +25,7 @@ struct Options {
     std::string parent;
     std::uint32_t lanes = 0;  // 0: what fills a packet of the interface
     bool pin = false;
+    bool hosts_servers = true;
     bool quiet = false;
     bool json = false;
     std::int64_t port_rate = 0;
@@ -52,6 +53,7 @@ net::Result<void> complete(Options& options) {
     if (!listen) return tl::unexpected(listen.error());
     config.udp.local = listen->front();
     config.udp.busy_poll_us = options.busy_poll_us;
+    if (!options.hosts_servers) config.server_bytes = 0;
     if (!options.parent.empty()) {
         const auto parent = net::resolve(options.parent, config.udp.local.family());
         if (!parent) return tl::unexpected(parent.error());
@@ -157,6 +159,9 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
                  "of all parameter servers hosted here [1GiB]");
+    command->add_flag("--server,!--no-server", options->hosts_servers,
+                      "host the parameter servers of jobs that want them on their last switch [yes]")
+        ->group("Switch");
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "an aggregator untouched for so long is anybody's [500ms]");
     flags.parsed("--hold", config.hold, "TIME", parse_duration, duration_forms,

@@ -378,6 +378,7 @@ void Channel::handle_timeout(Time now) {
 
 void Channel::finish_round(Time now) {
     if (!blocked_) transmit(now);
+    publish(now);
 }
 
 Time Channel::poll_timeout() const {

@@ -213,6 +213,10 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                          "restarted, or the job was silent for too long): the job must "
                          "re-form"};
     }
+    if (would_host && config_.server_bytes == 0) {
+        return Objection{wire::Refusal::unsupported, "this switch hosts no parameter servers (--no-server): let the job "
+                                                     "have them colocated or dedicated"};
+    }
     if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
         return Objection{
             wire::Refusal::full,

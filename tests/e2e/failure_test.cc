@@ -124,6 +124,21 @@ TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
     EXPECT_TRUE(says(formed.error(), "--server-memory"));
 }
 
+TEST(Forming, TellsThatTheSwitchHostsNoServers) {
+    net::SwitchNodeConfig config = small_switch();
+    config.server_bytes = 0;
+    const auto node = start(config);
+    const auto formed = Job(1, {address_of(*node)}).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    EXPECT_TRUE(says(formed.error(), "colocated or dedicated"));
+    comm::Options options = small_options();
+    options.server = comm::ServerPlace::colocated;
+    Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
+        expect_sum(communicator, several_windows, 1);
+    });
+}
+
 // A leaf whose parent is down is up, and says what it waits for.
 TEST(Forming, TellsThatASwitchMissesItsParent) {
     const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
