@@ -84,6 +84,15 @@ TEST(Topology, SwitchesWithoutACommonRootAreNamed) {
     }
 }
 
+TEST(Topology, WorksOverIpv6) {
+    net::SwitchNodeConfig config = small_switch();
+    config.udp.local = net::Address::loopback(net::Family::ipv6, 0);
+    const auto node = net::SwitchNode::start(config);
+    if (!node && node.error().reason != net::Reason::malformed) GTEST_SKIP() << to_string(node.error());
+    ASSERT_TRUE(node) << to_string(node.error());
+    Job(2, {address_of(**node)}).run(work_through);
+}
+
 // --------------------------------------------------------------------------------------------- Places of the server
 
 TEST(Topology, ServersStandBesideWorkersOfOneSwitch) {
@@ -248,6 +257,19 @@ TEST(Topology, LossInTwoLevelsCostsTimeAlone) {
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 3; ++round) expect_sum(communicator, several_windows, round);
     });
+}
+
+// Whoever hosts a server stays for those who miss their last result.
+TEST(Topology, LossWithServersBesideWorkersCostsTimeAlone) {
+    const auto node = start(lossy_switch(0.05));
+    comm::Options options = small_options();
+    options.server = ServerPlace::colocated;
+    options.channels = 2;
+    for (std::uint32_t incarnation = 0; incarnation < 3; ++incarnation) {
+        Job(3, {address_of(*node)}, options).run([=](comm::Communicator& communicator) {
+            expect_sum(communicator, several_windows, incarnation);
+        });
+    }
 }
 
 // Who is through leaves at once; whoever lost the last result still gets it.
