@@ -187,8 +187,9 @@ Formation formation_of(const Options& options, const std::vector<Announcement>& 
     if (formation.aggregators == UINT32_MAX) formation.aggregators = 1;
     if (options.lanes != 0) formation.lanes = options.lanes;
     const std::uint32_t packet = ATP_HEADER_BYTES + formation.lanes * ATP_LANE_BYTES;
-    formation.window = options.window != 0 ? options.window
-                                           : std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
+    formation.window = options.window != 0
+                           ? options.window
+                           : std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
     return formation;
 }
 
@@ -256,8 +257,8 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
 
     Announcement own{.path = reach->welcome.path, .lanes = reach->lanes, .terms = terms_text(options), .servers = {}};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
-    Rendezvous rendezvous(
-        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
+    Rendezvous rendezvous(store,
+                          {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
     auto placed = find_places(rendezvous, own, reach->address, deadline);
     if (!placed) return tl::unexpected(placed.error());
     const auto decision = decide(rendezvous, deadline);
@@ -272,8 +273,7 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
-        formed.plans.push_back(
-            plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
+        formed.plans.push_back(plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
         formed.plans.back().switch_address = reach->address;
     }
     return formed;
