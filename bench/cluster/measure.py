@@ -109,7 +109,6 @@ class Bench:
 def _seconds_of(rank):
     lines = rank.output().splitlines()
     try:
-        if os.environ.get('DBG'): print(lines[-1], file=sys.stderr)
         return [float(seconds) for seconds in json.loads(lines[-1])["seconds"]]
     except (IndexError, ValueError, KeyError, TypeError) as error:
         raise processes.Failed(f"said nothing of use ({error!r}):\n  {rank.complaint()}") from error

@@ -52,7 +52,7 @@ std::optional<Without> parse_without(std::string_view text) {
 
 struct Options {
     BenchRank bench;
-    bool single = false;      // this process is one rank
+    bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
     std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
     std::uint64_t memory = 64'000'000;
@@ -157,8 +157,8 @@ class AllHere {
         config.udp.gro = options_.bench.options.gro;
         config.shards = options_.switch_threads;
         config.memory_bytes = options_.memory;
-        config.lanes = static_cast<std::uint16_t>(
-            options_.bench.options.lanes != 0 ? options_.bench.options.lanes : loopback_lanes);
+        config.lanes = static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes
+                                                                                    : loopback_lanes);
         auto node = net::SwitchNode::start(config);
         if (!node) return tl::unexpected(node.error());
         node_ = *std::move(node);
@@ -210,13 +210,26 @@ class AllHere {
     [[nodiscard]] std::vector<std::string> rank_command(std::uint32_t rank, const std::string& store) const {
         const BenchRank& bench = options_.bench;
         const comm::Options& comm = bench.options;
-        std::vector<std::string> command{own_program(),   "bench",          "--rank",          std::to_string(rank),
-                                         "--world",       std::to_string(options_.workers),
-                                         "--rendezvous",  store,            "--store-elsewhere",
-                                         "--switch",      switch_address_,  "--rounds",        std::to_string(bench.rounds),
-                                         "--warmup",      std::to_string(bench.warmup),
-                                         "--type",        std::string(comm::to_string(bench.type)),
-                                         "--channels",    std::to_string(comm.channels), "--json"};
+        std::vector<std::string> command{own_program(),
+                                         "bench",
+                                         "--rank",
+                                         std::to_string(rank),
+                                         "--world",
+                                         std::to_string(options_.workers),
+                                         "--rendezvous",
+                                         store,
+                                         "--store-elsewhere",
+                                         "--switch",
+                                         switch_address_,
+                                         "--rounds",
+                                         std::to_string(bench.rounds),
+                                         "--warmup",
+                                         std::to_string(bench.warmup),
+                                         "--type",
+                                         std::string(comm::to_string(bench.type)),
+                                         "--channels",
+                                         std::to_string(comm.channels),
+                                         "--json"};
         for (const std::uint64_t bytes : bench.sizes) {
             command.insert(command.end(), {"--bytes", std::to_string(bytes)});
         }
@@ -228,7 +241,8 @@ class AllHere {
         if (comm.audit) command.emplace_back("--audit");
         if (!comm.halve) command.emplace_back("--no-halving");
         if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
-        if (comm.spin != protocol::Duration::zero()) command.insert(command.end(), {"--spin", duration_text(comm.spin)});
+        if (comm.spin != protocol::Duration::zero())
+            command.insert(command.end(), {"--spin", duration_text(comm.spin)});
         return command;
     }
 
@@ -388,8 +402,11 @@ int run_ladder(const Options& options) {
             const double middle = median(times[i].at(bytes));
             const double goodput = static_cast<double>(bytes) * 8 / middle;
             if (options.json) {
-                fmt::print("{}\n", Json{{"bytes", bytes}, {"way", rungs[i].name}, {"goodput_bps", goodput},
-                                        {"times_plain", median(plain) / middle}, {"times_before", before / middle}}
+                fmt::print("{}\n", Json{{"bytes", bytes},
+                                        {"way", rungs[i].name},
+                                        {"goodput_bps", goodput},
+                                        {"times_plain", median(plain) / middle},
+                                        {"times_before", before / middle}}
                                        .dump());
             } else {
                 fmt::print("  {:<9} {:>10.1f} Mbit/s   {:>5.2f} x plain   {:>5.2f} x the row above\n", rungs[i].name,
@@ -407,8 +424,8 @@ int run_bench(Options options) {
     for (std::uint64_t& bytes : options.bench.sizes) {
         bytes -= bytes % width;
         if (bytes == 0) {
-            fmt::print(stderr, "atp bench: --bytes: less than one {} of {} bytes\n", comm::to_string(options.bench.type),
-                       width);
+            fmt::print(stderr, "atp bench: --bytes: less than one {} of {} bytes\n",
+                       comm::to_string(options.bench.type), width);
             return exit_misused;
         }
     }
@@ -443,7 +460,8 @@ std::function<int()> register_bench(CLI::App& program) {
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;
     Flags what(*command, "What to measure");
-    what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms, "of the tensor; may be repeated [1kB to 67MB]");
+    what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms,
+                  "of the tensor; may be repeated [1kB to 67MB]");
     what.number("--rounds", bench.rounds, 1, 1'000'000, "measured operations of each size [20]");
     what.number("--warmup", bench.warmup, 0, 1'000'000, "operations before those [3]");
     what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
@@ -452,17 +470,17 @@ std::function<int()> register_bench(CLI::App& program) {
     Flags here(*command, "All ranks on this machine (the default)");
     here.number("--workers", options->workers, 1, 1024, "processes [4]");
     here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]");
-    here.parsed("--peer", options->peer, "PEER",
-                [](std::string_view text) { return text == "gloo" ? std::optional<std::string>(text) : std::nullopt; },
-                "gloo", "run it beside, in turns");
+    here.parsed(
+        "--peer", options->peer, "PEER",
+        [](std::string_view text) { return text == "gloo" ? std::optional<std::string>(text) : std::nullopt; }, "gloo",
+        "run it beside, in turns");
     here.text("--peer-algorithm", options->peer_algorithm, "NAME", "of Gloo [best]");
     here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other");
     here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]");
     here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]");
     Flags rank(*command, "One rank of many");
-    rank.number("--rank", bench.rank, 0, 1023, "of this process; needs the next three")->each([options](const std::string&) {
-        options->single = true;
-    });
+    rank.number("--rank", bench.rank, 0, 1023, "of this process; needs the next three")
+        ->each([options](const std::string&) { options->single = true; });
     rank.number("--world", bench.world, 1, 1024, "how many ranks there are");
     rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
     rank.text("--switch", comm.switch_address, "ADDRESS", "of the switch of this rank, host:port");
@@ -473,8 +491,9 @@ std::function<int()> register_bench(CLI::App& program) {
     how.number("--window", comm.window, 1, 65'536, "packets under way at most, a power of two [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
     how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
-    how.call("--no-halving", [options] { options->bench.options.halve = false; },
-             "keep the window on loss and congestion, as the papers' experiments do");
+    how.call(
+        "--no-halving", [options] { options->bench.options.halve = false; },
+        "keep the window on loss and congestion, as the papers' experiments do");
     how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
     how.parsed("--without", options->without, "LIST", parse_without, "mmsg, gso, gro, with commas between them",
                "ways of sending and receiving to do without");

@@ -35,6 +35,7 @@ class Fleet {
 
     net::Result<void> start(const std::vector<std::string>& command, int output) {
         std::vector<char*> arguments;
+        arguments.reserve(command.size() + 1);
         for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
         arguments.push_back(nullptr);
         posix_spawn_file_actions_t files;
@@ -52,7 +53,8 @@ class Fleet {
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
         Process process;
-        const int code = posix_spawn(&process.id, command.front().c_str(), &files, &attributes, arguments.data(), environ);
+        const int code =
+            posix_spawn(&process.id, command.front().c_str(), &files, &attributes, arguments.data(), environ);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&files);
         if (code != 0) return net::fail_with_errno(net::Operation::open, code, command.front());
@@ -115,7 +117,8 @@ std::string describe(const Process& process, const std::string& program) {
 net::Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const StopSignals& signals,
                                    protocol::Time deadline) {
     std::array<int, 2> pipe{};
-    if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return net::fail_with_errno(net::Operation::open, errno, "pipe");
+    if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+        return net::fail_with_errno(net::Operation::open, errno, "pipe");
     const net::Descriptor reader(pipe[0]);
     net::Descriptor writer(pipe[1]);
     // The writing end blocks, as a process expects of its output.

@@ -187,8 +187,8 @@ net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<voi
     if (!store) return tl::unexpected(store.error());
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
-    comm::Rendezvous rendezvous(
-        **store, {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
+    comm::Rendezvous rendezvous(**store,
+                                {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
     Measurement measurement(bench, **communicator, rendezvous);
     for (const std::uint64_t bytes : bench.sizes) {
         const auto result = measurement.measure(bytes);

@@ -16,20 +16,20 @@ namespace atp::cli {
 struct BenchRank {
     std::uint32_t rank = 0;
     std::uint32_t world = 1;
-    std::string rendezvous;       // host:port
-    bool serves_store = true;     // rank 0 serves the store there; otherwise somebody else does
+    std::string rendezvous;            // host:port
+    bool serves_store = true;          // rank 0 serves the store there; otherwise somebody else does
     std::vector<std::uint64_t> sizes;  // bytes of a tensor
-    std::uint32_t rounds = 20;    // measured operations of each size
-    std::uint32_t warmup = 3;     // before them
+    std::uint32_t rounds = 20;         // measured operations of each size
+    std::uint32_t warmup = 3;          // before them
     comm::ElementType type = comm::ElementType::float32;
     comm::Options options;
 };
 
 struct BenchSize {
     std::uint64_t bytes = 0;
-    std::vector<double> seconds;  // of each round, by the rank that took longest
-    std::uint64_t packets = 0;    // rank 0 sent
-    std::uint64_t resent = 0;     // of them, again
+    std::vector<double> seconds;     // of each round, by the rank that took longest
+    std::uint64_t packets = 0;       // rank 0 sent
+    std::uint64_t resent = 0;        // of them, again
     std::uint64_t resent_newer = 0;  // of those, what newer ACKs called for
     std::uint64_t probes = 0;
     std::uint64_t stale_acks = 0;

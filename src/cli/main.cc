@@ -22,12 +22,8 @@ namespace {
 
 // Every subcommand, in the order in which --help shows them.
 constexpr atp::cli::Register commands[] = {
-    atp::cli::register_switch,
-    atp::cli::register_stats,
-    atp::cli::register_bench,
-    atp::cli::register_doctor,
-    atp::cli::register_simulate,
-    atp::cli::register_check,
+    atp::cli::register_switch, atp::cli::register_stats,    atp::cli::register_bench,
+    atp::cli::register_doctor, atp::cli::register_simulate, atp::cli::register_check,
 };
 
 int run(int argc, char** argv) {

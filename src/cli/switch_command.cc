@@ -159,8 +159,9 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
                  "of all parameter servers hosted here [1GiB]");
-    command->add_flag("--server,!--no-server", options->hosts_servers,
-                      "host the parameter servers of jobs that want them on their last switch [yes]")
+    command
+        ->add_flag("--server,!--no-server", options->hosts_servers,
+                   "host the parameter servers of jobs that want them on their last switch [yes]")
         ->group("Switch");
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "an aggregator untouched for so long is anybody's [500ms]");

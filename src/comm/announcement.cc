@@ -22,10 +22,8 @@ std::string to_text(const Announcement& announcement) {
     for (const wire::PathSwitch& next : announcement.path) {
         path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
     }
-    return Json{{"path", path},
-                {"lanes", announcement.lanes},
-                {"terms", announcement.terms},
-                {"servers", announcement.servers}}
+    return Json{
+        {"path", path}, {"lanes", announcement.lanes}, {"terms", announcement.terms}, {"servers", announcement.servers}}
         .dump();
 }
 
@@ -49,9 +47,7 @@ net::Result<Announcement> announcement_from(std::string_view text, std::uint32_t
     }
 }
 
-std::string to_text(const Decision& decision) {
-    return Json{{"job", decision.job}, {"token", decision.token}}.dump();
-}
+std::string to_text(const Decision& decision) { return Json{{"job", decision.job}, {"token", decision.token}}.dump(); }
 
 net::Result<Decision> decision_from(std::string_view text) {
     try {

@@ -76,13 +76,12 @@ net::Result<void> Channel::wait_ready(Time deadline) {
     changed_.wait_until(lock, until, [this] { return ready_ || error_; });
     if (error_) return tl::unexpected(*error_);
     if (ready_) return {};
-    return tl::unexpected(net::Error{.operation = net::Operation::join,
-                                     .reason = net::Reason::timed_out,
-                                     .peer = to_string(plan_.switch_address),
-                                     .elapsed = net::now() - begin,
-                                     .text = joining_text_.empty()
-                                                 ? "the switch does not answer: `atp doctor` may find out why"
-                                                 : joining_text_});
+    return tl::unexpected(net::Error{
+        .operation = net::Operation::join,
+        .reason = net::Reason::timed_out,
+        .peer = to_string(plan_.switch_address),
+        .elapsed = net::now() - begin,
+        .text = joining_text_.empty() ? "the switch does not answer: `atp doctor` may find out why" : joining_text_});
 }
 
 void Channel::submit(const Handle& work, std::size_t part) {
@@ -208,7 +207,7 @@ void Channel::handle_control(const net::Datagram& datagram, Time now) {
               .reason = foreign ? net::Reason::version_mismatch : net::Reason::rejected,
               .peer = to_string(*datagram.from),
               .text = refused && !refused->text.empty() ? refused->text
-                                                       : fmt::format("it speaks version {}", *version & 0xFU)},
+                                                        : fmt::format("it speaks version {}", *version & 0xFU)},
              now);
         return;
     }
@@ -271,10 +270,8 @@ void Channel::join(Time now) {
     join_next_ = now + (standing_ == Standing::ready ? join_refresh : join_impatient);
     const std::span<std::byte> room = socket_->reserve(256);
     if (room.empty()) return;
-    const wire::Join join{.terms = plan_.terms,
-                          .level = plan_.level,
-                          .begun = standing_ != Standing::joining,
-                          .units = {plan_.unit}};
+    const wire::Join join{
+        .terms = plan_.terms, .level = plan_.level, .begun = standing_ != Standing::joining, .units = {plan_.unit}};
     const std::size_t size = wire::encode(join, room);
     if (size != 0) socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);
 }
@@ -289,7 +286,7 @@ void Channel::handle_wake(Time now) {
         }
         abort.swap(abort_);
     }
-    if (abort) fail(*std::move(abort), now);
+    if (abort) fail(*abort, now);
     take_submissions(now);
 }
 
@@ -383,13 +380,14 @@ void Channel::finish_round(Time now) {
 
 Time Channel::poll_timeout() const {
     if (ended_) return protocol::never;
-    const Time lost = standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
+    const Time lost =
+        standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
     return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never});
 }
 
 // Everything ends, for good: the worker is not asked for anything any more, since it still knows tensors whose owners
 // are told here that nobody touches them now.
-void Channel::fail(net::Error error, Time now) {
+void Channel::fail(const net::Error& error, Time now) {
     std::deque<Part> parts;
     parts.swap(under_way_);
     std::ranges::move(waiting_, std::back_inserter(parts));
@@ -420,17 +418,18 @@ net::Error Channel::describe(const protocol::WorkerEvent& event, Time now) const
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
     if (event.kind == protocol::WorkerEvent::Kind::mismatched) {
         error.reason = net::Reason::mismatched;
-        error.text = "the ranks do different things: another operation, type or number of elements was called at this "
-                     "place by some rank";
+        error.text =
+            "the ranks do different things: another operation, type or number of elements was called at this "
+            "place by some rank";
         return error;
     }
     error.peer = missing.empty() ? to_string(plan_.switch_address) : missing;
     if (!missing.empty()) {
         error.text = missing + " has not taken part";
     } else if (!event.server_heard || now - event.heard > std::chrono::seconds(1)) {
-        error.text = fmt::format("nothing was heard from the parameter server {}",
-                                 event.server_heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard))
-                                                    : std::string("at all"));
+        error.text = fmt::format(
+            "nothing was heard from the parameter server {}",
+            event.server_heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard)) : std::string("at all"));
         if (now - switch_heard_ > 3 * join_refresh) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
         }

@@ -96,7 +96,7 @@ class Channel final : private net::Actor {
     void transmit_server();
     void flush();
     void leave();
-    void fail(net::Error error, protocol::Time now);
+    void fail(const net::Error& error, protocol::Time now);
     [[nodiscard]] net::Error describe(const protocol::WorkerEvent& event, protocol::Time now) const;
     [[nodiscard]] std::string missing_ranks(std::uint32_t units, std::uint32_t members) const;
     void publish(protocol::Time now);

@@ -106,8 +106,7 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
     const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
     const std::uint64_t payload = formation_.lanes - (options_.audit ? 1 : 0);
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
-    const std::uint64_t parts =
-        std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
+    const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
     const std::uint64_t share = (fragments + parts - 1) / parts * payload;
     const std::uint64_t step = (share + alignment - 1) / alignment * alignment;
     for (std::uint64_t first = 0; first < lanes; first += step) {
@@ -144,8 +143,8 @@ net::Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, El
             return refuse(operation, net::Reason::malformed, "a buffer without memory");
         }
         elements += buffer.elements;
-        tensors.push_back(make_sum_tensor(type, buffer.in, buffer.out, buffer.elements,
-                                          static_cast<float>(options_.scale), factor));
+        tensors.push_back(
+            make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, static_cast<float>(options_.scale), factor));
     }
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     std::unique_ptr<protocol::Tensor> whole =
@@ -191,9 +190,9 @@ net::Result<void> Communicator::push(std::uint64_t key, const void* values, std:
                                   static_cast<float>(options_.scale), 1.0);
     if (elements == 0) return refuse(net::Operation::push, net::Reason::malformed, "no elements");
     const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
-    auto work = submit(net::Operation::push, std::move(tensor), elements,
-                       detail_of(type, Reduction::sum) ^ protocol::mix(static_cast<std::uint32_t>(key)), alignment,
-                       deadline);
+    auto work =
+        submit(net::Operation::push, std::move(tensor), elements,
+               detail_of(type, Reduction::sum) ^ protocol::mix(static_cast<std::uint32_t>(key)), alignment, deadline);
     if (!work) return tl::unexpected(work.error());
     entry.work = *std::move(work);
     return {};

@@ -66,8 +66,8 @@ class Communicator {
     [[nodiscard]] net::Result<Handle> all_reduce(const Buffer& buffer, ElementType type, Reduction reduction,
                                                  protocol::Time deadline = protocol::never);
     // Several tensors as if they were one: small ones share packets.
-    [[nodiscard]] net::Result<Handle> all_reduce(std::span<const Buffer> buffers, ElementType type,
-                                                 Reduction reduction, protocol::Time deadline = protocol::never);
+    [[nodiscard]] net::Result<Handle> all_reduce(std::span<const Buffer> buffers, ElementType type, Reduction reduction,
+                                                 protocol::Time deadline = protocol::never);
     // Rank `root`'s bytes for everybody, in place.
     [[nodiscard]] net::Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root,
                                                 protocol::Time deadline = protocol::never);
@@ -75,8 +75,8 @@ class Communicator {
 
     // As parameter servers have it: push() adds this rank's values to the key's sum of this round, pull() waits for the
     // sum of the last push() and copies it. Every rank pushes every key in the same order.
-    [[nodiscard]] net::Result<void> push(std::uint64_t key, const void* values, std::size_t elements,
-                                         ElementType type, protocol::Time deadline = protocol::never);
+    [[nodiscard]] net::Result<void> push(std::uint64_t key, const void* values, std::size_t elements, ElementType type,
+                                         protocol::Time deadline = protocol::never);
     [[nodiscard]] net::Result<void> pull(std::uint64_t key, void* values, std::size_t elements, ElementType type);
 
     // Ends what is under way, here, with Reason::closed.

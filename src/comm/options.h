@@ -34,10 +34,10 @@ struct Options {
     std::string name = "atp";                                    // tells communicators in one store apart
     std::uint32_t generation = 0;                                // and the attempts at forming one
 
-    protocol::Duration spin{0};   // own: poll for so long before sleeping
-    std::vector<unsigned> cores;  // own: of the I/O threads, in turn; empty: wherever the kernel likes
-    std::uint32_t busy_poll_us = 0;                // own
-    bool mmsg = true;                              // own, as the next two: see net::UdpConfig
+    protocol::Duration spin{0};      // own: poll for so long before sleeping
+    std::vector<unsigned> cores;     // own: of the I/O threads, in turn; empty: wherever the kernel likes
+    std::uint32_t busy_poll_us = 0;  // own
+    bool mmsg = true;                // own, as the next two: see net::UdpConfig
     bool gso = true;
     bool gro = true;
     std::uint32_t socket_buffer_bytes = 8U << 20U;  // own

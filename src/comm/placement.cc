@@ -25,8 +25,8 @@ struct SwitchUnit {
 net::Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements) {
     const std::uint64_t root = announcements.front().path.back().id;
     const std::uint64_t first_leaf = announcements.front().path.front().id;
-    const bool one_switch = std::ranges::all_of(
-        announcements, [&](const Announcement& a) { return a.path.front().id == first_leaf; });
+    const bool one_switch =
+        std::ranges::all_of(announcements, [&](const Announcement& a) { return a.path.front().id == first_leaf; });
     std::vector<SwitchUnit> units;
     for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
         const std::vector<wire::PathSwitch>& path = announcements[rank].path;

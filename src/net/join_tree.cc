@@ -214,8 +214,9 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                          "re-form"};
     }
     if (would_host && config_.server_bytes == 0) {
-        return Objection{wire::Refusal::unsupported, "this switch hosts no parameter servers (--no-server): let the job "
-                                                     "have them colocated or dedicated"};
+        return Objection{wire::Refusal::unsupported,
+                         "this switch hosts no parameter servers (--no-server): let the job "
+                         "have them colocated or dedicated"};
     }
     if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
         return Objection{
@@ -257,7 +258,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     }
     if (present && child.address != from && !restarted_switch && now - child.refreshed < config_.hold) {
         return Objection{wire::Refusal::place, fmt::format("the place of rank {} is taken by {}",
-                                                            join.units.front().ranks.front(), to_string(child.address))};
+                                                           join.units.front().ranks.front(), to_string(child.address))};
     }
     return std::nullopt;
 }

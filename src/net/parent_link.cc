@@ -62,7 +62,8 @@ void ParentLink::handle_timeout(protocol::Time now) {
     next_ = now + (answers() ? refresh : impatient);
     const std::span<std::byte> room = socket_->reserve(wire::least_hello_bytes);
     if (room.empty()) return;
-    socket_->commit(wire::encode(wire::Hello{.nonce = nonce_}, room, wire::least_hello_bytes), parent_, Ecn::not_capable);
+    socket_->commit(wire::encode(wire::Hello{.nonce = nonce_}, room, wire::least_hello_bytes), parent_,
+                    Ecn::not_capable);
     static_cast<void>(socket_->flush());
 }
 

@@ -17,7 +17,7 @@ struct PortTableConfig {
     std::uint32_t peers = 1024;                                 // known at once
     protocol::Duration forget_after{std::chrono::seconds(10)};  // without a packet either way
     std::uint64_t seed = 1;                                     // of all losses
-    std::uint64_t lossy_peers = UINT64_MAX;  // only so many lose packets: those that came first
+    std::uint64_t lossy_peers = UINT64_MAX;                     // only so many lose packets: those that came first
 };
 
 // False: without a table everything would pass just the same.

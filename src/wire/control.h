@@ -33,12 +33,12 @@ enum class ControlType : std::uint8_t {
 inline constexpr std::size_t control_prefix_bytes = 4;    // version, type, two zero bytes
 inline constexpr std::size_t max_control_bytes = 65'504;  // padding included
 inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a request for one must be as long as its answer
-// An answer is at most so many times as long as its question, or it is not given: whoever forges the address of a sender
-// finds no amplifier here. A HELLO is padded accordingly.
+// An answer is at most so many times as long as its question, or it is not given: whoever forges the address of a
+// sender finds no amplifier here. A HELLO is padded accordingly.
 inline constexpr std::size_t most_amplification = 3;
 inline constexpr std::size_t least_hello_bytes = 64;
-inline constexpr std::size_t max_refusal_bytes = 200;     // of text
-inline constexpr std::size_t max_path_switches = 4;       // from a leaf to the root
+inline constexpr std::size_t max_refusal_bytes = 200;  // of text
+inline constexpr std::size_t max_path_switches = 4;    // from a leaf to the root
 
 // Where a channel's parameter server listens, when it does not stand in the last switch.
 struct Endpoint {
