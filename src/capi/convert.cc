@@ -114,6 +114,10 @@ net::Result<comm::Options> options_from(const atp_options* options) {
     if (known.server < ATP_SERVER_ON_SWITCH || known.server > ATP_SERVER_DEDICATED) {
         return tl::unexpected(malformed("a place of the server that is none"));
     }
+    if ((known.dedicated_servers == nullptr && known.dedicated_server_count != 0) ||
+        (known.cores == nullptr && known.core_count != 0)) {
+        return tl::unexpected(malformed("a list of servers or cores that is not there"));
+    }
     comm::Options result;
     result.switch_address = text_of(known.switch_address, "");
     result.channels = known.channels;

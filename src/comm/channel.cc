@@ -206,7 +206,8 @@ void Channel::handle_control(const net::Datagram& datagram, Time now) {
         fail({.operation = net::Operation::join,
               .reason = foreign ? net::Reason::version_mismatch : net::Reason::rejected,
               .peer = to_string(*datagram.from),
-              .text = refused ? refused->text : fmt::format("it speaks version {}", *version & 0xFU)},
+              .text = refused && !refused->text.empty() ? refused->text
+                                                        : fmt::format("it speaks version {}", *version & 0xFU)},
              now);
         return;
     }

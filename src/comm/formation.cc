@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <random>
+#include <thread>
 
 #include "comm/announcement.h"
 #include "comm/placement.h"
@@ -27,6 +29,9 @@ constexpr std::uint32_t window_bytes = 512U << 10U;
 constexpr std::uint32_t least_window = 8;
 constexpr std::uint32_t most_window = 256;
 constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
+// A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
+constexpr unsigned placing_attempts = 5;
+constexpr protocol::Duration placing_pause = std::chrono::milliseconds(400);
 
 net::Failure refuse(net::Operation operation, net::Reason reason, std::string peer, std::string text) {
     return net::fail(operation, reason, std::move(peer), std::move(text));
@@ -47,6 +52,25 @@ struct Reach {
     std::uint32_t lanes = 0;
 };
 
+// A switch that is up may still be looking for its parent: it says so, and is asked again.
+net::Result<wire::Welcome> greet(net::SwitchClient& client, Time deadline) {
+    std::optional<net::Error> refusal;
+    while (true) {
+        auto greeting = client.hello(deadline);
+        if (greeting) return std::move(greeting->welcome);
+        net::Error error = greeting.error();
+        if (error.reason == net::Reason::timed_out) {
+            // What it said last is better to know than that the time is over.
+            if (refusal) return tl::unexpected(*std::move(refusal));
+            error.text += " `atp doctor` may find out why";
+        }
+        if (error.reason != net::Reason::rejected) return tl::unexpected(std::move(error));
+        refusal = std::move(error);
+        if (net::now() + probe_wait > deadline) return tl::unexpected(*std::move(refusal));
+        std::this_thread::sleep_for(probe_wait);
+    }
+}
+
 // Who the switch is, and how long a packet may be on the way to it.
 net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
@@ -57,17 +81,9 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     Reach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
     auto client = net::SwitchClient::open(reach.address);
     if (!client) return tl::unexpected(client.error());
-    auto greeting = (*client)->hello(deadline);
-    // A switch that is up may still be looking for its parent.
-    while (!greeting && greeting.error().reason == net::Reason::rejected && net::now() < deadline) {
-        greeting = (*client)->hello(std::min(deadline, net::now() + probe_wait));
-    }
-    if (!greeting) {
-        net::Error error = greeting.error();
-        if (error.reason == net::Reason::timed_out) error.text += " `atp doctor` may find out why";
-        return tl::unexpected(std::move(error));
-    }
-    reach.welcome = greeting->welcome;
+    auto welcome = greet(**client, deadline);
+    if (!welcome) return tl::unexpected(welcome.error());
+    reach.welcome = *std::move(welcome);
     const auto probe = [&](std::uint32_t bytes) -> net::Result<net::ProbeOutcome> {
         const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);
         if (answer) return net::ProbeOutcome::arrived;
@@ -106,8 +122,9 @@ net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Opt
     return sockets;
 }
 
-net::Result<std::vector<Announcement>> tell_each_other(Rendezvous& rendezvous, const Announcement& own, Time deadline) {
-    const auto texts = rendezvous.all_gather("announcement", to_text(own), deadline);
+net::Result<std::vector<Announcement>> tell_each_other(Rendezvous& rendezvous, unsigned attempt,
+                                                       const Announcement& own, Time deadline) {
+    const auto texts = rendezvous.all_gather(fmt::format("announcement-{}", attempt), to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<Announcement> announcements;
     for (std::size_t rank = 0; rank < texts->size(); ++rank) {
@@ -120,6 +137,30 @@ net::Result<std::vector<Announcement>> tell_each_other(Rendezvous& rendezvous, c
         announcements.push_back(*std::move(announcement));
     }
     return announcements;
+}
+
+struct Placed {
+    std::vector<Announcement> announcements;
+    protocol::Membership membership;
+};
+
+// All ranks see the same announcements, so all of them try again, or none does.
+net::Result<Placed> find_places(Rendezvous& rendezvous, Announcement& own, const net::Address& switch_address,
+                                Time deadline) {
+    for (unsigned attempt = 0;; ++attempt) {
+        auto announcements = tell_each_other(rendezvous, attempt, own, deadline);
+        if (!announcements) return tl::unexpected(announcements.error());
+        auto membership = place_ranks(*announcements);
+        if (membership) return Placed{*std::move(announcements), *std::move(membership)};
+        const bool hopeless = membership.error().reason != net::Reason::mismatched;
+        if (hopeless || attempt + 1 == placing_attempts) return tl::unexpected(membership.error());
+        std::this_thread::sleep_for(placing_pause);
+        auto client = net::SwitchClient::open(switch_address);
+        if (!client) return tl::unexpected(client.error());
+        auto welcome = greet(**client, deadline);
+        if (!welcome) return tl::unexpected(welcome.error());
+        own.path = std::move(welcome->path);
+    }
 }
 
 net::Result<Decision> decide(Rendezvous& rendezvous, Time deadline) {
@@ -220,20 +261,19 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
     Rendezvous rendezvous(store,
                           {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
-    const auto announcements = tell_each_other(rendezvous, own, deadline);
-    if (!announcements) return tl::unexpected(announcements.error());
+    auto placed = find_places(rendezvous, own, reach->address, deadline);
+    if (!placed) return tl::unexpected(placed.error());
     const auto decision = decide(rendezvous, deadline);
     if (!decision) return tl::unexpected(decision.error());
-    auto placed = place_ranks(*announcements);
-    if (!placed) return tl::unexpected(placed.error());
 
-    const auto membership = std::make_shared<const protocol::Membership>(*std::move(placed));
-    formed.formation = formation_of(options, *announcements);
+    const std::vector<Announcement>& announcements = placed->announcements;
+    const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
+    formed.formation = formation_of(options, announcements);
     formed.formation.job = decision->job;
     formed.formation.units = membership->units();
     formed.formation.levels = membership->units() == 1 ? 1 : 2;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
-        const auto server = server_of(options, channel, *announcements);
+        const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
         formed.plans.push_back(plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
         formed.plans.back().switch_address = reach->address;

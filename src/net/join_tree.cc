@@ -251,10 +251,12 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     const Branch::Child& child = branch.children[seat.bit];
     const bool present = (branch.present >> seat.bit & 1U) != 0;
     const bool changed = child.unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
-    if (present && child.address == from && changed) {
+    // A switch that restarted may come from another port, and proves by the token that it is the same one's successor.
+    const bool restarted_switch = branch.level != 0 && join.begun && !join.units.front().direct;
+    if (present && changed && (child.address == from || restarted_switch)) {
         return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
     }
-    if (present && child.address != from && now - child.refreshed < config_.hold) {
+    if (present && child.address != from && !restarted_switch && now - child.refreshed < config_.hold) {
         return Objection{wire::Refusal::place, fmt::format("the place of rank {} is taken by {}",
                                                            join.units.front().ranks.front(), to_string(child.address))};
     }

@@ -94,7 +94,8 @@ Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, protoco
                 const auto refused = wire::decode_refused(datagram.bytes);
                 const bool foreign = *version != ATP_VERSION || (refused && refused->reason == wire::Refusal::version);
                 return fail(Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),
-                            refused ? refused->text : fmt::format("it speaks version {}", *version & 0xFU));
+                            refused && !refused->text.empty() ? refused->text
+                                                              : fmt::format("it speaks version {}", *version & 0xFU));
             }
             auto welcome = wire::decode_welcome(datagram.bytes);
             if (!welcome || welcome->nonce != question.nonce) return false;

@@ -66,7 +66,7 @@ TEST_P(Worlds, SumRight) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllReduce, Worlds, testing::Values(1, 2, 4, 5, 8));
+INSTANTIATE_TEST_SUITE_P(AllReduce, Worlds, testing::Values(1, 2, 4, 5, 8, 16));
 
 class Channels : public testing::TestWithParam<std::uint32_t> {};
 

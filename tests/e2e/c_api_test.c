@@ -305,6 +305,9 @@ static void check_options(void) {
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &newer.known, &communicator, &error) == ATP_REASON_NONE);
     atp_communicator_destroy(communicator);
 
+    options.core_count = 1;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    options.core_count = 0;
     REQUIRE(atp_communicator_create(memory_store, 0, 0, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(atp_communicator_create(NULL, 0, 1, &options, &communicator, NULL) == ATP_REASON_MALFORMED);
 }

@@ -82,7 +82,7 @@ bool succeeds(const net::Result<void>& done);
 [[nodiscard]] net::Error error_of(const net::Result<comm::Handle>& work);
 [[nodiscard]] testing::AssertionResult says(const net::Error& error, std::string_view text);
 
-// Of all channels together, once they are newer than this call. Counters are published now and then.
-[[nodiscard]] protocol::WorkerCounters settled_counters(const comm::Communicator& communicator);
+// Of all channels together, as they were published last: up to a second ago, so ask for them with eventually().
+[[nodiscard]] protocol::WorkerCounters counters_of(const comm::Communicator& communicator);
 
 }  // namespace atp::test

@@ -124,6 +124,21 @@ TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
     EXPECT_TRUE(says(formed.error(), "--server-memory"));
 }
 
+TEST(Forming, TellsThatTheSwitchHostsNoServers) {
+    net::SwitchNodeConfig config = small_switch();
+    config.server_bytes = 0;
+    const auto node = start(config);
+    const auto formed = Job(1, {address_of(*node)}).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    EXPECT_TRUE(says(formed.error(), "colocated or dedicated"));
+    comm::Options options = small_options();
+    options.server = comm::ServerPlace::colocated;
+    Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
+        expect_sum(communicator, several_windows, 1);
+    });
+}
+
 // A leaf whose parent is down is up, and says what it waits for.
 TEST(Forming, TellsThatASwitchMissesItsParent) {
     const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
@@ -148,15 +163,15 @@ void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t cha
     Job job(3, switches, options);
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 3U);
-    const protocol::Time begin = net::now();
     each(3, [&](std::uint32_t rank) {
-        std::vector<float> values(several_windows, 1.0F);
+        const std::vector<float> before(several_windows, 1.0F + static_cast<float>(rank));
+        std::vector<float> values = before;
         const net::Error error = error_of(call(*ranks[rank], values));
+        EXPECT_EQ(values, before) << "something came of it at rank " << rank;
         EXPECT_EQ(error.reason, Reason::mismatched) << "rank " << rank << ": " << to_string(error);
         const net::Error next = error_of(sum(*ranks[rank], values));
         EXPECT_EQ(next.reason, Reason::closed) << "rank " << rank << ": " << to_string(next);
     });
-    EXPECT_LT(net::now() - begin, patience / 2);
 }
 
 using Call = net::Result<comm::Handle>;
@@ -231,7 +246,6 @@ TEST(Departure, OfARankIsToldToTheOthersByName) {
         Job job(3, {address_of(*node)}, options);
         auto ranks = job.formed();
         ASSERT_EQ(ranks.size(), 3U);
-        const protocol::Time begin = net::now();
         each(3, [&](std::uint32_t rank) {
             if (rank == 1) {
                 std::this_thread::sleep_for(milliseconds(50));
@@ -242,9 +256,9 @@ TEST(Departure, OfARankIsToldToTheOthersByName) {
             const net::Error error = error_of(sum(*ranks[rank], values));
             EXPECT_EQ(error.operation, net::Operation::all_reduce);
             EXPECT_TRUE(says(error, "rank 1"));
+            EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
             EXPECT_GT(error.elapsed, milliseconds(1));
         });
-        EXPECT_LT(net::now() - begin, patience / 2);
     }
 }
 
@@ -255,16 +269,16 @@ TEST(Departure, OfARankIsToldInTheOtherRack) {
     Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
     auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 4U);
-    const protocol::Time begin = net::now();
     each(4, [&](std::uint32_t rank) {
         if (rank == 3) {
             ranks[3].reset();
             return;
         }
         std::vector<float> values(several_windows, 1.0F);
-        EXPECT_TRUE(says(error_of(sum(*ranks[rank], values)), "3"));
+        const net::Error error = error_of(sum(*ranks[rank], values));
+        EXPECT_TRUE(says(error, "3"));
+        EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
     });
-    EXPECT_LT(net::now() - begin, patience / 2);
 }
 
 TEST(Departure, OfARankThatFailedAloneEndsTheOthersToo) {
@@ -369,12 +383,20 @@ std::unique_ptr<net::SwitchNode> restart(std::unique_ptr<net::SwitchNode> node) 
     return start(config);
 }
 
-TEST(Return, OfALeafCostsTimeAlone) {
-    TwoLevels fabric;
-    Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
+class Return : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(Return, OfALeafCostsTimeAlone) {
+    net::SwitchNodeConfig leaf = small_switch();
+    leaf.shards = GetParam();
+    TwoLevels fabric(small_switch(), leaf);
+    comm::Options options = small_options();
+    options.channels = GetParam();
+    Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, options);
     std::atomic<std::uint32_t> rounds{0};
     std::atomic<bool> back{false};
     std::jthread operator_of_switches([&] {
+        // Not before the JOINs are refreshed seldom.
+        std::this_thread::sleep_for(milliseconds(200));
         if (!eventually([&] { return rounds > 40; })) return;
         fabric.leaves[1] = restart(std::move(fabric.leaves[1]));
         back = true;
@@ -392,7 +414,10 @@ TEST(Return, OfALeafCostsTimeAlone) {
     EXPECT_TRUE(back);
 }
 
-TEST(Return, OfTheSwitchWithTheServersAsksToFormAgain) {
+// Of shards, which come back at other ports.
+INSTANTIATE_TEST_SUITE_P(Failure, Return, testing::Values(1, 3));
+
+TEST(Reforming, IsAskedForWhenTheServersRestart) {
     for (const bool two_levels : {false, true}) {
         TwoLevels fabric;
         const std::vector<std::string> switches =
@@ -401,26 +426,27 @@ TEST(Return, OfTheSwitchWithTheServersAsksToFormAgain) {
         Job job(2, switches);
         auto ranks = job.formed();
         ASSERT_EQ(ranks.size(), 2U);
-        std::vector<float> before(10, 1.0F);
         each(2, [&](std::uint32_t rank) {
             std::vector<float> values(10, 1.0F);
             EXPECT_TRUE(succeeds(sum(*ranks[rank], values)));
         });
+        std::vector<float> pending(several_windows, 1.0F);
+        const auto work = sum(*ranks[0], pending);
         fabric.root = restart(std::move(fabric.root));
         ASSERT_NE(fabric.root, nullptr);
-        each(2, [&](std::uint32_t rank) {
-            std::vector<float> values(several_windows, 1.0F);
-            const net::Error error = error_of(sum(*ranks[rank], values));
-            EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
-            EXPECT_TRUE(says(error, "re-form"));
-        });
+        const net::Error error = error_of(work);
+        EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
+        EXPECT_TRUE(says(error, "re-form"));
+        // The other one may have heard of it before it asks.
+        std::vector<float> late(several_windows, 1.0F);
+        EXPECT_TRUE(says(error_of(sum(*ranks[1], late)), "re-form"));
         ranks.clear();
         job.options().generation = 1;
         job.run([](comm::Communicator& communicator) { expect_sum(communicator, several_windows, 5); });
     }
 }
 
-TEST(Return, OfRanksAfterOneWasLostMakesASmallerWorld) {
+TEST(Reforming, WithoutALostRankMakesASmallerWorld) {
     const auto node = start(small_switch());
     Job job(3, {address_of(*node)});
     auto ranks = job.formed();

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are processes, over a TCP store, and that end without a word.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <string>
+
+#include "comm/tcp_store.h"
+#include "comm/tcp_store_server.h"
+#include "fabric.h"
+#include "net/clock.h"
+#include "net/resolve.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+constexpr std::uint32_t world = 3;
+constexpr std::size_t elements = 5000;
+
+net::Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
+                                                      const std::string& switch_address) {
+    const auto address = net::resolve(store_address);
+    if (!address) return tl::unexpected(address.error());
+    auto store = comm::TcpStore::connect(address->front(), net::now() + patience);
+    if (!store) return tl::unexpected(store.error());
+    comm::Options options = small_options();
+    options.switch_address = switch_address;
+    return comm::Communicator::form(**store, rank, world, options);
+}
+
+// What the process of the last rank does: sums until it is killed, or until something fails.
+[[noreturn]] void be_a_rank(int addresses) {
+    std::array<char, 256> text{};
+    if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
+    const std::string both(text.data());
+    const std::size_t space = both.find(' ');
+    const auto formed = form(both.substr(0, space), world - 1, both.substr(space + 1));
+    if (!formed) _exit(2);
+    for (std::uint32_t round = 0;; ++round) {
+        Bytes values = tensor_of(comm::ElementType::float32, world - 1, elements, round);
+        const auto work = (*formed)->all_reduce({values.data(), values.data(), elements}, comm::ElementType::float32,
+                                                comm::Reduction::sum);
+        if (!work || !(*work)->wait()) _exit(3);
+    }
+}
+
+TEST(Processes, ThatAreKilledAreNamedByTheOthers) {
+    std::array<int, 2> pipe_ends{};
+    ASSERT_EQ(pipe(pipe_ends.data()), 0);
+    // Before this process has any other thread.
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) be_a_rank(pipe_ends[0]);
+
+    net::SwitchNodeConfig config = small_switch();
+    config.hold = std::chrono::seconds(2);
+    const auto node = start(config);
+    auto store = comm::TcpStoreServer::start(net::Address::loopback(net::Family::ipv4, 0));
+    ASSERT_TRUE(store);
+    const std::string store_address = to_string((*store)->local());
+    const std::string both = store_address + " " + address_of(*node);
+    EXPECT_EQ(write(pipe_ends[1], both.data(), both.size()), static_cast<ssize_t>(both.size()));
+
+    std::atomic<std::uint32_t> rounds{0};
+    each(world - 1, [&](std::uint32_t rank) {
+        const auto formed = form(store_address, rank, address_of(*node));
+        if (!formed) {
+            kill(child, SIGKILL);
+            FAIL() << to_string(formed.error());
+        }
+        for (std::uint32_t round = 0;; ++round) {
+            Bytes values = tensor_of(comm::ElementType::float32, rank, elements, round);
+            const auto work = (*formed)->all_reduce({values.data(), values.data(), elements},
+                                                    comm::ElementType::float32, comm::Reduction::sum);
+            ASSERT_TRUE(work) << to_string(work.error());
+            if (const auto done = (*work)->wait(); !done) {
+                EXPECT_EQ(done.error().operation, net::Operation::all_reduce);
+                EXPECT_EQ(done.error().reason, net::Reason::failed) << "not by the deadline";
+                EXPECT_TRUE(says(done.error(), "rank 2"));
+                break;
+            }
+            EXPECT_EQ(difference(sum_of_ranks(comm::ElementType::float32, comm::Reduction::sum, world, elements, round),
+                                 values, 4),
+                      "");
+            if (++rounds == 20) kill(child, SIGKILL);
+        }
+    });
+    EXPECT_GE(rounds, 20U);
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself with status " << WEXITSTATUS(status);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+}  // namespace
+}  // namespace atp::test
