@@ -241,6 +241,9 @@ class AllHere {
         if (comm.audit) command.emplace_back("--audit");
         if (!comm.halve) command.emplace_back("--no-halving");
         if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
+        for (const std::string& server : comm.dedicated_servers) {
+            command.insert(command.end(), {"--dedicated-server", server});
+        }
         if (comm.spin != protocol::Duration::zero())
             command.insert(command.end(), {"--spin", duration_text(comm.spin)});
         return command;
@@ -430,6 +433,9 @@ int run_bench(Options options) {
         }
     }
     options.bench.serves_store = !options.store_elsewhere;
+    if (!options.bench.options.dedicated_servers.empty()) {
+        options.bench.options.server = comm::ServerPlace::dedicated;
+    }
     if (options.without.mmsg) options.bench.options.mmsg = false;
     if (options.without.gso) options.bench.options.gso = false;
     if (options.without.gro) options.bench.options.gro = false;
@@ -490,6 +496,10 @@ std::function<int()> register_bench(CLI::App& program) {
     how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
     how.number("--window", comm.window, 1, 65'536, "packets under way at most, a power of two [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
+    how.appended(
+        "--dedicated-server", comm.dedicated_servers, "ADDRESS",
+        [](std::string_view text) { return text.empty() ? std::nullopt : std::optional<std::string>(text); },
+        "host:port", "where servers stand that are on hosts of their own; may be repeated");
     how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
     how.call(
         "--no-halving", [options] { options->bench.options.halve = false; },
