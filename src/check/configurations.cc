@@ -147,6 +147,50 @@ void add_tenants_and_failures(std::vector<Entry>& all) {
                    {}});
 }
 
+void add_plain_numbers(std::vector<Entry>& all) {
+    all.push_back({{.name = "plain",
+                    .what = "a plain tensor follows a scaled one: latecomers of one kind meet the other",
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {1, 1},
+                    .plain_tensors = 0x2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
+    all.push_back({{.name = "plain-overflow",
+                    .what = "plain integers leave 32 bits in the switch: they come singly, and never as floats",
+                    .units = star(3),
+                    .tensors = {1, 1},
+                    .values = Values::saturating,
+                    .plain_tensors = 0x1},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "plain-levels",
+                    .what = "the same over two levels, and then scaled numbers",
+                    .units = rack_and_direct(),
+                    .tensors = {1, 1},
+                    .values = Values::saturating,
+                    .plain_tensors = 0x1},
+                   {.duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+}
+
+void add_mismatches(std::vector<Entry>& all) {
+    all.push_back({{.name = "mismatch",
+                    .what = "two workers mean different operations: an error each, and no sum",
+                    .units = star(2),
+                    .tensors = {1},
+                    .mismatched_worker = 1},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "mismatch-levels",
+                    .what = "a worker under the server's switch means another operation than the rack",
+                    .units = rack_and_direct(),
+                    .tensors = {1},
+                    .mismatched_worker = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .timeouts = 1}});
+}
+
 void add_numbers(std::vector<Entry>& all) {
     all.push_back({{.name = "float",
                     .what = "one worker's value does not fit an integer",
@@ -178,50 +222,12 @@ void add_numbers(std::vector<Entry>& all) {
                     .values = Values::saturating},
                    {.duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
-    all.push_back({{.name = "mismatch",
-                    .what = "two workers mean different operations: an error each, and no sum",
-                    .units = star(2),
-                    .tensors = {1},
-                    .mismatched_worker = 1},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "mismatch-levels",
-                    .what = "a worker under the server's switch means another operation than the rack",
-                    .units = rack_and_direct(),
-                    .tensors = {1},
-                    .mismatched_worker = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "overflow-float",
                     .what = "a fragment overflows in the switch and comes as floats from another worker",
                     .units = star(3),
                     .tensors = {1},
                     .values = Values::saturating_and_too_large},
                    {.losses = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "plain",
-                    .what = "a plain tensor follows a scaled one: latecomers of one kind meet the other",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {1, 1},
-                    .plain_tensors = 0x2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "plain-overflow",
-                    .what = "plain integers leave 32 bits in the switch: they come singly, and never as floats",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::saturating,
-                    .plain_tensors = 0x1},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "plain-levels",
-                    .what = "the same over two levels, and then scaled numbers",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1},
-                    .values = Values::saturating,
-                    .plain_tensors = 0x1},
-                   {.duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "wrap",
                     .what = "sequence numbers pass 2^32",
@@ -255,6 +261,8 @@ std::vector<Configuration> make(Extent extent) {
     add_levels(entries);
     add_tenants_and_failures(entries);
     add_numbers(entries);
+    add_plain_numbers(entries);
+    add_mismatches(entries);
     std::vector<Configuration> all;
     for (Entry& entry : entries) {
         entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;

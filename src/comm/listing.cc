@@ -15,7 +15,7 @@ constexpr std::size_t most_named = 8;
 std::string list_some(std::span<const std::string> names) {
     if (names.empty()) return "nothing";
     const bool all = names.size() <= most_named;
-    const std::string last = all ? names.back() : fmt::format("{} more", names.size() - most_named);
+    std::string last = all ? names.back() : fmt::format("{} more", names.size() - most_named);
     const auto before = names.first(all ? names.size() - 1 : most_named);
     if (before.empty()) return last;
     return fmt::format("{} and {}", fmt::join(before, ", "), last);

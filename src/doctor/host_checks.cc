@@ -11,15 +11,12 @@
 #include <compare>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace atp::doctor {
 namespace {
 
-struct Version {
-    unsigned major = 0;
-    unsigned minor = 0;
-    auto operator<=>(const Version&) const = default;
-};
+using Version = std::pair<unsigned, unsigned>;  // major, minor
 
 constexpr Version has_gso{4, 18};
 constexpr Version has_gro{5, 0};
@@ -28,9 +25,9 @@ constexpr Version has_fine_waits{5, 11};  // epoll_pwait2
 std::optional<Version> version_of(std::string_view release) {
     Version version;
     const char* const end = release.data() + release.size();
-    const auto major = std::from_chars(release.data(), end, version.major);
+    const auto major = std::from_chars(release.data(), end, version.first);
     if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
-    if (std::from_chars(major.ptr + 1, end, version.minor).ec != std::errc()) return std::nullopt;
+    if (std::from_chars(major.ptr + 1, end, version.second).ec != std::errc()) return std::nullopt;
     return version;
 }
 

@@ -77,8 +77,7 @@ std::vector<std::string> read_governors(const fs::path& cores) {
         if (!governor.empty()) governors.push_back(std::move(governor));
     }
     std::ranges::sort(governors);
-    const auto repeated = std::ranges::unique(governors);
-    governors.erase(repeated.begin(), repeated.end());
+    governors.erase(std::unique(governors.begin(), governors.end()), governors.end());
     return governors;
 }
 
