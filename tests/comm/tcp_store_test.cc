@@ -380,6 +380,9 @@ TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
 }
 
 TEST(TcpStoreServer, WithoutDescriptorsItGoesOnWhenThereAreSomeAgain) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";
+#endif
     const auto server = serve();
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
