@@ -398,6 +398,8 @@ void SwitchShard::handle_event(const TreeEvent& event) {
             if (auto host = host_server(*branch)) {
                 servers_[branch] = std::move(host);
                 tree_.opened(event.job, event.channel);
+            } else {
+                tree_.could_not_open(event.job, event.channel);
             }
             break;
         }
