@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/operation.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "net/clock.h"
 
 namespace atp::comm {
+namespace {
+
+// A condition variable adds what it is given to its own clock, which "for ever" would overflow.
+constexpr protocol::Duration longest_sleep = std::chrono::hours(1);
+
+}  // namespace
 
 Work::Work(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor, protocol::Time begun,
            protocol::Time deadline)
@@ -26,8 +33,11 @@ net::Result<void> Work::wait() {
 
 std::optional<net::Result<void>> Work::wait_until(protocol::Time until) {
     std::unique_lock lock(mutex_);
-    const auto steady = std::chrono::steady_clock::now() + (until - net::now());
-    if (!changed_.wait_until(lock, steady, [this] { return done(); })) return std::nullopt;
+    while (!done()) {
+        const protocol::Time now = net::now();
+        if (now >= until) return std::nullopt;
+        changed_.wait_for(lock, std::min<protocol::Duration>(until - now, longest_sleep));
+    }
     if (error_) return net::Result<void>(tl::unexpected(*error_));
     return net::Result<void>();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 
 #include "net/join_tree.h"
 #include "protocol/server.h"
@@ -31,13 +32,18 @@ struct HostedServer {
             .first_seq = terms.first_seq};
 }
 
-// nullptr where the members contradict each other.
+// nullptr where the members contradict each other, and where there is no memory: what one job asks for must not end
+// the switch of all others.
 [[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const Branch& branch) {
     auto membership = branch.membership();
     if (!membership) return nullptr;
-    return std::make_unique<HostedServer>(
-        protocol::ServerConfig{.channel = channel_config(branch.terms), .scale = branch.terms.scale},
-        *std::move(membership));
+    try {
+        return std::make_unique<HostedServer>(
+            protocol::ServerConfig{.channel = channel_config(branch.terms), .scale = branch.terms.scale},
+            *std::move(membership));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
 }
 
 }  // namespace atp::net

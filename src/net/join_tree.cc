@@ -324,6 +324,20 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
     tell_all(*branch);
 }
 
+void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel) {
+    Branch* branch = find(job, channel);
+    if (branch == nullptr) return;
+    ++counters_.refused;
+    refuse_all(*branch, {.job = job,
+                         .token = branch->terms.token,
+                         .channel = channel,
+                         .reason = wire::Refusal::full,
+                         .text = fmt::format("this host has no memory left for another parameter server of {} MB; take "
+                                             "a smaller window or fewer lanes",
+                                             server_bytes_of(branch->terms) >> 20U)});
+    close(*branch);
+}
+
 void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time) {
     Branch* branch = find(leave.job, leave.channel);
     const unsigned bit = branch == nullptr || branch->level == 2 ? 0U : branch->level == 0 ? leave.member : leave.unit;

@@ -90,7 +90,7 @@ struct TreeCounters {
 // The tree of one switch (or of one shard of it): soft state that JOINs build and refresh, and that fades without them.
 //
 // Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(); after each, poll_event() and
-// poll_transmit() until they return nothing. opened() answers the event of that name.
+// poll_transmit() until they return nothing. opened() or could_not_open() answers the event of that name.
 // Owns: the branches, at most as many as configured. A pointer to a branch holds until the next handle_*().
 // Threads: none. Failure: what is refused is answered with the reason, counted, and changes nothing.
 class JoinTree {
@@ -105,6 +105,8 @@ class JoinTree {
     void handle_timeout(protocol::Time now);
     // The server of an opened event exists.
     void opened(std::uint32_t job, std::uint16_t channel);
+    // It cannot exist, for want of memory: everybody is told, and the channel is forgotten.
+    void could_not_open(std::uint32_t job, std::uint16_t channel);
 
     struct Transmit {
         Address to;

@@ -88,10 +88,18 @@ SwitchShard::~SwitchShard() { loop_.remove(*this); }
 // ----------------------------------------------------------------------------------------------------------- Arrivals
 
 void SwitchShard::handle_ready(int, Ready ready, Time now) {
-    if (ready.write && blocked_) flush();
+    const bool resumes = ready.write && blocked_ && resume(now);
     // What departs by now goes before what arrives now.
     if (emulates_) release_held(now);
-    if (ready.read || ready.failed) receive(now);
+    if (ready.read || ready.failed || resumes) receive(now);
+}
+
+// The kernel takes packets again: what servers had to say goes first. Datagrams that were taken from the kernel before
+// make no socket readable, so the caller has to look.
+bool SwitchShard::resume(Time now) {
+    flush();
+    if (!blocked_) drain_servers(now);
+    return !blocked_;
 }
 
 void SwitchShard::receive(Time now) {
@@ -398,6 +406,8 @@ void SwitchShard::handle_event(const TreeEvent& event) {
             if (auto host = host_server(*branch)) {
                 servers_[branch] = std::move(host);
                 tree_.opened(event.job, event.channel);
+            } else {
+                tree_.could_not_open(event.job, event.channel);
             }
             break;
         }

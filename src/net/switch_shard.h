@@ -70,6 +70,7 @@ class SwitchShard final : public Actor {
     static constexpr std::size_t batch_packets = 64;
     static constexpr int batches_per_round = 8;
 
+    [[nodiscard]] bool resume(protocol::Time now);
     void receive(protocol::Time now);
     void admit_arrival(const Datagram& datagram, protocol::Time now);
     void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested);

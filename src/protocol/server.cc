@@ -35,11 +35,12 @@ void for_each_bit(std::uint32_t bits, Visit visit) {
     for (; bits != 0; bits &= bits - 1) visit(lowest(bits));
 }
 
-// Mostly never touched, and never written here: the system hands out zeroed pages when floats come.
-numeric::ExactLane* claim_exact(std::size_t lanes) {
-    void* memory = std::calloc(std::max<std::size_t>(lanes, 1), sizeof(numeric::ExactLane));
+// Never written here: else whoever opens servers and leaves again would keep a switch busy with clearing memory.
+template <class Element>
+Element* claim_pages(std::size_t count) {
+    void* memory = std::calloc(std::max<std::size_t>(count, 1), sizeof(Element));
     if (memory == nullptr) throw std::bad_alloc();
-    return static_cast<numeric::ExactLane*>(memory);
+    return static_cast<Element*>(memory);
 }
 
 std::size_t outbox_capacity(const ServerConfig& config, const Membership& membership) {
@@ -57,9 +58,9 @@ Server::Server(const ServerConfig& config, const Membership& membership)
       in_(records_.size() * membership.units()),
       sent_(in_.size()),
       told_(in_.size()),
-      sums_(records_.size() * config.channel.lanes),
-      exact_(claim_exact(records_.size() * config.channel.lanes)),
-      results_(records_.size() * config.channel.lanes * ATP_LANE_BYTES),
+      sums_(claim_pages<std::int64_t>(records_.size() * config.channel.lanes)),
+      exact_(claim_pages<numeric::ExactLane>(records_.size() * config.channel.lanes)),
+      results_(claim_pages<std::byte>(records_.size() * config.channel.lanes * ATP_LANE_BYTES)),
       attempts_(config.channel.window()),
       heat_(config.channel.window()),
       outbox_(outbox_capacity(config, membership)) {}

@@ -187,19 +187,22 @@ class Server {
         return masks.data() + position(record) * membership_.units();
     }
     [[nodiscard]] std::span<std::int64_t> sums_of(const Record& record) {
-        return {sums_.data() + position(record) * config_.channel.lanes, config_.channel.lanes};
+        return {sums_.get() + position(record) * config_.channel.lanes, config_.channel.lanes};
     }
     [[nodiscard]] std::span<numeric::ExactLane> exact_of(const Record& record) {
         return {exact_.get() + position(record) * config_.channel.lanes, config_.channel.lanes};
     }
     [[nodiscard]] std::span<std::byte> result_of(const Record& record) {
-        return {results_.data() + position(record) * config_.channel.lanes * ATP_LANE_BYTES,
+        return {results_.get() + position(record) * config_.channel.lanes * ATP_LANE_BYTES,
                 std::size_t{config_.channel.lanes} * ATP_LANE_BYTES};
     }
 
-    struct FreeExact {
-        void operator()(numeric::ExactLane* lanes) const { std::free(lanes); }
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
     };
+    // Zeroed pages that the system hands out when they are touched: a server costs nothing until it works.
+    template <class Element>
+    using Pages = std::unique_ptr<Element[], Free>;
 
     ServerConfig config_;
     const Membership& membership_;
@@ -208,11 +211,11 @@ class Server {
     std::vector<std::uint32_t> in_;    // a row of units for each record: members whose numbers are in
     std::vector<std::uint32_t> sent_;  // members known to have sent
     std::vector<std::uint32_t> told_;  // members told something since told_until was set
-    std::vector<std::int64_t> sums_;
-    std::unique_ptr<numeric::ExactLane[], FreeExact> exact_;  // touched in float mode only
-    std::vector<std::byte> results_;                          // as they go on the wire
-    std::vector<std::uint32_t> attempts_;                     // of each slot
-    std::vector<std::uint8_t> heat_;                          // of each slot: how often it collided lately
+    Pages<std::int64_t> sums_;
+    Pages<numeric::ExactLane> exact_;      // touched in float mode only
+    Pages<std::byte> results_;             // as they go on the wire
+    std::vector<std::uint32_t> attempts_;  // of each slot
+    std::vector<std::uint8_t> heat_;       // of each slot: how often it collided lately
     Ring<Answer> outbox_;
     ServerCounters counters_;
 };

@@ -109,7 +109,9 @@ class Tree {
     void drain() {
         while (const auto event = tree.poll_event()) {
             events.push_back(*event);
-            if (opens && event->kind == Kind::opened) tree.opened(event->job, event->channel);
+            if (event->kind != Kind::opened) continue;
+            if (opens) tree.opened(event->job, event->channel);
+            if (lacks_memory) tree.could_not_open(event->job, event->channel);
         }
         while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
     }
@@ -147,7 +149,8 @@ class Tree {
     }
 
     JoinTree tree;
-    bool opens = true;  // the server is made when it is asked for
+    bool opens = true;          // the server is made when it is asked for
+    bool lacks_memory = false;  // or cannot be
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;
@@ -195,6 +198,25 @@ TEST(JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
     star.drain();
     EXPECT_TRUE(star.told_ready(worker(0)));
     EXPECT_TRUE(star.told_ready(worker(1)));
+}
+
+TEST(JoinTree, ServerThatMemoryLacksForIsRefusedToAllAndForgotten) {
+    Tree star;
+    star.opens = false;
+    star.lacks_memory = true;
+    star.join(join_of_member(0, 2, 0), worker(0));
+    star.forget();
+    star.join(join_of_member(0, 2, 1), worker(1));
+    star.expect_refused(worker(0), Refusal::full, "no memory");
+    star.expect_refused(worker(1), Refusal::full, "no memory");
+    EXPECT_EQ(star.count(Kind::closed), 1U);
+    EXPECT_EQ(star.tree.channels(), 0U);
+
+    star.forget();
+    star.lacks_memory = false;
+    star.opens = true;
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(join_of_member(0, 2, rank), worker(rank));
+    EXPECT_TRUE(star.told_ready(worker(0))) << "the place is free again";
 }
 
 TEST(JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
