@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -105,7 +106,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
 // ------------------------------------------------------------------------------------------------------------ One rank
 
 int run_rank(const Options& options) {
-    if (options.bench.rendezvous.empty() || options.bench.options.switch_address.empty()) {
+    if (options.bench.world == 0 || options.bench.rendezvous.empty() || options.bench.options.switch_address.empty()) {
         fmt::print(stderr, "atp bench: --rank needs --world, --rendezvous and --switch as well\n");
         return exit_misused;
     }
@@ -451,6 +452,12 @@ std::optional<comm::ElementType> parse_bench_type(std::string_view text) {
     return type;
 }
 
+std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
+    const auto packets = parse_size(text);
+    if (!packets || !std::has_single_bit(*packets) || *packets > 1U << ATP_WINDOW_LOG2_MAX) return std::nullopt;
+    return static_cast<std::uint32_t>(*packets);
+}
+
 std::optional<comm::ServerPlace> parse_place(std::string_view text) {
     if (text == "switch") return comm::ServerPlace::on_switch;
     if (text == "colocated") return comm::ServerPlace::colocated;
@@ -494,7 +501,8 @@ std::function<int()> register_bench(CLI::App& program) {
     Flags how(*command, "How");
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
     how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
-    how.number("--window", comm.window, 1, 65'536, "packets under way at most, a power of two [by their size]");
+    how.parsed("--window", comm.window, "N", parse_window_packets, "a power of two up to 65536",
+               "packets under way at most [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
     how.appended(
         "--dedicated-server", comm.dedicated_servers, "ADDRESS",

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "comm/communicator.h"
 #include "comm/rendezvous.h"
@@ -128,6 +129,8 @@ class Measurement {
             result.seconds.push_back(*most);
         }
         ++size_number_;
+        // Channels show their counters a moment later.
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
         for (const comm::ChannelCounters& channel : communicator_.counters()) {
             result.packets += channel.worker.sent + channel.worker.resent;
             result.resent += channel.worker.resent;

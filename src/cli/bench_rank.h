@@ -15,7 +15,7 @@ namespace atp::cli {
 
 struct BenchRank {
     std::uint32_t rank = 0;
-    std::uint32_t world = 1;
+    std::uint32_t world = 0;
     std::string rendezvous;            // host:port
     bool serves_store = true;          // rank 0 serves the store there; otherwise somebody else does
     std::vector<std::uint64_t> sizes;  // bytes of a tensor

@@ -111,9 +111,8 @@ void print_start(const net::SwitchNode& node, const Options& options) {
 int run_switch(Options options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     const StopSignals signals;
-    auto node = net::SwitchNode::start(options.config);
+    auto node = net::SwitchNode::start(options.config, [] { StopSignals::notify(); });
     if (!node) return misused(node.error());
-    (*node)->on_failure([] { StopSignals::notify(); });
     print_start(**node, options);
     static_cast<void>(signals.wait());
     const auto failure = (*node)->failure();

@@ -113,8 +113,9 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }
     if (lanes == 0) return work;
-    // One channel's failure is the communicator's: the parts on other channels could only wait for their deadline.
-    if (work->slices().size() > 1) work->on_failure([this](const net::Error& error) { end_channels(error); });
+    // One channel's failure is the communicator's: parts on other channels could only wait for their deadline, and the
+    // next operation of this rank must not meet an earlier one of others there.
+    if (channels_.size() > 1) work->on_failure([this](const net::Error& error) { end_channels(error); });
     const std::scoped_lock lock(order_);
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);

@@ -25,8 +25,9 @@ std::uint64_t random_id() {
 
 std::string software_name() { return "atp " ATP_SOFTWARE_VERSION; }
 
-Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config) {
+Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config, std::function<void()> failed) {
     std::unique_ptr<SwitchNode> node(new SwitchNode(config));
+    node->failed_ = std::move(failed);
     if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
     SwitchNode& self = *node;
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {

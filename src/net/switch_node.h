@@ -23,7 +23,9 @@ namespace atp::net {
 // shard afterwards.
 class SwitchNode {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config);
+    // `failed` is called on a shard's thread when it ends by itself.
+    [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
+                                                                   std::function<void()> failed = {});
     ~SwitchNode();
     SwitchNode(const SwitchNode&) = delete;
     SwitchNode& operator=(const SwitchNode&) = delete;
@@ -34,8 +36,6 @@ class SwitchNode {
     [[nodiscard]] const SwitchNodeConfig& config() const { return config_; }
     // A shard has ended by itself: what went wrong.
     [[nodiscard]] std::optional<Error> failure() const;
-    // Any thread, once: called on a shard's thread when it ends by itself.
-    void on_failure(std::function<void()> callback) { failed_ = std::move(callback); }
 
   private:
     explicit SwitchNode(const SwitchNodeConfig& config);

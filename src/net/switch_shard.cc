@@ -256,7 +256,9 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
     while (host.server.has_transmit()) {
         std::span<std::byte> buffer{scratch_.get(), packet_bytes_};
         if (!emulates_) {
-            buffer = socket_->reserve(packet_bytes_);
+            // Room for the packet, and for a copy to each child.
+            const bool crowded = socket_->waiting() + ATP_BITMAP_BITS > config_.udp.send_packets;
+            buffer = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
             if (buffer.empty()) {
                 flush();
                 buffer = socket_->reserve(packet_bytes_);
