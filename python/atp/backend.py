@@ -47,17 +47,23 @@ def create_backend(given: Any, options: Options | None) -> Any:
     timeout = timedelta(seconds=settings.timeout_s)
     rank, size = given.group_rank, given.group_size
     try:
-        address, hosts = _find_switch(settings, dist.PrefixStore("atp-switch", given.store), rank, timeout)
-        fallback = dist.ProcessGroupGloo(dist.PrefixStore("atp-gloo", given.store), rank, size, timeout=timeout)
-        backend = _C.create_backend(
-            dist.PrefixStore("atp", given.store), rank, size, fallback, _wishes(settings, address, hosts), _report(rank)
-        )
+        store = _fresh_store(given.store, rank)
+        address, hosts = _find_switch(settings, store, rank, timeout)
+        fallback = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout=timeout)
+        wishes = _wishes(settings, address, hosts)
+        backend = _C.create_backend(dist.PrefixStore("atp", store), rank, size, fallback, wishes, _report(rank))
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
         raise dist.DistBackendError(str(error)) from None
     _Process.backends = [*_active_backends(), backend]
     return backend
+
+
+def _fresh_store(store: Any, rank: int) -> Any:
+    """A part of the store that no former group of this name has written to: torchrun's outlives groups."""
+    generation = store.add(f"atp-generation-{rank}", 1)
+    return dist.PrefixStore(f"atp-{generation}", store)
 
 
 def _wishes(settings: Settings, address: str, hosts: bool) -> _C.Wishes:
