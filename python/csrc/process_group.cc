@@ -103,9 +103,11 @@ ProcessGroupAtp::~ProcessGroupAtp() {
 // Ends the communicator, whose operations then end too, and then waits until they have been settled.
 void ProcessGroupAtp::release() {
     std::shared_ptr<comm::Communicator> communicator;
+    c10::intrusive_ptr<c10d::Backend> fallback;
     {
         const std::scoped_lock lock(mutex_);
         communicator = std::exchange(communicator_, nullptr);
+        fallback = std::move(fallback_);  // whose threads must have ended before the process does
     }
     if (communicator) communicator->abort();
     communicator.reset();
@@ -115,13 +117,13 @@ void ProcessGroupAtp::release() {
 void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
     timeout_ms_ = timeout.count();
     backend_options_->timeout = timeout;
-    fallback_->setTimeout(timeout);
+    const std::scoped_lock lock(mutex_);
+    if (fallback_) fallback_->setTimeout(timeout);
 }
 
 void ProcessGroupAtp::abort() {
     completions_->note_failure();
     release();
-    fallback_->abort();
 }
 
 void ProcessGroupAtp::shutdown() {
@@ -131,7 +133,6 @@ void ProcessGroupAtp::shutdown() {
     }
     if (!completions_->failed() && active()) say_goodbye();
     release();
-    fallback_->shutdown();
 }
 
 // A rank that has its sum does not know that the others have theirs.
@@ -186,14 +187,14 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors at once";
-    if (why) return fall_back("all_reduce of " + *why).allreduce(tensors, options);
+    if (why) return fall_back("all_reduce of " + *why)->allreduce(tensors, options);
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce");
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
                                                                   const c10d::AllreduceCoalescedOptions& options) {
     if (const auto why = obstacle(tensors, options.reduceOp)) {
-        return fall_back("all_reduce_coalesced of " + *why).allreduce_coalesced(tensors, options);
+        return fall_back("all_reduce_coalesced of " + *why)->allreduce_coalesced(tensors, options);
     }
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
                              "atp:all_reduce_coalesced");
@@ -202,7 +203,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tenso
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     if (tensors.size() != 1 || !lies_in_memory(tensors.front())) {
         return fall_back("broadcast of several tensors, sparse ones or others than the CPU's")
-            .broadcast(tensors, options);
+            ->broadcast(tensors, options);
     }
     const auto communicator = this->communicator();
     if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
@@ -219,97 +220,100 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::barrier(const c10d::BarrierOptions
     return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier");
 }
 
-c10d::Backend& ProcessGroupAtp::fall_back(const std::string& what) {
+c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::fall_back(const std::string& what) {
+    c10::intrusive_ptr<c10d::Backend> fallback;
     bool first = false;
     {
         const std::scoped_lock lock(mutex_);
+        fallback = fallback_;
         first = fell_back_.insert(what).second;
     }
+    if (!fallback) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
     if (first && options_.fell_back) options_.fell_back(what);
     ++sequence_;
-    return *fallback_;
+    return fallback;
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_sparse(Tensors& tensors,
                                                                const c10d::AllreduceOptions& options) {
-    return fall_back("all_reduce of sparse tensors").allreduce_sparse(tensors, options);
+    return fall_back("all_reduce of sparse tensors")->allreduce_sparse(tensors, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-    return fall_back("reduce").reduce(tensors, options);
+    return fall_back("reduce")->reduce(tensors, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather(TensorLists& outputs, Tensors& inputs,
                                                         const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather").allgather(outputs, inputs, options);
+    return fall_back("all_gather")->allgather(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                               const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_into_tensor")._allgather_base(output, input, options);
+    return fall_back("all_gather_into_tensor")->_allgather_base(output, input, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                                                   const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_coalesced").allgather_coalesced(outputs, inputs, options);
+    return fall_back("all_gather_coalesced")->allgather_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                               const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_into_tensor_coalesced").allgather_into_tensor_coalesced(outputs, inputs, options);
+    return fall_back("all_gather_into_tensor_coalesced")->allgather_into_tensor_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather(TensorLists& outputs, Tensors& inputs,
                                                      const c10d::GatherOptions& options) {
-    return fall_back("gather").gather(outputs, inputs, options);
+    return fall_back("gather")->gather(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter(Tensors& outputs, TensorLists& inputs,
                                                       const c10d::ScatterOptions& options) {
-    return fall_back("scatter").scatter(outputs, inputs, options);
+    return fall_back("scatter")->scatter(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                                              const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter").reduce_scatter(outputs, inputs, options);
+    return fall_back("reduce_scatter")->reduce_scatter(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                                    const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter_tensor")._reduce_scatter_base(output, input, options);
+    return fall_back("reduce_scatter_tensor")->_reduce_scatter_base(output, input, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter_tensor_coalesced").reduce_scatter_tensor_coalesced(outputs, inputs, options);
+    return fall_back("reduce_scatter_tensor_coalesced")->reduce_scatter_tensor_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall_base(at::Tensor& output, at::Tensor& input,
                                                             std::vector<int64_t>& output_sizes,
                                                             std::vector<int64_t>& input_sizes,
                                                             const c10d::AllToAllOptions& options) {
-    return fall_back("all_to_all_single").alltoall_base(output, input, output_sizes, input_sizes, options);
+    return fall_back("all_to_all_single")->alltoall_base(output, input, output_sizes, input_sizes, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall(Tensors& outputs, Tensors& inputs,
                                                        const c10d::AllToAllOptions& options) {
-    return fall_back("all_to_all").alltoall(outputs, inputs, options);
+    return fall_back("all_to_all")->alltoall(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::send(Tensors& tensors, int to, int tag) {
-    return fall_back("send").send(tensors, to, tag);
+    return fall_back("send")->send(tensors, to, tag);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::recv(Tensors& tensors, int from, int tag) {
-    return fall_back("recv").recv(tensors, from, tag);
+    return fall_back("recv")->recv(tensors, from, tag);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::recvAnysource(Tensors& tensors, int tag) {
-    return fall_back("recv").recvAnysource(tensors, tag);
+    return fall_back("recv")->recvAnysource(tensors, tag);
 }
 
 void ProcessGroupAtp::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
-    fall_back("monitored_barrier").monitoredBarrier(options, wait_all_ranks);
+    fall_back("monitored_barrier")->monitoredBarrier(options, wait_all_ranks);
 }
 
 }  // namespace atp::python

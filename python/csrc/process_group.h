@@ -96,7 +96,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     WorkPointer hand_out(net::Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type,
                          const char* title);
     [[nodiscard]] protocol::Time deadline_of(std::chrono::milliseconds timeout) const;
-    c10d::Backend& fall_back(const std::string& what);
+    c10::intrusive_ptr<c10d::Backend> fall_back(const std::string& what);
     void say_goodbye();
     void release();
 
