@@ -123,6 +123,12 @@ void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
 
 void ProcessGroupAtp::abort() {
     completions_->note_failure();
+    c10::intrusive_ptr<c10d::Backend> fallback;
+    {
+        const std::scoped_lock lock(mutex_);
+        fallback = fallback_;
+    }
+    if (fallback) fallback->abort();
     release();
 }
 
