@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Python sees of the backend: python/atp/ reads the configuration, and this makes it work.
+#include <pybind11/chrono.h>
+#include <pybind11/functional.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/clock.h"
+#include "net/local_route.h"
+#include "net/resolve.h"
+#include "net/switch_client.h"
+#include "net/switch_node.h"
+#include "process_group.h"
+
+namespace atp::python {
+namespace {
+
+namespace py = pybind11;
+
+template <class Value>
+Value value_or_throw(net::Result<Value> result) {
+    if (!result) throw std::runtime_error(message_of(result.error()));
+    if constexpr (!std::is_void_v<Value>) return *std::move(result);
+}
+
+protocol::Duration duration_of(double seconds) {
+    return std::chrono::duration_cast<protocol::Duration>(std::chrono::duration<double>(seconds));
+}
+
+// Whoever says that it is still looking for its parent is there, too.
+void reach_switch(const std::string& address, double timeout_s) {
+    const protocol::Time deadline = net::now() + duration_of(timeout_s);
+    const auto client = value_or_throw(net::SwitchClient::open(value_or_throw(net::resolve(address)).front()));
+    const auto greeting = client->hello(deadline);
+    if (!greeting && greeting.error().reason != net::Reason::rejected) {
+        throw std::runtime_error(message_of(greeting.error()));
+    }
+}
+
+std::string address_towards(const std::string& address) {
+    return to_string(value_or_throw(net::local_address_towards(value_or_throw(net::resolve(address)).front())));
+}
+
+std::unique_ptr<net::SwitchNode> start_switch(const std::string& listen) {
+    net::SwitchNodeConfig config;
+    config.udp.local = value_or_throw(net::resolve(listen)).front();
+    return value_or_throw(net::SwitchNode::start(config));
+}
+
+comm::ServerPlace place_from(const std::string& text) {
+    if (text == "switch") return comm::ServerPlace::on_switch;
+    if (text == "colocated") return comm::ServerPlace::colocated;
+    return comm::ServerPlace::dedicated;
+}
+
+struct Wishes {
+    std::string switch_address;
+    std::string server;
+    std::vector<std::string> dedicated_servers;
+    std::uint32_t channels = 1;
+    double timeout_s = 300;
+    bool hosts_switch = false;
+};
+
+// An intrusive pointer to the base class, whose Python type PyTorch has registered.
+c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                                 const c10::intrusive_ptr<c10d::Backend>& fallback,
+                                                 const Wishes& wishes,
+                                                 std::function<void(const std::string&)> fell_back) {
+    GroupOptions options;
+    options.communicator.switch_address = wishes.switch_address;
+    options.communicator.server = place_from(wishes.server);
+    options.communicator.dedicated_servers = wishes.dedicated_servers;
+    options.communicator.channels = wishes.channels;
+    options.communicator.timeout = duration_of(wishes.timeout_s);
+    options.communicator.join_timeout = duration_of(wishes.timeout_s);
+    options.hosts_switch = wishes.hosts_switch;
+    options.fell_back = std::move(fell_back);
+    const py::gil_scoped_release no_lock;
+    return c10::make_intrusive<ProcessGroupAtp>(store, rank, size, fallback, std::move(options));
+}
+
+const ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
+    const auto* group = dynamic_cast<const ProcessGroupAtp*>(backend.get());
+    if (group == nullptr) throw std::invalid_argument("this is no backend of atp");
+    return *group;
+}
+
+bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_of(backend).active(); }
+void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->shutdown(); }
+void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->abort(); }
+
+PYBIND11_MODULE(_C, module) {
+    module.doc() = "The native half of the package `atp`.";
+    py::module_::import("torch.distributed");  // registers the types that follow
+
+    py::class_<net::SwitchNode>(module, "SwitchNode", "A software switch inside this process.")
+        .def_static("start", &start_switch, py::arg("listen"), py::call_guard<py::gil_scoped_release>())
+        .def("stop", &net::SwitchNode::stop, py::call_guard<py::gil_scoped_release>())
+        .def_property_readonly("address", [](const net::SwitchNode& node) { return to_string(node.address()); });
+
+    py::class_<Wishes>(module, "Wishes", "What a process group is told.")
+        .def(py::init<>())
+        .def_readwrite("switch_address", &Wishes::switch_address)
+        .def_readwrite("server", &Wishes::server)
+        .def_readwrite("dedicated_servers", &Wishes::dedicated_servers)
+        .def_readwrite("channels", &Wishes::channels)
+        .def_readwrite("timeout_s", &Wishes::timeout_s)
+        .def_readwrite("hosts_switch", &Wishes::hosts_switch);
+
+    module.def("create_backend", &create_backend, py::arg("store"), py::arg("rank"), py::arg("size"),
+               py::arg("fallback"), py::arg("wishes"), py::arg("fell_back"));
+    const py::call_guard<py::gil_scoped_release> no_lock;
+    module.def("is_active", &is_active, py::arg("backend"), no_lock);
+    module.def("shutdown", &shut_down, py::arg("backend"), no_lock);
+    module.def("abort", &abort, py::arg("backend"), no_lock);
+    module.def("reach_switch", &reach_switch, py::arg("address"), py::arg("timeout_s"), no_lock);
+    module.def("address_towards", &address_towards, py::arg("address"), no_lock);
+}
+
+}  // namespace
+}  // namespace atp::python

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process_group.h"
+
+#include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <pybind11/pybind11.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "net/clock.h"
+
+namespace atp::python {
+namespace {
+
+using comm::ElementType;
+using protocol::Time;
+
+// How long the process with the switch waits at the end for those who may still need it.
+constexpr protocol::Duration longest_goodbye = std::chrono::seconds(10);
+
+std::optional<ElementType> element_type_of(at::ScalarType type) {
+    switch (type) {
+        case at::kFloat: return ElementType::float32;
+        case at::kDouble: return ElementType::float64;
+        case at::kHalf: return ElementType::float16;
+        case at::kBFloat16: return ElementType::bfloat16;
+        case at::kInt: return ElementType::int32;
+        case at::kLong: return ElementType::int64;
+        default: return std::nullopt;
+    }
+}
+
+bool lies_in_memory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.device().is_cpu(); }
+
+// Why the network does not sum these; nothing where it does. Equal on all ranks that call the same.
+std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
+    if (tensors.empty()) return "no tensors";
+    const at::ScalarType type = tensors.front().scalar_type();
+    const bool averages = operation == c10d::ReduceOp::AVG;
+    if (!averages && operation != c10d::ReduceOp::SUM) return "operations other than SUM and AVG";
+    const auto element = element_type_of(type);
+    if (!element) return fmt::format("{} tensors", c10::toString(type));
+    if (averages && comm::is_integer(*element)) return fmt::format("AVG of {} tensors", c10::toString(type));
+    for (const at::Tensor& tensor : tensors) {
+        if (!lies_in_memory(tensor)) return "tensors that are sparse or not of the CPU";
+        if (tensor.scalar_type() != type) return "tensors of several types";
+    }
+    return std::nullopt;
+}
+
+// The network sees elements in their logical order, whatever the strides on this rank.
+Staged stage(const at::Tensor& tensor) {
+    if (tensor.is_contiguous() && !tensor.is_neg() && !tensor.is_conj()) return {.tensor = tensor, .memory = tensor};
+    TORCH_CHECK(at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
+                "atp: several elements of this tensor are one and the same memory, as expand() makes them; clone it");
+    const at::NoGradGuard no_grad;
+    at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false));
+    memory.copy_(tensor);
+    return {.tensor = tensor, .memory = std::move(memory)};
+}
+
+std::vector<Staged> stage_all(const std::vector<at::Tensor>& tensors) {
+    std::vector<Staged> staged;
+    staged.reserve(tensors.size());
+    for (const at::Tensor& tensor : tensors) staged.push_back(stage(tensor));
+    return staged;
+}
+
+std::string goodbye_key(int rank) { return fmt::format("goodbye-{}", rank); }
+
+}  // namespace
+
+ProcessGroupAtp::ProcessGroupAtp(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                                 c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options)
+    : c10d::Backend(rank, size),
+      fallback_(std::move(fallback)),
+      options_(std::move(options)),
+      store_(std::move(store)),
+      timeout_ms_(std::chrono::duration_cast<std::chrono::milliseconds>(options_.communicator.timeout).count()) {
+    auto formed = comm::Communicator::form(store_, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size),
+                                           options_.communicator);
+    if (!formed) throw std::runtime_error(message_of(formed.error()));
+    communicator_ = *std::move(formed);
+    completions_ = Completions::start();
+    backend_options_ = c10::make_intrusive<Options>("atp", std::chrono::milliseconds(timeout_ms_));
+    init();
+}
+
+// Completions may be calling back into Python, so this must not hold its lock while it waits for them.
+ProcessGroupAtp::~ProcessGroupAtp() {
+    if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
+        const pybind11::gil_scoped_release no_lock;
+        release();
+    } else {
+        release();
+    }
+}
+
+// Ends the communicator, whose operations then end too, and then waits until they have been settled.
+void ProcessGroupAtp::release() {
+    std::shared_ptr<comm::Communicator> communicator;
+    c10::intrusive_ptr<c10d::Backend> fallback;
+    {
+        const std::scoped_lock lock(mutex_);
+        communicator = std::exchange(communicator_, nullptr);
+        fallback = std::move(fallback_);  // whose threads must have ended before the process does
+    }
+    if (communicator) communicator->abort();
+    communicator.reset();
+    if (completions_) completions_->stop();
+}
+
+void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
+    timeout_ms_ = timeout.count();
+    backend_options_->timeout = timeout;
+    const std::scoped_lock lock(mutex_);
+    if (fallback_) fallback_->setTimeout(timeout);
+}
+
+void ProcessGroupAtp::abort() {
+    completions_->note_failure();
+    c10::intrusive_ptr<c10d::Backend> fallback;
+    {
+        const std::scoped_lock lock(mutex_);
+        fallback = fallback_;
+    }
+    if (fallback) fallback->abort();
+    release();
+}
+
+void ProcessGroupAtp::shutdown() {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (std::exchange(shut_down_, true)) return;
+    }
+    if (!completions_->failed() && active()) say_goodbye();
+    release();
+}
+
+// A rank that has its sum does not know that the others have theirs.
+void ProcessGroupAtp::say_goodbye() {
+    if (!options_.hosts_switch) {
+        static_cast<void>(store_.set(goodbye_key(getRank()), "goodbye"));  // heard or not: it is over
+        return;
+    }
+    std::vector<std::string> keys;
+    for (int rank = 0; rank < getSize(); ++rank) {
+        if (rank != getRank()) keys.push_back(goodbye_key(rank));
+    }
+    const protocol::Duration wait = std::min<protocol::Duration>(options_.communicator.timeout, longest_goodbye);
+    if (!keys.empty()) static_cast<void>(store_.wait(keys, net::now() + wait));
+}
+
+std::shared_ptr<comm::Communicator> ProcessGroupAtp::communicator() const {
+    const std::scoped_lock lock(mutex_);
+    return communicator_;
+}
+
+Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
+    return net::now() + (timeout.count() > 0 ? timeout : std::chrono::milliseconds(timeout_ms_));
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(net::Result<comm::Handle> begun, std::vector<Staged> staged,
+                                                       c10d::OpType type, const char* title) {
+    if (!begun) C10_THROW_ERROR(DistBackendError, message_of(begun.error()));
+    auto work = c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged),
+                                                 *std::move(begun), completions_);
+    NetworkWork::watch(work);
+    return work;
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation,
+                                                                std::chrono::milliseconds timeout, c10d::OpType type,
+                                                                const char* title) {
+    const auto communicator = this->communicator();
+    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    std::vector<Staged> staged = stage_all(tensors);
+    std::vector<comm::Buffer> buffers;
+    buffers.reserve(staged.size());
+    for (const Staged& each : staged) {
+        void* memory = each.memory.data_ptr();
+        buffers.push_back({.in = memory, .out = memory, .elements = static_cast<std::size_t>(each.memory.numel())});
+    }
+    const auto element = *element_type_of(tensors.front().scalar_type());
+    const auto reduction = operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
+    return hand_out(communicator->all_reduce(buffers, element, reduction, deadline_of(timeout)), std::move(staged),
+                    type, title);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+    const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors at once";
+    if (why) return fall_back("all_reduce of " + *why)->allreduce(tensors, options);
+    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce");
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
+                                                                  const c10d::AllreduceCoalescedOptions& options) {
+    if (const auto why = obstacle(tensors, options.reduceOp)) {
+        return fall_back("all_reduce_coalesced of " + *why)->allreduce_coalesced(tensors, options);
+    }
+    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
+                             "atp:all_reduce_coalesced");
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+    if (tensors.size() != 1 || !lies_in_memory(tensors.front())) {
+        return fall_back("broadcast of several tensors, sparse ones or others than the CPU's")
+            ->broadcast(tensors, options);
+    }
+    const auto communicator = this->communicator();
+    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    std::vector<Staged> staged = stage_all(tensors);
+    const at::Tensor& memory = staged.front().memory;
+    auto begun = communicator->broadcast(memory.data_ptr(), memory.nbytes(),
+                                         static_cast<std::uint32_t>(options.rootRank), deadline_of(options.timeout));
+    return hand_out(std::move(begun), std::move(staged), c10d::OpType::BROADCAST, "atp:broadcast");
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::barrier(const c10d::BarrierOptions& options) {
+    const auto communicator = this->communicator();
+    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier");
+}
+
+c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::fall_back(const std::string& what) {
+    c10::intrusive_ptr<c10d::Backend> fallback;
+    bool first = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        fallback = fallback_;
+        first = fell_back_.insert(what).second;
+    }
+    if (!fallback) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    if (first && options_.fell_back) options_.fell_back(what);
+    ++sequence_;
+    return fallback;
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_sparse(Tensors& tensors,
+                                                               const c10d::AllreduceOptions& options) {
+    return fall_back("all_reduce of sparse tensors")->allreduce_sparse(tensors, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+    return fall_back("reduce")->reduce(tensors, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather(TensorLists& outputs, Tensors& inputs,
+                                                        const c10d::AllgatherOptions& options) {
+    return fall_back("all_gather")->allgather(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                                              const c10d::AllgatherOptions& options) {
+    return fall_back("all_gather_into_tensor")->_allgather_base(output, input, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                                                  const c10d::AllgatherOptions& options) {
+    return fall_back("all_gather_coalesced")->allgather_coalesced(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                              const c10d::AllgatherOptions& options) {
+    return fall_back("all_gather_into_tensor_coalesced")->allgather_into_tensor_coalesced(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather(TensorLists& outputs, Tensors& inputs,
+                                                     const c10d::GatherOptions& options) {
+    return fall_back("gather")->gather(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter(Tensors& outputs, TensorLists& inputs,
+                                                      const c10d::ScatterOptions& options) {
+    return fall_back("scatter")->scatter(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                                             const c10d::ReduceScatterOptions& options) {
+    return fall_back("reduce_scatter")->reduce_scatter(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                                   const c10d::ReduceScatterOptions& options) {
+    return fall_back("reduce_scatter_tensor")->_reduce_scatter_base(output, input, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+    return fall_back("reduce_scatter_tensor_coalesced")->reduce_scatter_tensor_coalesced(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                                            std::vector<int64_t>& output_sizes,
+                                                            std::vector<int64_t>& input_sizes,
+                                                            const c10d::AllToAllOptions& options) {
+    return fall_back("all_to_all_single")->alltoall_base(output, input, output_sizes, input_sizes, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall(Tensors& outputs, Tensors& inputs,
+                                                       const c10d::AllToAllOptions& options) {
+    return fall_back("all_to_all")->alltoall(outputs, inputs, options);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::send(Tensors& tensors, int to, int tag) {
+    return fall_back("send")->send(tensors, to, tag);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::recv(Tensors& tensors, int from, int tag) {
+    return fall_back("recv")->recv(tensors, from, tag);
+}
+
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::recvAnysource(Tensors& tensors, int tag) {
+    return fall_back("recv")->recvAnysource(tensors, tag);
+}
+
+void ProcessGroupAtp::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+    fall_back("monitored_barrier")->monitoredBarrier(options, wait_all_ranks);
+}
+
+}  // namespace atp::python

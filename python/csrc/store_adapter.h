@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "comm/store.h"
+
+namespace atp::python {
+
+// The store that PyTorch hands to every backend, as communicators want it.
+//
+// Shares: the c10d store. Threads: as that one's, usually one at a time. Failure: as comm::Store says; whatever the
+// c10d store throws becomes Reason::failed, unless a deadline has passed and keys are still missing.
+class StoreAdapter final : public comm::Store {
+  public:
+    explicit StoreAdapter(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+
+    [[nodiscard]] net::Result<void> set(std::string_view key, std::string_view value) override;
+    [[nodiscard]] net::Result<std::int64_t> add(std::string_view key, std::int64_t delta) override;
+    [[nodiscard]] net::Result<void> wait(std::span<const std::string> keys, protocol::Time deadline) override;
+    [[nodiscard]] net::Result<std::vector<std::string>> get_all(std::span<const std::string> keys,
+                                                                protocol::Time deadline) override;
+    [[nodiscard]] net::Result<std::vector<std::string>> missing(std::span<const std::string> keys) override;
+    // A c10d store cannot tell which keys begin so: it removes none, and they go with the store.
+    [[nodiscard]] net::Result<std::size_t> remove(std::string_view prefix) override;
+    void close() noexcept override {}
+
+  private:
+    c10::intrusive_ptr<c10d::Store> store_;
+};
+
+}  // namespace atp::python

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "work.h"
+
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "net/clock.h"
+
+namespace atp::python {
+namespace {
+
+std::exception_ptr exception_of(const net::Error& error) {
+    return std::make_exception_ptr(
+        c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> make_future() {
+    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged) {
+    std::vector<at::Tensor> tensors;
+    tensors.reserve(staged.size());
+    for (const Staged& each : staged) tensors.push_back(each.tensor);
+    return tensors;
+}
+
+}  // namespace
+
+std::string message_of(const net::Error& error) { return "atp: " + net::to_string(error); }
+
+NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
+                         std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions)
+    : c10d::Work(rank, type, title, tensors_of(staged)),
+      sequence_(sequence),
+      staged_(std::move(staged)),
+      operation_(std::move(operation)),
+      completions_(std::move(completions)),
+      future_(make_future()) {}
+
+void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
+    const comm::Handle operation = work->operation_;
+    operation->on_done([work] {
+        work->completions_->post([work] {
+            work->settle();
+            work->announce();
+        });
+    });
+}
+
+bool NetworkWork::wait(std::chrono::milliseconds timeout) {
+    if (timeout.count() > 0) {
+        if (!operation_->wait_until(net::now() + timeout)) {
+            throw c10::DistBackendError(
+                {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+                message_of({.operation = operation_->operation(),
+                            .reason = net::Reason::timed_out,
+                            .elapsed = net::now() - operation_->begun(),
+                            .text = "this wait is over after " + std::to_string(timeout.count()) +
+                                    " ms; the operation is not"}));
+        }
+    } else {
+        static_cast<void>(operation_->wait());
+    }
+    settle();
+    if (exception_) std::rethrow_exception(exception_);
+    return true;
+}
+
+std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }
+
+// By whoever comes first: the thread that waits, which need not be woken by another one then, or the completions'.
+void NetworkWork::settle() {
+    std::call_once(settled_, [this] {
+        std::exception_ptr exception;
+        const auto outcome = operation_->outcome();
+        if (outcome) {
+            try {
+                copy_back();
+            } catch (...) {
+                exception = std::current_exception();
+            }
+        } else {
+            exception = exception_of(outcome.error());
+            completions_->note_failure();
+        }
+        finish(exception);
+    });
+}
+
+// Callbacks of futures run here, on the completions' thread: nothing waits for them but what is posted later.
+void NetworkWork::announce() {
+    if (announced_.exchange(true)) return;
+    if (exception_) {
+        future_->setError(exception_);
+    } else {
+        future_->markCompleted(c10::IValue(outputs()));
+    }
+}
+
+void NetworkWork::copy_back() {
+    const at::NoGradGuard no_grad;
+    for (const Staged& each : staged_) {
+        if (!each.memory.is_same(each.tensor)) each.tensor.copy_(each.memory);
+    }
+}
+
+}  // namespace atp::python

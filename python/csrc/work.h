@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/operation.h"
+#include "completions.h"
+
+namespace atp::python {
+
+// A tensor of the caller, and the memory that the network sees: the tensor's own, or a contiguous copy of it.
+struct Staged {
+    at::Tensor tensor;
+    at::Tensor memory;
+};
+
+// One operation in the network, as PyTorch sees it.
+//
+// Calling order: make one from the operation's handle, then watch(). Shares: the operation and its tensors, until both
+// are done. Threads: any. Failure: wait() throws DistBackendError with the operation, the peer and the time elapsed;
+// the future gets the same. A wait that gives up by its own timeout leaves the operation under way.
+class NetworkWork final : public c10d::Work {
+  public:
+    NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
+                comm::Handle operation, std::shared_ptr<Completions> completions);
+
+    static void watch(const c10::intrusive_ptr<NetworkWork>& work);
+
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::vector<at::Tensor> result() override { return outputs(); }
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+    std::uint64_t getSequencenumber() const override { return sequence_; }
+
+  private:
+    [[nodiscard]] std::vector<at::Tensor> outputs() const;
+    void settle();
+    void announce();
+    void copy_back();
+
+    std::uint64_t sequence_;
+    std::vector<Staged> staged_;
+    comm::Handle operation_;
+    std::shared_ptr<Completions> completions_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+    std::once_flag settled_;
+    std::atomic<bool> announced_{false};
+};
+
+// The text of an error as exceptions carry it.
+[[nodiscard]] std::string message_of(const net::Error& error);
+
+}  // namespace atp::python

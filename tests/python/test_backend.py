@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend as programs use it: processes, a store in a file, and the switch that rank 0 starts in its own process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks, values_of
+
+import atp
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTEGERS = [torch.int32, torch.int64]
+# The network sums float32, and rounds once to what is narrower.
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def values(rank: int, dtype: torch.dtype, count: int = 5000) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(rank)
+    if dtype.is_floating_point:
+        return torch.randn(count, generator=generator).to(dtype)
+    return torch.randint(-(2**20), 2**20, (count,), generator=generator).to(dtype)
+
+
+def reduce_everything(rank, size):
+    results = {}
+    for dtype in FLOATS + INTEGERS:
+        for name, operation in {"sum": dist.ReduceOp.SUM, "avg": dist.ReduceOp.AVG}.items():
+            if name == "avg" and not dtype.is_floating_point:
+                continue
+            tensor = values(rank, dtype)
+            dist.all_reduce(tensor, operation)
+            exact = sum(values(peer, dtype).double() for peer in range(size))
+            error = (tensor.double() - (exact / size if name == "avg" else exact)).abs().max().item()
+            results[f"{dtype} {name}"] = (bits(tensor), error)
+    return results
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_sums_and_averages_of_every_type_are_equal_on_all_ranks_and_right(size):
+    results = values_of(run_ranks(reduce_everything, size))
+    for dtype in FLOATS + INTEGERS:
+        for name in ("sum", "avg") if dtype.is_floating_point else ("sum",):
+            of_ranks = [result[f"{dtype} {name}"] for result in results]
+            assert len({raw for raw, _ in of_ranks}) == 1, f"{dtype} {name} differs between ranks"
+            assert of_ranks[0][1] <= TOLERANCE.get(dtype, 0), f"{dtype} {name}"
+
+
+def reduce_for_comparison(rank, size):
+    tensor = values(rank, torch.float32, 100_000)
+    dist.all_reduce(tensor)
+    return tensor.numpy()
+
+
+def test_sums_are_close_to_those_of_gloo():
+    ours = values_of(run_ranks(reduce_for_comparison, 2))[0]
+    theirs = values_of(run_ranks(reduce_for_comparison, 2, backend="gloo"))[0]
+    numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def reduce_awkward_shapes(rank, size):
+    transposed = torch.arange(12.0).reshape(3, 4).t() * (rank + 1)
+    every_other = torch.arange(20.0)[::2].clone().repeat_interleave(2)[::2] * (rank + 1)
+    parameter = torch.full((5,), float(rank), requires_grad=True)
+    empty = torch.empty(0)
+    scalar = torch.tensor(float(rank))
+    channels_last = torch.ones(2, 3, 4, 5)
+    if rank == 0:
+        channels_last = channels_last.to(memory_format=torch.channels_last)
+    for tensor in (transposed, every_other, parameter, empty, scalar, channels_last):
+        dist.all_reduce(tensor)
+    assert empty.numel() == 0
+    assert torch.equal(channels_last, torch.full((2, 3, 4, 5), float(size)))
+    return transposed.tolist(), every_other.tolist(), parameter.tolist(), scalar.item()
+
+
+def test_strided_empty_and_scalar_tensors_are_summed_in_place():
+    factor = 3  # of ranks 0 and 1: 1 + 2
+    for transposed, every_other, parameter, scalar in values_of(run_ranks(reduce_awkward_shapes, 2)):
+        assert transposed == (torch.arange(12.0).reshape(3, 4).t() * factor).tolist()
+        assert every_other == [value * factor for value in range(0, 20, 2)]
+        assert parameter == [1.0] * 5
+        assert scalar == 1.0
+
+
+def reduce_coalesced(rank, size):
+    tensors = [torch.full((count,), float(rank + count)) for count in (1, 7, 1000, 0, 3)]
+    tensors.append((torch.ones(4, 6) * rank).t())
+    dist.all_reduce_coalesced(tensors)
+    return [tensor.flatten().tolist() for tensor in tensors]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_several_tensors_are_summed_as_one():
+    expected = [[2.0 * count + 1] * count for count in (1, 7, 1000, 0, 3)] + [[1.0] * 24]
+    for result in values_of(run_ranks(reduce_coalesced, 2)):
+        assert result == expected
+
+
+def reduce_asynchronously(rank, size):
+    tensors = [torch.full((50_000,), float(rank + number)) for number in range(8)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    chained = works[0].get_future().then(lambda done: done.value()[0] * 10)
+    for work in reversed(works):
+        assert work.wait()
+        assert work.is_completed()
+    nested = works[1].get_future().then(lambda _: dist.all_reduce(torch.ones(3), async_op=True).wait())
+    return [tensor[0].item() for tensor in tensors], chained.wait()[0].item(), nested.wait()
+
+
+def test_works_run_side_by_side_and_their_futures_have_the_tensors():
+    for sums, chained, nested in values_of(run_ranks(reduce_asynchronously, 2)):
+        assert sums == [2.0 * number + 1 for number in range(8)]
+        assert chained == 10.0
+        assert nested
+
+
+def broadcast_and_meet(rank, size):
+    results = []
+    for dtype in (torch.float32, torch.uint8, torch.bool, torch.complex64):
+        tensor = torch.ones(3, 5).to(dtype) if rank == 1 else torch.zeros(3, 5).to(dtype)
+        view = tensor.t()
+        dist.broadcast(view, src=1)
+        results.append(bool((view == torch.ones(5, 3).to(dtype)).all()))
+    dist.barrier()
+    return results
+
+
+def test_broadcast_of_any_type_and_barrier():
+    assert values_of(run_ranks(broadcast_and_meet, 3)) == [[True] * 4] * 3
+
+
+def use_what_the_network_does_not_do(rank, size):
+    results = {}
+    gathered = [torch.zeros(2) for _ in range(size)]
+    dist.all_gather(gathered, torch.full((2,), float(rank)))
+    results["all_gather"] = [tensor[0].item() for tensor in gathered]
+    most = torch.tensor([float(rank)])
+    dist.all_reduce(most, dist.ReduceOp.MAX)
+    results["max"] = most.item()
+    bytes_ = torch.tensor([rank], dtype=torch.uint8)
+    dist.all_reduce(bytes_)
+    results["uint8"] = bytes_.item()
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    results["objects"] = objects
+    if rank == 0:
+        dist.send(torch.tensor([7.0]), dst=1)
+    elif rank == 1:
+        received = torch.zeros(1)
+        dist.recv(received, src=0)
+        results["received"] = received.item()
+    reduced = torch.tensor([1.0])
+    dist.reduce(reduced, dst=0)
+    results["reduce"] = reduced.item() if rank == 0 else float(size)
+    part = torch.zeros(2)
+    dist.reduce_scatter_tensor(part, torch.arange(2.0 * size))
+    results["reduce_scatter"] = part.tolist()
+    exchanged = torch.zeros(size)
+    dist.all_to_all_single(exchanged, torch.full((size,), float(rank)))
+    results["all_to_all"] = exchanged.tolist()
+    return results
+
+
+def test_everything_else_is_done_by_the_fallback():
+    for rank, result in enumerate(values_of(run_ranks(use_what_the_network_does_not_do, 3))):
+        assert result["all_gather"] == [0.0, 1.0, 2.0]
+        assert result["max"] == 2.0
+        assert result["uint8"] == 3
+        assert result["objects"] == [{"rank": 0}, {"rank": 1}, {"rank": 2}]
+        assert result.get("received") == (7.0 if rank == 1 else None)
+        assert result["reduce"] == 3.0
+        assert result["reduce_scatter"] == [3 * 2.0 * rank, 3 * (2.0 * rank + 1)]
+        assert result["all_to_all"] == [0.0, 1.0, 2.0]
+
+
+def sum_in_groups(rank, size):
+    pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    tensor = torch.tensor([float(rank)])
+    dist.all_reduce(tensor, group=pairs[rank // 2])
+    everybody = torch.tensor([float(rank)])
+    dist.all_reduce(everybody)
+    return tensor.item(), everybody.item()
+
+
+def test_groups_of_some_ranks_sum_among_themselves():
+    assert values_of(run_ranks(sum_in_groups, 4)) == [(1.0, 6.0), (1.0, 6.0), (5.0, 6.0), (5.0, 6.0)]
+
+
+def sum_infinities(rank, size):
+    tensor = torch.ones(1000)
+    tensor[3] = float("inf") if rank == 0 else 1.0
+    tensor[5] = float("nan") if rank == 1 else 1.0
+    dist.all_reduce(tensor)
+    return tensor[3].item(), tensor[5].item(), tensor[7].item()
+
+
+def test_infinities_and_nan_survive():
+    for infinite, no_number, number in values_of(run_ranks(sum_infinities, 2)):
+        assert infinite == float("inf")
+        assert no_number != no_number
+        assert number == 2.0
+
+
+def train(rank, size):
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.05)
+    generator = torch.Generator().manual_seed(100 + rank)
+    inputs = torch.randn(64, 16, generator=generator)
+    targets = inputs.sum(dim=1, keepdim=True)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(parallel(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses[0], losses[-1], b"".join(bits(parameter.detach()) for parameter in model.parameters())
+
+
+def test_ddp_learns_and_all_ranks_have_the_same_weights_to_the_last_bit():
+    first = values_of(run_ranks(train, 3))
+    for begin, end, _ in first:
+        assert end < 0.5 * begin
+    assert len({weights for _, _, weights in first}) == 1
+    again = values_of(run_ranks(train, 3))
+    assert again[0][2] == first[0][2], "two runs of one seed differ"
+
+
+def lose_a_rank(rank, size):
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(1000))
+
+
+def test_a_killed_rank_is_an_exception_on_the_others():
+    outcomes = run_ranks(lose_a_rank, 3, {"ATP_TIMEOUT": "4"})
+    assert outcomes[1].exit_code == -signal.SIGKILL
+    for rank in (0, 2):
+        assert outcomes[rank].error == "DistBackendError"
+        assert "all_reduce" in outcomes[rank].text
+
+
+def disagree_about_sizes(rank, size):
+    dist.all_reduce(torch.ones(1000 + rank))
+
+
+def test_ranks_that_disagree_get_an_exception_and_no_sum():
+    for outcome in run_ranks(disagree_about_sizes, 2, {"ATP_TIMEOUT": "4"}):
+        assert outcome.error == "DistBackendError", outcome
+
+
+def wait_too_briefly(rank, size):
+    from datetime import timedelta
+
+    if rank == 1:
+        dist.recv(torch.zeros(1), src=0)  # comes when rank 0 has given up its first wait
+    tensor = torch.ones(10)
+    work = dist.all_reduce(tensor, async_op=True)
+    text = ""
+    if rank == 0:
+        try:
+            work.wait(timedelta(milliseconds=50))
+        except dist.DistBackendError as error:
+            text = str(error)
+        dist.send(torch.zeros(1), dst=1)
+    work.wait()
+    return text, tensor[0].item()
+
+
+def test_a_wait_ends_by_its_own_timeout_and_the_operation_goes_on():
+    results = values_of(run_ranks(wait_too_briefly, 2))
+    assert "timed out" in results[0][0]
+    assert [result[1] for result in results] == [2.0, 2.0]
+
+
+def do_nothing(rank, size):
+    return None
+
+
+def test_a_switch_that_is_not_there_is_named():
+    for outcome in run_ranks(do_nothing, 2, {"ATP_SWITCH": "127.0.0.1:9", "ATP_TIMEOUT": "2"}):
+        assert outcome.error == "DistBackendError"
+        assert "127.0.0.1:9" in outcome.text
+        assert "atp doctor" in outcome.text
+
+
+def test_wrong_values_are_refused_before_anything_else():
+    for outcome in run_ranks(do_nothing, 2, {"ATP_SWITCH": "nowhere"}):
+        assert outcome.error == "ValueError"
+        assert "ATP_SWITCH='nowhere'" in outcome.text
+
+
+def test_options_hold_for_the_group():
+    outcomes = run_ranks(reduce_for_comparison, 2, pg_options=atp.Options(channels=2, server="colocated", timeout=30))
+    numpy.testing.assert_array_equal(*values_of(outcomes))
+
+
+def test_a_script_that_does_not_destroy_its_group_ends_well():
+    script = (
+        "import atp, torch, torch.distributed as dist\n"
+        "dist.init_process_group('atp')\n"
+        "tensor = torch.ones(100_000)\n"
+        "for _ in range(5): dist.all_reduce(tensor)\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    done = subprocess.run([*command, sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("rank 0 has started a switch") == 1
