@@ -235,8 +235,7 @@ void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested,
     for (std::uint32_t meant = children_meant(bytes, branch, verdict); meant != 0; meant &= meant - 1) {
         const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
         if (flush && child.unit.direct) continue;
-        send(bytes, child.address, ecn, again, now);
-        again = true;
+        again = send(bytes, child.address, ecn, again, now);
     }
 }
 
@@ -302,17 +301,20 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
     return true;
 }
 
-// `bytes` stay as they are until the next flush(). `again`: the same as the call before, to somebody else.
-void SwitchShard::send(std::span<const std::byte> bytes, const Address& to, Ecn ecn, bool again, Time now) {
+// `bytes` stay as they are until the next flush(). `again`: the call before took the same, for somebody else. False: it
+// was dropped, and what the socket has last is another packet.
+bool SwitchShard::send(std::span<const std::byte> bytes, const Address& to, Ecn ecn, bool again, Time now) {
     if (emulates_) {
         send_through_port(bytes, to, ecn, now);
-        return;
+        return true;
     }
     // Copies share what the first has borrowed; where the queue is full it is emptied first, and the bytes stay.
     const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
-    if (taken) return;
+    if (taken) return true;
     flush();
-    if (!socket_->borrow(bytes, to, ecn)) ++counters_.unrouted;
+    if (socket_->borrow(bytes, to, ecn)) return true;
+    ++counters_.unrouted;
+    return false;
 }
 
 void SwitchShard::send_through_port(std::span<const std::byte> bytes, const Address& to, Ecn ecn, Time now) {
