@@ -1,18 +1,35 @@
-# Python and the torch that it imports, without find_package(Torch): that asks for compilers of every device that torch
-# was built for.
-find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
-find_package(fmt REQUIRED)
-execute_process(
-  COMMAND ${Python3_EXECUTABLE} -c "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, sep=';')"
-  OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE complaint RESULT_VARIABLE result)
-if(NOT result EQUAL 0)
-  message(FATAL_ERROR "ATP_PYTHON needs a Python that imports torch, and ${Python3_EXECUTABLE} does not:\n${complaint}"
-                      "Name another one with -DPython3_EXECUTABLE=...")
+# Python and the torch that it imports, for the backend in python/. Without a Python3_EXECUTABLE it is the one that
+# scripts/setup.sh has made, or else any. With ATP_PYTHON=AUTO, the variable becomes ON or OFF here.
+# find_package(Torch) asks for compilers of every device that torch was built for, so it is not used.
+if(NOT ATP_PYTHON)
+  return()
 endif()
-list(GET found 0 torch_dir)
-list(GET found 1 torch_version)
+if(NOT DEFINED Python3_EXECUTABLE AND EXISTS ${CMAKE_SOURCE_DIR}/build/venv/bin/python)
+  set(Python3_EXECUTABLE ${CMAKE_SOURCE_DIR}/build/venv/bin/python)
+endif()
+find_package(Python3 3.9 COMPONENTS Interpreter Development.Module)
+if(Python3_FOUND)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, sep=';')"
+    OUTPUT_VARIABLE torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE complaint RESULT_VARIABLE result)
+else()
+  set(result "Python not found")
+endif()
+if(NOT result EQUAL 0)
+  if(NOT ATP_PYTHON STREQUAL AUTO)
+    message(FATAL_ERROR "ATP_PYTHON needs Python 3.9 with its headers and torch, which ${Python3_EXECUTABLE} has not:\n"
+                        "${complaint}Name another one with -DPython3_EXECUTABLE=...")
+  endif()
+  message(STATUS "No Python with torch: the backend for PyTorch is not built")
+  set(ATP_PYTHON OFF)
+  return()
+endif()
+set(ATP_PYTHON ON)
+list(GET torch 0 torch_dir)
+list(GET torch 1 torch_version)
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
 
+find_package(fmt REQUIRED)
 add_library(atp_torch_libraries INTERFACE)
 target_include_directories(atp_torch_libraries SYSTEM INTERFACE
   ${torch_dir}/include ${torch_dir}/include/torch/csrc/api/include)

@@ -3,6 +3,8 @@
 # Installs what the build, the tests and the demo need and this machine lacks, on Debian 12, 13 and Ubuntu 22.04, 24.04.
 # Asks the package database alone when nothing is missing. Needs root or sudo only when something is.
 #
+# What is for Python goes into build/venv.
+#
 # usage: scripts/setup.sh [PACKAGE ...]: these too.
 set -euo pipefail
 
@@ -16,6 +18,7 @@ packages=(
     libbenchmark-dev                                    # bench
     iproute2                                            # bench/cluster
     clang                                               # fuzzers, the check that the switch compiles for BPF
+    python3-dev python3-venv                            # python, in an environment of its own
 )
 # What a distribution may lack; what needs it is then not built, and says so.
 wanted_packages=(
@@ -106,9 +109,21 @@ install_clang_runtimes() {
     install "${missing[@]}"
 }
 
+# pip is asked only when the list has changed.
+install_for_python() {
+    local list=scripts/requirements.txt venv=build/venv
+    cmp --silent "$list" "$venv/installed.txt" && return
+    printf 'installing for Python: %s\n' "$(grep -o '^[a-z][a-z-]*' "$list" | paste -sd' ')"
+    python3 -m venv "$venv" && "$venv/bin/pip" install -qq --requirement "$list" ||
+        fail "pip could not install what is in $list: is there a way to the package index?"
+    cp "$list" "$venv/installed.txt"
+}
+
+cd "$(dirname "$0")/.."
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "this knows Debian and Ubuntu only; install by hand what stands for: ${packages[*]} ${lint_tools[*]}"
 install_packages "${packages[@]}" "$@"
 install_wanted_packages
 install_lint_tools
 install_clang_runtimes
+install_for_python
