@@ -11,6 +11,7 @@ Installs what is missing, builds, and runs everything there is to test:
   release    build/release and all tests
   check      the model checker over its default configurations
   swarm      the simulator over 300 scenarios drawn from the commit
+  wheel      what `pip install .` would install
   format     clang-format
   tidy       clang-tidy over src/
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -109,6 +110,7 @@ fi
 build release all && run_ctest release build/release
 step format scripts/lint.sh format
 if [[ $quick == no ]]; then
+    step wheel scripts/check_wheel.sh
     step check build/release/bin/atp check
     step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
     step tidy scripts/lint.sh tidy
