@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line, checked: whatever parse() returns can be run."""
 import argparse
+import os
 import re
 import shlex
 
@@ -9,6 +10,8 @@ import topology as topologies
 
 SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 DESCRIPTION = """\
 Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
@@ -20,6 +23,13 @@ topologies
   star:4       four hosts on one switch
   racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of
                the hosts' rate, four hosts share what one could use alone.
+  local:4      four processes of this machine over its loopback, without a limit: --rate, --uplink and --queue say nothing.
+               It needs no privilege.
+systems
+  atp, gloo    by programs of their own: `atp bench` and bench_gloo
+  torch-atp, torch-gloo
+               through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`, the
+               report says how much longer they take.
 placements of the ranks in racks
   packed       one rack after the other: a ring of ranks crosses each uplink once
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
@@ -28,8 +38,9 @@ examples
   bench/cluster/run --topology star:4 --rate 500mbit --bytes 25MB --rounds 5 --systems atp,gloo
   bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
+  bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
 
-It needs root, `ip` and `tc`, and builds the programs in the release preset first, unless --bin says where they are. It
+It needs root, `ip` and `tc` but for local:N, and builds the programs in the release preset first, unless --bin says where they are. It
 removes what it has set up whatever happens, and first what an earlier run had to leave behind.
 exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77 this machine or user cannot run it."""
 
@@ -43,6 +54,7 @@ def parse(arguments):
     parser.add_argument("--json", action="store_true", help="print an object in place of the table")
     parser.add_argument("--show", action="store_true", help="say on standard error what is started where")
     options = parser.parse_args(arguments)
+    options.python = options.python or systems.default_python(ROOT)
     if options.uplink is None:
         options.uplink = options.rate
     if options.bytes % 4 != 0:
@@ -52,7 +64,7 @@ def parse(arguments):
 
 def _add_network(group):
     group.add_argument("--topology", type=_topology, default="star:4", metavar="SHAPE",
-                       help="star:N or racks:RxN [star:4]")
+                       help="star:N, racks:RxN or local:N [star:4]")
     group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
     group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
     group.add_argument("--queue", type=_size, default="1MiB", metavar="SIZE",
@@ -73,8 +85,8 @@ def _add_work(group):
 
 
 def _add_systems(group):
-    group.add_argument("--systems", type=_systems, default=",".join(systems.BY_NAME), metavar="LIST",
-                       help="which, and in which order [atp,gloo]")
+    group.add_argument("--systems", type=_systems, default="atp,gloo", metavar="LIST",
+                       help=f"which of {', '.join(systems.BY_NAME)}, and in which order [atp,gloo]")
     group.add_argument("--switch", choices=("user",), default="user",
                        help="ATP's: user, the daemon `atp switch` [user]")
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
@@ -87,6 +99,7 @@ def _add_systems(group):
                        help="more of them for `atp bench`")
     group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
                        help="`best`: the one that is fastest when each is tried once [best]")
+    group.add_argument("--python", metavar="PROGRAM", help="with torch [build/venv/bin/python, or the one that runs this]")
     group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
 
 

@@ -24,6 +24,9 @@ class Turn:
     machine_busy: float
     traffic: dict
 
+    def fastest(self):
+        return min(second for seconds in self.jobs_seconds for second in seconds)
+
     def goodput_bps(self, work):
         """What a host's link brought: of all jobs together, each by its median."""
         return sum(work.bytes * 8 / statistics.median(seconds) for seconds in self.jobs_seconds)
@@ -94,7 +97,7 @@ class Bench:
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
             for number, host in enumerate(self.hosts):
-                command = system.rank_command(systems.Rank(job, number, self.hosts, store), self.work, variant)
+                command = system.rank_command(systems.Rank(job, number, self.hosts, store, self.network.host_device), self.work, variant)
                 started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
                 if number == 0:
                     first_ranks.append(started[-1])
@@ -103,7 +106,7 @@ class Bench:
     def _start(self, name, node, command):
         if self.show:
             print(f"{node.name}: {shlex.join(command)}", file=sys.stderr)
-        return processes.Process(name, self.network.namespace(node), command, self.network.folder)
+        return processes.Process(name, self.network.entry(node), command, self.network.folder)
 
 
 def _seconds_of(rank):

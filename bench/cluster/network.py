@@ -39,6 +39,11 @@ class Broken(Exception):
     """A command that should have worked did not."""
 
 
+def build(topology, links):
+    """What stands while a `with` block runs: links of these rates, or, for a local topology, the machine as it is."""
+    return Loopback(topology) if topology.is_local else Network(topology, links)
+
+
 class Network:
     """A topology that is up while the `with` block runs, and a folder for what belongs to the run.
 
@@ -49,7 +54,7 @@ class Network:
     def __init__(self, topology, links):
         self.topology = topology
         self._links = links
-        self._prefix = f"atp-{os.getpid()}-{_birth_of(os.getpid())}-"
+        self._prefix = _own_prefix()
         self.folder = None
 
     def __enter__(self):
@@ -67,8 +72,13 @@ class Network:
     def __exit__(self, *_):
         self._remove()
 
-    def namespace(self, node):
-        return self._prefix + node.name
+    def entry(self, node):
+        """The command that runs another one at a node. It replaces itself by the other: the process is the other's."""
+        return ["ip", "netns", "exec", self._namespace(node)]
+
+    @property
+    def host_device(self):
+        return HOST_DEVICE
 
     def traffic(self):
         """What each limited end has sent since the network was built: {(from, to): (bytes, dropped packets)}."""
@@ -105,7 +115,7 @@ class Network:
     def _connect(self, below, above):
         up_device, down_device = _devices_of(below)
         self._ip(below, "link", "add", up_device, "type", "veth", "peer", "name", down_device, "netns",
-                 self.namespace(above))
+                 self._namespace(above))
         is_host = isinstance(below, topologies.Host)
         self._set_up(below, up_device, below.address if is_host else None)
         if not is_host:
@@ -113,13 +123,16 @@ class Network:
         self._set_up(above, down_device)
         self._ip(above, "link", "set", down_device, "master", BRIDGE)
         rate_bps = self._links.host_bps if is_host else self._links.uplink_bps
-        _limit(self.namespace(below), up_device, rate_bps, self._links.queue_bytes)
-        _limit(self.namespace(above), down_device, rate_bps, self._links.queue_bytes)
+        _limit(self._namespace(below), up_device, rate_bps, self._links.queue_bytes)
+        _limit(self._namespace(above), down_device, rate_bps, self._links.queue_bytes)
+
+    def _namespace(self, node):
+        return self._prefix + node.name
 
     def _add_namespace(self, node):
-        _call("ip", "netns", "add", self.namespace(node))
+        _call("ip", "netns", "add", self._namespace(node))
         # Neighbour and router discovery of IPv6 would be traffic that nobody asked for.
-        _call("ip", "netns", "exec", self.namespace(node), "sh", "-c",
+        _call("ip", "netns", "exec", self._namespace(node), "sh", "-c",
               "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $file ] || echo 1 >$file; done")
         self._set_up(node, "lo")
 
@@ -129,10 +142,10 @@ class Network:
         self._ip(node, "link", "set", device, "up")
 
     def _ip(self, node, *arguments):
-        return _call("ip", "-n", self.namespace(node), *arguments)
+        return _call("ip", "-n", self._namespace(node), *arguments)
 
     def _sent(self, node, device):
-        shown = json.loads(_call("tc", "-n", self.namespace(node), "-s", "-j", "qdisc", "show", "dev", device, "root"))
+        shown = json.loads(_call("tc", "-n", self._namespace(node), "-s", "-j", "qdisc", "show", "dev", device, "root"))
         return shown[0]["bytes"], shown[0]["drops"]
 
     def _remove(self):
@@ -144,14 +157,49 @@ class Network:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Loopback:
+    """A local topology: all its nodes are processes of this machine, and nothing is built but a folder."""
+    host_device = "lo"
+
+    def __init__(self, topology):
+        self.topology = topology
+        self.folder = None
+
+    def __enter__(self):
+        if shutil.which("setpriv") is None:
+            raise Unavailable("there is no `setpriv` here (Debian's util-linux)")
+        _remove_leftover_folders()
+        self.folder = tempfile.mkdtemp(prefix=_own_prefix())
+        return self
+
+    def __exit__(self, *_):
+        with _undisturbed():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def entry(self, _node):
+        """What is started here ends with this process, however that ends."""
+        return ["setpriv", "--pdeathsig", "KILL"]
+
+    def traffic(self):
+        return {}
+
+
 def remove_leftovers():
     """Removes the namespaces, processes and folders of runs that were killed before they could."""
     for namespace in _namespaces():
         if _is_leftover(namespace):
             _remove_namespace(namespace)
+    _remove_leftover_folders()
+
+
+def _remove_leftover_folders():
     for entry in os.scandir(tempfile.gettempdir()):
         if entry.is_dir(follow_symlinks=False) and _is_leftover(entry.name):
             shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _own_prefix():
+    return f"atp-{os.getpid()}-{_birth_of(os.getpid())}-"
 
 
 def _is_leftover(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run inside the network, what they say, and the processor time that they take."""
+"""Programs that run at the nodes of a network, what they say, and the processor time that they take."""
 import os
 import shlex
 import signal
@@ -16,21 +16,21 @@ class Failed(Exception):
 
 
 class Process:
-    """One program in one namespace. Its output goes to two files of `folder`, named after it.
+    """One program, started through `entry`, a command that becomes it. Its output goes to two files of `folder`, named
+    after it.
 
     Whoever starts it calls wait_all() or stop() in every case: nothing else ends it.
     """
 
-    def __init__(self, name, namespace, command, folder):
+    def __init__(self, name, entry, command, folder):
         self.name = name
         self.command = command
         self.output_path = os.path.join(folder, f"{name}.out")
         self.errors_path = os.path.join(folder, f"{name}.err")
         self.status = None
         self.cpu_seconds = 0.0
-        # `ip netns exec` replaces itself by the program, so that the process is the program's own.
         with open(self.output_path, "wb") as output, open(self.errors_path, "wb") as errors:
-            self._child = subprocess.Popen(["ip", "netns", "exec", namespace, *command], stdin=subprocess.DEVNULL,
+            self._child = subprocess.Popen([*entry, *command], stdin=subprocess.DEVNULL,
                                            stdout=output, stderr=errors, start_new_session=True)
 
     @property
@@ -98,7 +98,7 @@ def require_orderly_end(servers):
 
 
 def wait_until_bound(process, port, seconds=10.0):
-    """Returns when the namespace of the process has a UDP socket on the port."""
+    """Returns when the process has a UDP socket on the port."""
     deadline = time.monotonic() + seconds
     while not process.poll() and time.monotonic() < deadline:
         if port in _bound_udp_ports(process.pid):
@@ -109,10 +109,20 @@ def wait_until_bound(process, port, seconds=10.0):
 
 def _bound_udp_ports(pid):
     ports = set()
+    own = _sockets_of(pid)
     for table in ("udp", "udp6"):
         try:
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
-                ports.update(int(line.split()[1].rpartition(":")[2], 16) for line in file.readlines()[1:])
+                rows = [line.split() for line in file.readlines()[1:]]
         except FileNotFoundError:
-            pass  # a kernel without IPv6, or the process has just ended
+            continue  # a kernel without IPv6, or the process has just ended
+        ports.update(int(row[1].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in own)
     return ports
+
+
+def _sockets_of(pid):
+    folder = f"/proc/{pid}/fd"
+    try:
+        return {os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)}
+    except FileNotFoundError:
+        return set()  # the process, or one of its files, has just gone: the next look will tell

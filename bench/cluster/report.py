@@ -10,7 +10,10 @@ UDP_PAYLOAD_BYTES = 1472
 
 
 def limit_bps(topology, links):
-    """The most that an all-reduce can bring a rank: its tensor crosses each link on the way at least once each way."""
+    """The most that an all-reduce can bring a rank: its tensor crosses each link on the way at least once each way.
+    None without links."""
+    if topology.is_local:
+        return None
     has_uplinks = any(switch.parent for switch in topology.switches)
     narrowest_bps = min(links.host_bps, links.uplink_bps) if has_uplinks else links.host_bps
     return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
@@ -44,37 +47,41 @@ class Report:
             "stream_bps": self._stream_bps,
             "rounds": self._rounds(),
             "systems": {name: self._system(name) for name in self._turns},
+            "overhead_of_torch": {name: self._overhead_of_torch(name) for name in self._through_torch()},
         }, indent=2)
 
     def as_text(self):
-        lines = [self._headline(), self._limit_line(), "",
+        lines = [self._headline(), *self._limit_lines(), "",
                  f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
                  f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}"]
-        return "\n".join(lines + [self._row(name) for name in self._turns] + ["", _LEGEND])
+        lines += [self._row(name) for name in self._turns] + [""]
+        return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
-        work, links = self._work, self._links
-        uplinks = "" if self._topology.text.startswith("star") else f", uplinks of {_mbit(links.uplink_bps)} Mbit/s"
+        work = self._work
         jobs = f"{work.jobs} jobs, " if work.jobs > 1 else ""
-        return (f"{self._topology.text}, ranks {self._placement}, links of {_mbit(links.host_bps)} Mbit/s{uplinks}: "
+        return (f"{self._topology.text}, {describe_links(self._topology, self._links, self._placement)}: "
                 f"{jobs}{work.bytes / 1e6:g} MB, {len(self._rounds())} rounds of {work.operations} operations")
 
-    def _limit_line(self):
+    def _limit_lines(self):
+        if self._limit_bps is None:
+            return []
         share = self._stream_bps / self._limit_bps
-        return (f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
-                f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it")
+        return [f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
+                f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it"]
 
     def _row(self, name):
         system = self._system(name)
         each = self._goodputs(name)
         title = f"{name} ({self._variants[name]})" if self._variants[name] else name
-        ratio = "-" if system["ratio_to_gloo"] is None else f"{system['ratio_to_gloo']:.2f}"
+        ratio = or_dash(system["ratio_to_gloo"], ".2f")
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
-        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {system['share_of_limit']:>8.3f} "
+        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {or_dash(system['share_of_limit'], '.3f'):>8} "
                 f"{ratio:>7} {system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
-                f"{traffic['host_sent_bytes'] / 1e6:>8.1f} {traffic['host_received_bytes'] / 1e6:>8.1f} "
-                f"{traffic['uplink_sent_bytes'] / 1e6:>8.1f} {traffic['dropped_packets']:>8.1f}")
+                + " ".join(f"{megabytes:>8}" for megabytes in (
+                    _megabytes(traffic, "host_sent_bytes"), _megabytes(traffic, "host_received_bytes"),
+                    _megabytes(traffic, "uplink_sent_bytes"), or_dash(traffic and traffic["dropped_packets"], ".1f"))))
 
     def _rounds(self):
         return [{name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
@@ -89,13 +96,29 @@ class Report:
             "variant": self._variants[name],
             "goodput_bps": goodput_bps,
             "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
-            "share_of_limit": goodput_bps / self._limit_bps,
+            "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
             "cpu_seconds_per_gb": statistics.median(turn.cpu_seconds for turn in turns) / self._gigabytes_of_a_turn(),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
             "traffic_of_an_operation": self._traffic(turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
         }
+
+    def _through_torch(self):
+        return [name for name in self._turns if f"torch-{name}" in self._turns]
+
+    def _overhead_of_torch(self, name):
+        """How much longer the same takes through torch.distributed, round by round."""
+        pairs = zip(self._goodputs(name), self._goodputs(f"torch-{name}"))
+        overheads = [alone / through_torch - 1 for alone, through_torch in pairs]
+        fastest = [min(turn.fastest() for turn in self._turns[each]) for each in (f"torch-{name}", name)]
+        return {"median": statistics.median(overheads), "min": min(overheads), "max": max(overheads),
+                "of_fastest": fastest[0] / fastest[1] - 1}
+
+    def _overhead_line(self, name):
+        overhead = self._overhead_of_torch(name)
+        return (f"torch-{name} takes {overhead['median']:.1%} longer than {name} (by round, {overhead['min']:.1%} .. "
+                f"{overhead['max']:.1%}; the fastest operation of all {overhead['of_fastest']:.1%})")
 
     def _goodputs(self, name):
         return [turn.goodput_bps(self._work) for turn in self._turns[name]]
@@ -111,7 +134,9 @@ class Report:
         return self._work.bytes * self._operations_of_a_turn() * len(self._topology.hosts) / 1e9
 
     def _traffic(self, turns):
-        """Means over all operations and over all links of a kind; the drops of all links together."""
+        """Means over all operations and over all links of a kind; the drops of all links together. None without links."""
+        if self._topology.is_local:
+            return None
         kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
         hosts = {host.name for host in self._topology.hosts}
         for below, above in self._topology.links():
@@ -127,10 +152,22 @@ class Report:
 
 _LEGEND = """\
 Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
-CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum.
+CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum; of PyTorch's
+ranks, with what its start takes.
 busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
 
 
-def _mbit(bps):
-    return f"{bps / 1e6:g}"
+def describe_links(topology, links, placement):
+    if topology.is_local:
+        return "over this machine's loopback"
+    uplinks = "" if topology.text.startswith("star") else f", uplinks of {links.uplink_bps / 1e6:g} Mbit/s"
+    return f"ranks {placement}, links of {links.host_bps / 1e6:g} Mbit/s{uplinks}"
+
+
+def _megabytes(traffic, kind):
+    return or_dash(traffic and traffic[kind] / 1e6, ".1f")
+
+
+def or_dash(value, form):
+    return "-" if value is None else format(value, form)

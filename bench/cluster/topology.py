@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What network is wanted: switches in a tree, hosts under them, and who is where. Nothing here touches the machine."""
+import os
 import re
 from dataclasses import dataclass
 from typing import Optional
@@ -30,6 +31,11 @@ class Topology:
     switches: tuple
     hosts: tuple
 
+    @property
+    def is_local(self):
+        """All nodes are this machine: there are no links."""
+        return self.text.startswith("local:")
+
     def ranks(self, placement):
         """The host of each rank: `packed` fills a rack before the next one, `dealt` deals ranks out over the racks."""
         if placement == "packed":
@@ -46,21 +52,29 @@ class Topology:
 
 
 def parse(text):
-    """`star:4` or `racks:2x4`; ValueError says what is wrong with anything else."""
+    """`star:4`, `racks:2x4` or `local:4`; ValueError says what is wrong with anything else."""
     star = re.fullmatch(r"star:(\d+)", text)
     if star:
         return _star(text, int(star[1]))
     racks = re.fullmatch(r"racks:(\d+)x(\d+)", text)
     if racks:
         return _racks(text, int(racks[1]), int(racks[2]))
-    raise ValueError(f"{text} is neither star:HOSTS nor racks:RACKSxHOSTS")
+    local = re.fullmatch(r"local:(\d+)", text)
+    if local:
+        return _star(text, int(local[1]), _loopback_prefix())
+    raise ValueError(f"{text} is none of star:HOSTS, racks:RACKSxHOSTS and local:RANKS")
 
 
-def _star(text, hosts):
+def _star(text, hosts, prefix="10.77.0"):
     if not 2 <= hosts <= MOST_HOSTS_OF_A_RACK:
-        raise ValueError(f"{text}: a star has 2 to {MOST_HOSTS_OF_A_RACK} hosts")
-    switch = Switch("sw", "10.77.0.1", None)
-    return Topology(text, (switch,), tuple(_hosts_of(switch, 0, 0, hosts)))
+        raise ValueError(f"{text}: 2 to {MOST_HOSTS_OF_A_RACK} hosts are possible")
+    switch = Switch("sw", f"{prefix}.1", None)
+    return Topology(text, (switch,), tuple(_hosts_of(switch, prefix, 0, hosts)))
+
+
+def _loopback_prefix():
+    """All of 127.0.0.0/8 is the loopback's: runs at the same time, each with addresses of its own, do not meet."""
+    return f"127.{100 + os.getpid() // 256 % 100}.{os.getpid() % 256}"
 
 
 def _racks(text, racks, hosts_of_each):
@@ -69,11 +83,12 @@ def _racks(text, racks, hosts_of_each):
     core = Switch("core", "10.77.0.1", None)
     switches, hosts = [core], []
     for rack in range(racks):
-        switch = Switch(f"rack{rack}", f"10.77.{rack + 1}.1", core)
+        prefix = f"10.77.{rack + 1}"
+        switch = Switch(f"rack{rack}", f"{prefix}.1", core)
         switches.append(switch)
-        hosts += _hosts_of(switch, rack + 1, len(hosts), hosts_of_each)
+        hosts += _hosts_of(switch, prefix, len(hosts), hosts_of_each)
     return Topology(text, tuple(switches), tuple(hosts))
 
 
-def _hosts_of(switch, third_octet, first, count):
-    return [Host(f"h{first + index}", f"10.77.{third_octet}.{index + 10}", switch) for index in range(count)]
+def _hosts_of(switch, prefix, first, count):
+    return [Host(f"h{first + index}", f"{prefix}.{index + 10}", switch) for index in range(count)]

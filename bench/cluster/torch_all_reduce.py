@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of an all-reduce through torch.distributed, measured as `atp bench` and bench_gloo measure theirs: every sum is
+verified, and rank 0 prints the slowest rank's times."""
+import argparse
+import json
+import time
+
+import torch
+import torch.distributed as dist
+import torch_group
+
+# What repeats in a tensor: a prime number of elements, so that no packet begins like another.
+PERIOD = 4093
+# Half a step of the network's scale of 1e8 for each rank, and float32's own rounding.
+TOLERANCE_OF_A_RANK = 1e-8
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    torch_group.add_arguments(parser)
+    parser.add_argument("--bytes", type=int, required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--warmup", type=int, required=True)
+    return parser.parse_args()
+
+
+def contribution(elements, rank):
+    return (torch.arange(elements) % PERIOD - PERIOD // 2) * 1e-5 + rank * 1e-3
+
+
+def timed_round(tensor, own, expected):
+    tensor.copy_(own)
+    dist.barrier()
+    begin = time.perf_counter()
+    dist.all_reduce(tensor)
+    seconds = time.perf_counter() - begin
+    if not torch.allclose(tensor, expected, rtol=1e-6, atol=dist.get_world_size() * TOLERANCE_OF_A_RANK):
+        raise SystemExit(f"rank {dist.get_rank()}: WRONG SUM")
+    return seconds
+
+
+def measure(arguments):
+    elements = arguments.bytes // 4
+    own = contribution(elements, arguments.rank)
+    expected = sum(contribution(elements, rank) for rank in range(arguments.world))
+    tensor = torch.empty(elements)
+    return [timed_round(tensor, own, expected) for _ in range(arguments.warmup + arguments.rounds)][arguments.warmup:]
+
+
+def main():
+    arguments = parse()
+    with torch_group.joined(arguments):
+        of_ranks = torch_group.from_all_ranks(measure(arguments))
+        if arguments.rank == 0:
+            print(json.dumps({"seconds": [max(round_) for round_ in zip(*of_ranks)]}))
+
+
+if __name__ == "__main__":
+    main()

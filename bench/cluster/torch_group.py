@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks that speak through torch.distributed have in common: how they are told who they are, and join."""
+import contextlib
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+PATIENCE = timedelta(minutes=2)
+
+
+def add_arguments(parser):
+    parser.add_argument("--backend", choices=("atp", "gloo"), required=True)
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--world", type=int, required=True)
+    parser.add_argument("--store", required=True, metavar="FILE", help="that all ranks see, where they find each other")
+
+
+@contextlib.contextmanager
+def joined(arguments):
+    """The group exists while the block runs; ranks leave it together."""
+    if arguments.backend == "atp":
+        import atp  # noqa: F401  registers the backend
+    torch.set_num_threads(1)
+    store = dist.FileStore(arguments.store, arguments.world)
+    dist.init_process_group(arguments.backend, store=store, rank=arguments.rank, world_size=arguments.world,
+                            timeout=PATIENCE)
+    yield
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def from_all_ranks(value):
+    """By rank. Through the fallback where the backend has one: nothing for a timed stretch."""
+    values = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
