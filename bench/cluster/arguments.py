@@ -4,17 +4,23 @@ import argparse
 import os
 import re
 import shlex
+import sys
 
 import systems
 import topology as topologies
+from workloads import tables
 
 SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
+DEFAULT_BYTES = 25_000_000
+DEFAULT_WARMUP = 1
+DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel orders its buckets anew after the first
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 DESCRIPTION = """\
-Measures all-reduce over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
+Measures all-reduce, or the training of a model, over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
 own, every switch a namespace with a bridge; the links between them are veth pairs whose rates a token bucket holds each
 way. The systems take turns round by round, so that what else the machine does meets all of them alike."""
 
@@ -30,6 +36,14 @@ systems
   torch-atp, torch-gloo
                through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`, the
                report says how much longer they take.
+  With a --workload, atp and gloo are backends of torch.distributed.
+workloads
+  vgg, resnet, gpt
+               VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and its
+               overlap of sums with the backward pass. The model has --share of the parameters. --compute recorded takes
+               the time of each layer from bench/cluster/workloads/*.json and waits that long, as one does for a GPU: it is
+               in proportion to what the gradients take on a link, as on the testbed where the times are from. --compute
+               real trains a narrower model on the processors.
 placements of the ranks in racks
   packed       one rack after the other: a ring of ranks crosses each uplink once
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
@@ -39,9 +53,11 @@ examples
   bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
+  bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
 
-It needs root, `ip` and `tc` but for local:N, and builds the programs in the release preset first, unless --bin says where they are. It
-removes what it has set up whatever happens, and first what an earlier run had to leave behind.
+It needs root, `ip` and `tc` but for local:N, and PyTorch where it is asked for. It builds the programs in the release preset
+first, unless --bin says where they are. It removes what it has set up whatever happens, and first what an earlier run had to
+leave behind.
 exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77 this machine or user cannot run it."""
 
 
@@ -54,12 +70,33 @@ def parse(arguments):
     parser.add_argument("--json", action="store_true", help="print an object in place of the table")
     parser.add_argument("--show", action="store_true", help="say on standard error what is started where")
     options = parser.parse_args(arguments)
-    options.python = options.python or systems.default_python(ROOT)
     if options.uplink is None:
         options.uplink = options.rate
+    _settle_work(parser, options)
+    return options
+
+
+def _settle_work(parser, options):
+    if options.workload and options.bytes:
+        parser.error("argument --bytes: a --workload has its own gradients")
+    options.bytes = options.bytes or DEFAULT_BYTES
     if options.bytes % 4 != 0:
         parser.error("argument --bytes: must be a multiple of 4, for float32")
-    return options
+    known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE
+    if not set(options.systems) <= set(known):
+        parser.error(f"argument --systems: each of {', '.join(known)} at most once")
+    if options.warmup is None:
+        options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
+
+
+def work_of(options):
+    """What the systems are asked to do."""
+    if not options.workload:
+        return systems.Work(options.bytes, options.operations, options.warmup, options.jobs)
+    link_bps = None if options.topology.is_local else options.rate
+    workload = systems.Workload(options.workload, options.share, options.compute, link_bps)
+    gradient_bytes = tables.load(options.workload).scaled(options.share).gradient_bytes
+    return systems.Work(gradient_bytes, options.operations, options.warmup, options.jobs, workload)
 
 
 def _add_network(group):
@@ -73,11 +110,16 @@ def _add_network(group):
 
 
 def _add_work(group):
-    group.add_argument("--bytes", type=_size, default="25MB", metavar="SIZE", help="of the tensor of float32 [25MB]")
+    group.add_argument("--bytes", type=_size, metavar="SIZE", help="of the tensor of float32 [25MB]")
+    group.add_argument("--workload", choices=tables.NAMES, help="train a model instead")
+    group.add_argument("--share", "--scale", type=_model_share, default="1/16", metavar="SHARE",
+                       help="of the model's parameters, as in 0.1, 5%% or 1/16 [1/16]")
+    group.add_argument("--compute", choices=("recorded", "real"), default="recorded",
+                       help="how the model's layers take time [recorded]")
     group.add_argument("--rounds", type=_count, default=5, metavar="N",
                        help="turns of each system; the median counts [5]")
-    group.add_argument("--operations", type=_count, default=3, metavar="N", help="measured all-reduces in a turn [3]")
-    group.add_argument("--warmup", type=_count_or_none, default=1, metavar="N", help="all-reduces before those [1]")
+    group.add_argument("--operations", type=_count, default=3, metavar="N", help="measured all-reduces or steps in a turn [3]")
+    group.add_argument("--warmup", type=_count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]")
     group.add_argument("--jobs", type=_count, default=1, metavar="N",
                        help="jobs at the same time, each with a rank on every host [1]")
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS",
@@ -86,7 +128,7 @@ def _add_work(group):
 
 def _add_systems(group):
     group.add_argument("--systems", type=_systems, default="atp,gloo", metavar="LIST",
-                       help=f"which of {', '.join(systems.BY_NAME)}, and in which order [atp,gloo]")
+                       help=f"which of {', '.join(systems.OF_ALL_REDUCE)}, and in which order [atp,gloo]")
     group.add_argument("--switch", choices=("user",), default="user",
                        help="ATP's: user, the daemon `atp switch` [user]")
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
@@ -99,7 +141,7 @@ def _add_systems(group):
                        help="more of them for `atp bench`")
     group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
                        help="`best`: the one that is fastest when each is tried once [best]")
-    group.add_argument("--python", metavar="PROGRAM", help="with torch [build/venv/bin/python, or the one that runs this]")
+    group.add_argument("--python", default=_default_python(), metavar="PROGRAM", help="with torch [build/venv/bin/python, or the one that runs this]")
     group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
 
 
@@ -157,8 +199,24 @@ def _share(text):
     return share
 
 
+def _model_share(text):
+    fraction = re.fullmatch(r"1/(\d+)", text)
+    if fraction and int(fraction[1]) > 0:
+        return 1 / int(fraction[1])
+    share = _number(text[:-1]) / 100 if text.endswith("%") else _number(text)
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share above 0, up to 1")
+    return share
+
+
 def _systems(text):
     names = text.split(",")
-    if len(set(names)) != len(names) or not set(names) <= set(systems.BY_NAME):
-        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(systems.BY_NAME)} at most once")
+    if len(set(names)) != len(names) or not set(names) <= set(systems.OF_ALL_REDUCE):
+        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(systems.OF_ALL_REDUCE)} at most once")
     return names
+
+
+def _default_python():
+    """The one that the build takes by default: what scripts/setup.sh has made, or else any."""
+    made = os.path.join(ROOT, "build", "venv", "bin", "python")
+    return made if os.path.exists(made) else sys.executable

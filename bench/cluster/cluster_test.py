@@ -52,11 +52,12 @@ class Reports(unittest.TestCase):
         nodes = topology.parse(shape)
         traffic = {pair: (3_000_000, 1) for below, above in nodes.links() for pair in ((below.name, above.name),
                                                                                        (above.name, below.name))}
-        turns = {name: [measure.Turn([[factor * one] for one in row], 2.0, 0.5, traffic) for row in seconds]
+        turns = {name: [measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.0, 0.5, traffic, [])
+                        for row in seconds]
                  for name, factor in (("atp", 1), ("gloo", 2))}
         work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=jobs)
-        return json.loads(report.Report(nodes, self.LINKS, "packed", work, 1.0, {"atp": "", "gloo": "ring"},
-                                        turns).as_json())
+        setting = report.Setting(nodes, self.LINKS, "packed", work)
+        return json.loads(report.Report(setting, 1.0, {"atp": "", "gloo": "ring"}, turns).as_json())
 
     def test_the_median_round_counts(self):
         atp = self.report_of("star:2", 1, [[0.1], [0.2], [0.9]])["systems"]["atp"]

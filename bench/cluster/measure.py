@@ -18,11 +18,22 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch of one system: the times of its operations for each job, and what they cost."""
-    jobs_seconds: list
+    """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what they
+    cost. `counters` has what each switch counted; nothing of switches that do not count."""
+    jobs: list
     cpu_seconds: float
+    switches_cpu_seconds: float
     machine_busy: float
     traffic: dict
+    counters: list
+
+    @property
+    def jobs_seconds(self):
+        return [job["seconds"] for job in self.jobs]
+
+    def operations_per_second(self):
+        """Of all jobs together."""
+        return sum(len(seconds) / sum(seconds) for seconds in self.jobs_seconds)
 
     def fastest(self):
         return min(second for seconds in self.jobs_seconds for second in seconds)
@@ -62,13 +73,14 @@ class Bench:
             first_ranks = self._start_ranks(system, variant, ranks)
             processes.wait_all(ranks, self.timeout_seconds, servers=switches)
             machine_busy = _busy_share(machine_before, _machine_time())
+            counters = self._counters(system)
         finally:
             processes.stop(ranks)
             processes.stop(switches)
         processes.require_orderly_end(switches)
-        return Turn([_seconds_of(rank) for rank in first_ranks],
-                    sum(process.cpu_seconds for process in ranks + switches), machine_busy,
-                    _difference(traffic_before, self.network.traffic()))
+        return Turn([_said_by(rank) for rank in first_ranks], sum(process.cpu_seconds for process in ranks + switches),
+                    sum(process.cpu_seconds for process in switches), machine_busy,
+                    _difference(traffic_before, self.network.traffic()), counters)
 
     def stream_bps(self):
         """What a plain TCP stream carries from the first rank's host to the last one's."""
@@ -91,6 +103,11 @@ class Bench:
             started.append(self._start(f"{system.name}-{switch.name}", switch, command))
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
+    def _counters(self, system):
+        commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
+        return [json.loads(processes.output_of(self.network.entry(switch), command))
+                for switch, command in commands if command is not None]
+
     def _start_ranks(self, system, variant, started):
         """Returns the first rank of each job: the one that prints."""
         first_ranks = []
@@ -109,10 +126,11 @@ class Bench:
         return processes.Process(name, self.network.entry(node), command, self.network.folder)
 
 
-def _seconds_of(rank):
+def _said_by(rank):
     lines = rank.output().splitlines()
     try:
-        return [float(seconds) for seconds in json.loads(lines[-1])["seconds"]]
+        said = json.loads(lines[-1])
+        return {**said, "seconds": [float(seconds) for seconds in said["seconds"]]}
     except (IndexError, ValueError, KeyError, TypeError) as error:
         raise processes.Failed(f"said nothing of use ({error!r}):\n  {rank.complaint()}") from error
 

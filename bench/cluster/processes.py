@@ -61,6 +61,18 @@ class Process:
         return "\n    ".join([f"{self.name} ({how}): {shlex.join(self.command)}", *lines])
 
 
+def output_of(entry, command, seconds=10.0):
+    """What a short command prints at a node."""
+    try:
+        done = subprocess.run([*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"not done after {seconds:.0f} s: {shlex.join(command)}") from error
+    if done.returncode != 0:
+        raise Failed(f"status {done.returncode}: {shlex.join(command)}\n    {done.stderr.strip()}")
+    return done.stdout
+
+
 def wait_all(processes, seconds, servers=()):
     """Returns when all have ended with status 0. Failed as soon as one did not, one of the servers ended, or the time
     is over; what still runs then is the caller's to stop."""

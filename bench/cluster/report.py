@@ -2,6 +2,7 @@
 """What the turns add up to, as a table and as JSON."""
 import json
 import statistics
+from dataclasses import dataclass
 
 # A frame of Ethernet's usual 1,500 bytes, as the links count it: with its header of 14, without checksum, preamble and
 # gap. UDP over IPv4 leaves 1,472 bytes of it.
@@ -19,30 +20,74 @@ def limit_bps(topology, links):
     return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Where something was measured, and what."""
+    topology: object
+    links: object
+    placement: str
+    work: object
+
+    def as_dict(self):
+        return {
+            "topology": self.topology.text,
+            "placement": self.placement,
+            "rate_bps": self.links.host_bps,
+            "uplink_bps": self.links.uplink_bps,
+            "queue_bytes": self.links.queue_bytes,
+            "bytes": self.work.bytes,
+            "world": len(self.topology.hosts),
+            "jobs": self.work.jobs,
+            "operations": self.work.operations,
+        }
+
+    def describe_links(self):
+        if self.topology.is_local:
+            return f"{self.topology.text} over this machine's loopback"
+        uplinks = ""
+        if any(switch.parent for switch in self.topology.switches):
+            uplinks = f", uplinks of {self.links.uplink_bps / 1e6:g} Mbit/s"
+        return (f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s{uplinks}")
+
+    def describe_jobs(self):
+        return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
+
+    def operations_of_a_turn(self):
+        """Of all jobs, those of the warm-up too."""
+        return (self.work.operations + self.work.warmup) * self.work.jobs
+
+    def traffic_of_an_operation(self, turns):
+        """Means over all operations and over all links of a kind; the drops of all links together. None without links."""
+        if self.topology.is_local:
+            return None
+        kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
+        hosts = {host.name for host in self.topology.hosts}
+        for below, above in self.topology.links():
+            kind = "host" if below.name in hosts else "uplink"
+            for turn in turns:
+                kinds[f"{kind}_sent_bytes"].append(turn.traffic[below.name, above.name][0])
+                kinds[f"{kind}_received_bytes"].append(turn.traffic[above.name, below.name][0])
+        dropped = [sum(packets for _, packets in turn.traffic.values()) for turn in turns]
+        operations = self.operations_of_a_turn()
+        means = {kind: statistics.fmean(counts or [0]) / operations for kind, counts in kinds.items()}
+        return {**means, "dropped_packets": statistics.fmean(dropped) / operations}
+
+
 class Report:
     """All that one run brought. `turns` has, for each system's name, its turns in their order."""
 
-    def __init__(self, topology, links, placement, work, stream_bps, variants, turns):
-        self._topology = topology
-        self._links = links
-        self._placement = placement
-        self._work = work
+    def __init__(self, setting, stream_bps, variants, turns):
+        self._setting = setting
+        self._topology = setting.topology
+        self._work = setting.work
         self._stream_bps = stream_bps
         self._variants = variants
         self._turns = turns
-        self._limit_bps = limit_bps(topology, links)
+        self._limit_bps = limit_bps(setting.topology, setting.links)
 
     def as_json(self):
         return json.dumps({
-            "topology": self._topology.text,
-            "placement": self._placement,
-            "rate_bps": self._links.host_bps,
-            "uplink_bps": self._links.uplink_bps,
-            "queue_bytes": self._links.queue_bytes,
-            "bytes": self._work.bytes,
-            "world": len(self._topology.hosts),
-            "jobs": self._work.jobs,
-            "operations": self._work.operations,
+            **self._setting.as_dict(),
             "limit_bps": self._limit_bps,
             "stream_bps": self._stream_bps,
             "rounds": self._rounds(),
@@ -58,10 +103,8 @@ class Report:
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
-        work = self._work
-        jobs = f"{work.jobs} jobs, " if work.jobs > 1 else ""
-        return (f"{self._topology.text}, {describe_links(self._topology, self._links, self._placement)}: "
-                f"{jobs}{work.bytes / 1e6:g} MB, {len(self._rounds())} rounds of {work.operations} operations")
+        return (f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{self._work.bytes / 1e6:g} MB, "
+                f"{len(self._rounds())} rounds of {self._work.operations} operations")
 
     def _limit_lines(self):
         if self._limit_bps is None:
@@ -80,8 +123,8 @@ class Report:
         return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {or_dash(system['share_of_limit'], '.3f'):>8} "
                 f"{ratio:>7} {system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
                 + " ".join(f"{megabytes:>8}" for megabytes in (
-                    _megabytes(traffic, "host_sent_bytes"), _megabytes(traffic, "host_received_bytes"),
-                    _megabytes(traffic, "uplink_sent_bytes"), or_dash(traffic and traffic["dropped_packets"], ".1f"))))
+                    megabytes(traffic, "host_sent_bytes"), megabytes(traffic, "host_received_bytes"),
+                    megabytes(traffic, "uplink_sent_bytes"), or_dash(traffic and traffic["dropped_packets"], ".1f"))))
 
     def _rounds(self):
         return [{name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
@@ -100,7 +143,7 @@ class Report:
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
             "cpu_seconds_per_gb": statistics.median(turn.cpu_seconds for turn in turns) / self._gigabytes_of_a_turn(),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
-            "traffic_of_an_operation": self._traffic(turns),
+            "traffic_of_an_operation": self._setting.traffic_of_an_operation(turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
         }
 
@@ -126,28 +169,9 @@ class Report:
     def _seconds(self, name, job):
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
-    def _operations_of_a_turn(self):
-        return (self._work.operations + self._work.warmup) * self._work.jobs
-
     def _gigabytes_of_a_turn(self):
         """What went into sums, of all ranks: the processors work for the warm-up too."""
-        return self._work.bytes * self._operations_of_a_turn() * len(self._topology.hosts) / 1e9
-
-    def _traffic(self, turns):
-        """Means over all operations and over all links of a kind; the drops of all links together. None without links."""
-        if self._topology.is_local:
-            return None
-        kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
-        hosts = {host.name for host in self._topology.hosts}
-        for below, above in self._topology.links():
-            kind = "host" if below.name in hosts else "uplink"
-            for turn in turns:
-                kinds[f"{kind}_sent_bytes"].append(turn.traffic[below.name, above.name][0])
-                kinds[f"{kind}_received_bytes"].append(turn.traffic[above.name, below.name][0])
-        dropped = [sum(packets for _, packets in turn.traffic.values()) for turn in turns]
-        operations = self._operations_of_a_turn()
-        means = {kind: statistics.fmean(counts or [0]) / operations for kind, counts in kinds.items()}
-        return {**means, "dropped_packets": statistics.fmean(dropped) / operations}
+        return self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
 
 
 _LEGEND = """\
@@ -158,14 +182,7 @@ busy: the share of all processors' time that was not idle; near 1, processors ma
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
 
 
-def describe_links(topology, links, placement):
-    if topology.is_local:
-        return "over this machine's loopback"
-    uplinks = "" if topology.text.startswith("star") else f", uplinks of {links.uplink_bps / 1e6:g} Mbit/s"
-    return f"ranks {placement}, links of {links.host_bps / 1e6:g} Mbit/s{uplinks}"
-
-
-def _megabytes(traffic, kind):
+def megabytes(traffic, kind):
     return or_dash(traffic and traffic[kind] / 1e6, ".1f")
 
 

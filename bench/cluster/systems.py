@@ -1,23 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured: for each system, the commands that its switches and its ranks are started with."""
 import os
-import sys
 from dataclasses import dataclass
+from typing import Optional
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_ALL_REDUCE = os.path.join(FOLDER, "torch_all_reduce.py")
+TORCH_TRAINING = os.path.join(FOLDER, "torch_training.py")
 
 SWITCH_PORT = 4790
 FIRST_RENDEZVOUS_PORT = 4800  # one for each job
 
 
 @dataclass(frozen=True)
+class Workload:
+    """A model to train. Recorded times are in proportion to links of `link_bps`; None: to the testbed's own."""
+    name: str
+    share: float
+    compute: str
+    link_bps: Optional[int]
+
+
+@dataclass(frozen=True)
 class Work:
-    """What every system is asked to do in one round."""
+    """What every system is asked to do in one round: all-reduces of so many bytes, or steps of a workload whose gradients
+    are so many."""
     bytes: int
     operations: int
     warmup: int
     jobs: int
+    workload: Optional[Workload] = None
 
 
 @dataclass(frozen=True)
@@ -35,19 +47,37 @@ class Rank:
         return self.hosts[self.number]
 
 
-class Atp:
-    """Daemons in the switches' namespaces, and the command's own benchmark in the hosts'."""
-    name = "atp"
-    programs = ("atp",)
-    targets = programs
+class System:
+    """`programs` and `modules` of Python are what it needs, `targets` what builds them. Of its variants, the benchmark
+    tries which is the fastest."""
+    programs = ()
+    modules = ()
+    targets = ()
     variants = ("",)
 
-    def __init__(self, programs, options):
+    def __init__(self, name):
+        self.name = name
+
+    def switch_command(self, _switch):
+        """None where switches only forward."""
+        return None
+
+    def counters_command(self, _switch):
+        """Prints what a switch has counted; None where none counts."""
+        return None
+
+
+class AtpSwitches(System):
+    """Daemons in the switches' namespaces."""
+    programs = ("atp",)
+    targets = ("atp",)
+
+    def __init__(self, name, programs, options):
+        super().__init__(name)
         self._program = os.path.join(programs, "atp")
         self._memory = options.memory
         self._loss = options.loss
         self._switch_flags = options.switch_flags
-        self._rank_flags = options.rank_flags
 
     def switch_command(self, switch):
         command = [self._program, "switch", "--listen", _endpoint(switch, SWITCH_PORT), "--memory", self._memory]
@@ -57,6 +87,17 @@ class Atp:
             command += ["--loss", f"{self._loss:.9f}"]
         return command + self._switch_flags
 
+    def counters_command(self, switch):
+        return [self._program, "stats", _endpoint(switch, SWITCH_PORT), "--json"]
+
+
+class Atp(AtpSwitches):
+    """The command's own benchmark in the hosts' namespaces."""
+
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        self._rank_flags = options.rank_flags
+
     def rank_command(self, rank, work, _variant):
         return [self._program, "bench", "--rank", str(rank.number), "--world", str(len(rank.hosts)),
                 "--rendezvous", _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
@@ -65,19 +106,16 @@ class Atp:
                 *self._rank_flags]
 
 
-class Gloo:
-    """No switches. Which of its algorithms is the fastest depends on the network: the benchmark tries them all."""
-    name = "gloo"
+class Gloo(System):
+    """Which of its algorithms is the fastest depends on the network: the benchmark tries them all."""
     programs = ("bench_gloo",)
-    targets = programs
+    targets = ("bench_gloo",)
     algorithms = ("ring", "ring_chunked", "halving_doubling", "bcube")
 
-    def __init__(self, programs, options):
+    def __init__(self, name, programs, options):
+        super().__init__(name)
         self._program = os.path.join(programs, "bench_gloo")
         self.variants = self.algorithms if options.gloo_algorithm == "best" else (options.gloo_algorithm,)
-
-    def switch_command(self, _switch):
-        return None
 
     def rank_command(self, rank, work, variant):
         return [self._program, "--rank", str(rank.number), "--world", str(len(rank.hosts)), "--store", rank.store,
@@ -85,58 +123,62 @@ class Gloo:
                 "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json"]
 
 
-class TorchAtp(Atp):
-    """The same daemons; the ranks are PyTorch's, with the backend."""
-    name = "torch-atp"
+class TorchAtp(AtpSwitches):
+    """PyTorch's ranks, with the backend."""
+    modules = ("torch", "atp")
     targets = ("atp", "atp_torch")
 
-    def __init__(self, programs, options):
-        super().__init__(programs, options)
-        self._torch = Torch(programs, options)
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        self._torch = TorchRanks("atp", programs, options)
 
     def rank_command(self, rank, work, _variant):
-        return self._torch.rank_command("atp", rank, work)
+        return self._torch.command(rank, work)
 
 
-class TorchGloo:
-    """PyTorch's own Gloo, which chooses its algorithm itself."""
-    name = "torch-gloo"
-    programs = ()
-    targets = ()
-    variants = ("",)
+class TorchGloo(System):
+    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself."""
+    modules = ("torch",)
 
-    def __init__(self, programs, options):
-        self._torch = Torch(programs, options)
-
-    def switch_command(self, _switch):
-        return None
+    def __init__(self, name, programs, options):
+        super().__init__(name)
+        self._torch = TorchRanks("gloo", programs, options)
 
     def rank_command(self, rank, work, _variant):
-        return self._torch.rank_command("gloo", rank, work)
+        return self._torch.command(rank, work)
 
 
-class Torch:
-    """How PyTorch's ranks are started: what users would set, and one thread each, since the ranks share a machine."""
+class TorchRanks:
+    """How they are started: with what users would set, and one thread each, since they share a machine."""
 
-    def __init__(self, programs, options):
+    def __init__(self, backend, programs, options):
+        self._backend = backend
         self._python = options.python
-        self._package = os.path.join(os.path.dirname(programs), "python")
+        self._packages = package_folder(programs)
 
-    def rank_command(self, backend, rank, work):
-        return ["env", f"PYTHONPATH={self._package}", "OMP_NUM_THREADS=1", f"GLOO_SOCKET_IFNAME={rank.device}",
-                f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}", self._python, TORCH_ALL_REDUCE,
-                "--backend", backend, "--rank", str(rank.number), "--world", str(len(rank.hosts)),
-                "--store", os.path.join(rank.store, "store"), "--bytes", str(work.bytes),
-                "--rounds", str(work.operations), "--warmup", str(work.warmup)]
+    def command(self, rank, work):
+        return ["env", f"PYTHONPATH={self._packages}", "OMP_NUM_THREADS=1", f"GLOO_SOCKET_IFNAME={rank.device}",
+                f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}", self._python, *self._task(work),
+                "--backend", self._backend, "--rank", str(rank.number), "--world", str(len(rank.hosts)),
+                "--store", os.path.join(rank.store, "store"), "--warmup", str(work.warmup)]
+
+    @staticmethod
+    def _task(work):
+        if work.workload is None:
+            return [TORCH_ALL_REDUCE, "--bytes", str(work.bytes), "--rounds", str(work.operations)]
+        workload = work.workload
+        link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
+        return [TORCH_TRAINING, "--workload", workload.name, "--share", str(workload.share), "--compute",
+                workload.compute, "--steps", str(work.operations), *link]
 
 
-BY_NAME = {system.name: system for system in (Atp, Gloo, TorchAtp, TorchGloo)}
+OF_ALL_REDUCE = {"atp": Atp, "gloo": Gloo, "torch-atp": TorchAtp, "torch-gloo": TorchGloo}
+OF_TRAINING = {"atp": TorchAtp, "gloo": TorchGloo}
 
 
-def default_python(root):
-    """The one that the build takes by default: what scripts/setup.sh has made, or else any."""
-    made = os.path.join(root, "build", "venv", "bin", "python")
-    return made if os.path.exists(made) else sys.executable
+def package_folder(programs):
+    """Where a build with these programs has Python's packages."""
+    return os.path.join(os.path.dirname(programs), "python")
 
 
 def _endpoint(node, port):

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a training with DistributedDataParallel. Rank 0 prints what the slowest rank's steps took and what processor
+time all ranks' took, after all have compared what they ended with."""
+import argparse
+import hashlib
+import json
+import resource
+import time
+
+import torch
+import torch.distributed as dist
+import torch_group
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from workloads import models, recorded, tables
+
+BUCKET_MB = 25  # DistributedDataParallel's own
+# Small: a step of a real model is to take seconds on a core, not minutes.
+REAL_BATCH = 2
+REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    torch_group.add_arguments(parser)
+    parser.add_argument("--workload", choices=tables.NAMES, required=True)
+    parser.add_argument("--share", type=float, required=True, help="of the model's parameters")
+    parser.add_argument("--compute", choices=("recorded", "real"), required=True)
+    parser.add_argument("--link-bps", type=float, help="that recorded times are in proportion to")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--warmup", type=int, required=True)
+    return parser.parse_args()
+
+
+class Recorded:
+    """No optimizer: where the times come from, it takes a few per cent of a step or less."""
+
+    def __init__(self, arguments):
+        self._table = tables.load(arguments.workload).scaled(arguments.share, arguments.link_bps)
+        self._model = recorded.RecordedModel(self._table, arguments.rank)
+        self._parallel = parallel(self._model, arguments.share)
+        self._inputs = torch.ones(1)
+
+    def step(self):
+        self._parallel.zero_grad()
+        self._parallel(self._inputs).backward()
+
+    def outcome(self):
+        return [parameter.grad for parameter in self._model.parameters()]
+
+    def verify(self):
+        """Against the mean of what all ranks bring, within the rounding of the network's integers and of float32."""
+        world = dist.get_world_size()
+        means = [torch.zeros_like(gradient) for gradient in self._model.gradients()]
+        for rank in range(world):
+            for mean, gradient in zip(means, recorded.RecordedModel(self._table, rank).gradients()):
+                mean += gradient / world
+        if not all(torch.allclose(*pair, rtol=1e-4, atol=1e-7) for pair in zip(self.outcome(), means)):
+            raise SystemExit(f"rank {dist.get_rank()}: WRONG MEAN of the gradients")
+
+
+class Real:
+    def __init__(self, arguments):
+        torch.manual_seed(0)
+        self._model = models.build(arguments.workload, arguments.share)
+        self._parallel = parallel(self._model, arguments.share)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
+        torch.manual_seed(arguments.rank)
+        self._inputs, self._targets = models.batch(arguments.workload, REAL_BATCH, REAL_LENGTHS[arguments.workload],
+                                                   arguments.share)
+
+    def step(self):
+        self._optimizer.zero_grad()
+        nn.functional.cross_entropy(self._parallel(self._inputs), self._targets).backward()
+        self._optimizer.step()
+
+    def outcome(self):
+        return list(self._model.parameters())
+
+    def verify(self):
+        if not all(bool(parameter.isfinite().all()) for parameter in self._model.parameters()):
+            raise SystemExit(f"rank {dist.get_rank()}: the training diverged")
+
+
+def parallel(model, share):
+    """With as many buckets as the whole model would have."""
+    return DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB * share)
+
+
+def timed(training, arguments):
+    """The seconds of each measured step, and the processor time of all of them."""
+    for _ in range(arguments.warmup):
+        training.step()
+    dist.barrier()
+    cpu_before, seconds = cpu_seconds(), []
+    for _ in range(arguments.steps):
+        begin = time.perf_counter()
+        training.step()
+        seconds.append(time.perf_counter() - begin)
+    return seconds, cpu_seconds() - cpu_before
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def require_equal_outcomes(training):
+    digest = hashlib.sha256()
+    for tensor in training.outcome():
+        digest.update(tensor.detach().numpy())
+    if len(set(torch_group.from_all_ranks(digest.hexdigest()))) != 1:
+        raise SystemExit(f"rank {dist.get_rank()}: the ranks ended with DIFFERENT values")
+
+
+def main():
+    arguments = parse()
+    with torch_group.joined(arguments):
+        training = {"recorded": Recorded, "real": Real}[arguments.compute](arguments)
+        of_ranks = torch_group.from_all_ranks(timed(training, arguments))
+        training.verify()
+        require_equal_outcomes(training)
+        if arguments.rank == 0:
+            print(json.dumps({"seconds": max((seconds for seconds, _ in of_ranks), key=sum),
+                              "ranks_cpu_seconds": sum(cpu for _, cpu in of_ranks)}))
+
+
+if __name__ == "__main__":
+    main()
