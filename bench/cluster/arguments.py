@@ -20,30 +20,31 @@ DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel orders its buckets anew afte
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 DESCRIPTION = """\
-Measures all-reduce, or the training of a model, over links of limited rates, ATP and Gloo in the same run. Every host is a network namespace of its
-own, every switch a namespace with a bridge; the links between them are veth pairs whose rates a token bucket holds each
-way. The systems take turns round by round, so that what else the machine does meets all of them alike."""
+Measures all-reduce, or the training of a model, over links of limited rates, ATP and Gloo in the same run. Every host
+is a network namespace of its own, every switch a namespace with a bridge; the links between them are veth pairs whose
+rates a token bucket holds each way. The systems take turns round by round, so that what else the machine does meets all
+of them alike."""
 
 EPILOG = """\
 topologies
   star:4       four hosts on one switch
   racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of
                the hosts' rate, four hosts share what one could use alone.
-  local:4      four processes of this machine over its loopback, without a limit: --rate, --uplink and --queue say nothing.
-               It needs no privilege.
+  local:4      four processes of this machine over its loopback, without a limit: --rate, --uplink and --queue say
+               nothing. It needs no privilege.
 systems
   atp, gloo    by programs of their own: `atp bench` and bench_gloo
   torch-atp, torch-gloo
-               through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`, the
-               report says how much longer they take.
+               through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`,
+               the report says how much longer they take.
   With a --workload, atp and gloo are backends of torch.distributed.
 workloads
   vgg, resnet, gpt
-               VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and its
-               overlap of sums with the backward pass. The model has --share of the parameters. --compute recorded takes
-               the time of each layer from bench/cluster/workloads/*.json and waits that long, as one does for a GPU: it is
-               in proportion to what the gradients take on a link, as on the testbed where the times are from. --compute
-               real trains a narrower model on the processors.
+               VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and
+               its overlap of sums with the backward pass. The model has --scale times the parameters.
+               --compute recorded takes the time of each layer from bench/cluster/workloads/*.json and waits that long,
+               as one does for a GPU: it is in proportion to what the gradients take on a link, as on the testbed where
+               the times are from. --compute real trains a narrower model on the processors.
 placements of the ranks in racks
   packed       one rack after the other: a ring of ranks crosses each uplink once
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
@@ -55,9 +56,9 @@ examples
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
 
-It needs root, `ip` and `tc` but for local:N, and PyTorch where it is asked for. It builds the programs in the release preset
-first, unless --bin says where they are. It removes what it has set up whatever happens, and first what an earlier run had to
-leave behind.
+It needs root, `ip` and `tc` but for local:N, and PyTorch where it is asked for. It builds the programs in the release
+preset first, unless --bin says where they are. It removes what it has set up whatever happens, and first what an
+earlier run had to leave behind.
 exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77 this machine or user cannot run it."""
 
 
@@ -112,14 +113,16 @@ def _add_network(group):
 def _add_work(group):
     group.add_argument("--bytes", type=_size, metavar="SIZE", help="of the tensor of float32 [25MB]")
     group.add_argument("--workload", choices=tables.NAMES, help="train a model instead")
-    group.add_argument("--share", "--scale", type=_model_share, default="1/16", metavar="SHARE",
+    group.add_argument("--scale", dest="share", type=_model_share, default="1/16", metavar="SHARE",
                        help="of the model's parameters, as in 0.1, 5%% or 1/16 [1/16]")
     group.add_argument("--compute", choices=("recorded", "real"), default="recorded",
                        help="how the model's layers take time [recorded]")
     group.add_argument("--rounds", type=_count, default=5, metavar="N",
                        help="turns of each system; the median counts [5]")
-    group.add_argument("--operations", type=_count, default=3, metavar="N", help="measured all-reduces or steps in a turn [3]")
-    group.add_argument("--warmup", type=_count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]")
+    group.add_argument("--operations", type=_count, default=3, metavar="N",
+                       help="measured all-reduces or steps in a turn [3]")
+    group.add_argument("--warmup", type=_count_or_none, metavar="N",
+                       help="of them before those [1 all-reduce, 2 steps]")
     group.add_argument("--jobs", type=_count, default=1, metavar="N",
                        help="jobs at the same time, each with a rank on every host [1]")
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS",
@@ -141,7 +144,8 @@ def _add_systems(group):
                        help="more of them for `atp bench`")
     group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
                        help="`best`: the one that is fastest when each is tried once [best]")
-    group.add_argument("--python", default=_default_python(), metavar="PROGRAM", help="with torch [build/venv/bin/python, or the one that runs this]")
+    group.add_argument("--python", default=_default_python(), metavar="PROGRAM",
+                       help="with torch [build/venv/bin/python, or the one that runs this]")
     group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
 
 

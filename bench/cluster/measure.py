@@ -18,8 +18,8 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what they
-    cost. `counters` has what each switch counted; nothing of switches that do not count."""
+    """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what
+    they cost. `counters` has what each switch counted; nothing of switches that do not count."""
     jobs: list
     cpu_seconds: float
     switches_cpu_seconds: float
@@ -114,7 +114,8 @@ class Bench:
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
             for number, host in enumerate(self.hosts):
-                command = system.rank_command(systems.Rank(job, number, self.hosts, store, self.network.host_device), self.work, variant)
+                rank = systems.Rank(job, number, self.hosts, store, self.network.host_device)
+                command = system.rank_command(rank, self.work, variant)
                 started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
                 if number == 0:
                     first_ranks.append(started[-1])

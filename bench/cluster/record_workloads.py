@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of layers in bench/cluster/workloads, or, with --check, says whether they are what it would write.
 
-A layer's share of a step's time is its share of the floating-point operations, forward and backward, which PyTorch counts
-on tensors without memory; the step's time is that of one GPU of a testbed. What is left out with that: layers that are
-bound by memory (normalisation, activations), whose time goes to the others.
+A layer's share of a step's time is its share of the floating-point operations, forward and backward, which PyTorch
+counts on tensors without memory; the step's time is that of one GPU of a testbed. What is left out with that: layers
+that are bound by memory (normalisation, activations), whose time goes to the others.
 """
 import argparse
 import json
@@ -52,7 +52,7 @@ def count_layers(name):
     with torch.device("meta"):
         model = models.build(name)
         inputs, _ = models.batch(name, source.batch, source.length)
-    counts, seen, hooks = [], set(), []
+    counts, seen = [], set()
     counter = FlopCounterMode(display=False)
 
     def before(title):
@@ -72,7 +72,8 @@ def count_layers(name):
 
     for title, module in model.named_modules():
         if not list(module.children()):
-            hooks += [module.register_forward_pre_hook(before(f"{title} {type(module).__name__}")), module.register_forward_hook(after)]
+            module.register_forward_pre_hook(before(f"{title} {type(module).__name__}"))
+            module.register_forward_hook(after)
     with counter, torch.no_grad():
         model(inputs)
     return [count for count in counts if count.tensors or count.forward]
@@ -93,7 +94,8 @@ def table_of(name):
     source, counts = SOURCES[name], count_layers(name)
     rate = operations_per_second(name, counts)
     return {"model": source.model, "source": source.text, "link_bps": LINK_BPS, "operations_per_second": round(rate),
-            "layers": [{"name": count.name, "tensors": count.tensors, "forward_ms": round(count.forward / rate * 1e3, 6),
+            "layers": [{"name": count.name, "tensors": count.tensors,
+                        "forward_ms": round(count.forward / rate * 1e3, 6),
                         "backward_ms": round(count.backward / rate * 1e3, 6)} for count in counts]}
 
 

@@ -47,7 +47,7 @@ class Setting:
         uplinks = ""
         if any(switch.parent for switch in self.topology.switches):
             uplinks = f", uplinks of {self.links.uplink_bps / 1e6:g} Mbit/s"
-        return (f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s{uplinks}")
+        return f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s{uplinks}"
 
     def describe_jobs(self):
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
@@ -57,7 +57,8 @@ class Setting:
         return (self.work.operations + self.work.warmup) * self.work.jobs
 
     def traffic_of_an_operation(self, turns):
-        """Means over all operations and over all links of a kind; the drops of all links together. None without links."""
+        """Means over all operations and over all links of a kind; the drops of all links together. None without
+        links."""
         if self.topology.is_local:
             return None
         kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
@@ -117,14 +118,14 @@ class Report:
         system = self._system(name)
         each = self._goodputs(name)
         title = f"{name} ({self._variants[name]})" if self._variants[name] else name
-        ratio = or_dash(system["ratio_to_gloo"], ".2f")
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
-        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} {or_dash(system['share_of_limit'], '.3f'):>8} "
-                f"{ratio:>7} {system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
-                + " ".join(f"{megabytes:>8}" for megabytes in (
-                    megabytes(traffic, "host_sent_bytes"), megabytes(traffic, "host_received_bytes"),
-                    megabytes(traffic, "uplink_sent_bytes"), or_dash(traffic and traffic["dropped_packets"], ".1f"))))
+        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
+                f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
+                f"{system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
+                f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
+                f"{megabytes(traffic, 'uplink_sent_bytes'):>8} "
+                f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}")
 
     def _rounds(self):
         return [{name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}

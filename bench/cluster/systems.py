@@ -23,8 +23,8 @@ class Workload:
 
 @dataclass(frozen=True)
 class Work:
-    """What every system is asked to do in one round: all-reduces of so many bytes, or steps of a workload whose gradients
-    are so many."""
+    """What every system is asked to do in one round: all-reduces of so many bytes, or steps of a workload whose
+    gradients are so many."""
     bytes: int
     operations: int
     warmup: int

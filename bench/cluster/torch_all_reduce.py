@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of an all-reduce through torch.distributed, measured as `atp bench` and bench_gloo measure theirs: every sum is
-verified, and rank 0 prints the slowest rank's times."""
+"""One rank of an all-reduce through torch.distributed, measured as `atp bench` and bench_gloo measure theirs: every sum
+is verified, and rank 0 prints the slowest rank's times."""
 import argparse
 import json
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a training with DistributedDataParallel. Rank 0 prints what the slowest rank's steps took and what processor
-time all ranks' took, after all have compared what they ended with."""
+"""One rank of a training with DistributedDataParallel. Rank 0 prints what the slowest rank's steps took and what
+processor time all ranks' took, after all have compared what they ended with."""
 import argparse
 import hashlib
 import json

@@ -56,8 +56,8 @@ class TrainingReport:
 
     def _model_line(self):
         workload = self._work.workload
-        line = (f"{self._table.model}, {workload.share:.4g} of its parameters: {self._work.bytes / 1e6:.1f} MB of gradients, "
-                f"{self._link_seconds():.3f} s on a link of {self._table.link_bps / 1e6:g} Mbit/s")
+        line = (f"{self._table.model}, {workload.share:.4g} of its parameters: {self._work.bytes / 1e6:.1f} MB of "
+                f"gradients, {self._link_seconds():.3f} s on a link of {self._table.link_bps / 1e6:g} Mbit/s")
         if workload.compute == "real":
             return line + "; passes are computed"
         return line + f", beside {self._recorded_seconds():.3f} s of passes ({self._table.source})"
@@ -106,8 +106,9 @@ class TrainingReport:
         by_round = system["ratios_by_round"]
         ratios = f"{min(by_round):.2f} .. {max(by_round):.2f}" if by_round else "-"
         traffic = system["traffic_of_a_step"]
-        return (f"{name:<8} {system['steps_per_second']:>9.3f} {spread:>16} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
-                f"{ratios:>13} {or_dash(system['share_in_network'], '.1%'):>10} {system['cpu_seconds_of_a_step']:>10.3f} "
+        return (f"{name:<8} {system['steps_per_second']:>9.3f} {spread:>16} "
+                f"{or_dash(system['ratio_to_gloo'], '.2f'):>7} {ratios:>13} "
+                f"{or_dash(system['share_in_network'], '.1%'):>10} {system['cpu_seconds_of_a_step']:>10.3f} "
                 f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
                 f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}")
 
@@ -116,4 +117,4 @@ _LEGEND = """\
 steps/s: of a turn, its measured steps over their time, of all jobs together; the median of the rounds.
 in network: of the packets that came to switches to be added, those that they added.
 CPU s/step: user and system time of all ranks and switch daemons.
-sent, got: over a host's link, for each step, with the model's first broadcast; dropped: packets, by all links together."""
+sent, got: over a host's link, for each step, with the model's first broadcast; dropped: packets, by all together."""

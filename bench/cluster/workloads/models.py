@@ -12,7 +12,6 @@ VGG16_HIDDEN = 4096
 RESNET50_STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # width, blocks
 RESNET_EXPANSION = 4
 GPT2_SMALL = {"layers": 12, "heads": 12, "width": 768, "vocabulary": 50257, "context": 1024}
-NAMES = ("vgg", "resnet", "gpt")
 
 
 def build(name, share=1.0):
@@ -49,8 +48,8 @@ def _vgg16(width):
         layers.append(nn.MaxPool2d(2))
     pixels = (IMAGE >> len(VGG16_CHANNELS)) ** 2
     hidden = width.of(VGG16_HIDDEN)
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * pixels, hidden), nn.ReLU(), nn.Linear(hidden, hidden),
-                         nn.ReLU(), nn.Linear(hidden, CLASSES))
+    layers += [nn.Flatten(), nn.Linear(channels * pixels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(hidden, CLASSES))
 
 
 class _Bottleneck(nn.Module):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that only takes its layers' time, for DistributedDataParallel to train: hooks, buckets and overlap are real."""
+"""A model that only takes its layers' time. DistributedDataParallel trains it as any: hooks, buckets, overlap."""
 import time
 
 import torch
@@ -11,8 +11,8 @@ SPREAD = 2.0
 
 
 class Processor:
-    """Computes beside this machine's processors, as a GPU does whose queue is never empty: waiting for it is all there is,
-    and who comes late to wait does not delay it."""
+    """Computes beside this machine's processors, as a GPU does whose queue is never empty: there is only waiting for
+    it, and who comes late to wait does not delay it."""
 
     def __init__(self):
         self._done_at = 0.0

@@ -45,8 +45,8 @@ class Table:
         return self.parameters * 4
 
     def scaled(self, share, link_bps=None):
-        """`share` of the parameters, over links of `link_bps`: the time to compute keeps its proportion to the time that
-        the gradients take on the link. Without a rate, both shrink alike and the links are as fast as the testbed's."""
+        """`share` of the parameters, over links of `link_bps`: the time to compute keeps its proportion to the time
+        that the gradients take on the link. Without a rate, links are taken to be as fast as the testbed's."""
         factor = share * (self.link_bps / link_bps if link_bps else 1)
         return replace(self, link_bps=link_bps or self.link_bps,
                        layers=tuple(_scaled(layer, share, factor) for layer in self.layers))

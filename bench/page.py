@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pages of docs/results are made of: parts with their commands, and figures held against their bars."""
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CLUSTER = os.path.join(ROOT, "bench/cluster/run")
+LIMIT_SECONDS = 900
+
+
+class Skipped(Exception):
+    """It cannot be measured here."""
+
+
+@dataclass
+class Finding:
+    """One figure, against the least or the most that it is to be; None: reported, not judged."""
+    what: str
+    value: float
+    least: float = None
+    most: float = None
+    text: str = ""
+
+    @property
+    def verdict(self):
+        if self.least is None and self.most is None:
+            return ""
+        met = (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
+        return "met" if met else "missed"
+
+    @property
+    def bar(self):
+        if self.least is not None:
+            return f">= {self.least:g}"
+        return f"<= {self.most:g}" if self.most is not None else ""
+
+
+@dataclass
+class Part:
+    """A heading of the page: its commands, and what came out."""
+    title: str
+    commands: list = field(default_factory=list)
+    findings: list = field(default_factory=list)
+    skipped: str = ""
+
+
+def run(part, command):
+    """Standard output of a command of the repository, noted in the part."""
+    part.commands.append(" ".join(command).replace(ROOT + "/", ""))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    if done.returncode == 77:
+        raise Skipped(done.stderr.strip() or done.stdout.strip())
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def cluster(part, *flags):
+    """The object that a run of bench/cluster prints."""
+    return json.loads(run(part, [CLUSTER, *flags, "--json"]))
+
+
+@dataclass
+class Page:
+    """What a program measures and writes: `bodies` has, by name, the title of each part and what fills it."""
+    title: str
+    program: str
+    bodies: dict
+    introduction: str = ""
+
+    def measure(self, name, rounds):
+        title, body = self.bodies[name]
+        part = Part(title)
+        try:
+            body(part, rounds)
+        except Skipped as reason:
+            part.skipped = str(reason)
+        return part
+
+    def text(self, parts):
+        head = [f"# {self.title}", "",
+                f"Written by `{self.program} --write` on {platform.machine()}, {os.cpu_count()} cores, "
+                f"Linux {platform.release()}. Each figure is a ratio or a share within one run, the median of its "
+                "rounds.",
+                "", *([self.introduction, ""] if self.introduction else [])]
+        return "\n".join(head) + "\n" + "\n".join(_table(part) for part in parts)
+
+
+def _table(part):
+    lines = [f"## {part.title}", ""]
+    lines += [f"- `{command}`" for command in dict.fromkeys(part.commands)] + [""]
+    if part.skipped:
+        return "\n".join(lines + [f"Skipped: {part.skipped}", ""])
+    lines += ["| what | figure | bar | verdict | |", "|---|---|---|---|---|"]
+    for finding in part.findings:
+        lines.append(f"| {finding.what} | {finding.value:.2f} | {finding.bar} | {finding.verdict} | {finding.text} |")
+    return "\n".join(lines + [""])
+
+
+def _as_json(parts):
+    return json.dumps([{"part": part.title, "what": finding.what, "value": finding.value, "bar": finding.bar,
+                        "verdict": finding.verdict, "text": finding.text}
+                       for part in parts for finding in part.findings], indent=2)
+
+
+def _parse(page, description):
+    parser = argparse.ArgumentParser(prog=page.program, description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(page.bodies)} [all]")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N",
+                        help="of each system, in turns; the median counts [5]")
+    parser.add_argument("--write", metavar="FILE", help="also write the page there")
+    parser.add_argument("--json", action="store_true", help="print an array of figures in place of the page")
+    options = parser.parse_args()
+    unknown = [name for name in options.parts if name not in page.bodies]
+    if unknown or options.rounds < 1:
+        parser.error(f"no such part: {', '.join(unknown)}" if unknown else "--rounds: at least 1")
+    return options
+
+
+def _measure_and_print(page, options):
+    parts = []
+    for name in options.parts or page.bodies:
+        if sys.stderr.isatty():
+            print(f"\r{name} ...\033[K", end="", file=sys.stderr, flush=True)
+        parts.append(page.measure(name, options.rounds))
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    if options.write:
+        with open(options.write, "w", encoding="utf-8") as file:
+            file.write(page.text(parts))
+    print(_as_json(parts) if options.json else page.text(parts))
+    return 1 if any(finding.verdict == "missed" for part in parts for finding in part.findings) else 0
+
+
+def main(page, description):
+    """The whole program: its exit status."""
+    options = _parse(page, description)
+    try:
+        return _measure_and_print(page, options)
+    except KeyboardInterrupt:
+        return 130
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"{page.program}: {error}", file=sys.stderr)
+        return 1
