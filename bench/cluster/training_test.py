@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests what bench/cluster/run does with PyTorch, on hardly any data: nothing is judged by time.
+
+usage: training_test.py FOLDER_OF_PROGRAMS, by a Python with torch. Exit status 77 when something cannot be run here."""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import arguments
+import measure
+import network
+import report
+import systems
+import topology
+import training_report
+from workloads import tables
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+RUN = os.path.join(FOLDER, "run")
+RECORD = os.path.join(FOLDER, "record_workloads.py")
+DEADLINE_SECONDS = 300
+EXIT_UNAVAILABLE = 77
+programs = None
+
+
+class Tables(unittest.TestCase):
+    PARAMETERS = {"vgg": 138_357_544, "resnet": 25_557_032, "gpt": 124_439_808}
+
+    def test_models_have_the_parameters_that_they_are_known_for(self):
+        for name, parameters in self.PARAMETERS.items():
+            self.assertEqual(tables.load(name).parameters, parameters)
+
+    def test_a_step_takes_what_one_gpu_of_the_testbed_takes(self):
+        self.assertAlmostEqual(tables.load("vgg").compute_seconds, 64 / (1180 / 8), places=4)
+        self.assertAlmostEqual(tables.load("resnet").compute_seconds, 64 / (1838 / 8), places=4)
+
+    def test_scaling_keeps_computing_in_proportion_to_the_link(self):
+        for name in tables.NAMES:
+            table = tables.load(name)
+            scaled = table.scaled(1 / 16, link_bps=200e6)
+            self.assertAlmostEqual(scaled.parameters / table.parameters, 1 / 16, places=3)
+            for seconds in ("forward_seconds", "backward_seconds"):
+                before = getattr(table, seconds) * table.link_bps / table.gradient_bytes
+                after = getattr(scaled, seconds) * scaled.link_bps / scaled.gradient_bytes
+                self.assertAlmostEqual(after / before, 1, places=3)
+
+    def test_without_a_link_the_times_shrink_as_the_model_does(self):
+        table = tables.load("vgg")
+        self.assertAlmostEqual(table.scaled(1 / 16).compute_seconds, table.compute_seconds / 16)
+
+    def test_no_tensor_vanishes(self):
+        self.assertTrue(all(min(layer.tensors, default=1) >= 1 for layer in tables.load("gpt").scaled(1e-9).layers))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "this Python has no torch")
+    def test_they_are_what_the_script_writes(self):
+        ran = subprocess.run([sys.executable, RECORD, "--check"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
+
+class CommandLine(unittest.TestCase):
+    def test_a_workload_brings_its_own_gradients(self):
+        work = arguments.work_of(arguments.parse(["--workload", "vgg", "--scale", "1/8", "--rate", "200mbit"]))
+        self.assertEqual(work.bytes, tables.load("vgg").scaled(1 / 8).gradient_bytes)
+        self.assertEqual(work.workload, systems.Workload("vgg", 1 / 8, "recorded", 200_000_000))
+        self.assertEqual(work.warmup, 2)
+
+    def test_one_machine_has_the_testbeds_links(self):
+        work = arguments.work_of(arguments.parse(["--workload", "gpt", "--topology", "local:4"]))
+        self.assertIsNone(work.workload.link_bps)
+
+    def test_bad_usage_is_refused_by_name(self):
+        for flag, value, *more in (("--workload", "alexnet"), ("--scale", "0"), ("--scale", "1/0"), ("--scale", "1.5"),
+                                   ("--compute", "none"), ("--bytes", "1MB", "--workload", "vgg"),
+                                   ("--systems", "torch-atp", "--workload", "vgg"), ("--topology", "local:1")):
+            ran = subprocess.run([RUN, flag, value, *more], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, (flag, value))
+            self.assertIn(flag, ran.stderr)
+
+
+class Reports(unittest.TestCase):
+    LINKS = network.Links(host_bps=200_000_000, uplink_bps=200_000_000, queue_bytes=1 << 20)
+
+    def setting(self, workload=None):
+        work = systems.Work(bytes=1_000_000, operations=2, warmup=2, jobs=1, workload=workload)
+        return report.Setting(topology.parse("local:2"), self.LINKS, "packed", work)
+
+    @staticmethod
+    def turn(seconds, counters=()):
+        return measure.Turn([{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, 0.5, {}, list(counters))
+
+    def training(self, turns):
+        setting = self.setting(systems.Workload("vgg", 1 / 16, "recorded", None))
+        return json.loads(training_report.TrainingReport(setting, turns).as_json())["systems"]
+
+    def test_steps_a_second_are_those_of_the_median_round(self):
+        both = self.training({"atp": [self.turn([1, 3]), self.turn([0.5, 0.5]), self.turn([1, 1])],
+                              "gloo": [self.turn([2, 2]), self.turn([1, 1]), self.turn([4, 4])]})
+        self.assertAlmostEqual(both["atp"]["steps_per_second"], 1)
+        self.assertEqual((both["atp"]["min_steps_per_second"], both["atp"]["max_steps_per_second"]), (0.5, 2))
+        self.assertAlmostEqual(both["atp"]["ratio_to_gloo"], 2)
+        self.assertEqual(both["atp"]["ratios_by_round"], [1, 2, 4])
+
+    def test_processor_time_of_ranks_is_of_measured_steps_and_that_of_switches_of_all(self):
+        atp = self.training({"atp": [self.turn([1, 1])]})["atp"]
+        self.assertAlmostEqual(atp["cpu_seconds_of_a_step"], 3 / 2 + 4 / 4)
+
+    def test_the_share_in_the_network_is_of_what_came_to_be_added(self):
+        packets = dict.fromkeys((*training_report.ADDED, *training_report.NOT_ADDED), 0)
+        counters = [{"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
+                    {"shards": []}]
+        self.assertAlmostEqual(self.training({"atp": [self.turn([1], counters)]})["atp"]["share_in_network"], 0.9)
+        self.assertIsNone(self.training({"gloo": [self.turn([1])]})["gloo"]["share_in_network"])
+
+    def test_what_torch_adds_is_compared_round_by_round(self):
+        turns = {"atp": [self.turn([1.0, 1.0]), self.turn([4.0, 4.0]), self.turn([2.0, 2.0])],
+                 "torch-atp": [self.turn([1.5, 1.5]), self.turn([4.4, 4.4]), self.turn([2.4, 2.4])]}
+        made = json.loads(report.Report(self.setting(), None, {"atp": "", "torch-atp": ""}, turns).as_json())
+        overhead = made["overhead_of_torch"]["atp"]
+        for figure, expected in (("median", 0.2), ("min", 0.1), ("max", 0.5), ("of_fastest", 0.5)):
+            self.assertAlmostEqual(overhead[figure], expected)
+
+
+class Runs(unittest.TestCase):
+    def run_small(self, *flags):
+        command = [RUN, "--bin", programs, "--python", sys.executable, "--rounds", "1", "--operations", "1",
+                   "--systems", "atp,gloo", "--json", *flags]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+        if ran.returncode == EXIT_UNAVAILABLE:
+            self.skipTest(ran.stderr.strip())
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return json.loads(ran.stdout)
+
+    def require_both(self, result):
+        for name in ("atp", "gloo"):
+            self.assertEqual(len(result["systems"][name]["seconds"]), 1)
+            for figure in ("steps_per_second", "ratio_to_gloo", "cpu_seconds_of_a_step"):
+                self.assertGreater(result["systems"][name][figure], 0)
+        self.assertGreater(result["systems"]["atp"]["share_in_network"], 0.5)
+        self.assertIsNone(result["systems"]["gloo"]["share_in_network"])
+
+    def test_recorded_layers_are_trained_over_links(self):
+        result = self.run_small("--topology", "star:2", "--rate", "1gbit", "--workload", "vgg", "--scale", "1/500")
+        self.require_both(result)
+        self.assertEqual((result["model"], result["topology"], result["rounds"]), ("VGG16", "star:2", 1))
+        # Its parameters once for each of three steps, and a copy of the model before.
+        self.assertGreater(result["systems"]["atp"]["traffic_of_a_step"]["host_sent_bytes"], result["bytes"])
+
+    def test_real_passes_are_trained_on_one_machine(self):
+        self.require_both(self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale",
+                                         "1/500"))
+
+    def test_all_reduce_through_torch_is_measured_beside_that_without(self):
+        result = self.run_small("--topology", "local:2", "--bytes", "256KiB", "--systems", "atp,torch-atp,torch-gloo")
+        self.assertEqual(list(result["systems"]), ["atp", "torch-atp", "torch-gloo"])
+        self.assertEqual(list(result["overhead_of_torch"]), ["atp"])
+        self.assertIsNone(result["limit_bps"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    programs = sys.argv[1]
+    ran = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
+    sys.exit(1 if not ran.wasSuccessful() else EXIT_UNAVAILABLE if ran.skipped else 0)
