@@ -79,6 +79,16 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
     return Failure(std::move(error));
 }
 
+// A refusal repeats no nonce, so it is known by its sender alone. False: it is somebody else's, or garbage.
+Result<bool> SwitchClient::refusal(const Datagram& datagram, std::uint8_t version) const {
+    const auto refused = wire::decode_refused(datagram.bytes);
+    const bool foreign = version != ATP_VERSION || (refused && refused->reason == wire::Refusal::version);
+    if (*datagram.from != address_ || (!refused && !foreign)) return false;
+    return fail(
+        Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),
+        refused && !refused->text.empty() ? refused->text : fmt::format("it speaks version {}", version & 0xFU));
+}
+
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, protocol::Duration attempt) {
     const Time begin = now();
     std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
@@ -90,13 +100,7 @@ Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, protoco
         ++greeting.asked;
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
         const auto accept = [&](const Datagram& datagram) -> Result<bool> {
-            if (const auto version = wire::refusal_version(datagram.bytes)) {
-                const auto refused = wire::decode_refused(datagram.bytes);
-                const bool foreign = *version != ATP_VERSION || (refused && refused->reason == wire::Refusal::version);
-                return fail(Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),
-                            refused && !refused->text.empty() ? refused->text
-                                                              : fmt::format("it speaks version {}", *version & 0xFU));
-            }
+            if (const auto version = wire::refusal_version(datagram.bytes)) return refusal(datagram, *version);
             auto welcome = wire::decode_welcome(datagram.bytes);
             if (!welcome || welcome->nonce != question.nonce) return false;
             greeting.welcome = *std::move(welcome);

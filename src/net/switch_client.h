@@ -42,6 +42,7 @@ class SwitchClient {
     template <class Accepts>
     Result<bool> await(protocol::Time until, Accepts&& accepts);
     [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);
+    [[nodiscard]] Result<bool> refusal(const Datagram& datagram, std::uint8_t version) const;
     [[nodiscard]] Failure silent(Operation operation, protocol::Time since) const;
     [[nodiscard]] Result<wire::Report> part(const wire::Stats& question, protocol::Time deadline);
 

@@ -86,31 +86,33 @@ class Stranger {
         send(bytes, to);
     }
     void send_control(std::uint32_t job, const net::Address& to) {
+        if (below(5) != 0) return send_answer(job, to);
+        std::array<std::byte, 1024> bytes{};
+        wire::Join join;
+        join.terms = {.job = job,
+                      .token = below(~0U),
+                      .lanes = small_lanes,
+                      .window_log2 = 4,
+                      .mask1 = 1,
+                      .scale = 1,
+                      .server = {}};
+        join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
+        send({bytes.data(), wire::encode(join, bytes)}, to);
+    }
+    // As if from a switch, or from a member that leaves.
+    void send_answer(std::uint32_t job, const net::Address& to) {
         std::array<std::byte, 1024> bytes{};
         std::size_t size = 0;
         const std::uint32_t token = below(~0U);
-        switch (below(5)) {
+        switch (below(4)) {
             case 0: size = wire::encode(wire::Leave{.job = job, .token = token}, bytes); break;
             case 1: size = wire::encode(wire::Joined{.job = job, .token = token, .missing_units = 1}, bytes); break;
             case 2:
                 size = wire::encode(
                     wire::Refused{.job = job, .token = token, .reason = wire::Refusal::restarted, .text = {}}, bytes);
                 break;
-            case 3:
+            default:
                 size = wire::encode(wire::Refused{.job = job, .reason = wire::Refusal::version, .text = {}}, bytes);
-                break;
-            default: {
-                wire::Join join;
-                join.terms = {.job = job,
-                              .token = token,
-                              .lanes = small_lanes,
-                              .window_log2 = 4,
-                              .mask1 = 1,
-                              .scale = 1,
-                              .server = {}};
-                join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
-                size = wire::encode(join, bytes);
-            }
         }
         send({bytes.data(), size}, to);
     }
@@ -192,6 +194,37 @@ TEST(Strangers, ChangeNoSumOfTwoLevels) {
 TEST(Strangers, ChangeNoSumOfServersBesideWorkers) {
     const auto node = start(small_switch());
     sum_among_strangers({address_of(*node)}, comm::ServerPlace::colocated);
+}
+
+// Of the newest job that the switch knows.
+std::uint32_t job_at(const net::SwitchNode& node) {
+    const auto jobs = node.snapshot().shards[0].jobs;
+    return jobs.empty() ? 0 : jobs.back().job;
+}
+
+TEST(Strangers, KeepNoJobFromForming) {
+    const auto node = start(small_switch());
+    std::atomic<bool> over{false};
+    std::vector<std::jthread> strangers;
+    for (std::uint32_t seed = 0; seed < 2; ++seed) {
+        strangers.emplace_back([&, seed] {
+            for (Stranger stranger(seed); !over;) {
+                const std::uint32_t job = job_at(*node);
+                for (const net::Address& port : open_ports()) {
+                    stranger.send_noise(port);
+                    stranger.send_forgery(job, port);
+                    // A JOIN for a job that is not there yet would found it: nobody is asked who he is.
+                    if (job != 0) stranger.send_answer(job, port);
+                }
+            }
+        });
+    }
+    for (std::uint32_t round = 0; round < 10; ++round) {
+        Job(3, {address_of(*node)}).run([round](comm::Communicator& communicator) {
+            expect_sum(communicator, several_windows, round);
+        });
+    }
+    over = true;
 }
 
 // ------------------------------------------------------------------------------------------------------ Other versions
