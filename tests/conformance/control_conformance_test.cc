@@ -2,14 +2,13 @@
 // Holds wire/control.h to the committed control.json, read the way an implementation in another language would read it.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "control_vectors.h"
+#include "vector_file.h"
 
 namespace atp::conformance {
 namespace {
@@ -17,21 +16,11 @@ namespace {
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
-std::string committed_text() {
-    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/control.json");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-json committed() { return json::parse(committed_text()); }
+json committed() { return json::parse(committed_text("control.json")); }
 
 Bytes bytes_of(const json& vector) {
-    const auto hex = vector.at("hex").get<std::string>();
-    Bytes bytes;
-    for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
-        bytes.push_back(static_cast<std::byte>(std::stoul(hex.substr(at, 2), nullptr, 16)));
-    }
-    bytes.resize(bytes.size() + vector.at("zero_bytes_after_hex").get<std::size_t>());
-    return bytes;
+    return conformance::bytes_of(vector.at("hex").get<std::string>(),
+                                 vector.at("zero_bytes_after_hex").get<std::size_t>());
 }
 
 TEST(ControlVectors, AreReadAsTheFileSays) {
@@ -60,7 +49,7 @@ TEST(ControlVectors, EveryTypeIsThereAcceptedAndRefused) {
 }
 
 TEST(ControlVectors, FileIsWhatTheProgramWrites) {
-    EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text())
+    EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text("control.json"))
         << "the format has changed: if that was meant, write_control_vectors > tests/conformance/control.json";
 }
 

@@ -2,9 +2,10 @@
 #include "control_vectors.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "vector_file.h"
 
 namespace atp::conformance {
 namespace {
@@ -290,23 +291,8 @@ std::optional<std::string> text_of(const std::optional<Message>& message, Contro
     return fields.dump();
 }
 
-std::string to_hex(const Bytes& bytes, std::size_t size) {
-    static constexpr std::array<char, 17> digits{"0123456789abcdef"};
-    std::string hex;
-    for (std::size_t at = 0; at < size; ++at) {
-        hex += digits.at(std::to_integer<std::size_t>(bytes[at] >> 4));
-        hex += digits.at(std::to_integer<std::size_t>(bytes[at] & std::byte{0x0F}));
-    }
-    return hex;
-}
-
-// Padding is counted instead of spelt out.
-std::size_t bytes_to_spell_out(const Bytes& bytes) {
-    constexpr std::size_t spell_out_up_to = 256;
-    if (bytes.size() <= spell_out_up_to) return bytes.size();
-    const auto last = std::find_if(bytes.rbegin(), bytes.rend(), [](std::byte byte) { return byte != std::byte{0}; });
-    return static_cast<std::size_t>(bytes.rend() - last);
-}
+// Padding is counted.
+constexpr std::size_t spell_out_up_to = 256;
 
 }  // namespace
 
@@ -337,10 +323,10 @@ std::vector<ControlVector> control_vectors() {
 std::string control_vectors_to_json(const std::vector<ControlVector>& vectors) {
     std::string text;
     for (const ControlVector& vector : vectors) {
-        const std::size_t spelt_out = bytes_to_spell_out(vector.bytes);
+        const SpeltBytes spelt = spell(vector.bytes, spell_out_up_to);
         Json row{{"description", vector.description},
-                 {"hex", to_hex(vector.bytes, spelt_out)},
-                 {"zero_bytes_after_hex", vector.bytes.size() - spelt_out},
+                 {"hex", spelt.hex},
+                 {"zero_bytes_after_hex", spelt.zero_bytes_after_hex},
                  {"accepted", vector.accepted}};
         if (vector.accepted) row["fields"] = Json::parse(vector.fields);
         text += text.empty() ? "[\n" : ",\n";

@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -20,6 +18,7 @@
 
 #include "decide_vectors.h"
 #include "protocol/switch.h"
+#include "vector_file.h"
 #include "wire/packet.h"
 
 namespace atp::conformance {
@@ -27,11 +26,6 @@ namespace {
 
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
-
-std::string committed_text() {
-    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/decide.json");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 atp_header header_of(const json& fields) {
     atp_header header{};
@@ -86,7 +80,7 @@ struct Row {
 
 std::vector<Row> committed() {
     std::vector<Row> rows;
-    for (const json& fields : json::parse(committed_text())) {
+    for (const json& fields : json::parse(committed_text("decide.json"))) {
         Row row;
         fields.at("description").get_to(row.given.description);
         fields.at("now_us").get_to(row.given.now_us);
@@ -270,7 +264,7 @@ TEST(DecideVectors, HaveEachADescriptionOfItsOwn) {
 TEST(DecideVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
     // Not EXPECT_EQ: it would print both files. `write_decide_vectors | diff tests/conformance/decide.json -` shows
     // what changed.
-    EXPECT_TRUE(committed_text() == decide_vectors_to_json(decide_vectors()))
+    EXPECT_TRUE(committed_text("decide.json") == decide_vectors_to_json(decide_vectors()))
         << "tests/conformance/decide.json is not what write_decide_vectors writes";
 }
 

@@ -4,14 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "vector_file.h"
 #include "wire/packet.h"
 #include "wire_vectors.h"
 
@@ -21,21 +20,11 @@ namespace {
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
-std::string committed_text() {
-    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/wire.json");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-json committed() { return json::parse(committed_text()); }
+json committed() { return json::parse(committed_text("wire.json")); }
 
 Bytes bytes_of(const json& vector) {
-    const auto hex = vector.at("hex").get<std::string>();
-    Bytes bytes;
-    for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
-        bytes.push_back(static_cast<std::byte>(std::stoul(hex.substr(at, 2), nullptr, 16)));
-    }
-    bytes.resize(bytes.size() + vector.at("zero_bytes_after_hex").get<std::size_t>());
-    return bytes;
+    return conformance::bytes_of(vector.at("hex").get<std::string>(),
+                                 vector.at("zero_bytes_after_hex").get<std::size_t>());
 }
 
 atp_header header_of(const json& fields) {
@@ -149,7 +138,7 @@ TEST(WireVectors, CoverEveryTypeFlagAndDtypeAndEveryReasonToRefuse) {
 TEST(WireVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
     // Not EXPECT_EQ: it would print both files. `write_wire_vectors | diff tests/conformance/wire.json -` shows what
     // changed.
-    EXPECT_TRUE(committed_text() == wire_vectors_to_json(wire_vectors()))
+    EXPECT_TRUE(committed_text("wire.json") == wire_vectors_to_json(wire_vectors()))
         << "tests/conformance/wire.json is not what write_wire_vectors writes";
 }
 

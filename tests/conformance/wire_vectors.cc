@@ -2,10 +2,11 @@
 #include "wire_vectors.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "vector_file.h"
 
 namespace atp::conformance {
 
@@ -268,23 +269,8 @@ void append_bad_lanes(std::vector<WireVector>& vectors) {
     }
 }
 
-std::string to_hex(const std::byte* at, std::size_t size) {
-    static constexpr std::array<char, 17> digits{"0123456789abcdef"};
-    std::string hex;
-    for (std::size_t byte = 0; byte < size; ++byte) {
-        hex += digits.at(std::to_integer<std::size_t>(at[byte] >> 4));
-        hex += digits.at(std::to_integer<std::size_t>(at[byte] & std::byte{0x0F}));
-    }
-    return hex;
-}
-
-// The two largest packets end in 64 KiB of zeros, which the file counts instead of spelling out.
-std::size_t bytes_to_spell_out(const Bytes& bytes) {
-    constexpr std::size_t spell_out_up_to = 1024;
-    if (bytes.size() <= spell_out_up_to) return bytes.size();
-    const auto last = std::find_if(bytes.rbegin(), bytes.rend(), [](std::byte byte) { return byte != std::byte{0}; });
-    return static_cast<std::size_t>(bytes.rend() - last);
-}
+// The two largest packets end in 64 KiB of zeros.
+constexpr std::size_t spell_out_up_to = 1024;
 
 Json header_to_json(const atp_header& header) {
     return {{"version", header.version},   {"type", header.type},       {"flags", header.flags},
@@ -297,10 +283,10 @@ Json header_to_json(const atp_header& header) {
 
 Json to_json(const WireVector& vector) {
     Json json;
-    const std::size_t spelt_out = bytes_to_spell_out(vector.bytes);
+    const SpeltBytes spelt = spell(vector.bytes, spell_out_up_to);
     json["description"] = vector.description;
-    json["hex"] = to_hex(vector.bytes.data(), spelt_out);
-    json["zero_bytes_after_hex"] = vector.bytes.size() - spelt_out;
+    json["hex"] = spelt.hex;
+    json["zero_bytes_after_hex"] = spelt.zero_bytes_after_hex;
     if (vector.error != DecodeError::none) {
         json["error"] = wire::to_string(vector.error);
         return json;
@@ -308,7 +294,7 @@ Json to_json(const WireVector& vector) {
     json["header"] = header_to_json(vector.header);
     json["lane_count"] = vector.lanes.size();
     // What stands in the counted zeros is not spelt out here either; a lane that straddles the two is.
-    const std::size_t lane_bytes = std::max<std::size_t>(spelt_out, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
+    const std::size_t lane_bytes = std::max<std::size_t>(spelt.bytes, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
     const auto spelt_out_lanes = static_cast<std::ptrdiff_t>((lane_bytes + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES);
     json["lanes"] = Lanes(vector.lanes.begin(), vector.lanes.begin() + spelt_out_lanes);
     json["text"] = wire::to_string(vector.header, vector.lanes.size());

@@ -1,64 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes wire.json to stdout, or the packets that fit a fuzzer's input as files: the two committed forms of the
-// vectors. The format changes when a person runs this and commits what it wrote, and not otherwise: see
-// wire_conformance_test.cc.
-#include <cstddef>
-#include <cstdio>
-#include <exception>
-#include <filesystem>
-#include <fstream>
-#include <ios>
-#include <string>
-#include <string_view>
-
+// Writes wire.json to stdout, or the packets that fit a fuzzer's input as files (tests/fuzz/corpus/decode): the two
+// committed forms of the vectors. The format changes when a person runs this and commits what it wrote, and not
+// otherwise: see wire_conformance_test.cc.
+#include "vector_file.h"
 #include "wire_vectors.h"
 
 namespace {
 
-using atp::conformance::wire_vectors;
-using atp::conformance::WireVector;
-
 constexpr std::size_t longest_input_bytes = 4096;
-
-// "a gradient of no unit" -> "a-gradient-of-no-unit"
-std::string to_file_name(std::string_view description) {
-    std::string name;
-    for (const char letter : description) {
-        const bool plain =
-            (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
-        if (plain) name += letter;
-        if (letter == ' ') name += '-';
-    }
-    return name;
-}
-
-void write_corpus(const std::filesystem::path& folder) {
-    std::filesystem::create_directories(folder);
-    for (const WireVector& vector : wire_vectors()) {
-        if (vector.bytes.size() > longest_input_bytes) continue;
-        std::ofstream file(folder / to_file_name(vector.description), std::ios::binary);
-        file.exceptions(std::ios::failbit | std::ios::badbit);
-        for (const std::byte byte : vector.bytes) file.put(static_cast<char>(byte));
-    }
-}
 
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-    try {
-        if (argument_count == 1) {
-            std::fputs(atp::conformance::wire_vectors_to_json(wire_vectors()).c_str(), stdout);
-            return 0;
-        }
-        if (argument_count == 3 && std::string_view(arguments[1]) == "--corpus") {
-            write_corpus(arguments[2]);
-            return 0;
-        }
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
+    using namespace atp::conformance;
+    const auto vectors = wire_vectors();
+    std::vector<NamedBytes> corpus;
+    for (const WireVector& vector : vectors) {
+        if (vector.bytes.size() <= longest_input_bytes) corpus.push_back({vector.description, vector.bytes});
     }
-    std::fprintf(stderr, "usage: %s > tests/conformance/wire.json\n       %s --corpus tests/fuzz/corpus/decode\n",
-                 arguments[0], arguments[0]);
-    return 2;
+    return write_vectors({arguments, static_cast<std::size_t>(argument_count)}, wire_vectors_to_json(vectors), corpus);
 }
