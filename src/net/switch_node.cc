@@ -108,7 +108,7 @@ void SwitchNode::route_to_shard(std::span<const std::byte> bytes, const Address&
     const std::uint32_t job = wire::load_u32(bytes.data() + wire::control_prefix_bytes);
     const std::uint16_t channel = wire::load_u16(bytes.data() + channel_at);
     const std::size_t shard = protocol::mix(protocol::mix(job) + channel) % shards_.size();
-    static_cast<void>(shards_[shard]->deliver({from, {bytes.begin(), bytes.end()}}));
+    shards_[shard]->deliver({from, {bytes.begin(), bytes.end()}});
 }
 
 void SwitchNode::refuse_version(std::uint8_t version, const Address& to, std::size_t question_bytes) {
@@ -169,7 +169,7 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const Address& f
 
 void SwitchNode::reply(const Address& to, std::span<const std::byte> answer, std::size_t question_bytes, Ecn ecn) {
     if (answer.empty() || answer.size() > wire::most_amplification * question_bytes) return;
-    static_cast<void>(shards_.front()->post({to, {answer.begin(), answer.end()}, ecn}));
+    shards_.front()->post({to, {answer.begin(), answer.end()}, ecn});
 }
 
 NodeSnapshot SwitchNode::snapshot() const {

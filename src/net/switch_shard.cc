@@ -436,24 +436,28 @@ void SwitchShard::handle_event(const TreeEvent& event) {
 
 // ---------------------------------------------------------------------------------------------------------- Mailboxes
 
-bool SwitchShard::deliver(ControlLetter letter) {
+void SwitchShard::deliver(ControlLetter letter) {
     {
         const std::scoped_lock lock(mutex_);
-        if (letters_.size() >= mailbox_letters) return false;
+        if (letters_.size() >= mailbox_letters) {
+            ++letters_lost_;
+            return;
+        }
         letters_.push_back(std::move(letter));
     }
     loop_.wake();
-    return true;
 }
 
-bool SwitchShard::post(ControlLetter letter) {
+void SwitchShard::post(ControlLetter letter) {
     {
         const std::scoped_lock lock(mutex_);
-        if (posts_.size() >= mailbox_letters) return false;
+        if (posts_.size() >= mailbox_letters) {
+            ++letters_lost_;
+            return;
+        }
         posts_.push_back(std::move(letter));
     }
     loop_.wake();
-    return true;
 }
 
 void SwitchShard::handle_wake(Time now) { read_letters(now); }
@@ -519,6 +523,7 @@ void SwitchShard::publish() {
     });
     if (emulates_) snapshot.ports = ports_.peers();
     const std::scoped_lock lock(mutex_);
+    snapshot.shard.letters_lost = letters_lost_;
     published_ = std::move(snapshot);
 }
 

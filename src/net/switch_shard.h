@@ -52,10 +52,11 @@ class SwitchShard final : public Actor {
     void finish_round(protocol::Time now) override;
     [[nodiscard]] protocol::Time poll_timeout() const override;
 
-    // A JOIN, LEAVE or answer for a channel of this shard; handled on its thread soon. Bounded: false when it is full.
-    bool deliver(ControlLetter letter);
+    // A JOIN, LEAVE or answer for a channel of this shard; handled on its thread soon. What finds no room is
+    // counted and lost: it is said again.
+    void deliver(ControlLetter letter);
     // A datagram of the node's own, sent by the shard's thread.
-    bool post(ControlLetter letter);  // `from` is the receiver
+    void post(ControlLetter letter);  // `from` is the receiver
     [[nodiscard]] ShardSnapshot snapshot() const;
     // Renews the snapshot; on its loop's thread.
     void publish();
@@ -119,6 +120,7 @@ class SwitchShard final : public Actor {
     mutable std::mutex mutex_;  // the mailboxes and the published copy; never on the packet path
     std::vector<ControlLetter> letters_;
     std::vector<ControlLetter> posts_;
+    std::uint64_t letters_lost_ = 0;
     ShardSnapshot published_;
     bool changed_ = false;
     protocol::Time publish_at_{};

@@ -111,6 +111,7 @@ Json shard_json(const ShardSnapshot& shard) {
               {"refused", refused_json(shard.packets)},
               {"unrouted", shard.shard.unrouted},
               {"control_refused", shard.shard.control_refused},
+              {"control_lost", shard.shard.letters_lost},
               {"unheld", shard.shard.unheld},
               {"joins", shard.tree.joins},
               {"joins_refused", shard.tree.refused},

@@ -33,7 +33,8 @@ struct JobSnapshot {
 struct ShardCounters {
     std::uint64_t unrouted = 0;  // of channels that did not join, or for nobody there
     std::uint64_t control_refused = 0;
-    std::uint64_t unheld = 0;  // emulated ports: no room to hold a packet
+    std::uint64_t letters_lost = 0;  // control messages that found the mailbox of another shard full
+    std::uint64_t unheld = 0;        // emulated ports: no room to hold a packet
 };
 
 struct ShardSnapshot {
