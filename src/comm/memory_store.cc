@@ -10,9 +10,6 @@ namespace {
 
 using protocol::Time;
 
-// A condition variable adds what it is given to its own clock, which "for ever" would overflow.
-constexpr protocol::Duration longest_sleep = std::chrono::hours(1);
-
 net::Failure closed() {
     return net::fail(net::Operation::rendezvous, net::Reason::closed, {}, "a rank has closed the store");
 }
@@ -85,7 +82,7 @@ net::Result<void> MemoryStore::wait(Lock& lock, std::span<const std::string> key
         if (std::ranges::all_of(keys, is_there)) return {};
         const Time now = net::now();
         if (now >= deadline) return nobody_has_set(absent(keys), {}, now - start);
-        changed_.wait_for(lock, std::min(deadline - now, longest_sleep));
+        changed_.wait_for(lock, std::min<protocol::Duration>(deadline - now, net::longest_sleep));
     }
 }
 

@@ -7,12 +7,6 @@
 #include "net/clock.h"
 
 namespace atp::comm {
-namespace {
-
-// A condition variable adds what it is given to its own clock, which "for ever" would overflow.
-constexpr protocol::Duration longest_sleep = std::chrono::hours(1);
-
-}  // namespace
 
 Work::Work(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor, protocol::Time begun,
            protocol::Time deadline)
@@ -36,7 +30,7 @@ std::optional<net::Result<void>> Work::wait_until(protocol::Time until) {
     while (!done()) {
         const protocol::Time now = net::now();
         if (now >= until) return std::nullopt;
-        changed_.wait_for(lock, std::min<protocol::Duration>(until - now, longest_sleep));
+        changed_.wait_for(lock, std::min<protocol::Duration>(until - now, net::longest_sleep));
     }
     if (error_) return net::Result<void>(tl::unexpected(*error_));
     return net::Result<void>();

@@ -14,6 +14,7 @@
 namespace atp::comm {
 namespace {
 
+using net::after;
 using net::Failure;
 using net::Operation;
 using net::Reason;
@@ -23,9 +24,6 @@ using protocol::Time;
 
 constexpr Duration shortest_pause = std::chrono::milliseconds(10);
 constexpr Duration longest_pause = std::chrono::milliseconds(500);
-
-// never stays never, and a deadline does not wrap around.
-Time after(Time now, Duration duration) { return duration > protocol::never - now ? protocol::never : now + duration; }
 
 // A server that is about to start or to end closes connections that it has not greeted.
 bool worth_another_try(const net::Error& error) { return error.recoverable() || error.reason == Reason::closed; }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/tcp_store_server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
+#include <optional>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +19,7 @@
 
 #include "comm/store_service.h"
 #include "comm/tcp_connection.h"
+#include "net/clock.h"
 #include "net/descriptor.h"
 #include "net/udp_options.h"
 
@@ -35,6 +40,9 @@ constexpr std::size_t most_turned_away = 64;
 constexpr Duration pause_without_resources = std::chrono::milliseconds(100);
 
 bool out_of_resources(int code) { return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM; }
+
+// Held for the day on which no other is left: given up, it lets one client be told.
+net::Descriptor open_spare() { return net::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 Result<net::Descriptor> listen_on(const net::Address& address) {
     const auto failed = [&address] { return net::fail_with_errno(Operation::bind, errno, to_string(address)); };
@@ -99,8 +107,11 @@ class TcpStoreServer::Connections : public net::Actor {
     // When the loop no longer runs.
     void close_all() {
         connections_.clear();
+        count_clients();
         listener_ = {};
     }
+    // On any thread.
+    [[nodiscard]] bool wait_deserted(Time deadline);
 
   private:
     struct Connection {
@@ -112,28 +123,47 @@ class TcpStoreServer::Connections : public net::Actor {
     };
 
     void accept_some(Time now);
-    void take_in(net::Descriptor descriptor, Time now);
+    [[nodiscard]] Refusal everybody_is_there() const;
+    void take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal);
     void send_some(int id);
     void receive_some(int id);
     void settle(int id, Time now);
     void drop(int id);
+    [[nodiscard]] net::Descriptor accept_one() const;
+    bool turn_one_away(Time now);
+    void count_clients();
 
     net::EventLoop& loop_;
     net::Descriptor listener_;
+    net::Descriptor spare_ = open_spare();
     TcpStoreServerConfig config_;
     StoreService service_;
     std::unordered_map<int, Connection> connections_;
     Time next_overdue_ = protocol::never;
     Time accept_again_ = protocol::never;
     std::array<char, 32768> received_{};
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t clients_ = 0;  // connections_, for other threads
 };
+
+net::Descriptor TcpStoreServer::Connections::accept_one() const {
+    return net::Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+Refusal TcpStoreServer::Connections::everybody_is_there() const {
+    return {Status::exhausted, fmt::format("{} clients are connected already", config_.clients)};
+}
 
 void TcpStoreServer::Connections::accept_some(Time now) {
     for (int taken = 0; taken < accepts_per_round; ++taken) {
-        net::Descriptor descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        net::Descriptor descriptor = accept_one();
         if (descriptor.valid()) {
-            take_in(std::move(descriptor), now);
+            const bool full = connections_.size() >= config_.clients;
+            take_in(std::move(descriptor), now, full ? std::optional(everybody_is_there()) : std::nullopt);
         } else if (out_of_resources(errno)) {
+            if (turn_one_away(now)) continue;
             if (loop_.change(listener_.number(), {.read = false, .write = false})) {
                 accept_again_ = now + pause_without_resources;
             }
@@ -144,17 +174,31 @@ void TcpStoreServer::Connections::accept_some(Time now) {
     }
 }
 
-void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now) {
+// A client that nobody takes waits for its deadline and learns nothing from it. The next is told when this one has
+// left.
+bool TcpStoreServer::Connections::turn_one_away(Time now) {
+    if (!spare_.valid()) return false;
+    spare_ = {};
+    net::Descriptor descriptor = accept_one();
+    if (!descriptor.valid()) {
+        spare_ = open_spare();
+        return false;
+    }
+    take_in(std::move(descriptor), now,
+            Refusal{Status::exhausted, "the store's process has no file descriptors left: raise its `ulimit -n`"});
+    return true;
+}
+
+// A client that is refused is told why, and closes first.
+void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal) {
     if (connections_.size() >= config_.clients + most_turned_away) return;
     const int id = descriptor.number();
     if (!loop_.watch(*this, id, {.read = true, .write = false})) return;
     tune_stream(id);
-    const bool full = connections_.size() >= config_.clients;
     connections_[id].descriptor = std::move(descriptor);
     service_.open(id);
-    if (full) {
-        service_.turn_away(id, {Status::exhausted, fmt::format("{} clients are connected already", config_.clients)});
-    }
+    if (refusal) service_.turn_away(id, *refusal);
+    count_clients();
     settle(id, now);
 }
 
@@ -229,6 +273,24 @@ void TcpStoreServer::Connections::drop(int id) {
     service_.close(id);
     loop_.unwatch(id);
     connections_.erase(id);
+    if (!spare_.valid()) spare_ = open_spare();
+    count_clients();
+}
+
+void TcpStoreServer::Connections::count_clients() {
+    const std::scoped_lock lock(mutex_);
+    clients_ = connections_.size();
+    changed_.notify_all();
+}
+
+bool TcpStoreServer::Connections::wait_deserted(Time deadline) {
+    std::unique_lock lock(mutex_);
+    while (clients_ != 0) {
+        const Time now = net::now();
+        if (now >= deadline) return false;
+        changed_.wait_for(lock, std::min<Duration>(deadline - now, net::longest_sleep));
+    }
+    return true;
 }
 
 Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const net::Address& listen,
@@ -270,6 +332,8 @@ Result<void> TcpStoreServer::stop() {
     thread_.join();
     return outcome_;
 }
+
+bool TcpStoreServer::wait_deserted(Time deadline) const { return connections_->wait_deserted(deadline); }
 
 TcpStoreServer::~TcpStoreServer() { static_cast<void>(stop()); }
 

@@ -25,7 +25,8 @@ struct TcpStoreServerConfig {
 // The server behind TcpStores, in a thread of its own; usually in the process of rank 0.
 //
 // Calling order: start() and it serves; stop() or destruction ends it. Whoever waits then gets Reason::closed, so keep
-// it until every rank is through: a rank that has passed a barrier does not know that the others have heard of it.
+// it until every rank is through, for example with wait_deserted(): a rank that has passed a barrier does not know that
+// the others have heard of it.
 // It believes its clients: whoever reaches the port may read and write. It does not trust their bytes: whatever comes,
 // memory stays within the limits, and one client's fault or sloth is no other's.
 // Owns: its thread, its sockets, the keys. Threads: any, one at a time. Failure: start() says why; a client's failure
@@ -40,6 +41,8 @@ class TcpStoreServer {
     TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
     [[nodiscard]] const net::Address& local() const { return local_; }
+    // Waits until no client is connected. False: some still are when the deadline passes.
+    [[nodiscard]] bool wait_deserted(protocol::Time deadline) const;
     // Returns when every connection is closed. An error: what had ended it before.
     net::Result<void> stop();
 

@@ -21,6 +21,16 @@ std::string_view to_string(Feature feature) {
     return "unknown";
 }
 
+std::vector<std::string> UdpReport::missing() const {
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < feature_count; ++i) {
+        if (states_[i].missing()) {
+            lines.push_back(fmt::format("{}: {}", net::to_string(static_cast<Feature>(i)), states_[i].text));
+        }
+    }
+    return lines;
+}
+
 std::string UdpReport::to_string() const {
     std::string lines;
     for (std::size_t i = 0; i < feature_count; ++i) {

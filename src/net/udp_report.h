@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace atp::net {
 
@@ -32,6 +33,8 @@ class UdpReport {
     }
     [[nodiscard]] bool in_use(Feature feature) const { return (*this)[feature].in_use; }
     [[nodiscard]] std::uint32_t revision() const { return revision_; }
+    // Those that are wanted and not in use: "gso: EIO from the device ...".
+    [[nodiscard]] std::vector<std::string> missing() const;
     // A line for each feature: "gso: off, wanted: EIO from the device ...".
     [[nodiscard]] std::string to_string() const;
 

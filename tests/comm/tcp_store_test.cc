@@ -379,7 +379,7 @@ TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
     EXPECT_TRUE(connect(server->local()));
 }
 
-TEST(TcpStoreServer, WithoutDescriptorsItGoesOnWhenThereAreSomeAgain) {
+TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";
 #endif
@@ -390,12 +390,28 @@ TEST(TcpStoreServer, WithoutDescriptorsItGoesOnWhenThereAreSomeAgain) {
     ASSERT_EQ(close(last), 0);
     const rlimit tight{.rlim_cur = static_cast<rlim_t>(last) + 1, .rlim_max = before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
-    Stranger client(server->local());
-    client.say(hello());
-    std::this_thread::sleep_for(milliseconds(20));
-    EXPECT_FALSE(client.has_heard());
+    for (int round = 0; round < 2; ++round) {
+        Stranger client(server->local());
+        client.say(hello());
+        const auto reply = client.reply();
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->status, Status::exhausted);
+        EXPECT_NE(reply->fields.at(0).find("ulimit -n"), std::string::npos) << reply->fields.at(0);
+    }
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-    EXPECT_EQ(client.reply(), Reply{});
+    EXPECT_TRUE(connect(server->local()));
+}
+
+TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
+    const auto server = serve();
+    EXPECT_TRUE(server->wait_deserted(net::now()));
+    auto first = connect(server->local());
+    auto second = connect(server->local());
+    EXPECT_FALSE(server->wait_deserted(net::now() + milliseconds(20)));
+    first.reset();
+    EXPECT_FALSE(server->wait_deserted(net::now() + milliseconds(20)));
+    std::jthread leaving([&] { second.reset(); });
+    EXPECT_TRUE(server->wait_deserted(patience()));
 }
 
 TEST(TcpStoreServer, StopsWithAnyNumberOfClientsWaiting) {
