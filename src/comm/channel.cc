@@ -72,8 +72,9 @@ Channel::~Channel() { stop(); }
 net::Result<void> Channel::wait_ready(Time deadline) {
     const Time begin = net::now();
     std::unique_lock lock(mutex_);
-    const auto until = std::chrono::steady_clock::now() + (deadline - begin);
-    changed_.wait_until(lock, until, [this] { return ready_ || error_; });
+    for (Time now = begin; !ready_ && !error_ && now < deadline; now = net::now()) {
+        changed_.wait_for(lock, std::min<Duration>(deadline - now, net::longest_sleep));
+    }
     if (error_) return tl::unexpected(*error_);
     if (ready_) return {};
     return tl::unexpected(net::Error{
@@ -141,6 +142,11 @@ void Channel::leave() {
 ChannelCounters Channel::counters() const {
     const std::scoped_lock lock(mutex_);
     return published_;
+}
+
+std::vector<std::string> Channel::without() const {
+    const std::scoped_lock lock(mutex_);
+    return published_report_.missing();
 }
 
 std::optional<net::Error> Channel::error() const {
@@ -464,6 +470,8 @@ void Channel::publish(Time now) {
     published_.worker = worker_.counters();
     if (server_ != nullptr) published_.server = server_->server.counters();
     published_.udp = socket_->counters();
+    // Copying texts takes memory: only when they are others.
+    if (published_report_.revision() != socket_->report().revision()) published_report_ = socket_->report();
     published_.window_packets = worker_.window_packets();
     published_.strays = strays_;
 }

@@ -64,6 +64,8 @@ class Channel final : private net::Actor {
     void stop();
 
     [[nodiscard]] ChannelCounters counters() const;
+    // What its socket was refused, and why; the moment before.
+    [[nodiscard]] std::vector<std::string> without() const;
     // What ended the channel, if something did.
     [[nodiscard]] std::optional<net::Error> error() const;
 
@@ -131,6 +133,7 @@ class Channel final : private net::Actor {
     std::optional<net::Error> error_;
     std::optional<net::Error> abort_;
     ChannelCounters published_;
+    net::UdpReport published_report_;
     protocol::Time publish_next_{};
     std::thread thread_;
 };

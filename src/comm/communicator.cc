@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "comm/formation.h"
 #include "comm/group.h"
@@ -81,7 +82,7 @@ Communicator::~Communicator() {
 }
 
 net::Result<void> Communicator::set_up(Store& store) {
-    const Time deadline = net::now() + options_.join_timeout;
+    const Time deadline = net::after(net::now(), options_.join_timeout);
     auto formed = find_each_other(store, rank_, world_, options_, deadline);
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
@@ -100,7 +101,7 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
                                          std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                          Time deadline) {
     const Time now = net::now();
-    if (deadline == protocol::never) deadline = now + options_.timeout;
+    if (deadline == protocol::never) deadline = net::after(now, options_.timeout);
     const std::uint16_t purpose = purpose_of(operation, elements, detail);
     const std::uint64_t lanes = tensor->size();
     const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
@@ -172,16 +173,20 @@ net::Result<Handle> Communicator::barrier(Time deadline) {
 
 net::Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, ElementType type,
                                      Time deadline) {
-    const std::scoped_lock lock(keys_mutex_);
+    if (elements == 0) return refuse(net::Operation::push, net::Reason::malformed, "no elements");
+    std::unique_lock lock(keys_mutex_);
     Key& entry = keys_[key];
-    if (entry.work != nullptr) {
+    // The round before has to be over: its values lie where this one's will. Other keys do not wait for it.
+    while (const Handle before = entry.work) {
         if (entry.type != type || entry.elements != elements) {
             return refuse(net::Operation::push, net::Reason::mismatched,
                           fmt::format("key {} has {} elements of {}, not {} of {}", key, entry.elements,
                                       to_string(entry.type), elements, to_string(type)));
         }
-        // The round before has to be over: its values lie where this one's will.
-        if (auto before = entry.work->wait(); !before) return before;
+        lock.unlock();
+        if (auto done = before->wait(); !done) return done;
+        lock.lock();
+        if (entry.work == before) break;
     }
     entry.type = type;
     entry.elements = elements;
@@ -189,7 +194,6 @@ net::Result<void> Communicator::push(std::uint64_t key, const void* values, std:
     std::memcpy(entry.values.data(), values, entry.values.size());
     auto tensor = make_sum_tensor(type, entry.values.data(), entry.values.data(), elements,
                                   static_cast<float>(options_.scale), 1.0);
-    if (elements == 0) return refuse(net::Operation::push, net::Reason::malformed, "no elements");
     const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
     auto work =
         submit(net::Operation::push, std::move(tensor), elements,
@@ -240,6 +244,15 @@ std::vector<ChannelCounters> Communicator::counters() const {
     std::vector<ChannelCounters> counters;
     for (const auto& channel : channels_) counters.push_back(channel->counters());
     return counters;
+}
+
+std::vector<std::string> Communicator::without() const {
+    std::vector<std::string> all;
+    for (const auto& channel : channels_) std::ranges::move(channel->without(), std::back_inserter(all));
+    std::ranges::sort(all);
+    const auto repeated = std::ranges::unique(all);
+    all.erase(repeated.begin(), repeated.end());
+    return all;
 }
 
 }  // namespace atp::comm

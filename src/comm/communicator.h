@@ -83,6 +83,8 @@ class Communicator {
     void abort();
 
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
+    // What this rank's sockets were refused, and why: "gso: ...". Nothing fails without it, it only takes longer.
+    [[nodiscard]] std::vector<std::string> without() const;
 
   private:
     struct Key {

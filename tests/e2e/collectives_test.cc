@@ -208,6 +208,28 @@ TEST(Collectives, PullGivesTheSumOfTheLastPush) {
     });
 }
 
+TEST(Collectives, APushThatWaitsForItsRoundKeepsNoOtherKeyWaiting) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    const float one = 1;
+    const auto push = [&](std::uint32_t rank, std::uint64_t key) {
+        return succeeds(ranks[rank]->push(key, &one, 1, ElementType::float32));
+    };
+    ASSERT_TRUE(push(0, 1));
+    std::jthread again([&] { push(0, 1); });  // waits for rank 1, which waits for what follows
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(push(0, 2));
+    for (const std::uint64_t key : {1U, 2U, 1U}) ASSERT_TRUE(push(1, key));
+    again.join();
+    for (const std::uint64_t key : {1U, 2U}) {
+        float sum = 0;
+        ASSERT_TRUE(succeeds(ranks[0]->pull(key, &sum, 1, ElementType::float32)));
+        EXPECT_EQ(sum, 2);
+    }
+}
+
 TEST(Collectives, APushThatNobodyWaitsForMayEndWithTheCommunicator) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});

@@ -2,8 +2,10 @@
 // What goes wrong ends in time, on every rank, with an error that says what to do; and never in a wrong sum.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "fabric.h"
@@ -73,6 +75,31 @@ TEST(Forming, RefusesWhatIsNoCommunicator) {
     EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.window = 3; }));
     EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.scale = 0; }));
     EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.switch_address.clear(); }));
+}
+
+// "For ever" is added to clocks and must not wrap around into the past.
+TEST(Forming, MayTakeForEver) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.join_timeout = options.timeout = protocol::Duration::max();
+    Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
+        expect_sum(communicator, several_windows, 1);
+    });
+}
+
+TEST(Forming, TellsWhatTheSocketsAreRefused) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.channels = 2;
+    options.socket_buffer_bytes = 2'000'000'000;  // no kernel grants this
+    const auto ranks = Job(1, {address_of(*node)}, options).formed();
+    ASSERT_EQ(ranks.size(), 1U);
+    std::vector<std::string> without;
+    EXPECT_TRUE(eventually([&] { return !(without = ranks[0]->without()).empty(); }));
+    for (const std::string_view buffer : {"receive-buffer: ", "send-buffer: "}) {
+        const auto told = [buffer](const std::string& text) { return text.starts_with(buffer); };
+        EXPECT_EQ(std::ranges::count_if(without, told), 1) << "once, whatever the number of channels";
+    }
 }
 
 TEST(Forming, NamesTheOptionsThatDiffer) {
