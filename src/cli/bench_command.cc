@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/bench_fleet.h"
 #include "cli/bench_rank.h"
@@ -67,6 +68,10 @@ struct Options {
     protocol::Duration timeout = std::chrono::minutes(10);
 };
 
+constexpr std::uint32_t most_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
+
+constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
+
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
 
@@ -92,34 +97,37 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
             {"latency_us", middle * 1e6},
             {"verified", true},
-            {"packets", size.packets},
-            {"resent", size.resent},
-            {"resent_newer", size.resent_newer},
-            {"probes", size.probes},
-            {"stale_acks", size.stale_acks},
-            {"halvings", size.halvings},
-            {"dropped_by_kernel", size.dropped_by_kernel},
+            {"packets", size.counters.packets},
+            {"resent", size.counters.resent},
+            {"resent_newer", size.counters.resent_newer},
+            {"probes", size.counters.probes},
+            {"stale_acks", size.counters.stale_acks},
+            {"halvings", size.counters.halvings},
+            {"dropped_by_kernel", size.counters.dropped_by_kernel},
             {"lanes", size.lanes},
-            {"window", size.window}};
+            {"window", size.window},
+            {"without", size.without}};
 }
 
 // ------------------------------------------------------------------------------------------------------------ One rank
 
 int run_rank(const Options& options) {
-    if (options.bench.world == 0 || options.bench.rendezvous.empty() || options.bench.options.switch_address.empty()) {
-        fmt::print(stderr, "atp bench: --rank needs --world, --rendezvous and --switch as well\n");
+    if (options.bench.rank >= options.bench.world) {
+        fmt::print(stderr, "atp bench: rank {} of {}: ranks begin with 0\n", options.bench.rank, options.bench.world);
         return exit_misused;
     }
-    if (!options.json && options.bench.rank == 0) {
-        fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
-    }
+    bool first = true;
     const auto show = [&](const BenchSize& size) {
+        if (!options.json && std::exchange(first, false)) {
+            for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
+            fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
+        }
         if (options.json) {
             fmt::print("{}\n", to_json(size, options.bench).dump());
         } else {
             const double middle = median(size.seconds);
             fmt::print("{:>12} {:>12.1f} {:>14.1f} {:>10}\n", size.bytes, middle * 1e6,
-                       static_cast<double>(size.bytes) * 8 / middle / 1e6, size.resent);
+                       static_cast<double>(size.bytes) * 8 / middle / 1e6, size.counters.resent);
         }
         std::fflush(stdout);
     };
@@ -236,6 +244,8 @@ class AllHere {
         }
         if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
         if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
+        command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
+        command.insert(command.end(), {"--deadline", duration_text(comm.timeout)});
         if (const std::string without = without_text(comm); !without.empty()) {
             command.insert(command.end(), {"--without", without});
         }
@@ -284,6 +294,9 @@ void print_results(const Options& options, const Times& atp, const Times& peer, 
         fmt::print("{} workers on this machine, {}, {} rounds{}; every result verified to the last bit\n",
                    options.workers, comm::to_string(options.bench.type), atp.begin()->second.size(),
                    peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
+        for (const Json& missing : last.begin()->value("without", Json::array())) {
+            fmt::print("without {}\n", missing.get<std::string>());
+        }
         fmt::print("{:>12} {:>12} {:>16}{}\n", "bytes", "time us", "goodput Mbit/s",
                    peer.empty() ? "" : fmt::format(" {:>12} {:>16} {:>8}", "Gloo us", "Gloo Mbit/s", "ratio"));
     }
@@ -325,9 +338,9 @@ net::Result<std::string> fastest_algorithm(AllHere& here, const Options& options
     if (options.peer_algorithm != "best") return options.peer_algorithm;
     std::string fastest;
     double least = 0;
-    for (const char* algorithm : {"ring", "ring_chunked", "halving_doubling", "bcube"}) {
+    for (const std::string_view algorithm : gloo_algorithms) {
         Times times;
-        if (auto done = here.run_gloo(times, algorithm); !done) return tl::unexpected(done.error());
+        if (auto done = here.run_gloo(times, std::string(algorithm)); !done) return tl::unexpected(done.error());
         double sum = 0;
         for (const auto& [bytes, seconds] : times) sum += std::log(median(seconds));
         if (fastest.empty() || sum < least) {
@@ -458,6 +471,15 @@ std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
     return static_cast<std::uint32_t>(*packets);
 }
 
+std::optional<std::string> parse_peer(std::string_view text) {
+    return text == "gloo" ? std::optional<std::string>(text) : std::nullopt;
+}
+
+std::optional<std::string> parse_algorithm(std::string_view text) {
+    const bool known = text == "best" || std::ranges::find(gloo_algorithms, text) != gloo_algorithms.end();
+    return known ? std::optional<std::string>(text) : std::nullopt;
+}
+
 std::optional<comm::ServerPlace> parse_place(std::string_view text) {
     if (text == "switch") return comm::ServerPlace::on_switch;
     if (text == "colocated") return comm::ServerPlace::colocated;
@@ -480,24 +502,37 @@ std::function<int()> register_bench(CLI::App& program) {
     what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
                 "of the elements [float32]");
     what.flag("--json", options->json, "a JSON object for each size");
-    Flags here(*command, "All ranks on this machine (the default)");
-    here.number("--workers", options->workers, 1, 1024, "processes [4]");
-    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]");
-    here.parsed(
-        "--peer", options->peer, "PEER",
-        [](std::string_view text) { return text == "gloo" ? std::optional<std::string>(text) : std::nullopt; }, "gloo",
-        "run it beside, in turns");
-    here.text("--peer-algorithm", options->peer_algorithm, "NAME", "of Gloo [best]");
-    here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other");
-    here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]");
-    here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]");
     Flags rank(*command, "One rank of many");
-    rank.number("--rank", bench.rank, 0, 1023, "of this process; needs the next three")
-        ->each([options](const std::string&) { options->single = true; });
-    rank.number("--world", bench.world, 1, 1024, "how many ranks there are");
-    rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
-    rank.text("--switch", comm.switch_address, "ADDRESS", "of the switch of this rank, host:port");
-    rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store");
+    CLI::Option* const single =
+        rank.number("--rank", bench.rank, 0, most_ranks - 1, "of this process; needs the next three")
+            ->each([options](const std::string&) { options->single = true; });
+    CLI::Option* const at_switch =
+        rank.text("--switch", comm.switch_address, "ADDRESS", "of the switch of this rank, host:port");
+    CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "how many ranks there are");
+    CLI::Option* const rendezvous =
+        rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
+    single->needs(world)->needs(rendezvous)->needs(at_switch);
+    world->needs(single);
+    rendezvous->needs(single);
+    rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store")->needs(single);
+    Flags here(*command, "All ranks on this machine (the default)");
+    here.number("--workers", options->workers, 1, ATP_BITMAP_BITS, "processes, under one switch [4]")->excludes(single);
+    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]")
+        ->excludes(single)
+        ->excludes(at_switch);
+    CLI::Option* const peer =
+        here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo", "run it beside, in turns")->excludes(single);
+    here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
+                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "of Gloo [best]")
+        ->needs(peer);
+    here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other")
+        ->excludes(single)
+        ->excludes(peer);
+    here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]")
+        ->excludes(single)
+        ->excludes(at_switch);
+    here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]")
+        ->excludes(single);
     Flags how(*command, "How");
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
     how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
@@ -515,7 +550,8 @@ std::function<int()> register_bench(CLI::App& program) {
     how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
     how.parsed("--without", options->without, "LIST", parse_without, "mmsg, gso, gro, with commas between them",
                "ways of sending and receiving to do without");
-    how.parsed("--timeout", comm.join_timeout, "TIME", parse_duration, duration_forms, "to find the others [30s]");
+    how.parsed("--timeout", comm.join_timeout, "TIME", parse_wait, wait_forms, "to find the others [30s]");
+    how.parsed("--deadline", comm.timeout, "TIME", parse_wait, wait_forms, "of each operation [300s]");
     return [options] { return run_bench(*options); };
 }
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,21 +13,35 @@
 #include <csignal>
 #include <filesystem>
 
+#include "cli/command.h"
 #include "net/clock.h"
 #include "net/descriptor.h"
-
-extern char** environ;
 
 namespace atp::cli {
 namespace {
 
 constexpr protocol::Duration look_interval = std::chrono::milliseconds(50);
+constexpr int exit_not_started = 127;
 
 struct Process {
     pid_t id = -1;
     bool running = false;
     int status = 0;
 };
+
+// In a child that has only this one thread, so nothing but system calls.
+[[noreturn]] void become(char** arguments, int output, pid_t parent) {
+    // A fleet whose leader was killed has nobody to sum with, and nobody who ends it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(exit_failed);
+    // Not the mask of the parent, which keeps ctrl-C for itself.
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    dup2(output >= 0 ? output : open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+    execv(arguments[0], arguments);
+    _exit(exit_not_started);
+}
 
 class Fleet {
   public:
@@ -38,28 +52,11 @@ class Fleet {
         arguments.reserve(command.size() + 1);
         for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
         arguments.push_back(nullptr);
-        posix_spawn_file_actions_t files;
-        posix_spawn_file_actions_init(&files);
-        if (output >= 0) {
-            posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-        } else {
-            posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        }
-        // Not the mask of this process, which keeps ctrl-C for itself.
-        posix_spawnattr_t attributes;
-        posix_spawnattr_init(&attributes);
-        sigset_t none;
-        sigemptyset(&none);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        Process process;
-        const int code =
-            posix_spawn(&process.id, command.front().c_str(), &files, &attributes, arguments.data(), environ);
-        posix_spawnattr_destroy(&attributes);
-        posix_spawn_file_actions_destroy(&files);
-        if (code != 0) return net::fail_with_errno(net::Operation::open, code, command.front());
-        process.running = true;
-        processes_.push_back(process);
+        const pid_t parent = getpid();
+        const pid_t child = fork();
+        if (child < 0) return net::fail_with_errno(net::Operation::open, errno, command.front());
+        if (child == 0) become(arguments.data(), output, parent);
+        processes_.push_back({.id = child, .running = true});
         return {};
     }
 
@@ -109,6 +106,7 @@ std::string describe(const Process& process, const std::string& program) {
     if (WIFSIGNALED(process.status)) {
         return fmt::format("{} was ended by signal {}", program, WTERMSIG(process.status));
     }
+    if (WEXITSTATUS(process.status) == exit_not_started) return fmt::format("{} cannot be run", program);
     return fmt::format("{} exited with status {}", program, WEXITSTATUS(process.status));
 }
 
@@ -130,13 +128,18 @@ net::Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& 
         }
     }
     writer = net::Descriptor();
+    const auto told_to_stop = [&signals] { return signals.wait_for(protocol::Duration::zero()).has_value(); };
+    const net::Failure stopped = net::fail(net::Operation::wait, net::Reason::closed, "benchmark", "told to stop");
+    const protocol::Time begin = net::now();
     std::string text;
     while (!fleet.settled()) {
-        if (signals.wait_for(std::chrono::milliseconds(0))) {
-            return net::fail(net::Operation::wait, net::Reason::closed, "benchmark", "told to stop");
-        }
+        if (told_to_stop()) return stopped;
         if (net::now() > deadline) {
-            return net::fail(net::Operation::wait, net::Reason::timed_out, "benchmark", "a rank does not end");
+            return tl::unexpected(net::Error{.operation = net::Operation::wait,
+                                             .reason = net::Reason::timed_out,
+                                             .peer = "benchmark",
+                                             .elapsed = net::now() - begin,
+                                             .text = "a rank does not end"});
         }
         pollfd waiting{.fd = reader.number(), .events = POLLIN, .revents = 0};
         ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(look_interval).count()));
@@ -144,6 +147,8 @@ net::Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& 
         read_what_is_there(reader.number(), text);
     }
     read_what_is_there(reader.number(), text);
+    // A terminal tells the ranks too, and they may be the first to end.
+    if (told_to_stop()) return stopped;
     if (const Process* failed = fleet.failed()) {
         return net::fail(net::Operation::wait, net::Reason::failed, fmt::format("rank {}", fleet.number_of(*failed)),
                          describe(*failed, commands.front().front()));

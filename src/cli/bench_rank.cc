@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
+#include "cli/interruption.h"
 #include "comm/communicator.h"
 #include "comm/rendezvous.h"
 #include "comm/tcp_store.h"
@@ -87,6 +89,9 @@ class Pattern {
     std::vector<std::byte> sum_;
 };
 
+// How long rank 0 keeps the store for those who still ask it something.
+constexpr protocol::Duration farewell = std::chrono::seconds(5);
+
 net::Result<double> slowest(comm::Rendezvous& rendezvous, const std::string& name, double seconds) {
     const auto all = rendezvous.all_gather(name, fmt::format("{:.9f}", seconds), net::now() + std::chrono::minutes(1));
     if (!all) return tl::unexpected(all.error());
@@ -129,23 +134,30 @@ class Measurement {
             result.seconds.push_back(*most);
         }
         ++size_number_;
-        // Channels show their counters a moment later.
-        std::this_thread::sleep_for(std::chrono::milliseconds(60));
-        for (const comm::ChannelCounters& channel : communicator_.counters()) {
-            result.packets += channel.worker.sent + channel.worker.resent;
-            result.resent += channel.worker.resent;
-            result.resent_newer += channel.worker.resent_newer;
-            result.probes += channel.worker.probes;
-            result.stale_acks += channel.worker.stale_acks;
-            result.halvings += channel.worker.halvings;
-            result.dropped_by_kernel += channel.udp.dropped_packets;
-        }
+        const BenchCounters counted = count();
+        result.counters = counted - std::exchange(counted_, counted);
+        result.without = communicator_.without();
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
         return result;
     }
 
   private:
+    [[nodiscard]] BenchCounters count() const {
+        // Channels show their counters a moment later.
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        BenchCounters sum;
+        for (const comm::ChannelCounters& channel : communicator_.counters()) {
+            sum.packets += channel.worker.sent + channel.worker.resent;
+            sum.resent += channel.worker.resent;
+            sum.resent_newer += channel.worker.resent_newer;
+            sum.probes += channel.worker.probes;
+            sum.stale_acks += channel.worker.stale_acks;
+            sum.halvings += channel.worker.halvings;
+            sum.dropped_by_kernel += channel.udp.dropped_packets;
+        }
+        return sum;
+    }
     [[nodiscard]] net::Failure wrong_sum(std::uint64_t bytes, std::size_t element) const {
         return net::fail(net::Operation::all_reduce, net::Reason::failed, fmt::format("rank {}", bench_.rank),
                          fmt::format("WRONG SUM: element {} of a tensor of {} bytes", element, bytes));
@@ -156,40 +168,17 @@ class Measurement {
     comm::Rendezvous& rendezvous_;
     Pattern pattern_;
     std::size_t size_number_ = 0;
+    BenchCounters counted_;  // when the size before was done
 };
 
-// Rank 0 keeps the store until everybody has its last answer from there.
-net::Result<void> part(comm::Store& store, comm::Rendezvous& rendezvous) {
-    const protocol::Time deadline = net::now() + std::chrono::minutes(1);
-    if (auto met = rendezvous.barrier("end", deadline); !met) return met;
-    const auto key_of = [](std::uint32_t rank) { return fmt::format("bench-bye-{}", rank); };
-    const comm::Party& party = rendezvous.party();
-    if (party.rank != 0) {
-        static_cast<void>(store.set(key_of(party.rank), "bye"));  // answered or not: it is over
-        return {};
-    }
-    std::vector<std::string> keys;
-    for (std::uint32_t rank = 1; rank < party.world; ++rank) keys.push_back(key_of(rank));
-    if (!keys.empty()) static_cast<void>(store.wait(keys, std::min(deadline, net::now() + std::chrono::seconds(5))));
-    return {};
-}
-
-}  // namespace
-
-net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
-    const auto addresses = net::resolve(bench.rendezvous);
-    if (!addresses) return tl::unexpected(addresses.error());
-    std::unique_ptr<comm::TcpStoreServer> server;
-    if (bench.rank == 0 && bench.serves_store) {
-        auto started = comm::TcpStoreServer::start(addresses->front());
-        if (!started) return tl::unexpected(started.error());
-        server = *std::move(started);
-    }
-    const protocol::Time deadline = net::now() + bench.options.join_timeout;
-    auto store = comm::TcpStore::connect(addresses->front(), deadline);
+net::Result<void> take_part(const BenchRank& bench, const net::Address& store_address, Interruption& interruption,
+                            const std::function<void(const BenchSize&)>& measured) {
+    auto store = comm::TcpStore::connect(store_address, net::now() + bench.options.join_timeout);
     if (!store) return tl::unexpected(store.error());
+    const auto closes_store = interruption.ends([&] { (*store)->close(); });
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
+    const auto leaves_job = interruption.ends([&] { (*communicator)->abort(); });
     comm::Rendezvous rendezvous(**store,
                                 {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
     Measurement measurement(bench, **communicator, rendezvous);
@@ -198,7 +187,36 @@ net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<voi
         if (!result) return tl::unexpected(result.error());
         if (bench.rank == 0) measured(*result);
     }
-    return part(**store, rendezvous);
+    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+}
+
+}  // namespace
+
+BenchCounters operator-(const BenchCounters& now, const BenchCounters& before) {
+    return {.packets = now.packets - before.packets,
+            .resent = now.resent - before.resent,
+            .resent_newer = now.resent_newer - before.resent_newer,
+            .probes = now.probes - before.probes,
+            .stale_acks = now.stale_acks - before.stale_acks,
+            .halvings = now.halvings - before.halvings,
+            .dropped_by_kernel = now.dropped_by_kernel - before.dropped_by_kernel};
+}
+
+net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
+    const auto addresses = net::resolve(bench.rendezvous);
+    if (!addresses) return tl::unexpected(addresses.error());
+    Interruption interruption;
+    std::unique_ptr<comm::TcpStoreServer> server;
+    if (bench.rank == 0 && bench.serves_store) {
+        auto started = comm::TcpStoreServer::start(addresses->front());
+        if (!started) return tl::unexpected(started.error());
+        server = *std::move(started);
+    }
+    auto done = take_part(bench, addresses->front(), interruption, measured);
+    if (interruption.came()) return net::fail(net::Operation::wait, net::Reason::closed, {}, "told to stop");
+    // Whatever became of this rank, the others shall read in the store what became of them.
+    if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
+    return done;
 }
 
 }  // namespace atp::cli

@@ -25,21 +25,30 @@ struct BenchRank {
     comm::Options options;
 };
 
-struct BenchSize {
-    std::uint64_t bytes = 0;
-    std::vector<double> seconds;     // of each round, by the rank that took longest
-    std::uint64_t packets = 0;       // rank 0 sent
+// Of rank 0, all channels together.
+struct BenchCounters {
+    std::uint64_t packets = 0;       // it sent
     std::uint64_t resent = 0;        // of them, again
     std::uint64_t resent_newer = 0;  // of those, what newer ACKs called for
     std::uint64_t probes = 0;
     std::uint64_t stale_acks = 0;
     std::uint64_t halvings = 0;
     std::uint64_t dropped_by_kernel = 0;
-    std::uint32_t lanes = 0;
-    std::uint32_t window = 0;
+
+    friend BenchCounters operator-(const BenchCounters& now, const BenchCounters& before);
 };
 
-// Calls `measured` on rank 0 after each size. A wrong sum is an error.
+struct BenchSize {
+    std::uint64_t bytes = 0;
+    std::vector<double> seconds;  // of each round, by the rank that took longest
+    BenchCounters counters;       // while this size was measured, its warm-up included
+    std::uint32_t lanes = 0;
+    std::uint32_t window = 0;
+    std::vector<std::string> without;  // what rank 0's sockets were refused, and why
+};
+
+// Calls `measured` on rank 0 after each size. A wrong sum is an error. SIGINT and SIGTERM leave the job, so that the
+// others hear of it: Operation::wait, Reason::closed.
 [[nodiscard]] net::Result<void> run_bench_rank(const BenchRank& bench,
                                                const std::function<void(const BenchSize&)>& measured);
 

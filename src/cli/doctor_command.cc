@@ -94,11 +94,6 @@ std::optional<std::string> parse_host_port(std::string_view text) {
     return parts && parts->port != 0 ? std::optional<std::string>(text) : std::nullopt;
 }
 
-std::optional<protocol::Duration> parse_wait(std::string_view text) {
-    const auto wait = parse_duration(text);
-    return wait && *wait > protocol::Duration::zero() ? wait : std::nullopt;
-}
-
 }  // namespace
 
 std::function<int()> register_doctor(CLI::App& program) {
@@ -109,7 +104,7 @@ std::function<int()> register_doctor(CLI::App& program) {
                    "a switch, and the way to it; again for more");
     flags.appended("--peer", options->request.peers, "ADDRESS", parse_host_port, "host:port or [host]:port",
                    "the rendezvous address of rank 0 (TCP); again for more");
-    flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, duration_forms,
+    flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
                  "that a single wait may take [2s]");
     flags.flag("--json", options->json, "one JSON object");
     return [options] { return run_doctor(*options); };

@@ -14,9 +14,11 @@
 #include "cli/check_command.h"
 #include "cli/command.h"
 #include "cli/doctor_command.h"
+#include "cli/output.h"
 #include "cli/simulate_command.h"
 #include "cli/stats_command.h"
 #include "cli/switch_command.h"
+#include "net/switch_node.h"
 
 namespace {
 
@@ -29,6 +31,7 @@ constexpr atp::cli::Register commands[] = {
 int run(int argc, char** argv) {
     CLI::App program("ATP sums tensors inside the network", "atp");
     program.require_subcommand(0, 1);  // none is told below: an unknown one shall be told by its name
+    program.set_version_flag("--version", atp::net::software_name());
     program.get_formatter()->column_width(34);
     std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
     for (const atp::cli::Register command : commands) {
@@ -37,8 +40,8 @@ int run(int argc, char** argv) {
     }
     try {
         program.parse(argc, argv);
-    } catch (const CLI::Success& asked_for_help) {
-        return program.exit(asked_for_help);
+    } catch (const CLI::Success& answered) {  // --help, --version
+        return program.exit(answered);
     } catch (const CLI::ParseError& error) {
         fmt::print(stderr, "atp: {}\nTry --help.\n", error.what());
         return atp::cli::exit_misused;
@@ -54,7 +57,7 @@ int run(int argc, char** argv) {
 
 // What could not be written was not said: a result that nobody has is no success.
 int after_output(int status) {
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    if (atp::cli::show_output()) return status;
     fmt::print(stderr, "atp: cannot write to standard output\n");
     return status == atp::cli::exit_passed ? atp::cli::exit_failed : status;
 }

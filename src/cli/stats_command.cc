@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cli/flags.h"
+#include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/units.h"
 #include "net/clock.h"
@@ -126,7 +127,7 @@ int run_stats(const Options& options) {
             print_report(report, before, std::chrono::duration<double>(at - asked).count());
             before = sum_packets(report);
         }
-        std::fflush(stdout);
+        if (!show_output()) return exit_failed;
         asked = at;
         if (!options.watch) return exit_passed;
         if (signals.wait_for(options.interval)) return exit_passed;
@@ -142,8 +143,8 @@ std::function<int()> register_stats(CLI::App& program) {
     Flags flags(*command, "Output");
     flags.flag("--json", options->json, "the whole report, a JSON object a line");
     flags.flag("--watch", options->watch, "again and again, with rates, until ctrl-C");
-    flags.parsed("--interval", options->interval, "TIME", parse_duration, duration_forms, "of --watch [1s]");
-    flags.parsed("--timeout", options->timeout, "TIME", parse_duration, duration_forms, "to wait for an answer [2s]");
+    flags.parsed("--interval", options->interval, "TIME", parse_wait, wait_forms, "of --watch [1s]");
+    flags.parsed("--timeout", options->timeout, "TIME", parse_wait, wait_forms, "to wait for an answer [2s]");
     return [options] { return run_stats(*options); };
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/flags.h"
+#include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/units.h"
 #include "net/affinity.h"
@@ -96,16 +97,10 @@ void print_start(const net::SwitchNode& node, const Options& options) {
                        options.port_queue, options.port_ecn, options.port_loss);
         }
         for (const net::ShardSnapshot& shard : node.snapshot().shards) {
-            for (std::size_t i = 0; i < net::feature_count; ++i) {
-                const net::FeatureState& state = shard.features[static_cast<net::Feature>(i)];
-                if (state.missing()) {
-                    fmt::print("  without {}: {}\n", net::to_string(static_cast<net::Feature>(i)), state.text);
-                }
-            }
+            for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
         }
         fmt::print("watch it with: atp stats {} --watch\n", net::to_string(node.address()));
     }
-    std::fflush(stdout);
 }
 
 int run_switch(Options options) {
@@ -114,6 +109,7 @@ int run_switch(Options options) {
     auto node = net::SwitchNode::start(options.config, [] { StopSignals::notify(); });
     if (!node) return misused(node.error());
     print_start(**node, options);
+    if (!show_output()) return exit_failed;
     static_cast<void>(signals.wait());
     const auto failure = (*node)->failure();
     (*node)->stop();
@@ -164,8 +160,7 @@ std::function<int()> register_switch(CLI::App& program) {
         ->group("Switch");
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "an aggregator untouched for so long is anybody's [500ms]");
-    flags.parsed("--hold", config.hold, "TIME", parse_duration, duration_forms,
-                 "members silent for so long are gone [10s]");
+    flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms, "members silent for so long are gone [10s]");
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
                  "poll for so long before sleeping: latency for a busy core [0]");
     flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");

@@ -78,6 +78,11 @@ std::optional<protocol::Duration> parse_duration(std::string_view text) {
     return protocol::Duration(std::llround(*value));
 }
 
+std::optional<protocol::Duration> parse_wait(std::string_view text) {
+    const auto wait = parse_duration(text);
+    return wait && *wait > protocol::Duration::zero() ? wait : std::nullopt;
+}
+
 std::optional<double> parse_percent(std::string_view text) {
     const bool percent = text.ends_with('%');
     if (percent) text.remove_suffix(1);

@@ -22,6 +22,9 @@ inline constexpr std::string_view rate_forms = "bits per second, or a number wit
 // 250ns, 5us, 1.5ms, 2s; a plain 0.
 [[nodiscard]] std::optional<protocol::Duration> parse_duration(std::string_view text);
 inline constexpr std::string_view duration_forms = "a number with ns, us, ms or s";
+// Likewise, but never zero.
+[[nodiscard]] std::optional<protocol::Duration> parse_wait(std::string_view text);
+inline constexpr std::string_view wait_forms = "a number above 0 with ns, us, ms or s";
 
 // A share from 0 to 1: 0.1%, 5 %, or as it is, 0.001.
 [[nodiscard]] std::optional<double> parse_percent(std::string_view text);

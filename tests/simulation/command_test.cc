@@ -57,6 +57,20 @@ INSTANTIATE_TEST_SUITE_P(All, Command,
                                          Case{"check --list --json", 0, "\"losses\": "},
                                          Case{"check --list-breaks --json", 0, "\"hazard\": "}));
 
+INSTANTIATE_TEST_SUITE_P(
+    RealPackets, Command,
+    testing::Values(Case{"--version", 0, "atp "},  //
+                    Case{"bench --workers 33", 2, "1 to 32"},
+                    Case{"bench --rank 2 --world 2 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1", 2, "rank 2 of 2"},
+                    Case{"bench --rank 1 --world 2 --rendezvous 127.0.0.1:1", 2, "--switch"},
+                    Case{"bench --world 2", 2, "--rank"},  //
+                    Case{"bench --rank 0 --world 1 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1 --workers 2", 2,
+                         "--workers"},
+                    Case{"bench --ladder --peer gloo", 2, "--peer"}, Case{"bench --peer-algorithm ring", 2, "--peer"},
+                    Case{"bench --peer gloo --peer-algorithm fast", 2, "halving_doubling"},
+                    Case{"stats 127.0.0.1:1 --watch --interval 0", 2, "--interval"},
+                    Case{"switch --listen 127.0.0.1:0 --hold 0s", 2, "--hold"}));
+
 // A disk that is full when the last bytes are written loses them, whatever was said before.
 INSTANTIATE_TEST_SUITE_P(
     FullDisk, Command,
@@ -66,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"simulate --bytes 4 >/dev/full", 1, "standard output"},
                     Case{"check --list-breaks >/dev/full", 1, "standard output"},
                     Case{"check --list-breaks >&-", 1, "standard output"},
+                    Case{"switch --listen 127.0.0.1:0 >/dev/full", 1, "standard output"},
+                    Case{"switch --listen 127.0.0.1:0 --json >/dev/full", 1, "standard output"},
                     Case{"simulate --help >/dev/full", 1, "standard output"}));
 
 TEST(CommandWithoutMemory, SaysSo) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// `atp bench` as processes that are told to stop, are killed, or wait for somebody who does not come.
+#include "program.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "fabric.h"
+
+namespace atp::test {
+namespace {
+
+constexpr int interrupted = 130;
+
+// Where nobody listens now; rank 0 will.
+std::string free_port() {
+    const auto socket = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    return socket ? to_string((*socket)->local()) : std::string();
+}
+
+std::uint32_t members_of(const net::SwitchNode& node) {
+    const auto channels = node.snapshot().shards[0].channels;
+    return channels.empty() ? 0 : channels.front().present;
+}
+bool sums(const net::SwitchNode& node) { return node.snapshot().shards[0].packets.events[ATP_EVENT_COMPLETED] > 100; }
+
+// Ranks that sum for longer than any test.
+struct Ranks {
+    Ranks(std::uint32_t world, const std::string& switch_address) {
+        const std::string rendezvous = free_port();
+        for (std::uint32_t rank = 0; rank < world; ++rank) {
+            programs.emplace_back(std::vector<std::string>{
+                "bench", "--rank", std::to_string(rank), "--world", std::to_string(world), "--rendezvous", rendezvous,
+                "--switch", switch_address, "--lanes", "64", "--bytes", "64kB", "--rounds", "1000000"});
+        }
+    }
+    std::deque<Program> programs;
+};
+
+// The switch holds members that fall silent for longer than the test has patience.
+TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {
+    net::SwitchNodeConfig config = small_switch();
+    config.hold = 10 * patience;
+    for (const int signal : {SIGINT, SIGTERM}) {
+        const auto node = start(config);
+        Ranks ranks(3, address_of(*node));
+        ASSERT_TRUE(eventually([&] { return sums(*node); }));
+        ranks.programs[1].signal(signal);
+        EXPECT_EQ(ranks.programs[1].status(), interrupted);
+        EXPECT_EQ(ranks.programs[1].output(), "");
+        for (const std::size_t other : {0U, 2U}) {
+            EXPECT_EQ(ranks.programs[other].status(), 1);
+            EXPECT_NE(ranks.programs[other].output().find("rank 1 left the job"), std::string::npos)
+                << ranks.programs[other].output();
+        }
+    }
+}
+
+TEST(BenchRanks, OneThatIsToldToStopWhileItWaitsForOthersEnds) {
+    const auto node = start(small_switch());
+    const std::string rendezvous = free_port();
+    std::deque<Program> waiting;
+    for (const char* rank : {"0", "1"}) {
+        waiting.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "3", "--rendezvous",
+                                                      rendezvous, "--switch", address_of(*node), "--timeout", "600s"});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // more or less on their way
+    waiting[1].signal(SIGTERM);
+    EXPECT_EQ(waiting[1].status(), interrupted);
+    waiting[0].signal(SIGINT);
+    EXPECT_EQ(waiting[0].status(), interrupted);
+}
+
+// Rank 0 serves the store, and is the first whose time is over.
+TEST(BenchRanks, AllNameTheRankThatDoesNotCome) {
+    const auto node = start(small_switch());
+    const std::string rendezvous = free_port();
+    std::deque<Program> programs;
+    for (const char* rank : {"0", "1"}) {
+        programs.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "3", "--rendezvous",
+                                                       rendezvous, "--switch", address_of(*node), "--timeout",
+                                                       *rank == '0' ? "1500ms" : "2500ms"});
+    }
+    for (Program& program : programs) {
+        EXPECT_EQ(program.status(), 1);
+        EXPECT_NE(program.output().find("rank 2 of 3 did not come"), std::string::npos) << program.output();
+    }
+}
+
+std::vector<std::string> fleet(const std::string& switch_address) {
+    return {"bench", "--workers", "2",    "--switch", switch_address, "--lanes",
+            "64",    "--bytes",   "64kB", "--rounds", "1000000"};
+}
+
+TEST(BenchFleet, EndsWithAWordToNobodyOnCtrlC) {
+    const auto node = start(small_switch());
+    Program program(fleet(address_of(*node)));
+    ASSERT_TRUE(eventually([&] { return sums(*node); }));
+    program.signal_group(SIGINT);
+    EXPECT_EQ(program.status(), interrupted);
+    EXPECT_EQ(program.output(), "");
+}
+
+TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
+    net::SwitchNodeConfig config = small_switch();
+    config.hold = std::chrono::seconds(1);
+    const auto node = start(config);
+    Program program(fleet(address_of(*node)));
+    ASSERT_TRUE(eventually([&] { return members_of(*node) == 2; }));
+    program.signal(SIGKILL);
+    EXPECT_TRUE(eventually([&] { return members_of(*node) == 0; })) << "ranks go on joining";
+}
+
+TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
+    Program program(
+        {"bench", "--workers", "1", "--bytes", "400kB", "--bytes", "4kB", "--lanes", "64", "--rounds", "2", "--json"});
+    EXPECT_EQ(program.status(), 0) << program.output();
+    std::istringstream lines(program.output());
+    std::string line;
+    while (std::getline(lines, line)) {
+        const auto size = nlohmann::json::parse(line, nullptr, false);
+        ASSERT_TRUE(size.is_object()) << line;
+        const std::uint64_t fragments = (size["bytes"].get<std::uint64_t>() + 255) / 256;
+        // 5 rounds of the tensor and a barrier each, resends apart.
+        EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5 * (fragments + 1))
+            << line;
+        EXPECT_TRUE(size["without"].is_array());
+    }
+}
+
+}  // namespace
+}  // namespace atp::test
