@@ -170,6 +170,7 @@ void Channel::receive(Time now) {
             return;
         }
         if (*count == 0) return;
+        counted_ = true;
         for (std::size_t i = 0; i < *count; ++i) handle_datagram(datagrams_[i], now);
         take_events(now);
         transmit(now);
@@ -334,6 +335,7 @@ void Channel::transmit(Time now) {
         }
         const auto size = worker_.poll_transmit(room, now);
         if (!size) break;
+        counted_ = true;
         socket_->commit(*size, data_address_);
     }
     if (server_ != nullptr) transmit_server();
@@ -388,7 +390,8 @@ Time Channel::poll_timeout() const {
     if (ended_) return protocol::never;
     const Time lost =
         standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
-    return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never});
+    return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never,
+                     counted_ ? publish_next_ : protocol::never});
 }
 
 // Everything ends, for good: the worker is not asked for anything any more, since it still knows tensors whose owners
@@ -408,6 +411,7 @@ void Channel::fail(const net::Error& error, Time now) {
     if (!ended_) {
         ended_ = true;
         leave();
+        counted_ = true;
         publish_next_ = now;
         publish(now);
     }
@@ -464,7 +468,8 @@ std::string Channel::missing_ranks(std::uint32_t units, std::uint32_t members) c
 }
 
 void Channel::publish(Time now) {
-    if (now < publish_next_) return;
+    if (!counted_ || now < publish_next_) return;
+    counted_ = false;
     publish_next_ = now + publish_interval;
     const std::scoped_lock lock(mutex_);
     published_.worker = worker_.counters();

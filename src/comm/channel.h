@@ -121,7 +121,8 @@ class Channel final : private net::Actor {
     std::uint32_t missing_members_ = 0;
     std::string waiting_for_;  // these, as ranks
     bool blocked_ = false;
-    bool ended_ = false;  // fail() was called
+    bool ended_ = false;    // fail() was called
+    bool counted_ = false;  // something that is not published yet
     std::uint64_t strays_ = 0;
     std::atomic<protocol::Duration::rep> served_{0};  // hosts_server: when somebody last needed it
 

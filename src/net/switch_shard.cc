@@ -475,6 +475,7 @@ void SwitchShard::read_letters(Time now) {
 }
 
 void SwitchShard::handle_timeout(Time now) {
+    if (now >= tree_.poll_timeout()) changed_ = true;  // members expire in silence
     tree_.handle_timeout(now);
     drain_tree(now);
     if (emulates_) release_held(now);
