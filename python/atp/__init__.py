@@ -15,8 +15,9 @@ import torch.distributed as _dist
 
 from .backend import create_backend as _create_backend
 from .options import Options
+from .push_pull import pull, push
 
-__all__ = ["Options"]
+__all__ = ["Options", "pull", "push"]
 __version__ = "0.1.0"
 
 _dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu"])
