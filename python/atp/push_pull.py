@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by keys, as programs for parameter servers have them: push a gradient when it is there, pull its sum when needed.
+"""Sums by keys, as programs for parameter servers have them.
 
-Every rank pushes the same keys in the same order. Between a push and its pull lies whatever a program likes to compute.
+A program pushes a gradient when it is there, and pulls its sum when that is needed; in between it computes what it
+likes. Every rank pushes the same keys in the same order.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def push(key: int | str, tensor: torch.Tensor, group: dist.ProcessGroup | None =
 
     Args:
         key: an integer from 0 to 2**64 - 1, or a name.
-        tensor: of the CPU; floats of 16 to 64 bits or integers of 32 or 64. A key keeps the size and type of its first push.
+        tensor: of the CPU; floats of 16 to 64 bits or integers of 32 or 64. A key keeps the size and type of its first
+            push.
         group: made with the backend "atp". Default: the group of init_process_group().
 
     Raises:
