@@ -15,6 +15,7 @@
 #include "net/switch_client.h"
 #include "net/switch_node.h"
 #include "process_group.h"
+#include "push_pull.h"
 
 namespace atp::python {
 namespace {
@@ -84,12 +85,6 @@ c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::
     return c10::make_intrusive<ProcessGroupAtp>(store, rank, size, fallback, std::move(options));
 }
 
-const ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
-    const auto* group = dynamic_cast<const ProcessGroupAtp*>(backend.get());
-    if (group == nullptr) throw std::invalid_argument("this is no backend of atp");
-    return *group;
-}
-
 bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_of(backend).active(); }
 void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->shutdown(); }
 void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->abort(); }
@@ -120,6 +115,7 @@ PYBIND11_MODULE(_C, module) {
     module.def("abort", &abort, py::arg("backend"), no_lock);
     module.def("reach_switch", &reach_switch, py::arg("address"), py::arg("timeout_s"), no_lock);
     module.def("address_towards", &address_towards, py::arg("address"), no_lock);
+    register_push_pull(module);
 }
 
 }  // namespace

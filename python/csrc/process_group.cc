@@ -12,29 +12,15 @@
 #include <utility>
 
 #include "net/clock.h"
+#include "tensors.h"
 
 namespace atp::python {
 namespace {
 
-using comm::ElementType;
 using protocol::Time;
 
 // How long the process with the switch waits at the end for those who may still need it.
 constexpr protocol::Duration longest_goodbye = std::chrono::seconds(10);
-
-std::optional<ElementType> element_type_of(at::ScalarType type) {
-    switch (type) {
-        case at::kFloat: return ElementType::float32;
-        case at::kDouble: return ElementType::float64;
-        case at::kHalf: return ElementType::float16;
-        case at::kBFloat16: return ElementType::bfloat16;
-        case at::kInt: return ElementType::int32;
-        case at::kLong: return ElementType::int64;
-        default: return std::nullopt;
-    }
-}
-
-bool lies_in_memory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.device().is_cpu(); }
 
 // Why the network does not sum these; nothing where it does. Equal on all ranks that call the same.
 std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
@@ -73,6 +59,12 @@ std::vector<Staged> stage_all(const std::vector<at::Tensor>& tensors) {
 std::string goodbye_key(int rank) { return fmt::format("goodbye-{}", rank); }
 
 }  // namespace
+
+ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
+    auto* group = dynamic_cast<ProcessGroupAtp*>(backend.get());
+    if (group == nullptr) throw std::invalid_argument("this is no backend of atp");
+    return *group;
+}
 
 ProcessGroupAtp::ProcessGroupAtp(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                  c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options)
@@ -160,6 +152,12 @@ std::shared_ptr<comm::Communicator> ProcessGroupAtp::communicator() const {
     return communicator_;
 }
 
+std::shared_ptr<comm::Communicator> ProcessGroupAtp::require_communicator() const {
+    auto communicator = this->communicator();
+    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    return communicator;
+}
+
 Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
     return net::now() + (timeout.count() > 0 ? timeout : std::chrono::milliseconds(timeout_ms_));
 }
@@ -176,8 +174,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(net::Result<comm::Handle>
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation,
                                                                 std::chrono::milliseconds timeout, c10d::OpType type,
                                                                 const char* title) {
-    const auto communicator = this->communicator();
-    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    const auto communicator = require_communicator();
     std::vector<Staged> staged = stage_all(tensors);
     std::vector<comm::Buffer> buffers;
     buffers.reserve(staged.size());
@@ -211,8 +208,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const 
         return fall_back("broadcast of several tensors, sparse ones or others than the CPU's")
             ->broadcast(tensors, options);
     }
-    const auto communicator = this->communicator();
-    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    const auto communicator = require_communicator();
     std::vector<Staged> staged = stage_all(tensors);
     const at::Tensor& memory = staged.front().memory;
     auto begun = communicator->broadcast(memory.data_ptr(), memory.nbytes(),
@@ -221,8 +217,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const 
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::barrier(const c10d::BarrierOptions& options) {
-    const auto communicator = this->communicator();
-    if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
+    const auto communicator = require_communicator();
     return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier");
 }
 

@@ -64,6 +64,10 @@ class ProcessGroupAtp final : public c10d::Backend {
     WorkPointer broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
     WorkPointer barrier(const c10d::BarrierOptions& options) override;
 
+    // As Communicator's, in the types that keys can hold; the memory is copied both ways.
+    void push(std::uint64_t key, const at::Tensor& tensor);
+    void pull(std::uint64_t key, const at::Tensor& tensor);
+
     // The fallback's.
     WorkPointer allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
     WorkPointer reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
@@ -91,6 +95,7 @@ class ProcessGroupAtp final : public c10d::Backend {
 
   private:
     [[nodiscard]] std::shared_ptr<comm::Communicator> communicator() const;
+    [[nodiscard]] std::shared_ptr<comm::Communicator> require_communicator() const;
     WorkPointer reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation, std::chrono::milliseconds timeout,
                                   c10d::OpType type, const char* title);
     WorkPointer hand_out(net::Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type,
@@ -112,5 +117,8 @@ class ProcessGroupAtp final : public c10d::Backend {
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};
 };
+
+// Throws std::invalid_argument where it is another kind of backend.
+[[nodiscard]] ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend);
 
 }  // namespace atp::python

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several examples need: the data, and whether all ranks ended with the same weights."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from sklearn.datasets import load_digits
+from torch import nn
+
+TEST_IMAGES = 360
+
+
+@dataclass
+class Images:
+    """Handwritten digits of 8 by 8 pixels, from 0 to 1, and what they show."""
+
+    pixels: torch.Tensor
+    labels: torch.Tensor
+
+    def __getitem__(self, index: slice | torch.Tensor) -> Images:
+        return Images(self.pixels[index], self.labels[index])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def digits() -> tuple[Images, Images]:
+    """The 1797 images that come with scikit-learn: those to train with, and those to test with."""
+    data = load_digits()
+    images = Images(torch.tensor(data.images, dtype=torch.float32).unsqueeze(1) / 16, torch.tensor(data.target))
+    return images[:-TEST_IMAGES], images[-TEST_IMAGES:]
+
+
+def batches_of_rank(images: Images, batch: int, epoch: int) -> list[Images]:
+    """This rank's share of an epoch: equally many whole batches on every rank, in an order that the epoch decides."""
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
+    steps = len(images) // (batch * dist.get_world_size())
+    own = order[dist.get_rank() :: dist.get_world_size()]
+    return [images[own[step * batch : (step + 1) * batch]] for step in range(steps)]
+
+
+def mean_over_ranks(values: list[float]) -> list[float]:
+    tensor = torch.tensor(values, dtype=torch.float64)
+    dist.all_reduce(tensor)
+    return (tensor / dist.get_world_size()).tolist()
+
+
+@torch.no_grad()
+def accuracy_of(model: nn.Module, images: Images) -> float:
+    return (model(images.pixels).argmax(1) == images.labels).float().mean().item()
+
+
+@dataclass
+class Weights:
+    """How the weights of the ranks compare; as text, a verdict."""
+
+    ranks: int
+    identical: bool
+    digest: str
+
+    def __str__(self) -> str:
+        how = "identical bit for bit" if self.identical else "NOT identical"
+        return f"weights of {self.ranks} ranks {how} ({self.digest})"
+
+
+def compare_weights(model: nn.Module) -> Weights:
+    """To be called by all ranks; the digest is this rank's."""
+    digest = hashlib.sha256()
+    for parameter in model.parameters():
+        digest.update(parameter.detach().numpy().tobytes())
+    digests: list = [None] * dist.get_world_size()
+    dist.all_gather_object(digests, digest.hexdigest()[:16])
+    return Weights(len(digests), len(set(digests)) == 1, digests[dist.get_rank()])

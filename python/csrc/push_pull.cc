@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of a group, as parameter servers have them.
+#include "push_pull.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "process_group.h"
+#include "tensors.h"
+
+namespace atp::python {
+namespace {
+
+namespace py = pybind11;
+
+[[noreturn]] void fail(const net::Error& error) { C10_THROW_ERROR(DistBackendError, message_of(error)); }
+
+comm::ElementType require_element_type(const at::Tensor& tensor) {
+    const auto type = element_type_of(tensor.scalar_type());
+    TORCH_CHECK_TYPE(type.has_value(), "atp: keys hold floats of 16 to 64 bits and integers of 32 and 64, not ",
+                     tensor.scalar_type());
+    TORCH_CHECK_TYPE(lies_in_memory(tensor), "atp: keys hold dense tensors of the CPU");
+    return *type;
+}
+
+std::size_t elements_of(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+
+void push(const c10::intrusive_ptr<c10d::Backend>& backend, std::uint64_t key, const at::Tensor& tensor) {
+    group_of(backend).push(key, tensor);
+}
+
+void pull(const c10::intrusive_ptr<c10d::Backend>& backend, std::uint64_t key, const at::Tensor& tensor) {
+    group_of(backend).pull(key, tensor);
+}
+
+}  // namespace
+
+void ProcessGroupAtp::push(std::uint64_t key, const at::Tensor& tensor) {
+    const comm::ElementType type = require_element_type(tensor);
+    const at::NoGradGuard no_grad;
+    const at::Tensor memory = tensor.contiguous().resolve_neg();
+    const auto pushed =
+        require_communicator()->push(key, memory.const_data_ptr(), elements_of(memory), type, deadline_of({}));
+    if (!pushed) fail(pushed.error());
+}
+
+void ProcessGroupAtp::pull(std::uint64_t key, const at::Tensor& tensor) {
+    const comm::ElementType type = require_element_type(tensor);
+    const at::NoGradGuard no_grad;
+    const at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false));
+    const auto pulled = require_communicator()->pull(key, memory.data_ptr(), elements_of(memory), type);
+    if (!pulled) fail(pulled.error());
+    tensor.copy_(memory);
+}
+
+void register_push_pull(py::module_& module) {
+    const py::call_guard<py::gil_scoped_release> no_lock;
+    module.def("push", &push, py::arg("backend"), py::arg("key"), py::arg("tensor"), no_lock);
+    module.def("pull", &pull, py::arg("backend"), py::arg("key"), py::arg("tensor"), no_lock);
+}
+
+}  // namespace atp::python

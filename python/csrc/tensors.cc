@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensors.h"
+
+namespace atp::python {
+
+using comm::ElementType;
+
+std::optional<ElementType> element_type_of(at::ScalarType type) {
+    switch (type) {
+        case at::kFloat: return ElementType::float32;
+        case at::kDouble: return ElementType::float64;
+        case at::kHalf: return ElementType::float16;
+        case at::kBFloat16: return ElementType::bfloat16;
+        case at::kInt: return ElementType::int32;
+        case at::kLong: return ElementType::int64;
+        default: return std::nullopt;
+    }
+}
+
+bool lies_in_memory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.device().is_cpu(); }
+
+}  // namespace atp::python

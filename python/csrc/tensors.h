@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the network can carry of PyTorch's tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "comm/element_type.h"
+
+namespace atp::python {
+
+[[nodiscard]] std::optional<comm::ElementType> element_type_of(at::ScalarType type);
+// Dense, and the CPU's.
+[[nodiscard]] bool lies_in_memory(const at::Tensor& tensor);
+
+}  // namespace atp::python

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that are pushed and pulled."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks, values_of
+
+import atp
+
+TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64]
+
+
+def error_of(call, *arguments) -> str:
+    """The type and text of what a call raises."""
+    try:
+        call(*arguments)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was raised"
+
+
+def push_every_type_for_two_rounds(rank, size):
+    results = []
+    for round_ in range(2):
+        for number, dtype in enumerate(TYPES):
+            atp.push(number, torch.full((700,), rank + round_).to(dtype))
+        for number, dtype in reversed(list(enumerate(TYPES))):
+            out = atp.pull(number, torch.zeros(700, dtype=dtype))
+            results.append(set(out.tolist()))
+    return results
+
+
+def test_each_round_has_the_sum_of_its_own_pushes_in_every_type():
+    for results in values_of(run_ranks(push_every_type_for_two_rounds, 3)):
+        assert results == [{3.0}] * len(TYPES) + [{6.0}] * len(TYPES)
+
+
+def push_by_name_and_with_strides(rank, size):
+    gradient = torch.arange(12.0).reshape(3, 4).t().requires_grad_()
+    atp.push("layer.weight", gradient * (rank + 1))
+    gradient.data.zero_()  # the push has its own copy
+    out = torch.zeros(8, 3)[::2]
+    assert atp.pull("layer.weight", out) is out
+    return out.tolist(), atp.pull("layer.weight", torch.zeros(4, 3)).tolist()
+
+
+def test_names_are_keys_and_strides_are_kept():
+    expected = (torch.arange(12.0).reshape(3, 4).t() * 3).tolist()
+    for result in values_of(run_ranks(push_by_name_and_with_strides, 2)):
+        assert result == (expected, expected)
+
+
+def push_in_a_pair(rank, size):
+    pair = [dist.new_group([0, 1]), dist.new_group([2])][rank // 2]
+    atp.push(1, torch.tensor([float(rank)]), pair)
+    atp.push(1, torch.tensor([10.0 * rank]))
+    return atp.pull(1, torch.zeros(1), group=pair).item(), atp.pull(1, torch.zeros(1)).item()
+
+
+def test_groups_have_keys_of_their_own():
+    assert values_of(run_ranks(push_in_a_pair, 3)) == [(1.0, 30.0), (1.0, 30.0), (2.0, 30.0)]
+
+
+def make_mistakes(rank, size):
+    atp.push(5, torch.ones(10))
+    mistakes = {
+        "never pushed": error_of(atp.pull, 6, torch.zeros(10)),
+        "other size": error_of(atp.pull, 5, torch.zeros(11)),
+        "other type": error_of(atp.push, 5, torch.ones(10, dtype=torch.int32)),
+        "no type of keys": error_of(atp.push, 7, torch.ones(3, dtype=torch.bool)),
+        "no key": error_of(atp.push, -1, torch.ones(3)),
+        "other backend": error_of(atp.push, 5, torch.ones(3), dist.new_group(backend="gloo")),
+    }
+    return mistakes, atp.pull(5, torch.zeros(10)).tolist()
+
+
+def test_mistakes_are_told_apart_and_leave_the_keys_as_they_were():
+    for mistakes, values in values_of(run_ranks(make_mistakes, 2)):
+        assert mistakes["never pushed"].startswith("DistBackendError: atp: pull: ")
+        assert "key 6 was never pushed" in mistakes["never pushed"]
+        assert "key 5 has 10 elements of float32" in mistakes["other size"]
+        assert "not 10 of int32" in mistakes["other type"]
+        assert mistakes["no type of keys"].startswith("TypeError: atp: keys hold floats")
+        assert mistakes["no key"].startswith("TypeError")
+        assert mistakes["other backend"] == "ValueError: this is no backend of atp"
+        assert values == [2.0] * 10
+
+
+def push_different_keys(rank, size):
+    atp.push(rank, torch.ones(100))
+    return error_of(atp.pull, rank, torch.zeros(100))
+
+
+def test_ranks_that_push_different_keys_get_an_exception_and_no_sum():
+    for error in values_of(run_ranks(push_different_keys, 2, {"ATP_TIMEOUT": "4"})):
+        assert error.startswith("DistBackendError: atp: push")
+
+
+def test_without_a_group_the_exception_says_so():
+    with pytest.raises(ValueError, match="init_process_group"):
+        atp.push(1, torch.ones(1))
