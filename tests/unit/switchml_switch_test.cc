@@ -170,6 +170,12 @@ TEST(SwitchMlSwitch, APacketTwoPhasesLateIsDroppedWhereOffsetsAreCompared) {
     EXPECT_EQ(bench.send(1, 4, {0, 0, 0}).lanes, (Lanes{1, 2, 3}));
 }
 
+TEST(SwitchMlSwitch, EventsHaveNames) {
+    EXPECT_EQ(to_string(Event::gathered), "gathered");
+    EXPECT_EQ(to_string(Event::answered), "answered");
+    EXPECT_EQ(to_string(Event::refused), "refused");
+}
+
 TEST(SwitchMlSwitch, WithoutRecoveryAPacketThatComesTwiceIsAddedTwice) {
     Bench bench(in_mode(Mode::lossless));
     EXPECT_EQ(bench.event(0, 0), Event::gathered);

@@ -2,6 +2,7 @@
 #include "protocol/switchml/switch.h"
 
 #include <algorithm>
+#include <array>
 
 #include "numeric/half_lanes.h"
 #include "numeric/lanes.h"
@@ -11,6 +12,15 @@ namespace atp::protocol::switchml {
 
 using wire::switchml::DecodeError;
 using wire::switchml::int32_lane_bytes;
+
+namespace {
+
+constexpr std::array<std::string_view, event_count> event_names = {
+    "gathered", "completed", "duplicate", "answered", "late", "ahead", "misfit", "forged", "refused"};
+
+}  // namespace
+
+std::string_view to_string(Event event) { return event_names.at(static_cast<std::size_t>(event)); }
 
 Switch::Switch(const SwitchConfig& config)
     : config_(config),

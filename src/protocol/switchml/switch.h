@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "protocol/archive.h"
@@ -33,6 +34,8 @@ enum class Event : std::uint8_t {
 };
 inline constexpr std::size_t event_count = 9;
 static_assert(static_cast<std::size_t>(Event::refused) + 1 == event_count);
+
+[[nodiscard]] std::string_view to_string(Event event);
 
 enum class Route : std::uint8_t { drop, worker, everybody };
 

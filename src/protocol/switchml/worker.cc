@@ -21,6 +21,7 @@ Worker::Worker(const WorkerConfig& config)
       to_send_(config.job.slots()),
       in_flight_(config.job.slots()),
       end_(config.job.first_offset) {
+    assert(config.job.valid() && config.rank < config.job.workers);
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
         const std::uint32_t offset = end_ + i;
         slots_[config.job.slot(offset)].offset = offset;

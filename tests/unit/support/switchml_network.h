@@ -48,7 +48,7 @@ class SwitchMlNetwork {
     void pass_timeout();
     // Settles and lets time pass until every tensor has ended, or so many times.
     void run(unsigned timeouts = 100);
-    // `rates` in units of 1/256: any order, losses, copies that stay in flight for long.
+    // In any order; losses and copies that stay in flight in units of 1/256.
     struct Chaos {
         unsigned loss = 0;
         unsigned duplicate = 0;
