@@ -12,7 +12,7 @@ namespace atp::check {
 namespace {
 
 // Those that do not show with two workers and one fragment at a time.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -29,6 +29,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> shown_by
     {"mix_purposes", "mismatch"},
     {"window_unbounded", "star2-three"},
     {"accept_any_ack", "incarnation"},
+    {"version_bit_alone", "switchml2"},
 }};
 
 std::string_view configuration_for(std::string_view name) {

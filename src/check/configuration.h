@@ -34,6 +34,8 @@ enum class Values : std::uint8_t {
     saturating_and_too_large,  // both at once: 32 bits are left in the switch, and the last worker's does not fit
 };
 
+enum class Protocol : std::uint8_t { atp, switchml };
+
 // A rack has a switch of its own unless they share one; a direct worker is under the server's switch.
 struct UnitLayout {
     std::uint8_t workers = 2;
@@ -43,7 +45,8 @@ struct UnitLayout {
 struct Configuration {
     std::string_view name;
     std::string_view what;
-    std::vector<UnitLayout> units;
+    Protocol protocol = Protocol::atp;
+    std::vector<UnitLayout> units;  // of SwitchML: one, with all workers
     std::uint8_t jobs = 1;
     std::uint8_t window_log2 = 0;
     std::vector<std::uint8_t> tensors;  // fragments of each

@@ -255,6 +255,55 @@ void add_numbers(std::vector<Entry>& all) {
                    {.losses = 1, .marks = 1}});
 }
 
+void add_switchml(std::vector<Entry>& all) {
+    all.push_back({{.name = "switchml2",
+                    .what = "SwitchML: two workers, one slot, used four times",
+                    .protocol = Protocol::switchml,
+                    .units = star(2),
+                    .tensors = {2, 2}},
+                   {.losses = 2, .duplicates = 2, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "switchml2-slots",
+                    .what = "SwitchML: two slots, used three times, by tensors that share them",
+                    .protocol = Protocol::switchml,
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {1, 3, 1}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .duplicates = 1}});
+    all.push_back({{.name = "switchml3",
+                    .what = "SwitchML: three workers, one slot, used three times",
+                    .protocol = Protocol::switchml,
+                    .units = star(3),
+                    .tensors = {3}},
+                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
+    all.push_back({{.name = "switchml2-jobs",
+                    .what = "SwitchML: two jobs, each with its part of the pool",
+                    .protocol = Protocol::switchml,
+                    .units = star(2),
+                    .jobs = 2,
+                    .tensors = {2}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "switchml2-wrap",
+                    .what = "SwitchML: offsets pass 2^32 between two uses of a slot",
+                    .protocol = Protocol::switchml,
+                    .units = star(2),
+                    .window_log2 = 1,
+                    .tensors = {5},
+                    .first_seq = 0xfffffffdU},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.duplicates = 1}});
+    all.push_back({{.name = "switchml3-crash",
+                    .what = "SwitchML: a worker dies: the others end with an error at their deadline",
+                    .protocol = Protocol::switchml,
+                    .units = star(3),
+                    .tensors = {2}},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1, .crashes = 1},
+                   {.timeouts = 1, .crashes = 1}});
+}
+
 std::vector<Configuration> make(Extent extent) {
     std::vector<Entry> entries;
     add_stars(entries);
@@ -263,6 +312,7 @@ std::vector<Configuration> make(Extent extent) {
     add_numbers(entries);
     add_plain_numbers(entries);
     add_mismatches(entries);
+    add_switchml(entries);
     std::vector<Configuration> all;
     for (Entry& entry : entries) {
         entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-
-#include "check/explore.h"
-#include "protocol/breaks.h"
+#include <optional>
+#include <utility>
 
 namespace atp::check {
-namespace ATP_VARIANT {
 namespace {
 
 // One state in so many is also run to its end under a fair network, whatever is in flight.
@@ -17,8 +15,8 @@ constexpr std::uint64_t progress_mask = (1U << 17U) - 1;
 
 }  // namespace
 
-Explorer::Explorer(const Configuration& configuration, const Limits& limits)
-    : limits_(limits), model_(configuration), healed_(model_) {
+Explorer::Explorer(const Configuration& configuration, std::unique_ptr<System> system, const Limits& limits)
+    : limits_(limits), model_(configuration, std::move(system)), healed_(model_) {
     report_.configuration = configuration.name;
 }
 
@@ -187,8 +185,9 @@ std::optional<Action> find_action(const Model& model, std::span<const std::uint3
     return std::nullopt;
 }
 
-std::string replay_trace(const Configuration& configuration, const std::vector<TraceStep>& trace) {
-    Model model(configuration);
+}  // namespace
+
+std::string replay(Model& model, const std::vector<TraceStep>& trace) {
     Words at = model.initial();
     Words next;
     if (!model.violation().empty()) return model.violation();
@@ -202,39 +201,4 @@ std::string replay_trace(const Configuration& configuration, const std::vector<T
     return HealedRun(model).run(at);
 }
 
-}  // namespace
-
-#ifdef ATP_BREAKABLE
-namespace {
-
-class ActiveBreak {
-  public:
-    explicit ActiveBreak(unsigned number) { atp_active_break = static_cast<atp_break>(number); }
-    ~ActiveBreak() { atp_active_break = ATP_BREAK_none; }
-    ActiveBreak(const ActiveBreak&) = delete;
-    ActiveBreak& operator=(const ActiveBreak&) = delete;
-};
-
-}  // namespace
-
-Report explore(const Configuration& configuration, const Limits& limits, unsigned active_break) {
-    const ActiveBreak active(active_break);
-    return Explorer(configuration, limits).run();
-}
-
-std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace, unsigned active_break) {
-    const ActiveBreak active(active_break);
-    return replay_trace(configuration, trace);
-}
-#else
-Report explore(const Configuration& configuration, const Limits& limits) {
-    return Explorer(configuration, limits).run();
-}
-
-std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace) {
-    return replay_trace(configuration, trace);
-}
-#endif
-
-}  // namespace ATP_VARIANT
 }  // namespace atp::check

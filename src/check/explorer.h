@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "check/report.h"
 #include "check/tables.h"
 
-namespace atp::check::ATP_VARIANT {
+namespace atp::check {
 
 // Breadth first through all states of a configuration, so that the first violation found has the shortest trace.
 //
@@ -21,7 +22,7 @@ namespace atp::check::ATP_VARIANT {
 // that everything can complete without further faults is shown for every state, for a few bytes each. Threads: none.
 class Explorer {
   public:
-    Explorer(const Configuration& configuration, const Limits& limits);
+    Explorer(const Configuration& configuration, std::unique_ptr<System> system, const Limits& limits);
 
     Report run();
 
@@ -57,4 +58,7 @@ class Explorer {
     bool full_ = false;
 };
 
-}  // namespace atp::check::ATP_VARIANT
+// Carries out a trace from the initial state. What broke, or an empty text; "cannot follow" when it does not fit.
+[[nodiscard]] std::string replay(Model& model, const std::vector<TraceStep>& trace);
+
+}  // namespace atp::check

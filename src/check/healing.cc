@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace atp::check::ATP_VARIANT {
+namespace atp::check {
 namespace {
 
 // Far more than any configuration needs: a fragment is recovered within a few expiries of its workers' timers.
@@ -72,4 +72,4 @@ bool HealedRun::act(Action action) {
     return sound;
 }
 
-}  // namespace atp::check::ATP_VARIANT
+}  // namespace atp::check

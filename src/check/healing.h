@@ -9,7 +9,7 @@
 #include "check/model.h"
 #include "check/report.h"
 
-namespace atp::check::ATP_VARIANT {
+namespace atp::check {
 
 // Runs the system on from a state as a kind network would: every packet is delivered, first in first out, and timers
 // fire when nothing is in flight. Where a worker has crashed, the others end with an error at their deadline.
@@ -39,4 +39,4 @@ class HealedRun {
 
 [[nodiscard]] TraceStep trace_step(Model& model, std::span<const std::uint32_t> state, Action action);
 
-}  // namespace atp::check::ATP_VARIANT
+}  // namespace atp::check

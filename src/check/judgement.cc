@@ -118,35 +118,71 @@ FragmentPlace Machines::place_of(std::uint32_t job, std::uint32_t seq) const {
 }
 
 void Machines::judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
-                            Step& step) {
+                            std::uint8_t event, Step& step) {
     const atp_aggregator& after = node.machine->aggregator(header.index);
     FragmentId& released = node.released[header.index];
     const FragmentId mine = id_of(header);
     const bool same_stream = before.job == header.job && before.token == header.token;
     const std::int32_t ahead = protocol::distance(before.seq, header.seq);
 
-    if (is_claim(step.event)) {
+    if (is_claim(event)) {
         if (released == mine) step.violate("a fragment gathers again where it was released from");
         released = {};
-        step.claimed = place_of(header.job, header.seq);
+        step.claims.claimed = place_of(header.job, header.seq);
     }
-    if (step.event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
+    if (event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
         step.violate("an aggregator was taken over that nobody abandoned");
     }
-    if (step.event == ATP_EVENT_COLLIDED && same_stream &&
-        ahead >= static_cast<std::int32_t>(configuration_.window())) {
+    if (event == ATP_EVENT_COLLIDED && same_stream && ahead >= static_cast<std::int32_t>(configuration_.window())) {
         step.violate("a fragment collides with a finished predecessor of its own stream");
     }
-    if (step.event == ATP_EVENT_SUPERSEDED) {
-        step.superseded = place_of(before.job, before.seq);
+    if (event == ATP_EVENT_SUPERSEDED) {
+        step.claims.superseded = place_of(before.job, before.seq);
     }
-    if (is_release(step.event)) released = id_of(before);
+    if (is_release(event)) released = id_of(before);
     // These leave a tombstone where nobody was, so that latecomers follow them.
-    const bool closed = step.event == ATP_EVENT_CLOSED || step.event == ATP_EVENT_RESENT;
+    const bool closed = event == ATP_EVENT_CLOSED || event == ATP_EVENT_RESENT;
     if (closed && before.status == ATP_AGGREGATOR_FREE) released = mine;
     if (after.status != ATP_AGGREGATOR_FREE && id_of(after) == released) {
         step.violate("an aggregator still holds the fragment that it was released from");
     }
+}
+
+SystemJudgement Machines::judge(unsigned node, const Claims& claims, Summaries after) const {
+    if (claims.superseded && !complete(after, *claims.superseded)) {
+        return {.violation = "an aggregator was superseded before its fragment was complete"};
+    }
+    if (kind(node) == NodeKind::worker && !indices_agree(node, after)) {
+        return {.violation = "two workers used different aggregators for the same fragment"};
+    }
+    return {.violation = {}, .late_claim = claims.claimed && complete(after, *claims.claimed)};
+}
+
+bool Machines::complete(Summaries after, FragmentPlace fragment) const {
+    if (fragment.offset < 0) return true;
+    const Summary& server = *after[layout_.server(fragment.job)];
+    return (server.completed >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
+}
+
+// All workers use the same aggregator for the same fragment: no split, no leak (hazard 11).
+bool Machines::indices_agree(unsigned node, Summaries after) const {
+    const Node& place = layout_.node(node);
+    const Summary& mine = *after[node];
+    for (unsigned rank = 0; rank < layout_.membership().workers(); ++rank) {
+        const unsigned other_node = layout_.worker(place.job, rank);
+        const Summary& other = *after[other_node];
+        if (other_node == node || other.crashed) continue;
+        const auto last = static_cast<std::int32_t>(std::min(mine.next_offset, other.next_offset));
+        const auto window = static_cast<std::int32_t>(configuration_.window());
+        const auto newest = static_cast<std::int32_t>(std::max(mine.next_offset, other.next_offset));
+        for (std::int32_t offset = std::max(newest - window, 0); offset < last; ++offset) {
+            const std::uint32_t slot =
+                (configuration_.first_seq + static_cast<std::uint32_t>(offset)) & (configuration_.window() - 1);
+            if (mine.sent_index[slot] == other.sent_index[slot]) continue;
+            return false;
+        }
+    }
+    return true;
 }
 
 void Machines::summarise(unsigned node, Step& step) {

@@ -4,22 +4,15 @@
 #include <algorithm>
 #include <cassert>
 
+#include "check/switchml_machines.h"
+#include "protocol/breaks.h"
+
 namespace atp::check::ATP_VARIANT {
 namespace {
 
 constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES;
 
 std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
-
-// What happened is over, so that only its outcome is left to judge.
-protocol::Time time_of(Input input) {
-    switch (input) {
-        case Input::packet_aged: return after_ageing;
-        case Input::timeout: return after_timeout;
-        case Input::deadline: return after_deadline;
-        default: return model_now;
-    }
-}
 
 }  // namespace
 
@@ -258,8 +251,7 @@ void Machines::step_switch(unsigned node, Input input, Step& step) {
                             .congested = input == Input::packet_marked,
                             .verdict = {}};
     at.machine->handle_packet(parcel, time_of(input));
-    step.event = parcel.verdict.event;
-    judge_switch(at, packet.header, before, input, step);
+    judge_switch(at, packet.header, before, input, parcel.verdict.event, step);
     packet_.size = parcel.size;
     if (parcel.verdict.route != protocol::Route::drop) route(node, parcel.verdict, step);
 }
@@ -285,6 +277,24 @@ void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step
         packet_.to = to;
         step.sent.push_back(packet_);
     }
+}
+
+std::string Machines::describe(std::span<const std::byte> packet) const {
+    Bytes copy(packet.begin(), packet.end());
+    wire::Packet decoded;
+    if (wire::decode(copy, decoded) != wire::DecodeError::none) return "undecodable";
+    std::string text = wire::to_string(decoded.header, decoded.lane_count());
+    for (std::size_t lane = 0; lane < decoded.lane_count(); ++lane) {
+        text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(decoded.lanes.data() + 4 * lane));
+    }
+    return text;
+}
+
+std::unique_ptr<System> make_system(const Configuration& configuration) {
+    using protocol::switchml::Mode;
+    if (configuration.protocol == Protocol::atp) return std::make_unique<Machines>(configuration);
+    const Mode mode = ATP_BREAK(version_bit_alone) ? Mode::faithful : Mode::compares_offsets;
+    return std::make_unique<SwitchMlMachines>(configuration, mode);
 }
 
 }  // namespace atp::check::ATP_VARIANT

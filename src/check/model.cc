@@ -2,8 +2,9 @@
 #include "check/model.h"
 
 #include <algorithm>
+#include <utility>
 
-namespace atp::check::ATP_VARIANT {
+namespace atp::check {
 namespace {
 
 // What the system is told when an action strikes, and the fault it costs.
@@ -49,11 +50,12 @@ std::uint64_t key_of(std::uint32_t node_state, Input input, std::uint32_t packet
 
 }  // namespace
 
-Model::Model(const Configuration& configuration)
+Model::Model(const Configuration& configuration, std::unique_ptr<System> system)
     : configuration_(configuration),
-      machines_(configuration_),
-      first_packet_(1 + machines_.layout().size()),
-      states_(machines_.layout().size()) {
+      system_(std::move(system)),
+      first_packet_(1 + system_->nodes()),
+      states_(system_->nodes()),
+      summaries_(system_->nodes()) {
     for (std::size_t i = 0; i < fault_count; ++i) full_budget_ |= std::uint32_t{configuration_.budget[i]} << (4U * i);
     start();
 }
@@ -62,10 +64,10 @@ void Model::start() {
     initial_.push_back(full_budget_);
     Words packets;
     std::vector<Sent> earlier;
-    machines_.earlier_packets(earlier);
+    system_->earlier_packets(earlier);
     for (const Sent& sent : earlier) packets.push_back(intern_packet(sent));
     for (unsigned node = 0; node < nodes(); ++node) {
-        machines_.start(node, step_);
+        system_->start(node, step_);
         if (violation_.empty()) violation_ = step_.violation;
         initial_.push_back(remember(node, step_));
         for (const Sent& sent : step_.sent) packets.push_back(intern_packet(sent));
@@ -94,15 +96,15 @@ const Model::Transition& Model::transition(unsigned node, std::uint32_t node_sta
     if (const std::uint32_t known = at.transitions.find(key); known != no_number) return transitions_[known];
     // The machines write to their own copy of the packet, and the pool may move while new packets enter it.
     const auto bytes = packet == no_packet ? std::span<const std::byte>{} : packets_[packet].subspan(1);
-    machines_.step(node, at.pool[node_state], input, bytes, step_);
+    system_->step(node, at.pool[node_state], input, bytes, step_);
     Transition made;
     made.next = remember(node, step_);
     made.first_sent = static_cast<std::uint32_t>(sent_.size());
     made.sent_count = static_cast<std::uint16_t>(step_.sent.size());
     for (const Sent& sent : step_.sent) sent_.push_back(intern_packet(sent));
-    made.event = step_.event;
-    made.superseded = step_.superseded;
-    made.claimed = step_.claimed;
+    made.claims = step_.claims;
+    const bool worker_sends = !step_.sent.empty() && system_->kind(node) == NodeKind::worker;
+    made.concerns_others = worker_sends || step_.claims.superseded || step_.claims.claimed;
     if (!step_.violation.empty()) {
         made.violation = static_cast<std::uint32_t>(violations_.size());
         violations_.push_back(step_.violation);
@@ -152,45 +154,16 @@ bool Model::judge_system(unsigned node, const Transition& taken, Words& next) {
         violation_ = violations_[taken.violation];
         return false;
     }
-    if (taken.superseded && !complete(next, *taken.superseded)) {
-        violation_ = "an aggregator was superseded before its fragment was complete";
-        return false;
-    }
-    if (taken.claimed && complete(next, *taken.claimed)) next[0] |= late_claim;
-    const bool sending = taken.sent_count != 0 && machines_.layout().node(node).kind == NodeKind::worker;
-    return !sending || indices_agree(node, next);
-}
-
-bool Model::complete(const Words& state, FragmentPlace fragment) const {
-    if (fragment.offset < 0) return true;
-    const Summary& server = summary(state, machines_.layout().server(fragment.job));
-    return (server.completed >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
-}
-
-// All workers use the same aggregator for the same fragment: no split, no leak (hazard 11).
-bool Model::indices_agree(unsigned node, const Words& next) {
-    const Node& place = machines_.layout().node(node);
-    const Summary& mine = summary(next, node);
-    for (unsigned rank = 0; rank < machines_.layout().membership().workers(); ++rank) {
-        const unsigned other_node = machines_.layout().worker(place.job, rank);
-        const Summary& other = summary(next, other_node);
-        if (other_node == node || other.crashed) continue;
-        const auto last = static_cast<std::int32_t>(std::min(mine.next_offset, other.next_offset));
-        const auto window = static_cast<std::int32_t>(configuration_.window());
-        const auto newest = static_cast<std::int32_t>(std::max(mine.next_offset, other.next_offset));
-        for (std::int32_t offset = std::max(newest - window, 0); offset < last; ++offset) {
-            const std::uint32_t slot =
-                (configuration_.first_seq + static_cast<std::uint32_t>(offset)) & (configuration_.window() - 1);
-            if (mine.sent_index[slot] == other.sent_index[slot]) continue;
-            violation_ = "two workers used different aggregators for the same fragment";
-            return false;
-        }
-    }
-    return true;
+    if (!taken.concerns_others) return true;
+    for (unsigned other = 0; other < nodes(); ++other) summaries_[other] = &summary(next, other);
+    const SystemJudgement judgement = system_->judge(node, taken.claims, summaries_);
+    if (judgement.late_claim) next[0] |= late_claim;
+    violation_ = judgement.violation;
+    return judgement.violation.empty();
 }
 
 bool Model::done(std::span<const std::uint32_t> state, unsigned node) const {
-    return machines_.layout().node(node).kind != NodeKind::worker || summary(state, node).done;
+    return system_->kind(node) != NodeKind::worker || summary(state, node).done;
 }
 
 bool Model::all_done(std::span<const std::uint32_t> state) const {
@@ -228,17 +201,9 @@ std::span<const std::byte> Model::packet_of(std::span<const std::uint32_t> state
 std::string Model::describe(std::span<const std::uint32_t> state, Action action) {
     std::string text{verb_of(action.kind)};
     text += action.kind == Action::Kind::lose ? " before " : action.is_packet() ? " to " : " at ";
-    if (!action.is_packet()) return text + machines_.layout().name(action.at);
+    if (!action.is_packet()) return text + system_->name(action.at);
     const std::span<const std::byte> bytes = packet_of(state, action);
-    text += machines_.layout().name(std::to_integer<unsigned>(bytes.front())) + ": ";
-    Bytes copy(bytes.begin() + 1, bytes.end());
-    wire::Packet packet;
-    if (wire::decode(copy, packet) != wire::DecodeError::none) return text + "undecodable";
-    text += wire::to_string(packet.header, packet.lane_count());
-    for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
-        text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(packet.lanes.data() + 4 * lane));
-    }
-    return text;
+    return text + system_->name(std::to_integer<unsigned>(bytes.front())) + ": " + system_->describe(bytes.subspan(1));
 }
 
 std::size_t Model::node_states() const {
@@ -247,4 +212,4 @@ std::size_t Model::node_states() const {
     return sum;
 }
 
-}  // namespace atp::check::ATP_VARIANT
+}  // namespace atp::check

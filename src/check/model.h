@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 #include "check/action.h"
 #include "check/configuration.h"
-#include "check/machines.h"
+#include "check/system.h"
 #include "check/tables.h"
 
 namespace atp::check {
@@ -23,16 +23,14 @@ using Words = std::vector<std::uint32_t>;
 inline constexpr std::uint32_t late_claim = 1U << 31U;
 static_assert(fault_count * 4 < 31);
 
-namespace ATP_VARIANT {
-
 // The system of one configuration as a graph of states.
 //
 // Node states and packets are numbered as they are met, and what a node does in a state with a packet is computed by
-// the machines once and then remembered (it depends on nothing else): so a step of the system costs a few table
+// its machine once and then remembered (it depends on nothing else): so a step of the system costs a few table
 // look-ups. Threads: none; one for each exploration.
 class Model {
   public:
-    explicit Model(const Configuration& configuration);
+    Model(const Configuration& configuration, std::unique_ptr<System> system);
 
     // Judged already: violation() is empty, or says what is wrong with it.
     [[nodiscard]] const Words& initial() const { return initial_; }
@@ -51,7 +49,7 @@ class Model {
     [[nodiscard]] std::span<const std::uint32_t> packets(std::span<const std::uint32_t> state) const {
         return state.subspan(first_packet_);
     }
-    [[nodiscard]] unsigned nodes() const { return machines_.layout().size(); }
+    [[nodiscard]] unsigned nodes() const { return system_->nodes(); }
     [[nodiscard]] bool timer_armed(std::span<const std::uint32_t> state, unsigned node) const {
         return summary(state, node).timer_armed;
     }
@@ -71,9 +69,8 @@ class Model {
         std::uint32_t next = 0;
         std::uint32_t first_sent = 0;
         std::uint16_t sent_count = 0;
-        std::uint8_t event = 0;
-        std::optional<FragmentPlace> superseded;
-        std::optional<FragmentPlace> claimed;
+        bool concerns_others = false;  // the system has to judge it as well
+        Claims claims;
         std::uint32_t violation = 0;  // an index of violations_; 0: none
     };
     struct NodeStates {
@@ -87,8 +84,6 @@ class Model {
     std::uint32_t remember(unsigned node, const Step& step);
     std::uint32_t intern_packet(const Sent& sent);
     [[nodiscard]] bool judge_system(unsigned node, const Transition& taken, Words& next);
-    [[nodiscard]] bool complete(const Words& state, FragmentPlace fragment) const;
-    [[nodiscard]] bool indices_agree(unsigned node, const Words& next);
     [[nodiscard]] const Summary& summary(std::span<const std::uint32_t> state, unsigned node) const {
         return states_[node].summaries[state[node + 1]];
     }
@@ -102,11 +97,12 @@ class Model {
     [[nodiscard]] bool differs_when(std::span<const std::uint32_t> state, std::uint32_t packet, Input input);
 
     Configuration configuration_;
-    Machines machines_;
+    std::unique_ptr<System> system_;
     std::size_t first_packet_;  // index of the first packet in a state
     std::uint32_t full_budget_ = 0;
     Words initial_;
     std::vector<NodeStates> states_;
+    std::vector<const Summary*> summaries_;  // of one state, while it is judged
     BytePool packets_;
     std::vector<std::uint8_t> targets_;  // of each packet
     std::vector<Transition> transitions_;
@@ -137,7 +133,7 @@ void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
     }
     for (unsigned node = 0; node < nodes(); ++node) {
         const auto at = static_cast<std::uint16_t>(node);
-        const NodeKind kind = machines_.layout().node(node).kind;
+        const NodeKind kind = system_->kind(node);
         if (kind == NodeKind::aggregating_switch) {
             if (left(budget, Fault::restart) != 0 && !summary(state, node).untouched) visit(Action{Kind::restart, at});
         } else if (kind == NodeKind::worker && !summary(state, node).done) {
@@ -147,5 +143,4 @@ void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
     }
 }
 
-}  // namespace ATP_VARIANT
 }  // namespace atp::check

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,8 +30,9 @@ struct Options {
     bool list_breaks = false;
     bool quick = false;
     bool json = false;
-    std::string only;        // empty: all
-    std::string break_name;  // empty: none; "all": each
+    std::optional<check::Protocol> protocol;  // none: all
+    std::string only;                         // empty: all
+    std::string break_name;                   // empty: none; "all": each
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     std::uint64_t max_states = 200'000'000;
 };
@@ -129,12 +131,22 @@ std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const 
     return reports;
 }
 
-int run_shipped(const Options& options) {
-    std::vector<check::Task> tasks;
+// Those that the flags ask for.
+std::vector<const check::Configuration*> chosen(const Options& options) {
+    std::vector<const check::Configuration*> all;
     for (const check::Configuration& configuration :
          check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
-        if (!options.only.empty() && options.only != configuration.name) continue;
-        tasks.push_back({&configuration, check::shipped::explore});
+        const bool other_protocol = options.protocol && *options.protocol != configuration.protocol;
+        const bool other_name = !options.only.empty() && options.only != configuration.name;
+        if (!other_protocol && !other_name) all.push_back(&configuration);
+    }
+    return all;
+}
+
+int run_shipped(const Options& options) {
+    std::vector<check::Task> tasks;
+    for (const check::Configuration* configuration : chosen(options)) {
+        tasks.push_back({configuration, check::shipped::explore});
     }
     if (!options.json) fmt::print(row_format, "configuration", "states", "depth", "violations", "seconds");
     const std::vector<check::Report> reports = explore(tasks, options, !options.json);
@@ -222,20 +234,16 @@ Json to_json(const check::Configuration& configuration) {
 int list_configurations(const Options& options) {
     if (options.json) {
         Json all = Json::array();
-        for (const check::Configuration& configuration :
-             check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
-            all.push_back(to_json(configuration));
-        }
+        for (const check::Configuration* configuration : chosen(options)) all.push_back(to_json(*configuration));
         fmt::print("{}\n", all.dump(2));
         return exit_passed;
     }
-    for (const check::Configuration& configuration :
-         check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
-        const auto left = [&](check::Fault fault) { return unsigned{configuration.budget_of(fault)}; };
+    for (const check::Configuration* configuration : chosen(options)) {
+        const auto left = [&](check::Fault fault) { return unsigned{configuration->budget_of(fault)}; };
         fmt::print(
             "{:<20} {}\n{:20}   faults: {} losses, {} duplicates, {} timeouts, {} ageings, {} restarts, {} marks, "
             "{} crashes\n",
-            configuration.name, configuration.what, "", left(check::Fault::loss), left(check::Fault::duplicate),
+            configuration->name, configuration->what, "", left(check::Fault::loss), left(check::Fault::duplicate),
             left(check::Fault::timeout), left(check::Fault::ageing), left(check::Fault::restart),
             left(check::Fault::mark), left(check::Fault::crash));
     }
@@ -278,9 +286,18 @@ std::function<int()> register_check(CLI::App& program) {
         if (check::find_configuration(name, check::Extent::full) == nullptr) return std::nullopt;
         return std::string(name);
     };
-    flags.parsed("--only", options->only, "NAME", configuration,
-                 fmt::format("one of {}", names_of(check::configurations(check::Extent::full))),
-                 "one configuration alone");
+    CLI::Option* only = flags.parsed("--only", options->only, "NAME", configuration,
+                                     fmt::format("one of {}", names_of(check::configurations(check::Extent::full))),
+                                     "one configuration alone");
+    const auto protocol = [](std::string_view name) -> std::optional<check::Protocol> {
+        if (name == "atp") return check::Protocol::atp;
+        if (name == "switchml") return check::Protocol::switchml;
+        return std::nullopt;
+    };
+    flags
+        .parsed("--protocol", options->protocol, "NAME", protocol, "atp or switchml",
+                "the configurations of one protocol alone")
+        ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U, "of each configuration; more are cut off");
     flags.number("--threads", options->threads, 1, 1024, "configurations explored at once");
     flags.flag("--json", options->json, "one JSON value instead of tables");

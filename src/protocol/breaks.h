@@ -2,7 +2,8 @@
 /*
  * Deliberate mistakes, one for each class of hazard, for the model checker to find: a checker that cannot fail proves
  * nothing. ATP_BREAK(name) is the constant 0 wherever the protocol is shipped, so the compiler removes it; only the
- * library atp_protocol_breakable is compiled with ATP_BREAKABLE, and only `atp check --break` links it.
+ * library atp_protocol_breakable is compiled with ATP_BREAKABLE, and only `atp check --break` links it. The last one is
+ * no line of code but a mode of SwitchML's machines, which the checker then chooses.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
 #define ATP_PROTOCOL_BREAKS_H
@@ -34,7 +35,8 @@
     X(no_nack, 25, "the server drops what it cannot merge and asks nobody")                          \
     X(no_probe, 5, "the worker relies on newer ACKs alone: the tail is never recovered")             \
     X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                       \
-    X(accept_any_ack, 27, "the worker takes ACKs of another incarnation")
+    X(accept_any_ack, 27, "the worker takes ACKs of another incarnation")                            \
+    X(version_bit_alone, 37, "SwitchML's switch tells phases apart by a bit alone, as it was printed")
 
 #ifdef ATP_BREAKABLE
 enum atp_break {

@@ -10,58 +10,13 @@
 #include "check/model_tensor.h"
 #include "check/state_archive.h"
 #include "check/truth.h"
+#include "exact_archive.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
 
 namespace atp::check {
 namespace {
-
-// All that persist() names, as it is: real times, real addresses.
-class ExactWriter {
-  public:
-    template <class T>
-    void value(T& item) {
-        append(&item, sizeof item);
-    }
-    void time(protocol::Time& item) { value(item); }
-    void stamp_us(std::uint32_t& item) { value(item); }
-    void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
-    Bytes out;
-
-  private:
-    void append(const void* from, std::size_t size) {
-        const auto* at = static_cast<const std::byte*>(from);
-        out.insert(out.end(), at, at + size);
-    }
-};
-
-class ExactReader {
-  public:
-    explicit ExactReader(std::span<const std::byte> from) : from_(from) {}
-    template <class T>
-    void value(T& item) {
-        take(&item, sizeof item);
-    }
-    void time(protocol::Time& item) { value(item); }
-    void stamp_us(std::uint32_t& item) { value(item); }
-    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
-
-  private:
-    void take(void* to, std::size_t size) {
-        ASSERT_LE(size, from_.size());
-        std::memcpy(to, from_.data(), size);
-        from_ = from_.subspan(size);
-    }
-    std::span<const std::byte> from_;
-};
-
-template <class Machine>
-Bytes exact_state(Machine& machine) {
-    ExactWriter writer;
-    machine.persist(writer);
-    return writer.out;
-}
 
 struct Fixture {
     Fixture() : configuration(make()), layout(configuration), truth(configuration, layout.membership()) {
@@ -158,14 +113,6 @@ class Shadowed {
     }
 
   private:
-    template <class Machine>
-    static void put_back(Machine& original, Machine& shadow) {
-        const Bytes state = exact_state(original);
-        ExactReader reader(state);
-        shadow.persist(reader);
-        ASSERT_EQ(exact_state(shadow), state);
-    }
-
     void timeouts() {
         for (unsigned rank = 0; rank < 2; ++rank) {
             protocol::Worker shadow = f_.worker(rank);

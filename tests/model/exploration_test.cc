@@ -51,8 +51,8 @@ TEST_P(Quick, HealsFromAnywhereOnRandomWalks) {
     configuration.budget[static_cast<std::size_t>(Fault::loss)] = 6;
     configuration.budget[static_cast<std::size_t>(Fault::duplicate)] = 4;
     configuration.budget[static_cast<std::size_t>(Fault::timeout)] = 6;
-    shipped::Model model(configuration);
-    shipped::HealedRun healed(model);
+    Model model(configuration, shipped::make_system(configuration));
+    HealedRun healed(model);
     std::mt19937 random(7);
     for (unsigned walk = 0; walk < 60; ++walk) {
         Words state = model.initial();

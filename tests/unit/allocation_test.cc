@@ -15,6 +15,8 @@
 
 #include "protocol/server.h"
 #include "protocol/switch.h"
+#include "protocol/switchml/switch.h"
+#include "protocol/switchml/worker.h"
 #include "protocol/worker.h"
 #include "support/packets.h"
 #include "support/random.h"
@@ -137,6 +139,90 @@ class Star {
     long steps_ = 0;
     bool submitted_ = true;
 };
+
+// The same of SwitchML: its packets and noise, through links that deliver at once or never.
+class SwitchMlStar {
+  public:
+    explicit SwitchMlStar(std::uint32_t seed) : random_(seed) {
+        EXPECT_TRUE(machine_.admit(job_));
+        for (std::uint8_t rank = 0; rank < workers; ++rank) {
+            inputs_.emplace_back(elements, 1.0F);
+            inputs_.back()[elements / 2] = 1e30F;
+            outputs_.emplace_back(elements);
+            switchml::WorkerConfig config;
+            config.job = job_;
+            config.rank = rank;
+            workers_.push_back(std::make_unique<switchml::Worker>(config));
+        }
+        for (unsigned rank = 0; rank < workers; ++rank) {
+            tensors_.push_back(std::make_unique<FloatTensor>(inputs_[rank], outputs_[rank], 1e8F));
+        }
+    }
+
+    // Until every worker has its sums; how many allocations that took.
+    std::uint64_t run() {
+        const std::uint64_t before = allocations;
+        for (unsigned rank = 0; rank < workers; ++rank) {
+            submitted_ &= workers_[rank]->submit(*tensors_[rank], now_).has_value();
+        }
+        for (long steps = 0; !done() && steps < 1'000'000; ++steps) step();
+        return allocations - before;
+    }
+    [[nodiscard]] bool done() const {
+        for (const auto& worker : workers_) {
+            if (!worker->idle()) return false;
+        }
+        return submitted_;
+    }
+    [[nodiscard]] const switchml::SwitchCounters& counters() const { return machine_.counters(); }
+
+  private:
+    void step() {
+        now_ += std::chrono::microseconds(100);
+        std::array<std::byte, 64> buffer{};
+        for (const auto& worker : workers_) {
+            worker->handle_timeout(now_);
+            while (const auto size = worker->poll_transmit(buffer, now_)) to_switch(std::span(buffer).first(*size));
+            while (worker->poll_event()) {
+            }
+        }
+        for (std::byte& byte : buffer) byte = static_cast<std::byte>(random_.bits());
+        if (random_.chance(0.5)) buffer[0] = std::byte{wire::switchml::format_byte};
+        for (const auto& worker : workers_) worker->handle_packet(buffer, false, now_);
+        to_switch(buffer);
+    }
+
+    void to_switch(std::span<std::byte> bytes) {
+        if (random_.chance(0.05)) return;
+        const switchml::Verdict verdict = machine_.handle_packet(bytes);
+        for (unsigned rank = 0; rank < workers; ++rank) {
+            const bool mine = verdict.route == switchml::Route::everybody ||
+                              (verdict.route == switchml::Route::worker && verdict.worker == rank);
+            if (mine && !random_.chance(0.05)) workers_[rank]->handle_packet(bytes, false, now_);
+        }
+    }
+
+    switchml::JobConfig job_{.job = 1, .workers = workers, .slots_log2 = 3, .lanes = 8, .halves = true};
+    switchml::Switch machine_{{.slots = 8, .lanes = 8}};
+    std::vector<std::unique_ptr<switchml::Worker>> workers_;
+    std::vector<std::vector<float>> inputs_;
+    std::vector<std::vector<float>> outputs_;
+    std::vector<std::unique_ptr<FloatTensor>> tensors_;
+    Random random_;
+    Time now_{};
+    bool submitted_ = true;
+};
+
+TEST(Memory, OfSwitchMlIsClaimedAtConstructionAndNeverGrows) {
+    for (std::uint32_t seed = 0; seed < 5; ++seed) {
+        SwitchMlStar star(seed);
+        EXPECT_EQ(star.run(), 0U);
+        EXPECT_TRUE(star.done());
+        EXPECT_GT(star.counters().overflows, 0U);
+        EXPECT_GT(star.counters().count(switchml::Event::answered), 0U);
+        EXPECT_GT(star.counters().count(switchml::Event::refused), 0U);
+    }
+}
 
 TEST(Memory, IsClaimedAtConstructionAndNeverGrows) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/explore.h"
+
+#include "check/explorer.h"
+#include "check/system.h"
+#include "protocol/breaks.h"
+#include "protocol/variant.h"
+
+namespace atp::check::ATP_VARIANT {
+
+#ifdef ATP_BREAKABLE
+namespace {
+
+class ActiveBreak {
+  public:
+    explicit ActiveBreak(unsigned number) { atp_active_break = static_cast<atp_break>(number); }
+    ~ActiveBreak() { atp_active_break = ATP_BREAK_none; }
+    ActiveBreak(const ActiveBreak&) = delete;
+    ActiveBreak& operator=(const ActiveBreak&) = delete;
+};
+
+}  // namespace
+
+Report explore(const Configuration& configuration, const Limits& limits, unsigned active_break) {
+    const ActiveBreak active(active_break);
+    return Explorer(configuration, make_system(configuration), limits).run();
+}
+
+std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace, unsigned active_break) {
+    const ActiveBreak active(active_break);
+    Model model(configuration, make_system(configuration));
+    return check::replay(model, trace);
+}
+#else
+Report explore(const Configuration& configuration, const Limits& limits) {
+    return Explorer(configuration, make_system(configuration), limits).run();
+}
+
+std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace) {
+    Model model(configuration, make_system(configuration));
+    return check::replay(model, trace);
+}
+#endif
+
+}  // namespace atp::check::ATP_VARIANT

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a packet of SwitchML: decode() stays inside them, and what it accepts it has understood in full.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "require.h"
+#include "wire/switchml.h"
+
+using atp::fuzz::require;
+namespace format = atp::wire::switchml;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::vector<std::byte> bytes(size);  // of exactly this size, so that a read past it is seen
+    if (size > 0) std::memcpy(bytes.data(), data, size);
+    format::Packet packet;
+    const bool sound = format::decode(bytes, packet) == format::DecodeError::none;
+    require(!format::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
+    if (!sound) return 0;
+    require(packet.header.worker < format::max_workers, "the worker is a bit of the bitmap");
+    require(packet.lanes.data() == bytes.data() + format::header_bytes, "the lanes follow the header");
+    require(packet.lane_count() * packet.header.lane_bytes() + format::header_bytes == size, "and reach to the end");
+    require(packet.lane_count() > 0, "there is a lane");
+    std::array<std::byte, format::header_bytes> again{};
+    format::encode_header(packet.header, again);
+    require(std::equal(again.begin(), again.end(), bytes.begin()), "encoding gives the bytes that were decoded");
+    return 0;
+}

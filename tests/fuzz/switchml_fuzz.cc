@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SwitchML's machines under any network: one that only loses, duplicates and reorders never makes a wrong sum; one that
+// also invents packets never leads a machine out of its memory, and every packet is counted once.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "input.h"
+#include "protocol/switchml/switch.h"
+#include "protocol/switchml/worker.h"
+#include "require.h"
+
+using atp::fuzz::Input;
+using atp::fuzz::require;
+namespace protocol = atp::protocol;
+namespace switchml = atp::protocol::switchml;
+namespace format = atp::wire::switchml;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint8_t workers = 2;
+constexpr std::size_t most_steps = 600;
+constexpr std::size_t most_flights = 64;
+constexpr std::uint64_t elements = 9;
+
+// Worker r adds (r + 1) * (i + 1) to element i.
+class Numbers final : public protocol::PlainTensor {
+  public:
+    Numbers(unsigned rank, bool honest) : rank_(rank), honest_(honest) {}
+    [[nodiscard]] std::uint64_t size() const override { return elements; }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
+        require(first + lanes.size() / ATP_LANE_BYTES <= elements, "sums are of elements");
+        for (std::uint64_t i = first; i < first + lanes.size() / ATP_LANE_BYTES; ++i) {
+            const std::uint32_t found = atp::wire::load_u32(lanes.data() + (i - first) * ATP_LANE_BYTES);
+            require(!honest_ || found == 3 * (i + 1), "every worker is in the sum exactly once");
+        }
+    }
+
+  protected:
+    void load(std::uint64_t first, std::span<std::byte> lanes) const override {
+        require(first + lanes.size() / ATP_LANE_BYTES <= elements, "what is sent are elements");
+        for (std::uint64_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
+            const auto number = static_cast<std::uint32_t>((rank_ + 1) * (first + i + 1));
+            atp::wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, number);
+        }
+    }
+
+  private:
+    unsigned rank_;
+    bool honest_;
+};
+
+class Story {
+  public:
+    explicit Story(Input& input) : input_(input), honest_(input.below(2) == 0) {
+        job_.slots_log2 = static_cast<std::uint8_t>(input.below(3));
+        job_.first_offset = input.below(2) == 0 ? 0 : 0xfffffffcU;
+        require(machine_.admit(job_), "the job is admitted");
+        for (std::uint8_t rank = 0; rank < workers; ++rank) {
+            workers_.emplace_back(switchml::WorkerConfig{.job = job_, .rank = rank, .tensors = 3});
+            tensors_.emplace_back(rank, honest_);
+        }
+    }
+
+    void run() {
+        for (std::size_t step = 0; step < most_steps && !input_.empty(); ++step) act();
+        require_every_packet_counted();
+    }
+
+  private:
+    void act() {
+        switch (input_.below(8)) {
+            case 0: return pass_time();
+            case 1: return submit();
+            case 2: return invent();
+            default: return deliver();
+        }
+    }
+
+    void pass_time() {
+        now_ += std::chrono::microseconds(10 * input_.byte());
+        for (unsigned rank = 0; rank < workers; ++rank) {
+            workers_[rank].handle_timeout(now_);
+            drain(rank);
+        }
+    }
+
+    void submit() {
+        const unsigned rank = input_.below(workers);
+        static_cast<void>(workers_[rank].submit(tensors_[rank], now_));
+        drain(rank);
+    }
+
+    void drain(unsigned rank) {
+        Bytes buffer(job_.packet_bytes());
+        while (workers_[rank].poll_transmit(buffer, now_)) fly(workers, buffer);
+        while (workers_[rank].poll_event()) {
+        }
+    }
+
+    void fly(unsigned to, Bytes bytes) {
+        if (flights_.size() < most_flights) flights_.emplace_back(to, std::move(bytes));  // lost otherwise
+    }
+
+    void invent() {
+        if (honest_) return deliver();
+        const format::Header header{.flags = input_.byte(),
+                                    .job = static_cast<std::uint8_t>(input_.below(3)),
+                                    .worker = static_cast<std::uint8_t>(input_.below(3)),
+                                    .slot = static_cast<std::uint16_t>(input_.below(5)),
+                                    .offset = job_.first_offset + input_.below(20)};
+        Bytes bytes(format::header_bytes + input_.below(16));
+        format::encode_header(header, bytes);
+        fly(input_.below(workers + 1), std::move(bytes));
+    }
+
+    void deliver() {
+        if (flights_.empty()) return;
+        const auto at = flights_.begin() + input_.below(static_cast<std::uint32_t>(flights_.size()));
+        auto [to, bytes] = *at;
+        const std::uint32_t fate = input_.below(8);
+        if (fate != 0) flights_.erase(at);  // 0: and again later
+        if (fate == 1) return;              // lost
+        if (to < workers) {
+            workers_[to].handle_packet(bytes, false, now_);
+            return drain(to);
+        }
+        ++to_switch_;
+        const switchml::Verdict verdict = machine_.handle_packet(bytes);
+        for (unsigned rank = 0; rank < workers; ++rank) {
+            const bool meant = verdict.route == switchml::Route::everybody || verdict.worker == rank;
+            if (verdict.route != switchml::Route::drop && meant) fly(rank, bytes);
+        }
+    }
+
+    void require_every_packet_counted() const {
+        const auto& events = machine_.counters().events;
+        require(std::accumulate(events.begin(), events.end(), std::uint64_t{0}) == to_switch_,
+                "every packet is counted once");
+        require(!honest_ || machine_.counters().count(switchml::Event::ahead) == 0, "nobody runs ahead");
+    }
+
+    Input& input_;
+    bool honest_;
+    switchml::JobConfig job_{.job = 1, .workers = workers, .lanes = 2};
+    switchml::Switch machine_{{.slots = 4, .lanes = 2}};
+    std::vector<switchml::Worker> workers_;
+    std::vector<Numbers> tensors_;
+    std::vector<std::pair<unsigned, Bytes>> flights_;  // to a worker, or past them to the switch
+    protocol::Time now_{};
+    std::uint64_t to_switch_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input input(data, size);
+    Story(input).run();
+    return 0;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole state of a machine as bytes, and back: what persist() names, and nothing that a model may leave out.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "check/state_archive.h"
+#include "protocol/time.h"
+
+namespace atp::check {
+
+// All that persist() names, as it is: real times, real addresses.
+class ExactWriter {
+  public:
+    template <class T>
+    void value(T& item) {
+        append(&item, sizeof item);
+    }
+    void time(protocol::Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
+    Bytes out;
+
+  private:
+    void append(const void* from, std::size_t size) {
+        const auto* at = static_cast<const std::byte*>(from);
+        out.insert(out.end(), at, at + size);
+    }
+};
+
+class ExactReader {
+  public:
+    explicit ExactReader(std::span<const std::byte> from) : from_(from) {}
+    template <class T>
+    void value(T& item) {
+        take(&item, sizeof item);
+    }
+    void time(protocol::Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
+
+  private:
+    void take(void* to, std::size_t size) {
+        ASSERT_LE(size, from_.size());
+        std::memcpy(to, from_.data(), size);
+        from_ = from_.subspan(size);
+    }
+    std::span<const std::byte> from_;
+};
+
+template <class Machine>
+Bytes exact_state(Machine& machine) {
+    ExactWriter writer;
+    machine.persist(writer);
+    return writer.out;
+}
+
+// The original's state, put into a machine that was just made.
+template <class Machine>
+void put_back(Machine& original, Machine& shadow) {
+    const Bytes state = exact_state(original);
+    ExactReader reader(state);
+    shadow.persist(reader);
+    ASSERT_EQ(exact_state(shadow), state);
+}
+
+}  // namespace atp::check

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers of one job of SwitchML around their switch, over links that do what a test says.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "protocol/switchml/switch.h"
+#include "protocol/switchml/worker.h"
+#include "support/integer_tensor.h"
+#include "support/packets.h"
+
+namespace atp::testing {
+
+// A packet on its way: up to the switch, or down to a worker.
+struct SwitchMlFlight {
+    bool up = true;
+    unsigned worker = 0;  // who sent it, or whom it reaches
+    Bytes bytes;
+
+    [[nodiscard]] wire::switchml::Header header() const;
+};
+
+class SwitchMlNetwork {
+  public:
+    using WorkerEvent = protocol::switchml::WorkerEvent;
+
+    explicit SwitchMlNetwork(const protocol::switchml::JobConfig& job);
+
+    // Every worker adds integers that tell which worker, and which element: the next tensor, of so many of them.
+    void submit(std::size_t elements, protocol::Time deadline = protocol::never);
+
+    // Packets in flight, oldest first, unless they were taken out of turn.
+    [[nodiscard]] const std::vector<SwitchMlFlight>& flights() const { return flights_; }
+    // The oldest in flight of this worker, in this direction; fails the test when there is none.
+    [[nodiscard]] std::size_t find(bool up, unsigned worker) const;
+    void deliver(std::size_t at);
+    void deliver(bool up, unsigned worker) { deliver(find(up, worker)); }
+    void lose(std::size_t at) { flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(at)); }
+    void put(SwitchMlFlight flight) { flights_.push_back(std::move(flight)); }
+    // Delivers everything, oldest first, until nothing is in flight.
+    void settle();
+    // Lets a timeout of every worker pass.
+    void pass_timeout();
+    // Settles and lets time pass until every tensor has ended, or so many times.
+    void run(unsigned timeouts = 100);
+    // In any order; losses and copies that stay in flight in units of 1/256.
+    struct Chaos {
+        unsigned loss = 0;
+        unsigned duplicate = 0;
+        unsigned steps = 20'000;
+    };
+    void run(const Chaos& chaos, const std::function<unsigned(unsigned below)>& choose);
+
+    [[nodiscard]] bool done() const;
+    // Every worker has the sum of every element of every tensor.
+    [[nodiscard]] bool sums_are_right() const;
+    [[nodiscard]] std::int32_t sum(unsigned worker, std::size_t tensor, std::size_t element) const;
+    [[nodiscard]] std::int32_t expected(std::size_t tensor, std::size_t element) const;
+    [[nodiscard]] const std::vector<WorkerEvent>& events(unsigned worker) const { return events_[worker]; }
+    [[nodiscard]] protocol::switchml::Worker& worker(unsigned rank) { return *workers_[rank]; }
+    [[nodiscard]] protocol::switchml::Switch& machine() { return switch_; }
+    [[nodiscard]] protocol::Time now() const { return now_; }
+
+  private:
+    struct Numbers {
+        std::vector<std::int32_t> in;
+        std::vector<std::int32_t> out;
+        std::unique_ptr<IntegerTensor> tensor;
+    };
+
+    void drain(unsigned worker);
+
+    protocol::switchml::JobConfig job_;
+    protocol::switchml::Switch switch_;
+    std::vector<std::unique_ptr<protocol::switchml::Worker>> workers_;
+    std::vector<std::vector<Numbers>> numbers_;  // by worker
+    std::vector<std::vector<WorkerEvent>> events_;
+    std::vector<SwitchMlFlight> flights_;
+    protocol::Time now_{};
+};
+
+}  // namespace atp::testing
