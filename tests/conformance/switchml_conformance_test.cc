@@ -4,14 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "switchml_vectors.h"
+#include "vector_file.h"
 #include "wire/switchml.h"
 
 namespace atp::conformance {
@@ -21,21 +20,9 @@ namespace format = wire::switchml;
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
-std::string committed_text() {
-    std::ifstream file(ATP_SOURCE_DIR "/tests/conformance/switchml.json");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+json committed() { return json::parse(committed_text("switchml.json")); }
 
-json committed() { return json::parse(committed_text()); }
-
-Bytes bytes_of(const json& vector) {
-    const auto hex = vector.at("hex").get<std::string>();
-    Bytes bytes;
-    for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
-        bytes.push_back(static_cast<std::byte>(std::stoul(hex.substr(at, 2), nullptr, 16)));
-    }
-    return bytes;
-}
+Bytes bytes_of(const json& vector) { return conformance::bytes_of(vector.at("hex").get<std::string>(), 0); }
 
 format::Header header_of(const json& vector) {
     const json& fields = vector.at("header");
@@ -111,7 +98,7 @@ TEST(SwitchMlVectors, APacketOfThePaperIs180BytesOnTheWire) {
 }
 
 TEST(SwitchMlVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
-    EXPECT_TRUE(committed_text() == switchml_vectors_to_json(switchml_vectors()))
+    EXPECT_TRUE(committed_text("switchml.json") == switchml_vectors_to_json(switchml_vectors()))
         << "tests/conformance/switchml.json is not what write_switchml_vectors writes";
 }
 

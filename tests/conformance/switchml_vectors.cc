@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchml_vectors.h"
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "vector_file.h"
 
 namespace atp::conformance {
 namespace {
@@ -99,18 +100,8 @@ void append_bad(Vectors& vectors) {
     vectors.bad(DecodeError::flags, "several faults: the first in the order of the rules counts", std::move(several));
 }
 
-std::string to_hex(const Bytes& bytes) {
-    static constexpr std::array<char, 17> digits{"0123456789abcdef"};
-    std::string hex;
-    for (const std::byte byte : bytes) {
-        hex += digits.at(std::to_integer<std::size_t>(byte >> 4));
-        hex += digits.at(std::to_integer<std::size_t>(byte & std::byte{0x0F}));
-    }
-    return hex;
-}
-
 Json to_json(const SwitchMlVector& vector) {
-    Json json{{"description", vector.description}, {"hex", to_hex(vector.bytes)}};
+    Json json{{"description", vector.description}, {"hex", spell(vector.bytes, vector.bytes.size()).hex}};
     if (vector.error != DecodeError::none) {
         json["error"] = format::to_string(vector.error);
         return json;
