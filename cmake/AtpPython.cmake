@@ -10,7 +10,8 @@ endif()
 find_package(Python3 3.9 COMPONENTS Interpreter Development.Module)
 if(Python3_FOUND)
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, sep=';')"
+    COMMAND ${Python3_EXECUTABLE} -c "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, \
+int(torch.compiled_with_cxx11_abi()), sep=';')"
     OUTPUT_VARIABLE torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE complaint RESULT_VARIABLE result)
 else()
   set(result "Python not found")
@@ -27,7 +28,15 @@ endif()
 set(ATP_PYTHON ON)
 list(GET torch 0 torch_dir)
 list(GET torch 1 torch_version)
+list(GET torch 2 torch_new_abi)
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
+# The wheels of torch before 2.6 have the strings of gcc 4. So has then everything here, and what links libraries of the
+# system that have strings in their interface cannot be built: the tests in C++, the benchmarks.
+set(ATP_OLD_STRINGS OFF)
+if(NOT torch_new_abi)
+  set(ATP_OLD_STRINGS ON)
+  add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)
+endif()
 
 find_package(fmt REQUIRED)
 add_library(atp_torch_libraries INTERFACE)
