@@ -96,7 +96,7 @@ def form_a_group_of(rank, size, store_file, sizes):
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (3, 2)])
 def test_a_wrong_world_size_is_an_exception_that_says_so(sizes):
     outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
-    check_failed(outcomes, "did not come", "believes", "of 2", "of 3")
+    check_failed(outcomes, "did not come", "counts")
 
 
 def do_different_things(rank, size, things):
@@ -226,7 +226,7 @@ def test_ctrl_c_ends_a_backward_pass():
 
 
 def fail_and_form_again(rank, size, store_file):
-    """Twice: a group fails, for one rank does not take part, and a new one forms in the same store."""
+    """Three times: a group forms in the same store, sums, and fails, for its ranks disagree."""
     sums = []
     for _ in range(3):
         store = dist.FileStore(store_file, size)
