@@ -60,7 +60,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         address, hosts = _find_switch(settings, store, rank, timeout)
         own_store = dist.PrefixStore("atp", store)
         communicator = _C.form(own_store, rank, size, _wishes(settings, address))
-        fallback = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout=timeout)
+        fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank))
     except dist.DistBackendError:
         raise
@@ -80,6 +80,17 @@ def _fresh_store(store: Any, rank: int) -> Any:
     """A part of the store that no former group of this name has written to: torchrun's outlives groups."""
     generation = store.add(f"atp-generation-{rank}", 1)
     return dist.PrefixStore(f"atp-{generation}", store)
+
+
+def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str) -> Any:
+    """Gloo, where the switch is reached; by itself it would go where this host's name leads, often the loopback."""
+    local = _C.address_towards(switch)
+    if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
+        return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
+    options = dist.ProcessGroupGloo._Options()
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname=local)]
+    options._timeout = timeout
+    return dist.ProcessGroupGloo(store, rank, size, options)
 
 
 def _wishes(settings: Settings, address: str) -> _C.Wishes:

@@ -14,9 +14,9 @@ from training import digest_of, make_model, train
 
 RANKS = 4
 STEPS = 60
-# Float sums in another order differ by a part in 10^7, and so do sums of scaled integers. Steps multiply that by as much
-# as the loss is curved; over these steps a run of Gloo with its ranks in another order stays well below this.
-NOISE = 1e-3
+# Relative to each step's loss. Sums of floats in another order differ by a part in 10^7, and so do those of scaled
+# integers; two runs of Gloo whose ranks have changed places differ by 4e-6 after these steps.
+NOISE = 1e-4
 # An aggregator of 352 lanes takes 1,440 bytes (docs/operations.md).
 EIGHT_AGGREGATORS = ("--lanes", "352", "--memory", str(8 * 1440))
 
@@ -24,7 +24,7 @@ EIGHT_AGGREGATORS = ("--lanes", "352", "--memory", str(8 * 1440))
 def train_cnn(rank, size):
     model = make_model()
     parallel = DistributedDataParallel(model, bucket_cap_mb=0.02)
-    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.05, momentum=0.9), rank, STEPS)
+    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.2), rank, STEPS)
     return losses, digest_of(model.parameters())
 
 
@@ -48,7 +48,7 @@ def plain_run():
 def test_losses_are_those_of_gloo_within_noise(plain_run):
     ours, theirs = mean_losses(plain_run), mean_losses(values_of(run_ranks(train_cnn, RANKS, backend="gloo")))
     assert theirs[-1] < 0.5 * theirs[0], "nothing was learnt"
-    assert max(abs(our - their) / their for our, their in zip(ours, theirs) if their > 0.01) < NOISE
+    assert max(abs(our - their) / their for our, their in zip(ours, theirs)) < NOISE
 
 
 def test_a_second_run_has_the_same_bits(plain_run):
@@ -78,14 +78,14 @@ def test_two_levels_of_switches_change_no_bit(plain_run, tmp_path, loss):
         flags = ("--parent", root.address, "--loss", loss)
         leaves = [switches.enter_context(running_switch(*flags)) for _ in range(2)]
         topology = tmp_path / "topology.toml"
-        tables = [f'[[switch]]\naddress = "{leaf.address}"\nranks = ["{2 * i}-{2 * i + 1}"]\n' for i, leaf in enumerate(leaves)]
+        ranks = ["[0, 1]", "[2, 3]"]
+        tables = [f'[[switch]]\naddress = "{leaf.address}"\nranks = {own}\n' for leaf, own in zip(leaves, ranks)]
         topology.write_text("\n".join(tables))
         results = values_of(run_ranks(train_cnn, RANKS, {"ATP_TOPOLOGY": str(topology)}))
         assert all(switch.report()["shards"][0]["packets"]["completed"] > 0 for switch in (root, *leaves))
     assert only_digest(results) == only_digest(plain_run)
 
 
-@pytest.mark.parametrize("channels", ["2"])
-def test_several_channels_change_no_bit(plain_run, channels):
-    results = values_of(run_ranks(train_cnn, RANKS, {"ATP_CHANNELS": channels}))
+def test_several_channels_change_no_bit(plain_run):
+    results = values_of(run_ranks(train_cnn, RANKS, {"ATP_CHANNELS": "2"}))
     assert only_digest(results) == only_digest(plain_run)
