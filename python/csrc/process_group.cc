@@ -93,8 +93,7 @@ ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicato
       options_(std::move(options)),
       store_(std::move(store)),
       completions_(Completions::start()),
-      timeout_ms_(
-          std::chrono::duration_cast<std::chrono::milliseconds>(communicator->options().timeout).count()) {
+      timeout_ms_(std::chrono::duration_cast<std::chrono::milliseconds>(communicator->options().timeout).count()) {
     communicator_ = std::move(communicator);
     backend_options_ = c10::make_intrusive<Options>("atp", std::chrono::milliseconds(timeout_ms_));
     init();
@@ -161,7 +160,8 @@ void ProcessGroupAtp::say_goodbye() {
     for (int rank = 0; rank < getSize(); ++rank) {
         if (rank != getRank()) keys.push_back(goodbye_key(rank));
     }
-    const protocol::Duration wait = std::min<protocol::Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
+    const protocol::Duration wait =
+        std::min<protocol::Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
     if (!keys.empty()) static_cast<void>(store_.wait(keys, net::now() + wait));
 }
 

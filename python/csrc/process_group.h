@@ -29,12 +29,11 @@ struct GroupOptions {
 
 // PyTorch's backend `atp`: sums, broadcasts and barriers in the network, and everything else by another backend.
 //
-// Calling order: the constructor, with a communicator that was just formed; collectives, in the same order on every rank; shutdown(),
-// or the destructor, which waits for nobody.
-// Owns: the communicator and the thread that finishes works. Shares: the store and the fallback.
-// Threads: any, but the order of collectives has to be the same among ranks. No call may hold Python's lock.
-// Failure: works fail as NetworkWork says. After one has failed, so does
-// every later one that goes through the network.
+// Calling order: the constructor, with a communicator that was just formed; collectives, in the same order on every
+// rank; shutdown(), or the destructor, which waits for nobody. Owns: the communicator and the thread that finishes
+// works. Shares: the store and the fallback. Threads: any, but the order of collectives has to be the same among ranks.
+// No call may hold Python's lock. Failure: works fail as NetworkWork says. After one has failed, so does every later
+// one that goes through the network.
 class ProcessGroupAtp final : public c10d::Backend {
   public:
     ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Store> store,

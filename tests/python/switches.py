@@ -32,7 +32,8 @@ class Switch:
     def report(self) -> dict:
         """What `atp stats` tells of it."""
         command = [os.environ["ATP_COMMAND"], "stats", self.address, "--json"]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S).stdout)
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S)
+        return json.loads(told.stdout)
 
 
 @contextlib.contextmanager

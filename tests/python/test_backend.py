@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend as programs use it: processes, a store in a file, and the switch that rank 0 starts in its own process."""
+"""What goes through the network, with the switch that rank 0 starts in its own process."""
 
 from __future__ import annotations
 

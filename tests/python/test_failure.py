@@ -83,7 +83,8 @@ def test_a_switch_that_ends_in_the_midst_is_an_exception_on_all_ranks(end, tmp_p
 
         ending = threading.Thread(target=end_switch)
         ending.start()
-        outcomes = run_failing(functools.partial(reduce_for_ever, marker=str(marker)), 3, {"ATP_SWITCH": switch.address})
+        body = functools.partial(reduce_for_ever, marker=str(marker))
+        outcomes = run_failing(body, 3, {"ATP_SWITCH": switch.address})
         ending.join()
         check_failed(outcomes, switch.address)
 
