@@ -10,7 +10,7 @@ endif()
 find_package(Python3 3.9 COMPONENTS Interpreter Development.Module)
 if(Python3_FOUND)
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import torch, os; print(os.path.dirname(torch.__file__), torch.__version__, sep=';')"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/describe_torch.py
     OUTPUT_VARIABLE torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE complaint RESULT_VARIABLE result)
 else()
   set(result "Python not found")
@@ -25,15 +25,21 @@ if(NOT result EQUAL 0)
   return()
 endif()
 set(ATP_PYTHON ON)
-list(GET torch 0 torch_dir)
-list(GET torch 1 torch_version)
+list(POP_FRONT torch torch_dir torch_version torch_new_abi)
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
+# The wheels of torch before 2.6 have the strings of gcc 4. So has then everything here, and what links libraries of the
+# system that have strings in their interface cannot be built: the tests in C++, the benchmarks.
+set(ATP_OLD_STRINGS OFF)
+if(NOT torch_new_abi)
+  set(ATP_OLD_STRINGS ON)
+  add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)
+endif()
 
 find_package(fmt REQUIRED)
 add_library(atp_torch_libraries INTERFACE)
 target_include_directories(atp_torch_libraries SYSTEM INTERFACE
   ${torch_dir}/include ${torch_dir}/include/torch/csrc/api/include)
-target_compile_definitions(atp_torch_libraries INTERFACE TORCH_API_INCLUDE_EXTENSION_H)
+target_compile_definitions(atp_torch_libraries INTERFACE TORCH_API_INCLUDE_EXTENSION_H ${torch})
 # No path to them: `import torch`, which precedes, has loaded them.
 target_link_directories(atp_torch_libraries INTERFACE ${torch_dir}/lib)
 target_link_libraries(atp_torch_libraries INTERFACE c10 torch_cpu torch_python)

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import atexit
+import ipaddress
 import logging
 import os
+import socket
 import sys
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,11 +18,13 @@ import torch.distributed as dist
 
 from . import _C
 from .options import Options, Settings, settle
+from .topology import Place
 
 logger = logging.getLogger("atp")
 
 # A switch that is there answers at once; one that is just being started may take this long.
 _REACH_S = 30.0
+_LONGEST_STEP_S = 1.0
 _ADDRESS_KEY = "switch-address"
 _PROBLEM = "!"  # before what went wrong, in place of an address
 
@@ -41,17 +47,21 @@ def create_backend(given: Any, options: Options | None) -> Any:
     """
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options of the backend 'atp' are atp.Options, not {type(options).__name__}")
-    if options is not None and not _active_backends():
-        _Process.options = options  # new_group() passes none on: what the first group was told holds for those, too
-    settings = settle(options or _Process.options, given.timeout)
-    timeout = timedelta(seconds=settings.timeout_s)
+    if not dist.is_initialized():
+        _end_backends(_C.shutdown)  # of former groups: before 2.8, destroy_process_group() says nothing to a backend
+    if not _active_backends():
+        _Process.options = options or Options()
+    # new_group() passes no options on: what the first group was told holds for those, too.
     rank, size = given.group_rank, given.group_size
     try:
+        settings = settle(options or _Process.options, given.timeout, _place(given))
+        timeout = timedelta(seconds=settings.timeout_s)
         store = _fresh_store(given.store, rank)
         address, hosts = _find_switch(settings, store, rank, timeout)
-        fallback = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout=timeout)
-        wishes = _wishes(settings, address, hosts)
-        backend = _C.create_backend(dist.PrefixStore("atp", store), rank, size, fallback, wishes, _report(rank))
+        own_store = dist.PrefixStore("atp", store)
+        communicator = _C.form(own_store, rank, size, _wishes(settings, address))
+        fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
+        backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank))
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
@@ -60,20 +70,36 @@ def create_backend(given: Any, options: Options | None) -> Any:
     return backend
 
 
+def _place(given: Any) -> Place:
+    ranks = given.global_ranks_in_group  # empty for the group of all
+    rank = ranks[given.group_rank] if ranks else given.group_rank
+    return Place(rank, socket.gethostname(), _C.address_towards)
+
+
 def _fresh_store(store: Any, rank: int) -> Any:
     """A part of the store that no former group of this name has written to: torchrun's outlives groups."""
     generation = store.add(f"atp-generation-{rank}", 1)
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
-def _wishes(settings: Settings, address: str, hosts: bool) -> _C.Wishes:
+def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str) -> Any:
+    """Gloo, where the switch is reached; by itself it would go where this host's name leads, often the loopback."""
+    local = _C.address_towards(switch)
+    if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
+        return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
+    options = dist.ProcessGroupGloo._Options()
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname=local)]
+    options._timeout = timeout
+    return dist.ProcessGroupGloo(store, rank, size, options)
+
+
+def _wishes(settings: Settings, address: str) -> _C.Wishes:
     wishes = _C.Wishes()
     wishes.switch_address = address
     wishes.server = settings.server
     wishes.dedicated_servers = list(settings.dedicated_servers)
     wishes.channels = settings.channels
     wishes.timeout_s = settings.timeout_s
-    wishes.hosts_switch = hosts
     return wishes
 
 
@@ -96,10 +122,10 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
             raise
         store.set(_ADDRESS_KEY, address)
     elif address is None:
-        store.wait([_ADDRESS_KEY], timeout)
+        _wait_for_key(store, _ADDRESS_KEY, timeout)
         address = store.get(_ADDRESS_KEY).decode()
         if address.startswith(_PROBLEM):
-            raise dist.DistBackendError(address.removeprefix(_PROBLEM))
+            raise dist.DistBackendError(address[len(_PROBLEM) :])
     try:
         _C.reach_switch(address, min(timeout.total_seconds(), _REACH_S))
     except RuntimeError as error:
@@ -111,40 +137,63 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
     return address, _Process.switch is not None and address == _Process.switch.address
 
 
+def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
+    """In steps, since a store's wait does not end when the user wants it to."""
+    deadline = time.monotonic() + timeout.total_seconds()
+    while not store.check([key]):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise dist.DistBackendError(f"rank 0 has not said which switch it uses, within {timeout}: is it there?")
+        try:
+            store.wait([key], timedelta(seconds=min(left, _LONGEST_STEP_S)))
+        except RuntimeError:
+            if deadline - time.monotonic() > left - _LONGEST_STEP_S / 2:
+                raise  # too early: it is something else that went wrong
+
+
 def _own_switch() -> str:
-    """Where no switch was named: the one that this process knows, or a new one in this process."""
-    if _Process.address is not None:
+    """Where no switch was named: the one that this process's other groups use, or one in this process."""
+    if _Process.address is not None and _active_backends():
         return _Process.address
-    _Process.switch = _C.SwitchNode.start(_listen_address())
-    logger.warning(
-        "no ATP_SWITCH: rank 0 has started a switch at %s, in its own process. To sum inside the network, "
-        "run `atp switch` in it and set ATP_SWITCH=host:port",
-        _Process.switch.address,
-    )
+    if _Process.switch is None:
+        _Process.switch = _C.SwitchNode.start(_listen_address())
+        logger.warning(
+            "no ATP_SWITCH: rank 0 has started a switch at %s, in its own process. To sum inside the network, "
+            "run `atp switch` in it and set ATP_SWITCH=host:port",
+            _Process.switch.address,
+        )
     return _Process.switch.address
 
 
 def _listen_address() -> str:
     """Loopback where all ranks are known to be on this host, otherwise the address that MASTER_ADDR is reached from."""
     master = os.environ.get("MASTER_ADDR")
-    here = os.environ.get("LOCAL_WORLD_SIZE")
-    if not master or (here is not None and here == os.environ.get("WORLD_SIZE")):
+    here, world = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
+    if not master or (here is not None and here == world):
         return "127.0.0.1:0"
-    host = f"[{master}]" if ":" in master else master
-    local = _C.address_towards(f"{host}:1")
-    return local.rpartition(":")[0] + ":0"
+    local = _C.address_towards(f"[{master}]:1" if ":" in master else f"{master}:1")
+    if here is not None and ipaddress.ip_address(local).is_loopback:
+        raise RuntimeError(
+            f"MASTER_ADDR={master!r} is the loopback here, where ranks on other hosts cannot reach it: set it to an "
+            "address of this host that they can reach, or start a switch with `atp switch` and set ATP_SWITCH"
+        )
+    return f"[{local}]:0" if ":" in local else f"{local}:0"
 
 
 def _active_backends() -> list[Any]:
     return [backend for backend in _Process.backends if _C.is_active(backend)]
 
 
+def _end_backends(end: Callable[[Any], None]) -> None:
+    for backend in reversed(_active_backends()):
+        end(backend)
+    _Process.backends = []
+
+
 @atexit.register
 def _leave() -> None:
     # A script that ends with an exception is not expected any more: it waits for nobody.
     failed = getattr(sys, "last_value", None) is not None
-    for backend in reversed(_active_backends()):
-        (_C.abort if failed else _C.shutdown)(backend)
-    _Process.backends = []
+    _end_backends(_C.abort if failed else _C.shutdown)
     if _Process.switch is not None:
         _Process.switch.stop()

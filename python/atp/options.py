@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
+
+from .topology import Place, Topology, is_address
 
 _SERVERS = "'switch', 'colocated' or 'dedicated:host:port[,host:port...]'"
 _MOST_CHANNELS = 64
@@ -19,6 +21,8 @@ class Options:
 
     Attributes:
         switch: ATP_SWITCH, "host:port" of this rank's switch. Default: rank 0 starts one in its own process.
+        topology: ATP_TOPOLOGY, in place of `switch`: a file that says which ranks send to which switch, as
+            `atp.topology` describes it.
         server: ATP_SERVER, where the parameter server stands: "switch" (the default), "colocated" beside the workers,
             or "dedicated:host:port[,host:port...]".
         channels: ATP_CHANNELS, how many streams a rank has, each with a thread; 1 to 64. Default: 1.
@@ -26,6 +30,7 @@ class Options:
     """
 
     switch: str | None = None
+    topology: str | os.PathLike[str] | None = None
     server: str | None = None
     channels: int | None = None
     timeout: timedelta | float | None = None
@@ -42,39 +47,56 @@ class Settings:
     timeout_s: float
 
 
-def settle(options: Options, default_timeout: timedelta, environment: Mapping[str, str] = os.environ) -> Settings:
+def settle(
+    options: Options, default_timeout: timedelta, place: Place, environment: Mapping[str, str] = os.environ
+) -> Settings:
     """Looks up what options leave open.
 
     Raises:
         ValueError: it names the variable or the option, what it was and what is accepted.
     """
-
-    def look(option: object, variable: str) -> tuple[object, str]:
-        if option is not None:
-            return option, f"atp.Options({variable.removeprefix('ATP_').lower()}={option!r})"
-        text = environment.get(variable, "").strip()
-        return text or None, f"{variable}={text!r}"
-
-    switch = _address_or_none(*look(options.switch, "ATP_SWITCH"))
-    server, servers = _server(*look(options.server, "ATP_SERVER"))
-    channels = _channels(*look(options.channels, "ATP_CHANNELS"))
-    timeout_s = _seconds(*look(options.timeout, "ATP_TIMEOUT"))
-    return Settings(switch, server, servers, channels, timeout_s or default_timeout.total_seconds())
-
-
-def _is_address(text: str) -> bool:
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        return False
-    return ":" not in host or (host.startswith("[") and host.endswith("]"))
+    names = [field.name for field in fields(Options)]
+    if options.switch is not None or options.topology is not None:
+        # A program that says in either way where the switch is means it, whatever the environment says.
+        environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
+    found = {name: _look_up(getattr(options, name), name, environment) for name in names}
+    server, servers = _server(*found["server"])
+    timeout_s = _seconds(*found["timeout"])
+    return Settings(
+        switch=_switch(found["switch"], found["topology"], place),
+        server=server,
+        dedicated_servers=servers,
+        channels=_channels(*found["channels"]),
+        timeout_s=timeout_s or default_timeout.total_seconds(),
+    )
 
 
-def _address_or_none(value: object, name: str) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not _is_address(value):
+_Found = tuple[object, str]  # a value or None, and what to call it in an exception
+
+
+def _look_up(option: object, name: str, environment: Mapping[str, str]) -> _Found:
+    if option is not None:
+        return option, f"atp.Options({name}={option!r})"
+    variable = f"ATP_{name.upper()}"
+    text = environment.get(variable, "").strip()
+    return text or None, f"{variable}={text!r}"
+
+
+def _switch(switch: _Found, topology: _Found, place: Place) -> str | None:
+    address, name = switch
+    path, file_name = topology
+    if address is not None and path is not None:
+        raise ValueError(f"{name} and {file_name}: accepted is one of both")
+    if path is not None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ValueError(f"{file_name}: accepted is the path of a TOML file")
+        try:
+            return Topology.read(os.fspath(path)).switch_of(place)
+        except ValueError as error:
+            raise ValueError(f"{file_name}: {error}") from None
+    if address is not None and not is_address(address):
         raise ValueError(f"{name}: accepted is the address of a switch, 'host:port' or '[host]:port'")
-    return value
+    return address
 
 
 def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
@@ -84,7 +106,7 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
         return str(value), ()
     place, _, servers = str(value).partition(":")
     addresses = tuple(servers.split(","))
-    if place != "dedicated" or not all(_is_address(address) for address in addresses):
+    if place != "dedicated" or not all(is_address(address) for address in addresses):
         raise ValueError(f"{name}: accepted is {_SERVERS}")
     return "dedicated", addresses
 

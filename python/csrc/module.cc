@@ -42,8 +42,11 @@ void reach_switch(const std::string& address, double timeout_s) {
     }
 }
 
+// Without its port.
 std::string address_towards(const std::string& address) {
-    return to_string(value_or_throw(net::local_address_towards(value_or_throw(net::resolve(address)).front())));
+    const net::Address peer = value_or_throw(net::resolve(address)).front();
+    const std::string local = to_string(value_or_throw(net::local_address_towards(peer)));
+    return std::string(value_or_throw(net::split_host_port(local)).host);
 }
 
 std::unique_ptr<net::SwitchNode> start_switch(const std::string& listen) {
@@ -64,30 +67,38 @@ struct Wishes {
     std::vector<std::string> dedicated_servers;
     std::uint32_t channels = 1;
     double timeout_s = 300;
-    bool hosts_switch = false;
 };
 
-// An intrusive pointer to the base class, whose Python type PyTorch has registered.
-c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                                 const c10::intrusive_ptr<c10d::Backend>& fallback,
-                                                 const Wishes& wishes,
-                                                 std::function<void(const std::string&)> fell_back) {
-    GroupOptions options;
-    options.communicator.switch_address = wishes.switch_address;
-    options.communicator.server = place_from(wishes.server);
-    options.communicator.dedicated_servers = wishes.dedicated_servers;
-    options.communicator.channels = wishes.channels;
-    options.communicator.timeout = duration_of(wishes.timeout_s);
-    options.communicator.join_timeout = duration_of(wishes.timeout_s);
-    options.hosts_switch = wishes.hosts_switch;
-    options.fell_back = std::move(fell_back);
+// Waits for all ranks of the group.
+std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
+                                         std::uint32_t size, const Wishes& wishes) {
+    comm::Options options;
+    options.switch_address = wishes.switch_address;
+    options.server = place_from(wishes.server);
+    options.dedicated_servers = wishes.dedicated_servers;
+    options.channels = wishes.channels;
+    options.timeout = duration_of(wishes.timeout_s);
+    options.join_timeout = duration_of(wishes.timeout_s);
     const py::gil_scoped_release no_lock;
-    return c10::make_intrusive<ProcessGroupAtp>(store, rank, size, fallback, std::move(options));
+    StoreAdapter adapter(store);
+    auto formed = comm::Communicator::form(adapter, rank, size, options);
+    adapter.rethrow_interruption();
+    return value_or_throw(std::move(formed));
+}
+
+// An intrusive pointer to the base class, whose Python type PyTorch has registered.
+c10::intrusive_ptr<c10d::Backend> create_backend(const std::shared_ptr<comm::Communicator>& communicator,
+                                                 const c10::intrusive_ptr<c10d::Store>& store,
+                                                 const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
+                                                 std::function<void(const std::string&)> fell_back) {
+    GroupOptions options{.hosts_switch = hosts_switch, .fell_back = std::move(fell_back)};
+    const py::gil_scoped_release no_lock;
+    return c10::make_intrusive<ProcessGroupAtp>(communicator, store, fallback, std::move(options));
 }
 
 bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_of(backend).active(); }
-void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->shutdown(); }
-void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { backend->abort(); }
+void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).shutdown(); }
+void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).abort(); }
 
 PYBIND11_MODULE(_C, module) {
     module.doc() = "The native half of the package `atp`.";
@@ -104,11 +115,14 @@ PYBIND11_MODULE(_C, module) {
         .def_readwrite("server", &Wishes::server)
         .def_readwrite("dedicated_servers", &Wishes::dedicated_servers)
         .def_readwrite("channels", &Wishes::channels)
-        .def_readwrite("timeout_s", &Wishes::timeout_s)
-        .def_readwrite("hosts_switch", &Wishes::hosts_switch);
+        .def_readwrite("timeout_s", &Wishes::timeout_s);
 
-    module.def("create_backend", &create_backend, py::arg("store"), py::arg("rank"), py::arg("size"),
-               py::arg("fallback"), py::arg("wishes"), py::arg("fell_back"));
+    py::class_<comm::Communicator, std::shared_ptr<comm::Communicator>>(
+        module, "Communicator", "Ranks that have found each other and their switches.");
+
+    module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("wishes"));
+    module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
+               py::arg("hosts_switch"), py::arg("fell_back"));
     const py::call_guard<py::gil_scoped_release> no_lock;
     module.def("is_active", &is_active, py::arg("backend"), no_lock);
     module.def("shutdown", &shut_down, py::arg("backend"), no_lock);

@@ -56,6 +56,17 @@ std::vector<Staged> stage_all(const std::vector<at::Tensor>& tensors) {
     return staged;
 }
 
+// Older releases have backends that know nothing of these: see the header.
+template <class Backend>
+void set_timeout_of(Backend& backend, std::chrono::milliseconds timeout) {
+    if constexpr (requires { backend.setTimeout(timeout); }) backend.setTimeout(timeout);
+}
+
+template <class Backend>
+void abort_now(Backend& backend) {
+    if constexpr (requires { backend.abort(); }) backend.abort();
+}
+
 std::string goodbye_key(int rank) { return fmt::format("goodbye-{}", rank); }
 
 }  // namespace
@@ -66,18 +77,16 @@ ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
     return *group;
 }
 
-ProcessGroupAtp::ProcessGroupAtp(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
-                                 c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options)
-    : c10d::Backend(rank, size),
+ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator,
+                                 c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> fallback,
+                                 GroupOptions options)
+    : c10d::Backend(static_cast<int>(communicator->rank()), static_cast<int>(communicator->world())),
       fallback_(std::move(fallback)),
       options_(std::move(options)),
       store_(std::move(store)),
-      timeout_ms_(std::chrono::duration_cast<std::chrono::milliseconds>(options_.communicator.timeout).count()) {
-    auto formed = comm::Communicator::form(store_, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size),
-                                           options_.communicator);
-    if (!formed) throw std::runtime_error(message_of(formed.error()));
-    communicator_ = *std::move(formed);
-    completions_ = Completions::start();
+      completions_(Completions::start()),
+      timeout_ms_(std::chrono::duration_cast<std::chrono::milliseconds>(communicator->options().timeout).count()) {
+    communicator_ = std::move(communicator);
     backend_options_ = c10::make_intrusive<Options>("atp", std::chrono::milliseconds(timeout_ms_));
     init();
 }
@@ -110,7 +119,7 @@ void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
     timeout_ms_ = timeout.count();
     backend_options_->timeout = timeout;
     const std::scoped_lock lock(mutex_);
-    if (fallback_) fallback_->setTimeout(timeout);
+    if (fallback_) set_timeout_of(*fallback_, timeout);
 }
 
 void ProcessGroupAtp::abort() {
@@ -120,7 +129,7 @@ void ProcessGroupAtp::abort() {
         const std::scoped_lock lock(mutex_);
         fallback = fallback_;
     }
-    if (fallback) fallback->abort();
+    if (fallback) abort_now(*fallback);
     release();
 }
 
@@ -143,7 +152,8 @@ void ProcessGroupAtp::say_goodbye() {
     for (int rank = 0; rank < getSize(); ++rank) {
         if (rank != getRank()) keys.push_back(goodbye_key(rank));
     }
-    const protocol::Duration wait = std::min<protocol::Duration>(options_.communicator.timeout, longest_goodbye);
+    const protocol::Duration wait =
+        std::min<protocol::Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
     if (!keys.empty()) static_cast<void>(store_.wait(keys, net::now() + wait));
 }
 

@@ -21,36 +21,36 @@
 
 namespace atp::python {
 
-// What a group is told beside the communicator's options.
+// What a group is told beside its communicator.
 struct GroupOptions {
-    comm::Options communicator;
     bool hosts_switch = false;                          // this process has the switch, and others may still need it
     std::function<void(const std::string&)> fell_back;  // called once for each thing that the network does not do
 };
 
 // PyTorch's backend `atp`: sums, broadcasts and barriers in the network, and everything else by another backend.
 //
-// Calling order: the constructor, on every rank of the group; collectives, in the same order on every rank; shutdown(),
-// or the destructor, which waits for nobody.
-// Owns: the communicator and the thread that finishes works. Shares: the store and the fallback.
-// Threads: any, but the order of collectives has to be the same among ranks. No call may hold Python's lock.
-// Failure: the constructor throws std::runtime_error; works fail as NetworkWork says. After one has failed, so does
-// every later one that goes through the network.
+// Calling order: the constructor, with a communicator that was just formed; collectives, in the same order on every
+// rank; shutdown(), or the destructor, which waits for nobody. Owns: the communicator and the thread that finishes
+// works. Shares: the store and the fallback. Threads: any, but the order of collectives has to be the same among ranks.
+// No call may hold Python's lock. Failure: works fail as NetworkWork says. After one has failed, so does every later
+// one that goes through the network.
 class ProcessGroupAtp final : public c10d::Backend {
   public:
-    ProcessGroupAtp(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+    ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Store> store,
                     c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options);
     ~ProcessGroupAtp() override;
 
     const std::string getBackendName() const override { return "atp"; }
-    c10::intrusive_ptr<Options> getBackendOptions() override { return backend_options_; }
-    void setTimeout(std::chrono::milliseconds timeout) override;
     void setSequenceNumberForGroup() override {}  // every rank counts from zero
     uint64_t getSequenceNumberForGroup() override { return sequence_; }
+
+    // The base class has these four only since some release between 2.5 and 2.8, so they do not say `override`.
+    c10::intrusive_ptr<Options> getBackendOptions() { return backend_options_; }
+    void setTimeout(std::chrono::milliseconds timeout);
     // Ends at once what is under way, and the group.
-    void abort() override;
+    void abort();
     // Tells the others that this rank needs the switch no more; where this process has it, waits a while for them.
-    void shutdown() override;
+    void shutdown();
 
     // Neither shut down nor aborted yet.
     [[nodiscard]] bool active() const { return communicator() != nullptr; }

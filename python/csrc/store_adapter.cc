@@ -6,6 +6,7 @@
 
 #include "comm/refusal.h"
 #include "net/clock.h"
+#include "signals.h"
 
 namespace atp::python {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 using net::Result;
 using protocol::Time;
 
-// A c10d store adds what it is given to its own clock, which "for ever" would overflow.
-constexpr protocol::Duration longest_wait = std::chrono::hours(24);
+// No wait of a c10d store can be ended from outside, so a long one is made of several.
+constexpr protocol::Duration longest_step = std::chrono::seconds(1);
 
 template <class Call>
 auto guarded(const Call& call) -> Result<decltype(call())> {
@@ -44,16 +45,31 @@ Result<std::int64_t> StoreAdapter::add(std::string_view key, std::int64_t delta)
 
 Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline) {
     const Time begin = net::now();
-    const protocol::Duration left = std::min<protocol::Duration>(deadline - std::min(begin, deadline), longest_wait);
-    // A c10d store takes zero for its own timeout.
-    const auto milliseconds =
-        std::max(std::chrono::ceil<std::chrono::milliseconds>(left), std::chrono::milliseconds(1));
-    auto waited = guarded([&] { store_->wait(std::vector<std::string>(keys.begin(), keys.end()), milliseconds); });
-    if (waited || net::now() < deadline) return waited;
+    while (true) {
+        const Time now = net::now();
+        auto waited = wait_once(keys, std::min(deadline, now + longest_step));
+        if (waited || waited.error().reason != net::Reason::timed_out) return waited;
+        if (net::now() >= deadline) break;
+        try {
+            handle_signals();
+        } catch (...) {
+            interruption_ = std::current_exception();
+            return net::fail(net::Operation::rendezvous, net::Reason::closed, {}, "interrupted by a signal");
+        }
+    }
     const auto absent = missing(keys);
     if (!absent) return tl::unexpected(absent.error());
     if (absent->empty()) return {};
     return comm::nobody_has_set(*absent, {}, net::now() - begin);
+}
+
+Result<void> StoreAdapter::wait_once(std::span<const std::string> keys, Time until) {
+    // A c10d store takes zero for its own timeout.
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::min(net::now(), until));
+    const auto milliseconds = std::max(left, std::chrono::milliseconds(1));
+    auto waited = guarded([&] { store_->wait(std::vector<std::string>(keys.begin(), keys.end()), milliseconds); });
+    if (!waited && net::now() >= until) waited.error().reason = net::Reason::timed_out;
+    return waited;
 }
 
 Result<std::vector<std::string>> StoreAdapter::get_all(std::span<const std::string> keys, Time deadline) {

@@ -4,9 +4,11 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "net/clock.h"
+#include "signals.h"
 
 namespace atp::python {
 namespace {
@@ -51,22 +53,23 @@ void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
 }
 
 bool NetworkWork::wait(std::chrono::milliseconds timeout) {
-    if (timeout.count() > 0) {
-        if (!operation_->wait_until(net::now() + timeout)) {
-            throw c10::DistBackendError(
-                {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
-                message_of({.operation = operation_->operation(),
-                            .reason = net::Reason::timed_out,
-                            .elapsed = net::now() - operation_->begun(),
-                            .text = "this wait is over after " + std::to_string(timeout.count()) +
-                                    " ms; the operation is not"}));
-        }
-    } else {
-        static_cast<void>(operation_->wait());
+    const protocol::Time until = timeout.count() > 0 ? net::now() + timeout : protocol::never;
+    while (!operation_->wait_until(std::min(until, net::now() + signal_interval))) {
+        handle_signals();
+        if (net::now() >= until) give_up(timeout);
     }
     settle();
     if (exception_) std::rethrow_exception(exception_);
     return true;
+}
+
+void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
+    throw c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+                                message_of({.operation = operation_->operation(),
+                                            .reason = net::Reason::timed_out,
+                                            .elapsed = net::now() - operation_->begun(),
+                                            .text = "this wait is over after " + std::to_string(timeout.count()) +
+                                                    " ms; the operation is not"}));
 }
 
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }

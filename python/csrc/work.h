@@ -24,7 +24,8 @@ struct Staged {
 //
 // Calling order: make one from the operation's handle, then watch(). Shares: the operation and its tensors, until both
 // are done. Threads: any. Failure: wait() throws DistBackendError with the operation, the peer and the time elapsed;
-// the future gets the same. A wait that gives up by its own timeout leaves the operation under way.
+// the future gets the same. A wait that gives up by its own timeout, or that a signal's handler ends with an exception,
+// leaves the operation under way.
 class NetworkWork final : public c10d::Work {
   public:
     NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
@@ -39,6 +40,7 @@ class NetworkWork final : public c10d::Work {
 
   private:
     [[nodiscard]] std::vector<at::Tensor> outputs() const;
+    [[noreturn]] void give_up(std::chrono::milliseconds timeout) const;
     void settle();
     void announce();
     void copy_back();

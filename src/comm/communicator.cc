@@ -139,12 +139,14 @@ net::Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, El
     const double factor = reduction == Reduction::average ? 1.0 / world_ : 1.0;
     std::vector<std::unique_ptr<protocol::Tensor>> tensors;
     std::uint64_t elements = 0;
+    std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
     for (const Buffer& buffer : buffers) {
         if (buffer.elements == 0) continue;
         if (buffer.in == nullptr || buffer.out == nullptr) {
             return refuse(operation, net::Reason::malformed, "a buffer without memory");
         }
         elements += buffer.elements;
+        detail = protocol::mix(detail + static_cast<std::uint32_t>(buffer.elements));
         tensors.push_back(
             make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, static_cast<float>(options_.scale), factor));
     }
@@ -152,7 +154,7 @@ net::Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, El
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<Group>(std::move(tensors));
     const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
-    return submit(operation, std::move(whole), elements, detail_of(type, reduction), alignment, deadline);
+    return submit(operation, std::move(whole), elements, detail, alignment, deadline);
 }
 
 net::Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {

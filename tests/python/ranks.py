@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import queue
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from multiprocessing.connection import Connection
 from typing import Any
 
 _DEADLINE_S = 120.0
+
+# Ranks are forked from a server that has imported all this once, and has no thread yet.
+_PRELOADED = ["numpy", "torch", "torch._dynamo", "torch.distributed.fsdp", "atp"]
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+multiprocessing.set_forkserver_preload(_PRELOADED)
 
 
 @dataclass
@@ -25,70 +30,85 @@ class Outcome:
     error: str | None = None
     text: str = ""
     exit_code: int | None = None
+    elapsed_s: float = 0.0
 
 
-def _rank_main(body, rank, size, store_file, environment, options, outcomes):
-    os.environ.update(environment, OMP_NUM_THREADS="1")
-    import torch
+def init_group(rank: int, size: int, store_file: str, **options: Any) -> None:
+    """init_process_group() as the ranks of these tests call it: `backend`, `timeout_s` and `pg_options` in options."""
     import torch.distributed as dist
 
-    import atp  # noqa: F401  registers the backend
+    dist.init_process_group(
+        options.get("backend", "atp"),
+        store=dist.FileStore(store_file, size),
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=options.get("timeout_s", 60)),
+        pg_options=options.get("pg_options"),
+    )
 
-    torch.set_num_threads(1)
+
+def _rank_main(
+    body: Callable, rank: int, size: int, store_file: str, environment: dict, options: dict, parent: Connection
+) -> None:
+    import torch.distributed as dist
+
+    os.environ.update(environment)
+    begin = time.monotonic()
     try:
-        dist.init_process_group(
-            options.get("backend", "atp"),
-            store=dist.FileStore(store_file, size),
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=options.get("timeout_s", 60)),
-            pg_options=options.get("pg_options"),
-        )
-        value = body(rank, size)
-        dist.destroy_process_group()
-        outcomes.put((rank, Outcome(value=value)))
-    except Exception as error:
-        outcomes.put((rank, Outcome(error=type(error).__name__, text=f"{error}\n{traceback.format_exc()}")))
-    outcomes.close()
-    outcomes.join_thread()
+        if options.get("in_group", True):
+            init_group(rank, size, store_file, **options)
+            value = body(rank, size)
+            dist.destroy_process_group()
+        else:
+            value = body(rank, size, store_file)
+        outcome = Outcome(value=value)
+    except (Exception, KeyboardInterrupt) as error:
+        outcome = Outcome(error=type(error).__name__, text=f"{error}\n{traceback.format_exc()}")
+    outcome.elapsed_s = time.monotonic() - begin
+    parent.send(outcome)
 
 
 def run_ranks(
-    body: Callable[[int, int], Any], size: int, environment: dict[str, str] | None = None, **options: Any
+    body: Callable[..., Any],
+    size: int,
+    environment: dict[str, str] | Callable[[int], dict[str, str]] | None = None,
+    **options: Any,
 ) -> list[Outcome]:
-    """By rank. `body` is a function of a module; its value must be picklable, tensors as lists or numpy arrays."""
-    context = multiprocessing.get_context("spawn")
-    outcomes = context.Queue()
-    results = [Outcome() for _ in range(size)]
+    """By rank. `body` is a function of a module; its value must be picklable, tensors as lists or numpy arrays.
+
+    `environment` is one for all, or a function of the rank. With `in_group=False`, body(rank, size, store_file) forms
+    its groups itself; otherwise it is body(rank, size), and options are those of init_group().
+    """
+    context = multiprocessing.get_context("forkserver")
+    deadline = time.monotonic() + _DEADLINE_S
     with tempfile.TemporaryDirectory() as folder:
-        processes = [
-            context.Process(
-                target=_rank_main,
-                args=(body, rank, size, os.path.join(folder, "store"), environment or {}, options, outcomes),
-                daemon=True,
-            )
-            for rank in range(size)
-        ]
-        for process in processes:
+        processes, connections = [], []
+        for rank in range(size):
+            own_environment = environment(rank) if callable(environment) else environment or {}
+            ours, theirs = context.Pipe(duplex=False)
+            arguments = (body, rank, size, os.path.join(folder, "store"), own_environment, options, theirs)
+            process = context.Process(target=_rank_main, args=arguments, daemon=True)
             process.start()
-        waiting = set(range(size))
-        deadline = time.monotonic() + _DEADLINE_S
+            theirs.close()
+            processes.append(process)
+            connections.append(ours)
         try:
-            while waiting and time.monotonic() < deadline:
-                try:
-                    rank, outcome = outcomes.get(timeout=0.2)
-                    results[rank] = outcome
-                    waiting.discard(rank)
-                except queue.Empty:
-                    waiting -= {rank for rank in waiting if processes[rank].exitcode not in (None, 0)}
-            for rank, process in enumerate(processes):
-                process.join(max(deadline - time.monotonic(), 1))
-                results[rank].exit_code = process.exitcode
+            return [_outcome_of(*each, deadline) for each in zip(processes, connections)]
         finally:
             for process in processes:
                 if process.is_alive():
                     process.kill()
-    return results
+
+
+def _outcome_of(process: multiprocessing.Process, connection: Connection, deadline: float) -> Outcome:
+    try:
+        assert connection.poll(max(deadline - time.monotonic(), 0)), f"{process.name} is still running"
+        outcome = connection.recv()
+    except EOFError:
+        outcome = Outcome()
+    process.join(max(deadline - time.monotonic(), 1))
+    outcome.exit_code = process.exitcode
+    return outcome
 
 
 def values_of(outcomes: list[Outcome]) -> list[Any]:

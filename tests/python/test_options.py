@@ -5,9 +5,36 @@ from datetime import timedelta
 
 import pytest
 
-from atp.options import Options, settle
+from atp.options import Options
+from atp.options import settle as settle_at
+from atp.topology import Place, Topology
 
 HALF_AN_HOUR = timedelta(minutes=30)
+HERE = Place(rank=5, host="Node-17.example.org", address_towards=lambda switch: "10.0.1.17")
+
+TWO_RACKS = """
+[[switch]]
+address = "10.0.1.1:4790"
+hosts = ["node-1?", "10.0.7.0/24"]
+
+[[switch]]
+address = "10.0.2.1:4790"
+ranks = ["6-9", 12]
+"""
+
+
+def settle(options, timeout, environment):
+    return settle_at(options, timeout, HERE, environment)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "topology.toml"
+        path.write_text(text)
+        return str(path)
+
+    return write
 
 
 def test_nothing_said_means_the_defaults():
@@ -66,3 +93,71 @@ def test_wrong_values_are_named_with_what_is_accepted(variable, value, accepted)
 def test_wrong_options_are_named_too():
     with pytest.raises(ValueError, match=r"atp\.Options\(channels=0\): accepted is"):
         settle(Options(channels=0), HALF_AN_HOUR, {})
+
+
+@pytest.mark.parametrize(
+    ("rank", "host", "address", "switch"),
+    [
+        (0, "node-17", "10.0.9.9", "10.0.1.1:4790"),
+        (0, "NODE-17.example.org", "10.0.9.9", "10.0.1.1:4790"),
+        (0, "elsewhere", "10.0.7.200", "10.0.1.1:4790"),
+        (6, "elsewhere", "10.0.9.9", "10.0.2.1:4790"),
+        (9, "elsewhere", "10.0.9.9", "10.0.2.1:4790"),
+        (12, "elsewhere", "10.0.9.9", "10.0.2.1:4790"),
+    ],
+)
+def test_a_topology_says_which_switch_a_rank_has(file, rank, host, address, switch):
+    assert Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: address)) == switch
+
+
+@pytest.mark.parametrize(
+    ("rank", "host", "which"),
+    [(10, "elsewhere", "no switch has"), (7, "node-11", "10.0.1.1:4790, 10.0.2.1:4790 all have")],
+)
+def test_a_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
+    with pytest.raises(ValueError) as raised:
+        Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: "10.0.9.9"))
+    assert which in str(raised.value)
+    assert f"rank {rank} on host '{host}'" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("switch = ", "no TOML"),
+        ("", "accepted is [[switch]]"),
+        ("[switch]\naddress = 'a:1'", "accepted is [[switch]]"),
+        ("[[switch]]\naddress = 'a'\nranks = [0]", "'host:port'"),
+        ("[[switch]]\naddress = 'a:1'", "'hosts', 'ranks' or both"),
+        ("[[switch]]\naddress = 'a:1'\nhost = ['b']", "accepted are 'address', 'hosts' and 'ranks'"),
+        ("[[switch]]\naddress = 'a:1'\nhosts = 'b'", "a list of names"),
+        ("[[switch]]\naddress = 'a:1'\nranks = ['1-']", "a range such as"),
+        ("[[switch]]\naddress = 'a:1'\nranks = ['7-4']", "a range such as"),
+        ("[[switch]]\naddress = 'a:1'\nranks = [true]", "a range such as"),
+    ],
+)
+def test_a_wrong_topology_is_named_with_what_is_accepted(file, text, complaint):
+    path = file(text)
+    with pytest.raises(ValueError) as raised:
+        settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": path})
+    assert str(raised.value).startswith(f"ATP_TOPOLOGY={path!r}: {path}: ")
+    assert complaint in str(raised.value)
+
+
+def test_a_topology_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="ATP_TOPOLOGY='/nowhere.toml': /nowhere.toml: No such file"):
+        settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": "/nowhere.toml"})
+
+
+def test_a_switch_and_a_topology_at_once_are_refused(file):
+    path = file(TWO_RACKS)
+    with pytest.raises(ValueError, match="accepted is one of both"):
+        settle(Options(), HALF_AN_HOUR, {"ATP_SWITCH": "a:1", "ATP_TOPOLOGY": path})
+    with pytest.raises(ValueError, match="accepted is one of both"):
+        settle(Options(switch="a:1", topology=path), HALF_AN_HOUR, {})
+
+
+def test_a_switch_in_the_program_comes_before_a_topology_in_the_environment(file):
+    environment = {"ATP_SWITCH": "b:2", "ATP_TOPOLOGY": file(TWO_RACKS)}
+    assert settle(Options(switch="a:1"), HALF_AN_HOUR, environment).switch == "a:1"
+    assert settle(Options(topology=file(TWO_RACKS)), HALF_AN_HOUR, environment).switch == "10.0.1.1:4790"

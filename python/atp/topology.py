@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file that says which switch the ranks of which hosts send to.
+
+    [[switch]]
+    address = "10.0.1.1:4790"
+    hosts = ["node-1*", "10.0.1.0/24"]
+
+    [[switch]]
+    address = "10.0.2.1:4790"
+    ranks = ["4-7", 9]
+
+A host is a name, with wildcards as shells have them, or an IP address, or a network; a rank is a number or a range.
+Every rank has to stand under exactly one switch.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank is. `address_towards` gives this host's own address on the way to a switch, as a text."""
+
+    rank: int
+    host: str
+    address_towards: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class _Switch:
+    address: str
+    hosts: tuple[str, ...]
+    ranks: tuple[range, ...]
+
+    def has(self, place: Place) -> bool:
+        if any(place.rank in ranks for ranks in self.ranks):
+            return True
+        return any(self._is_host(pattern, place) for pattern in self.hosts)
+
+    def _is_host(self, pattern: str, place: Place) -> bool:
+        network = _network_or_none(pattern)
+        if network is not None:
+            return ipaddress.ip_address(place.address_towards(self.address)) in network
+        names = (place.host.lower(), place.host.lower().partition(".")[0])
+        return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names)
+
+
+class Topology:
+    """The switches of a file, as read() found them."""
+
+    def __init__(self, path: str, switches: list[_Switch]) -> None:
+        self._path = path
+        self._switches = switches
+
+    @staticmethod
+    def read(path: str) -> Topology:
+        """Raises ValueError: what the file or the part of it is that is wrong, and what is accepted."""
+        try:
+            content = _parse(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ValueError(f"{path}: {error.strerror}; accepted is a file of TOML with [[switch]] tables") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: no TOML: {error}") from None
+        tables = content.get("switch")
+        if set(content) != {"switch"} or not isinstance(tables, list) or not tables:
+            raise ValueError(f"{path}: accepted is [[switch]], once for each switch, and nothing else")
+        switches = []
+        for number, table in enumerate(tables, start=1):
+            try:
+                switches.append(_switch_from(table))
+            except ValueError as error:
+                raise ValueError(f"{path}: [[switch]] number {number}: {error}") from None
+        return Topology(path, switches)
+
+    def switch_of(self, place: Place) -> str:
+        """Raises ValueError where it is none, or more than one."""
+        found = [switch.address for switch in self._switches if switch.has(place)]
+        if len(found) == 1:
+            return found[0]
+        which = "no switch has" if not found else f"the switches {', '.join(found)} all have"
+        raise ValueError(
+            f"{self._path}: {which} rank {place.rank} on host {place.host!r} under 'hosts' or 'ranks'; accepted is one"
+        )
+
+
+def is_address(text: object) -> bool:
+    """Whether it has the form host:port or [host]:port."""
+    host, colon, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
+    if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        return False
+    return ":" not in host or (host.startswith("[") and host.endswith("]"))
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # before Python 3.11; the package asks for tomli there
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def _switch_from(table: Any) -> _Switch:
+    known = {"address", "hosts", "ranks"}
+    if not isinstance(table, dict) or not set(table) <= known:
+        raise ValueError("accepted are 'address', 'hosts' and 'ranks'")
+    address = table.get("address")
+    if not is_address(address):
+        raise ValueError(f"address={address!r}: accepted is 'host:port' or '[host]:port'")
+    hosts, ranks = table.get("hosts", []), table.get("ranks", [])
+    if not isinstance(hosts, list) or not all(isinstance(host, str) and host for host in hosts):
+        raise ValueError(f"hosts={hosts!r}: accepted is a list of names, IP addresses and networks")
+    if not isinstance(ranks, list):
+        raise ValueError(f'ranks={ranks!r}: accepted is a list of numbers and ranges, such as [0, "4-7"]')
+    if not hosts and not ranks:
+        raise ValueError("it needs 'hosts', 'ranks' or both")
+    return _Switch(address, tuple(hosts), tuple(_range_from(value) for value in ranks))
+
+
+def _range_from(value: object) -> range:
+    match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", str(value))
+    ranks = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not ranks:
+        raise ValueError(f'ranks: {value!r}: accepted is a number, or a range such as "4-7"')
+    return ranks
+
+
+def _network_or_none(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None

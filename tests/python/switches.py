@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that are processes of their own: `atp switch`, from the build that is tested."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+
+_PATIENCE_S = 20.0
+
+
+class Switch:
+    """A running `atp switch`, on the loopback unless told otherwise."""
+
+    def __init__(self, *flags: str, listen: str = "127.0.0.1:0", through: tuple[str, ...] = ()) -> None:
+        command = [*through, os.environ["ATP_COMMAND"], "switch", "--listen", listen, "--json", *flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.address: str = json.loads(self.process.stdout.readline())["address"]
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+    def report(self) -> dict:
+        """What `atp stats` tells of it."""
+        command = [os.environ["ATP_COMMAND"], "stats", self.address, "--json"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S)
+        return json.loads(told.stdout)
+
+
+@contextlib.contextmanager
+def running_switch(*flags: str, **where) -> Iterator[Switch]:
+    switch = Switch(*flags, **where)
+    try:
+        yield switch
+    finally:
+        switch.stop()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches, servers and hosts as users configure them, in real runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks, values_of
+from switches import running_switch
+
+import atp
+import atp.backend
+
+RANKS = 3
+
+
+def reduce_and_gather(rank, size):
+    tensor = torch.full((50_000,), float(rank + 1))
+    dist.all_reduce(tensor)
+    gathered = [torch.zeros(1) for _ in range(size)]
+    dist.all_gather(gathered, torch.tensor([float(rank)]))
+    return tensor[0].item(), tensor[-1].item(), torch.cat(gathered).tolist()
+
+
+RIGHT = [(6.0, 6.0, [0.0, 1.0, 2.0])] * RANKS
+
+
+def has_summed(switch) -> bool:
+    """Or has passed on what came from its only rank."""
+    (shard,) = switch.report()["shards"]
+    return shard["packets"]["completed"] + shard["packets"]["single"] > 0
+
+
+def test_a_switch_of_the_environment_sums():
+    with running_switch() as switch:
+        assert values_of(run_ranks(reduce_and_gather, RANKS, {"ATP_SWITCH": switch.address})) == RIGHT
+        assert has_summed(switch)
+
+
+def test_a_switch_that_only_rank_0_knows_is_everybodys():
+    with running_switch() as switch:
+        environment = {"ATP_SWITCH": switch.address}
+        assert values_of(run_ranks(reduce_and_gather, RANKS, lambda rank: {} if rank else environment)) == RIGHT
+        assert has_summed(switch)
+
+
+def test_a_switch_of_the_options_comes_before_that_of_the_environment():
+    with running_switch() as switch:
+        options = atp.Options(switch=switch.address)
+        outcomes = run_ranks(reduce_and_gather, RANKS, {"ATP_SWITCH": "127.0.0.1:9"}, pg_options=options)
+        assert values_of(outcomes) == RIGHT
+
+
+@pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
+def test_servers_beside_the_workers(by_options):
+    with running_switch("--no-server") as switch:
+        environment = {"ATP_SWITCH": switch.address, "ATP_CHANNELS": "2"}
+        options = atp.Options(server="colocated") if by_options else None
+        environment |= {} if by_options else {"ATP_SERVER": "colocated"}
+        assert values_of(run_ranks(reduce_and_gather, RANKS, environment, pg_options=options)) == RIGHT
+
+
+@pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
+def test_servers_on_hosts_of_their_own(by_options):
+    with running_switch("--no-server") as switch, running_switch("--memory", "0") as server:
+        place = f"dedicated:{server.address}"
+        environment = {"ATP_SWITCH": switch.address} | ({} if by_options else {"ATP_SERVER": place})
+        options = atp.Options(server=place) if by_options else None
+        assert values_of(run_ranks(reduce_and_gather, RANKS, environment, pg_options=options)) == RIGHT
+
+
+def write_topology(path, *switches) -> str:
+    path.write_text("\n".join(f'[[switch]]\naddress = "{address}"\n{members}\n' for address, members in switches))
+    return str(path)
+
+
+def sum_in_a_subgroup(rank, size):
+    results = reduce_and_gather(rank, size)
+    group = dist.new_group([1, 2])
+    tensor = torch.tensor([float(rank)])
+    if rank != 0:
+        dist.all_reduce(tensor, group=group)
+    return results, tensor.item()
+
+
+@pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
+def test_a_topology_sends_each_rank_to_its_switch(tmp_path, by_options):
+    with running_switch() as root:
+        flags = ("--parent", root.address)
+        with running_switch(*flags) as left, running_switch(*flags) as right:
+            path = write_topology(
+                tmp_path / "topology.toml", (left.address, "ranks = ['0-1']"), (right.address, "ranks = [2]")
+            )
+            environment = {} if by_options else {"ATP_TOPOLOGY": path}
+            options = atp.Options(topology=path) if by_options else None
+            results = values_of(run_ranks(sum_in_a_subgroup, RANKS, environment, pg_options=options))
+            assert all(has_summed(switch) for switch in (root, left, right))
+    assert [result for result, _ in results] == RIGHT
+    assert [summed for _, summed in results] == [0.0, 3.0, 3.0]
+
+
+def test_a_topology_finds_hosts_by_the_address_towards_the_switch(tmp_path):
+    with running_switch() as switch:
+        path = write_topology(tmp_path / "topology.toml", (switch.address, "hosts = ['127.0.0.0/8']"))
+        assert values_of(run_ranks(reduce_and_gather, RANKS, {"ATP_TOPOLOGY": path})) == RIGHT
+
+
+def do_nothing(rank, size):
+    return None
+
+
+def test_a_switch_that_is_not_there_is_named():
+    for outcome in run_ranks(do_nothing, 2, {"ATP_SWITCH": "127.0.0.1:9", "ATP_TIMEOUT": "2"}):
+        assert outcome.error == "DistBackendError"
+        assert "127.0.0.1:9" in outcome.text
+        assert "atp doctor --switch 127.0.0.1:9" in outcome.text
+        assert outcome.elapsed_s < 60
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("ATP_SWITCH", "nowhere"), ("ATP_TOPOLOGY", "/nowhere.toml"), ("ATP_SERVER", "moon"), ("ATP_CHANNELS", "many")],
+)
+def test_wrong_values_are_refused_before_anything_else(variable, value):
+    for outcome in run_ranks(do_nothing, 2, {variable: value}):
+        assert outcome.error == "ValueError"
+        assert f"{variable}={value!r}" in outcome.text
+        assert "accepted is" in outcome.text or "No such file" in outcome.text
+
+
+def test_ranks_that_are_told_different_things_are_named():
+    for outcome in run_ranks(do_nothing, 2, lambda rank: {"ATP_CHANNELS": str(rank + 1)}):
+        assert outcome.error == "DistBackendError"
+        assert "channels=1" in outcome.text and "channels=2" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({}, "127.0.0.1:0"),
+        ({"MASTER_ADDR": "192.0.2.1", "LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "4"}, "127.0.0.1:0"),
+        ({"MASTER_ADDR": "127.0.0.1"}, "127.0.0.1:0"),
+        ({"MASTER_ADDR": "::1"}, "[::1]:0"),
+    ],
+)
+def test_the_own_switch_listens_where_the_ranks_are(monkeypatch, environment, address):
+    for name in ("MASTER_ADDR", "LOCAL_WORLD_SIZE", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert atp.backend._listen_address() == address
+
+
+def test_an_own_switch_that_other_hosts_could_not_reach_is_refused(monkeypatch):
+    for name, value in {"MASTER_ADDR": "localhost", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "4"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(RuntimeError, match="MASTER_ADDR='localhost' is the loopback"):
+        atp.backend._listen_address()
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=20)
+
+
+@pytest.fixture
+def two_hosts():
+    """Names of two network namespaces on one link: 10.193.77.1 and 10.193.77.2."""
+    names = [f"atp-test-{os.getpid()}-{side}" for side in "ab"]
+    ends = [f"atp{os.getpid() % 100_000}{side}" for side in "ab"]
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("-n", names[0], "link", "add", ends[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
+        for number, (name, end) in enumerate(zip(names, ends), start=1):
+            ip("-n", name, "address", "add", f"10.193.77.{number}/24", "dev", end)
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", end, "up")
+        yield names
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"network namespaces are not allowed here: {getattr(error, 'stderr', None) or error}")
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=20, check=False)
+
+
+def test_ranks_on_two_hosts_use_a_switch_that_rank_0_starts(two_hosts):
+    script = textwrap.dedent("""
+        import torch, torch.distributed as dist, atp
+        dist.init_process_group("atp")
+        tensor = torch.full((50_000,), dist.get_rank() + 1.0)
+        dist.all_reduce(tensor)
+        gathered = [torch.zeros(1) for _ in range(2)]
+        dist.all_gather(gathered, torch.tensor([float(dist.get_rank())]))
+        dist.destroy_process_group()
+        print(tensor[-1].item(), torch.cat(gathered).tolist())
+    """)
+    ranks = []
+    for rank, host in enumerate(two_hosts):
+        environment = os.environ | {
+            "MASTER_ADDR": "10.193.77.1",
+            "MASTER_PORT": "29500",
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "1",
+            "ATP_TIMEOUT": "60",
+        }
+        command = ["ip", "netns", "exec", host, sys.executable, "-c", script]
+        ranks.append(subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True))
+    try:
+        for rank in ranks:
+            output, complaints = rank.communicate(timeout=150)
+            assert rank.returncode == 0, complaints
+            assert output.strip() == "3.0 [0.0, 1.0]"
+            assert rank is not ranks[0] or "started a switch at 10.193.77.1:" in complaints
+    finally:
+        for rank in ranks:
+            rank.kill()

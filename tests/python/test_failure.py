@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong is an exception on every rank within the timeout: never a hang, never a wrong sum."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import init_group, run_ranks, values_of
+from switches import running_switch
+
+TIMEOUT_S = 3.0
+# Beside the timeout, for forming the group, leaving, and machines that have much else to do.
+GRACE_S = 60.0
+
+
+def run_failing(body, size, environment=None, **options):
+    return run_ranks(body, size, {"ATP_TIMEOUT": str(TIMEOUT_S), **(environment or {})}, **options)
+
+
+def check_failed(outcomes, *words, ranks=None):
+    """These ranks have raised what the backend raises, in time, with one of these words in it."""
+    for rank in range(len(outcomes)) if ranks is None else ranks:
+        outcome = outcomes[rank]
+        assert outcome.error == "DistBackendError", f"rank {rank}: {outcome}"
+        assert outcome.elapsed_s < TIMEOUT_S + GRACE_S
+        assert not words or any(word in outcome.text for word in words), f"rank {rank}: {outcome.text}"
+
+
+def lose_a_rank(rank, size):
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(1000))
+
+
+def test_a_killed_rank_is_an_exception_on_the_others():
+    outcomes = run_failing(lose_a_rank, 3)
+    assert outcomes[1].exit_code == -signal.SIGKILL
+    check_failed(outcomes, "rank 1", "all_reduce", ranks=(0, 2))
+
+
+def lose_the_rank_with_the_switch(rank, size):
+    dist.barrier()
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(1000))
+
+
+def test_a_killed_rank_that_had_the_switch_is_an_exception_on_the_others():
+    check_failed(run_failing(lose_the_rank_with_the_switch, 3), "all_reduce", ranks=(1, 2))
+
+
+def reduce_for_ever(rank, size, marker):
+    tensor = torch.ones(200_000)
+    while True:
+        tensor.fill_(1.0)
+        dist.all_reduce(tensor)
+        assert (tensor == size).all(), "a wrong sum"
+        if rank == 0 and not os.path.exists(marker):
+            open(marker, "w").close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
+def test_a_switch_that_ends_in_the_midst_is_an_exception_on_all_ranks(end, tmp_path):
+    marker = tmp_path / "running"
+    with running_switch() as switch:
+
+        def end_switch():
+            deadline = time.monotonic() + GRACE_S
+            while not marker.exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            switch.process.send_signal(end)
+
+        ending = threading.Thread(target=end_switch)
+        ending.start()
+        body = functools.partial(reduce_for_ever, marker=str(marker))
+        outcomes = run_failing(body, 3, {"ATP_SWITCH": switch.address})
+        ending.join()
+        check_failed(outcomes, switch.address)
+
+
+def form_a_group_of(rank, size, store_file, sizes):
+    init_group(rank, sizes[rank], store_file)
+    dist.all_reduce(torch.ones(10))
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (3, 2)])
+def test_a_wrong_world_size_is_an_exception_that_says_so(sizes):
+    outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
+    check_failed(outcomes, "did not come", "counts")
+
+
+def do_different_things(rank, size, things):
+    tensor = torch.ones(1000)
+    {
+        "float32": lambda: dist.all_reduce(tensor),
+        "longer": lambda: dist.all_reduce(torch.ones(1001)),
+        "much longer": lambda: dist.all_reduce(torch.ones(100_000)),
+        "float16": lambda: dist.all_reduce(tensor.half()),
+        "int32": lambda: dist.all_reduce(tensor.int()),
+        "average": lambda: dist.all_reduce(tensor, dist.ReduceOp.AVG),
+        "broadcast": lambda: dist.broadcast(tensor, src=0),
+        "broadcast of 1": lambda: dist.broadcast(tensor, src=1),
+        "barrier": lambda: dist.barrier(),
+        "all_gather": lambda: dist.all_gather([torch.ones(1000), torch.ones(1000)], tensor),
+        "nothing": lambda: time.sleep(2 * TIMEOUT_S),
+    }[things[rank]]()
+    return tensor[0].item()
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        ("float32", "longer"),
+        ("float32", "much longer"),
+        ("float32", "float16"),
+        ("float32", "int32"),
+        ("float32", "average"),
+        ("float32", "broadcast"),
+        ("broadcast", "broadcast of 1"),
+        ("barrier", "float32"),
+    ],
+    ids=" and ".join,
+)
+def test_ranks_that_do_different_things_get_an_exception_and_no_sum(things):
+    outcomes = run_failing(functools.partial(do_different_things, things=things), 2)
+    check_failed(outcomes, "mismatched")
+
+
+def test_what_only_one_rank_does_in_the_network_is_an_exception_on_both():
+    outcomes = run_failing(functools.partial(do_different_things, things=("float32", "all_gather")), 2)
+    check_failed(outcomes[:1], "all_reduce")
+    assert outcomes[1].error in ("DistBackendError", "RuntimeError"), outcomes[1]
+
+
+def call_in_another_order(rank, size):
+    calls = [lambda: dist.all_reduce(torch.ones(1000)), lambda: dist.broadcast(torch.ones(64), src=0)]
+    for call in calls if rank == 0 else reversed(calls):
+        call()
+
+
+def test_another_order_of_calls_is_an_exception_on_both():
+    check_failed(run_failing(call_in_another_order, 2), "mismatched")
+
+
+def coalesce_differently(rank, size):
+    dist.all_reduce_coalesced([torch.ones(30), torch.ones(40)] if rank == 0 else [torch.ones(40), torch.ones(30)])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_are_cut_differently_are_an_exception_on_both():
+    check_failed(run_failing(coalesce_differently, 2), "mismatched")
+
+
+def test_a_rank_that_never_calls_is_an_exception_on_the_others():
+    outcomes = run_failing(functools.partial(do_different_things, things=("float32", "float32", "nothing")), 3)
+    check_failed(outcomes, "all_reduce", ranks=(0, 1))
+    assert outcomes[2].error is None
+
+
+def raise_in_the_midst(rank, size):
+    dist.barrier()
+    if rank == 1:
+        raise RuntimeError("bad data")
+    dist.all_reduce(torch.ones(10))
+
+
+def test_a_rank_that_raises_is_an_exception_on_the_others():
+    outcomes = run_failing(raise_in_the_midst, 3)
+    check_failed(outcomes, "all_reduce", ranks=(0, 2))
+    assert "bad data" in outcomes[1].text
+
+
+def interrupt_a_wait(rank, size):
+    dist.barrier()
+    if rank == 1:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        try:
+            dist.all_reduce(torch.ones(10))
+        except KeyboardInterrupt:
+            return time.monotonic() - begin
+    return None
+
+
+def test_ctrl_c_ends_a_wait_at_once():
+    assert values_of(run_ranks(interrupt_a_wait, 2, timeout_s=60))[1] < 50
+
+
+def interrupt_the_forming(rank, size, store_file):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    init_group(rank, 2, store_file)
+
+
+@pytest.mark.parametrize("environment", [{}, {"ATP_SWITCH": "switch"}], ids=["own switch", "a switch"])
+def test_ctrl_c_ends_waiting_for_other_ranks(environment):
+    with running_switch() as switch:
+        environment = {name: switch.address for name in environment}
+        outcomes = run_ranks(interrupt_the_forming, 1, environment, in_group=False)
+    assert outcomes[0].error == "KeyboardInterrupt", outcomes[0]
+    assert outcomes[0].elapsed_s < 50
+
+
+def interrupt_a_backward(rank, size):
+    parallel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    if rank == 1:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            parallel(torch.ones(2, 4)).sum().backward()
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def test_ctrl_c_ends_a_backward_pass():
+    assert values_of(run_ranks(interrupt_a_backward, 2)) == [False, True]
+
+
+def fail_and_form_again(rank, size, store_file):
+    """Three times: a group forms in the same store, sums, and fails, for its ranks disagree."""
+    sums = []
+    for _ in range(3):
+        store = dist.FileStore(store_file, size)
+        dist.init_process_group("atp", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+        tensor = torch.ones(10_000)
+        dist.all_reduce(tensor)
+        sums.append(tensor[0].item())
+        try:
+            dist.all_reduce(torch.ones(100 + rank))
+        except dist.DistBackendError:
+            dist.destroy_process_group()
+    return sums
+
+
+def test_a_new_group_forms_in_the_same_store_after_a_failure():
+    assert values_of(run_ranks(fail_and_form_again, 3, in_group=False)) == [[3.0] * 3] * 3
+
+
+def test_a_script_that_does_not_destroy_its_group_ends_well():
+    script = (
+        "import atp, torch, torch.distributed as dist\n"
+        "dist.init_process_group('atp')\n"
+        "tensor = torch.ones(100_000)\n"
+        "for _ in range(5): dist.all_reduce(tensor)\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    done = subprocess.run([*command, sys.executable, "-c", script], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("rank 0 has started a switch") == 1

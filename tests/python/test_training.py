@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch builds on process groups: DDP in its variants, hooks, sharded optimizers, FSDP2, checkpoints."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks, values_of
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+from training import digest_of, loss_of, make_model, train
+
+STEPS = 12
+
+
+def compress_to_bf16(state, bucket):
+    """PyTorch refuses the hook of this purpose by its name wherever there is no CUDA."""
+    return default_hooks.bf16_compress_hook(state, bucket)
+
+
+class HalfUsed(nn.Module):
+    """A head that takes part in every other step only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = make_model()
+        self.head = nn.Linear(4, 4)
+        nn.init.eye_(self.head.weight)
+        self.step = 0
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.step += 1
+        outputs = self.trunk(images)
+        return self.head(outputs) if self.step % 2 else outputs
+
+
+def train_in_parallel(rank, size, model_type=make_model, hook=None, **arguments):
+    model = model_type()
+    parallel = DistributedDataParallel(model, **arguments)
+    if hook is not None:
+        parallel.register_comm_hook(None, hook)
+    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.1, momentum=0.5), rank, STEPS)
+    return losses, digest_of(model.parameters())
+
+
+def check_that_it_learnt(results):
+    losses = [sum(each) / len(results) for each in zip(*(losses for losses, *_ in results))]
+    assert sum(losses[-3:]) < 0.8 * sum(losses[:3]), losses
+    assert len({digest for _, digest in results}) == 1, "weights differ between ranks"
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"bucket_cap_mb": 0.01},
+        {"bucket_cap_mb": 0.01, "gradient_as_bucket_view": True},
+        {"static_graph": True},
+        {"model_type": HalfUsed, "find_unused_parameters": True},
+        {"hook": default_hooks.fp16_compress_hook},
+        {"hook": compress_to_bf16, "bucket_cap_mb": 0.01},
+    ],
+    ids=["buckets", "bucket-views", "static-graph", "unused-parameters", "fp16-hook", "bf16-hook"],
+)
+def test_ddp_learns_and_all_ranks_have_the_same_weights_to_the_last_bit(variant):
+    check_that_it_learnt(values_of(run_ranks(functools.partial(train_in_parallel, **variant), 4)))
+
+
+def test_eight_ranks_learn_too():
+    check_that_it_learnt(values_of(run_ranks(train_in_parallel, 8)))
+
+
+def accumulate(rank, size):
+    """Gradients of two batches, summed by no_sync(), against those of a model that sees everybody's batches at once."""
+    parallel = DistributedDataParallel(make_model(), bucket_cap_mb=0.01)
+    with parallel.no_sync():
+        loss_of(parallel, rank, 0).backward()
+    own = [parameter.grad.clone() for parameter in parallel.parameters()]
+    loss_of(parallel, rank, 1).backward()
+    alone = make_model()
+    for peer in range(size):
+        for step in range(2):
+            (loss_of(alone, peer, step) / size).backward()
+    pairs = list(zip(parallel.parameters(), alone.parameters()))
+    error = max((ours.grad - theirs.grad).abs().max().item() for ours, theirs in pairs)
+    return digest_of(own), digest_of(ours.grad for ours, _ in pairs), error
+
+
+def test_no_sync_accumulates_and_then_sums_once():
+    results = values_of(run_ranks(accumulate, 3))
+    assert len({own for own, _, _ in results}) == 3, "gradients were summed inside no_sync()"
+    assert len({summed for _, summed, _ in results}) == 1
+    assert max(error for _, _, error in results) < 1e-5
+
+
+def train_with_a_sharded_optimizer(rank, size):
+    model = make_model()
+    parallel = DistributedDataParallel(model)
+    optimizer = ZeroRedundancyOptimizer(parallel.parameters(), torch.optim.Adam, lr=0.01)
+    losses = train(parallel, optimizer, rank, STEPS)
+    return losses, digest_of(model.parameters())
+
+
+def test_zero_redundancy_optimizer_learns():
+    check_that_it_learnt(values_of(run_ranks(train_with_a_sharded_optimizer, 2)))
+
+
+def train_with_fsdp(rank, size):
+    from torch.distributed.fsdp import fully_shard
+
+    model = make_model()
+    for layer in model:
+        if list(layer.parameters()):
+            fully_shard(layer)
+    fully_shard(model)
+    losses = train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.5), rank, STEPS)
+    return losses, digest_of(parameter.full_tensor() for parameter in model.parameters())
+
+
+def has_fully_shard() -> bool:
+    import torch.distributed.fsdp
+
+    return hasattr(torch.distributed.fsdp, "fully_shard")
+
+
+@pytest.mark.skipif(not has_fully_shard(), reason="this PyTorch has no torch.distributed.fsdp.fully_shard")
+def test_fsdp2_learns_through_the_fallback():
+    check_that_it_learnt(values_of(run_ranks(train_with_fsdp, 2)))
+
+
+def train_on_a_mesh(rank, size):
+    mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "shards"))
+    tensor = torch.tensor([float(rank)])
+    dist.all_reduce(tensor, group=mesh.get_group("shards"))
+    model = make_model()
+    parallel = DistributedDataParallel(model, process_group=mesh.get_group("replicas"))
+    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.1), rank, 2)
+    return tensor.item(), len(losses), digest_of(model.parameters())
+
+
+def test_groups_of_a_device_mesh_sum_among_themselves():
+    results = values_of(run_ranks(train_on_a_mesh, 4))
+    assert [result[0] for result in results] == [1.0, 1.0, 5.0, 5.0]
+    digests = [digest for *_, digest in results]
+    assert digests[0] == digests[2] and digests[1] == digests[3] and digests[0] != digests[1]
+
+
+def save_and_load(rank, size, folder):
+    from torch.distributed import checkpoint
+
+    model = make_model()
+    before = digest_of(model.parameters())
+    checkpoint.save({"model": model.state_dict()}, checkpoint_id=folder)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    state = {"model": model.state_dict()}
+    checkpoint.load(state, checkpoint_id=folder)
+    model.load_state_dict(state["model"])
+    return digest_of(model.parameters()) == before
+
+
+def test_a_distributed_checkpoint_is_saved_and_loaded():
+    with tempfile.TemporaryDirectory() as folder:
+        assert values_of(run_ranks(functools.partial(save_and_load, folder=folder), 2)) == [True, True]
+
+
+def scale_gradients(rank, size):
+    """One rank's gradients overflow in the second step: the scaler must find that on all of them."""
+    model = make_model()
+    parallel = DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    digests = []
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = loss_of(parallel, rank, step)
+        scaler.scale(loss * float("inf") if step == 1 and rank == 1 else loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        digests.append(digest_of(model.parameters()))
+    return digests, scaler.get_scale()
+
+
+def test_a_scaler_skips_the_step_in_which_one_rank_overflowed():
+    for digests, scale in values_of(run_ranks(scale_gradients, 2)):
+        assert digests[0] == digests[1] != digests[2]
+        assert scale == 2.0**9
