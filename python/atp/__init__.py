@@ -6,7 +6,7 @@
 
     dist.init_process_group("atp")
 
-all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU tensors go through the switch that
+all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and CUDA tensors go through the switch that
 ATP_SWITCH names; where it names none, rank 0 starts one in its own process. Everything else is done by Gloo, and the
 logger `atp` says once what that is. `atp.Options` has the settings and the variables of the environment.
 """
@@ -19,4 +19,4 @@ from .options import Options
 __all__ = ["Options"]
 __version__ = "0.1.0"
 
-_dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu"])
+_dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])
