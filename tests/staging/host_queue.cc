@@ -115,15 +115,7 @@ net::Result<void> HostQueue::condition() const {
 
 void HostQueue::add(Line& line, std::function<void()> work, Done done) {
     const std::scoped_lock lock(mutex_);
-    line.steps.emplace_back([this, work = std::move(work), done = std::move(done)] {
-        net::Result<void> fine;
-        {
-            const std::scoped_lock look(mutex_);
-            fine = condition();
-        }
-        if (fine) work();
-        done(fine);
-    });
+    line.steps.push_back({std::move(work), std::move(done)});
     changed_.notify_all();
 }
 
@@ -133,11 +125,15 @@ void HostQueue::run(Line& line) {
         const auto may_go_on = [&] { return !line.steps.empty() && (!line.allowed || line.done < *line.allowed); };
         changed_.wait(lock, [&] { return may_go_on() || (ending_ && line.steps.empty()); });
         if (line.steps.empty()) return;
-        const auto step = std::move(line.steps.front());
+        const Step step = std::move(line.steps.front());
         line.steps.pop_front();
+        const auto fine = condition();
+        lock.unlock();
+        if (fine) step.work();
+        lock.lock();
         ++line.done;
         lock.unlock();
-        step();
+        step.done(fine);
         lock.lock();
     }
 }

@@ -36,9 +36,13 @@ class HostQueue final : public staging::DeviceQueue {
     [[nodiscard]] std::size_t fetches() const;
 
   private:
+    struct Step {
+        std::function<void()> work;
+        Done done;
+    };
     // Steps that follow each other.
     struct Line {
-        std::deque<std::function<void()>> steps;
+        std::deque<Step> steps;
         std::size_t done = 0;
         std::optional<std::size_t> allowed;  // as many as there are, where it says nothing
         std::thread thread;

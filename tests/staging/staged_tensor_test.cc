@@ -134,7 +134,8 @@ TEST(StagedTensor, AChunkIsStoredWhileOthersAreStillLoaded) {
     const std::vector<float> sums(chunk, 2.5F);
     numeric::floats_to_wire(sums.data(), chunk, sum.data());
     scene.tensor->store(0, sum);
-    EXPECT_TRUE(eventually([&] { return scene.values[chunk - 1] == 2.5F; }));
+    ASSERT_TRUE(eventually([&] { return scene.device->stores() == 1; }));
+    EXPECT_EQ(scene.values[chunk - 1], 2.5F);
     EXPECT_EQ(scene.device->loads(), 1U);
     scene.device->release();
     scene.tensor->wait_for_device();
