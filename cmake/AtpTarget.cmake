@@ -4,19 +4,18 @@ set(ATP_FLOORS_DIR ${CMAKE_BINARY_DIR}/floors)
 
 add_library(atp_flags INTERFACE)
 target_compile_options(atp_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -fno-omit-frame-pointer>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
   # At -O3 gcc 12 and 13 warn of overflows on paths that inlining invented, inside the standard library's own headers;
   # what these warnings are meant to find, AddressSanitizer finds in the preset `asan`.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict>
-  -fno-omit-frame-pointer)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict>)
 if(ATP_SANITIZE)
   add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATP_SANITIZE})
 else()
   # Sanitizers rewrite expressions before gcc warns of them; the other presets judge the code as it was written.
-  target_compile_options(atp_flags INTERFACE -Werror)
+  target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
 # atp_box(NAME SOURCES ... USES box ... PRIVATE_LINKS target ...): the library atp_NAME from this folder.

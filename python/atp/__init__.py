@@ -6,7 +6,7 @@
 
     dist.init_process_group("atp")
 
-all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU tensors go through the switch that
+all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and CUDA tensors go through the switch that
 ATP_SWITCH names; where it names none, rank 0 starts one in its own process. Everything else is done by Gloo, and the
 logger `atp` says once what that is. `atp.Options` has the settings and the variables of the environment. `atp.push()`
 and `atp.pull()` sum by keys, as programs for parameter servers do.
@@ -21,4 +21,4 @@ from .push_pull import pull, push
 __all__ = ["Options", "pull", "push"]
 __version__ = "0.1.0"
 
-_dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu"])
+_dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])

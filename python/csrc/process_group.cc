@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_group.h"
 
-#include <ATen/ATen.h>
-#include <ATen/MemoryOverlap.h>
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 
@@ -32,28 +29,11 @@ std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, cons
     if (!element) return fmt::format("{} tensors", c10::toString(type));
     if (averages && comm::is_integer(*element)) return fmt::format("AVG of {} tensors", c10::toString(type));
     for (const at::Tensor& tensor : tensors) {
-        if (!lies_in_memory(tensor)) return "tensors that are sparse or not of the CPU";
+        if (!lies_in_memory(tensor)) return "tensors that are sparse or neither of the CPU nor of CUDA";
+        if (tensor.device() != tensors.front().device()) return "tensors of several devices";
         if (tensor.scalar_type() != type) return "tensors of several types";
     }
     return std::nullopt;
-}
-
-// The network sees elements in their logical order, whatever the strides on this rank.
-Staged stage(const at::Tensor& tensor) {
-    if (tensor.is_contiguous() && !tensor.is_neg() && !tensor.is_conj()) return {.tensor = tensor, .memory = tensor};
-    TORCH_CHECK(at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
-                "atp: several elements of this tensor are one and the same memory, as expand() makes them; clone it");
-    const at::NoGradGuard no_grad;
-    at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false));
-    memory.copy_(tensor);
-    return {.tensor = tensor, .memory = std::move(memory)};
-}
-
-std::vector<Staged> stage_all(const std::vector<at::Tensor>& tensors) {
-    std::vector<Staged> staged;
-    staged.reserve(tensors.size());
-    for (const at::Tensor& tensor : tensors) staged.push_back(stage(tensor));
-    return staged;
 }
 
 // Older releases have backends that know nothing of these: see the header.
@@ -185,17 +165,11 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
                                                                 std::chrono::milliseconds timeout, c10d::OpType type,
                                                                 const char* title) {
     const auto communicator = require_communicator();
-    std::vector<Staged> staged = stage_all(tensors);
-    std::vector<comm::Buffer> buffers;
-    buffers.reserve(staged.size());
-    for (const Staged& each : staged) {
-        void* memory = each.memory.data_ptr();
-        buffers.push_back({.in = memory, .out = memory, .elements = static_cast<std::size_t>(each.memory.numel())});
-    }
+    std::vector<Staged> staged = stage(tensors);
     const auto element = *element_type_of(tensors.front().scalar_type());
     const auto reduction = operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
-    return hand_out(communicator->all_reduce(buffers, element, reduction, deadline_of(timeout)), std::move(staged),
-                    type, title);
+    auto begun = stager_.all_reduce(*communicator, staged, element, reduction, deadline_of(timeout));
+    return hand_out(std::move(begun), std::move(staged), type, title);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -215,14 +189,15 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tenso
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     if (tensors.size() != 1 || !lies_in_memory(tensors.front())) {
-        return fall_back("broadcast of several tensors, sparse ones or others than the CPU's")
+        return fall_back("broadcast of several tensors, or of one that is sparse or neither of the CPU nor of CUDA")
             ->broadcast(tensors, options);
     }
     const auto communicator = require_communicator();
-    std::vector<Staged> staged = stage_all(tensors);
-    const at::Tensor& memory = staged.front().memory;
-    auto begun = communicator->broadcast(memory.data_ptr(), memory.nbytes(),
-                                         static_cast<std::uint32_t>(options.rootRank), deadline_of(options.timeout));
+    std::vector<Staged> staged = stage(tensors);
+    bring_to_host(staged);
+    const at::Tensor& host = staged.front().host;
+    auto begun = communicator->broadcast(host.data_ptr(), host.nbytes(), static_cast<std::uint32_t>(options.rootRank),
+                                         deadline_of(options.timeout));
     return hand_out(std::move(begun), std::move(staged), c10d::OpType::BROADCAST, "atp:broadcast");
 }
 

@@ -16,6 +16,7 @@
 
 #include "comm/communicator.h"
 #include "completions.h"
+#include "staging.h"
 #include "store_adapter.h"
 #include "work.h"
 
@@ -109,6 +110,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     c10::intrusive_ptr<Options> backend_options_;
     GroupOptions options_;
     StoreAdapter store_;
+    Stager stager_;
     std::shared_ptr<Completions> completions_;
     mutable std::mutex mutex_;
     std::shared_ptr<comm::Communicator> communicator_;

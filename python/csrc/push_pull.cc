@@ -19,7 +19,7 @@ comm::ElementType require_element_type(const at::Tensor& tensor) {
     const auto type = element_type_of(tensor.scalar_type());
     TORCH_CHECK_TYPE(type.has_value(), "atp: keys hold floats of 16 to 64 bits and integers of 32 and 64, not ",
                      tensor.scalar_type());
-    TORCH_CHECK_TYPE(lies_in_memory(tensor), "atp: keys hold dense tensors of the CPU");
+    TORCH_CHECK_TYPE(lies_in_memory(tensor) && tensor.is_cpu(), "atp: keys hold dense tensors of the CPU");
     return *type;
 }
 

@@ -17,6 +17,8 @@ std::optional<ElementType> element_type_of(at::ScalarType type) {
     }
 }
 
-bool lies_in_memory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.device().is_cpu(); }
+bool lies_in_memory(const at::Tensor& tensor) {
+    return tensor.layout() == at::kStrided && (tensor.is_cpu() || tensor.is_cuda());
+}
 
 }  // namespace atp::python

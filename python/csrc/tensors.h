@@ -11,7 +11,7 @@
 namespace atp::python {
 
 [[nodiscard]] std::optional<comm::ElementType> element_type_of(at::ScalarType type);
-// Dense, and the CPU's.
+// Dense, and where the network can have it, by way of the host if need be.
 [[nodiscard]] bool lies_in_memory(const at::Tensor& tensor);
 
 }  // namespace atp::python

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "work.h"
 
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -18,15 +17,8 @@ std::exception_ptr exception_of(const net::Error& error) {
         c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
 }
 
-c10::intrusive_ptr<c10::ivalue::Future> make_future() {
-    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-}
-
-std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged) {
-    std::vector<at::Tensor> tensors;
-    tensors.reserve(staged.size());
-    for (const Staged& each : staged) tensors.push_back(each.tensor);
-    return tensors;
+c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> devices) {
+    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), std::move(devices));
 }
 
 }  // namespace
@@ -40,7 +32,10 @@ NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::ui
       staged_(std::move(staged)),
       operation_(std::move(operation)),
       completions_(std::move(completions)),
-      future_(make_future()) {}
+      future_(make_future(devices_of(staged_))) {}
+
+// What the device may still be reading or writing goes after this.
+NetworkWork::~NetworkWork() { wait_for_devices(staged_); }
 
 void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
     const comm::Handle operation = work->operation_;
@@ -81,7 +76,7 @@ void NetworkWork::settle() {
         const auto outcome = operation_->outcome();
         if (outcome) {
             try {
-                copy_back();
+                deliver(staged_);
             } catch (...) {
                 exception = std::current_exception();
             }
@@ -99,14 +94,8 @@ void NetworkWork::announce() {
     if (exception_) {
         future_->setError(exception_);
     } else {
+        const StreamOfItsOwn stream(staged_);  // which a future takes for the one that its value comes from
         future_->markCompleted(c10::IValue(outputs()));
-    }
-}
-
-void NetworkWork::copy_back() {
-    const at::NoGradGuard no_grad;
-    for (const Staged& each : staged_) {
-        if (!each.memory.is_same(each.tensor)) each.tensor.copy_(each.memory);
     }
 }
 

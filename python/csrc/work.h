@@ -11,14 +11,9 @@
 
 #include "comm/operation.h"
 #include "completions.h"
+#include "staging.h"
 
 namespace atp::python {
-
-// A tensor of the caller, and the memory that the network sees: the tensor's own, or a contiguous copy of it.
-struct Staged {
-    at::Tensor tensor;
-    at::Tensor memory;
-};
 
 // One operation in the network, as PyTorch sees it.
 //
@@ -30,6 +25,7 @@ class NetworkWork final : public c10d::Work {
   public:
     NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
                 comm::Handle operation, std::shared_ptr<Completions> completions);
+    ~NetworkWork() override;
 
     static void watch(const c10::intrusive_ptr<NetworkWork>& work);
 
@@ -43,7 +39,6 @@ class NetworkWork final : public c10d::Work {
     [[noreturn]] void give_up(std::chrono::milliseconds timeout) const;
     void settle();
     void announce();
-    void copy_back();
 
     std::uint64_t sequence_;
     std::vector<Staged> staged_;

@@ -59,6 +59,8 @@ class Channel final : private net::Actor {
     [[nodiscard]] net::Result<void> wait_ready(protocol::Time deadline);
     // The part of that number. It is finished whatever happens.
     void submit(const Handle& work, std::size_t part);
+    // Some tensor under way has more elements ready than before.
+    void wake() { loop_->wake(); }
     // Ends everything under way with this error.
     void abort(const net::Error& reason);
     void stop();

@@ -78,6 +78,7 @@ Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Option
 
 // Before anything that the channels' threads read from: pushed values above all.
 Communicator::~Communicator() {
+    feed_->close();
     for (const auto& channel : channels_) channel->stop();
 }
 
@@ -131,26 +132,31 @@ net::Result<Handle> Communicator::all_reduce(const Buffer& buffer, ElementType t
 
 net::Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, ElementType type, Reduction reduction,
                                              Time deadline) {
+    std::vector<std::unique_ptr<protocol::Tensor>> tensors;
+    std::uint64_t elements = 0;
+    for (const Buffer& buffer : buffers) {
+        if (buffer.elements == 0) continue;
+        if (buffer.in == nullptr || buffer.out == nullptr) {
+            return refuse(net::Operation::all_reduce, net::Reason::malformed, "a buffer without memory");
+        }
+        elements += buffer.elements;
+        const double by = is_integer(type) ? 1.0 : factor(reduction);
+        tensors.push_back(make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, scale(), by));
+    }
+    return all_reduce(std::move(tensors), elements, type, reduction, deadline);
+}
+
+net::Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
+                                             std::uint64_t elements, ElementType type, Reduction reduction,
+                                             Time deadline) {
     constexpr net::Operation operation = net::Operation::all_reduce;
     if (reduction == Reduction::average && is_integer(type)) {
         return refuse(operation, net::Reason::unsupported,
                       fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
     }
-    const double factor = reduction == Reduction::average ? 1.0 / world_ : 1.0;
-    std::vector<std::unique_ptr<protocol::Tensor>> tensors;
-    std::uint64_t elements = 0;
-    std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
-    for (const Buffer& buffer : buffers) {
-        if (buffer.elements == 0) continue;
-        if (buffer.in == nullptr || buffer.out == nullptr) {
-            return refuse(operation, net::Reason::malformed, "a buffer without memory");
-        }
-        elements += buffer.elements;
-        detail = protocol::mix(detail + static_cast<std::uint32_t>(buffer.elements));
-        tensors.push_back(
-            make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, static_cast<float>(options_.scale), factor));
-    }
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
+    for (const auto& tensor : tensors) detail = protocol::mix(detail + static_cast<std::uint32_t>(tensor->size()));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<Group>(std::move(tensors));
     const std::uint64_t alignment = type == ElementType::int64 ? lanes_of_int64 : 1;
@@ -236,6 +242,10 @@ void Communicator::abort() {
     const net::Error reason{
         .operation = net::Operation::wait, .reason = net::Reason::closed, .text = "the communicator was aborted"};
     end_channels(reason);
+}
+
+void Communicator::wake_channels() {
+    for (const auto& channel : channels_) channel->wake();
 }
 
 void Communicator::end_channels(const net::Error& reason) {

@@ -13,6 +13,7 @@
 
 #include "comm/channel.h"
 #include "comm/element_type.h"
+#include "comm/feed.h"
 #include "comm/operation.h"
 #include "comm/options.h"
 #include "comm/store.h"
@@ -68,6 +69,10 @@ class Communicator {
     // Several tensors as if they were one: small ones share packets.
     [[nodiscard]] net::Result<Handle> all_reduce(std::span<const Buffer> buffers, ElementType type, Reduction reduction,
                                                  protocol::Time deadline = protocol::never);
+    // Of tensors that the caller has made, which become ready as it tells feed().
+    [[nodiscard]] net::Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
+                                                 std::uint64_t elements, ElementType type, Reduction reduction,
+                                                 protocol::Time deadline = protocol::never);
     // Rank `root`'s bytes for everybody, in place.
     [[nodiscard]] net::Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root,
                                                 protocol::Time deadline = protocol::never);
@@ -79,6 +84,13 @@ class Communicator {
                                          protocol::Time deadline = protocol::never);
     [[nodiscard]] net::Result<void> pull(std::uint64_t key, void* values, std::size_t elements, ElementType type);
 
+    [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
+    // As make_sum_tensor() wants them for tensors that the caller makes.
+    [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
+    [[nodiscard]] double factor(Reduction reduction) const {
+        return reduction == Reduction::average ? 1.0 / world_ : 1.0;
+    }
+
     // Ends what is under way, here, with Reason::closed.
     void abort();
 
@@ -87,6 +99,7 @@ class Communicator {
     [[nodiscard]] std::vector<std::string> without() const;
 
   private:
+    friend class Feed;
     struct Key {
         ElementType type = ElementType::float32;
         std::size_t elements = 0;
@@ -101,12 +114,14 @@ class Communicator {
                                              std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                              protocol::Time deadline);
 
+    void wake_channels();
     void end_channels(const net::Error& reason);
 
     std::uint32_t rank_;
     std::uint32_t world_;
     Options options_;
     Formation formation_;
+    std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::vector<std::unique_ptr<Channel>> channels_;
     std::mutex order_;  // all channels get operations in one order
     std::uint64_t next_channel_ = 0;

@@ -22,38 +22,53 @@ class Group final : public protocol::Tensor {
 
     [[nodiscard]] std::uint64_t size() const override { return size_; }
     [[nodiscard]] bool plain() const override { return members_.front()->plain(); }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        bool all = true;
+        visit(first, count, [&](const protocol::Tensor& member, std::uint64_t at, std::uint64_t part) {
+            all = all && member.ready(at, part);
+        });
+        return all;
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         bool fits = true;
-        visit(first, lanes, [&](protocol::Tensor& member, std::uint64_t at, std::span<std::byte> part) {
+        visit_lanes(first, lanes, [&](protocol::Tensor& member, std::uint64_t at, std::span<std::byte> part) {
             fits = member.load_integers(at, part) && fits;
         });
         return fits;
     }
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
-        visit(first, lanes, [](protocol::Tensor& member, std::uint64_t at, std::span<std::byte> part) {
+        visit_lanes(first, lanes, [](protocol::Tensor& member, std::uint64_t at, std::span<std::byte> part) {
             member.load_floats(at, part);
         });
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
-        visit(first, lanes, [](protocol::Tensor& member, std::uint64_t at, std::span<const std::byte> part) {
+        visit_lanes(first, lanes, [](protocol::Tensor& member, std::uint64_t at, std::span<const std::byte> part) {
             member.store(at, part);
         });
     }
 
   private:
-    // Calls for each member's share of the lanes.
-    template <class Bytes, class Call>
-    void visit(std::uint64_t first, Bytes lanes, Call call) const {
+    // Calls for each member's share of the elements.
+    template <class Call>
+    void visit(std::uint64_t first, std::uint64_t count, Call call) const {
         auto at = static_cast<std::size_t>(std::ranges::upper_bound(starts_, first) - starts_.begin()) - 1;
-        while (!lanes.empty()) {
+        for (; count != 0; ++at) {
             const std::uint64_t offset = first - starts_[at];
-            const std::uint64_t left = members_[at]->size() - offset;
-            const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(left, lanes.size() / 4));
-            if (count != 0) call(*members_[at], offset, lanes.first(count * 4));
-            lanes = lanes.subspan(count * 4);
-            first += count;
-            ++at;
+            const std::uint64_t part = std::min(members_[at]->size() - offset, count);
+            if (part != 0) call(*members_[at], offset, part);
+            first += part;
+            count -= part;
         }
+    }
+    // The same with the lanes of each.
+    template <class Lanes, class Call>
+    void visit_lanes(std::uint64_t first, Lanes lanes, Call call) const {
+        visit(first, lanes.size() / ATP_LANE_BYTES,
+              [&](protocol::Tensor& member, std::uint64_t at, std::uint64_t part) {
+                  const std::size_t bytes = static_cast<std::size_t>(part) * ATP_LANE_BYTES;
+                  call(member, at, lanes.first(bytes));
+                  lanes = lanes.subspan(bytes);
+              });
     }
 
     std::vector<std::unique_ptr<protocol::Tensor>> members_;

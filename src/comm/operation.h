@@ -24,6 +24,9 @@ class Slice final : public protocol::Tensor {
     [[nodiscard]] std::uint64_t size() const override { return size_; }
     [[nodiscard]] bool plain() const override { return whole_.plain(); }
     [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.ready(first_ + first, count);
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         return whole_.load_integers(first_ + first, lanes);
     }

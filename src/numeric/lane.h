@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane at a time: what the vector loops of lanes.cc do to each lane, for their tails and for processors without
-// vectors that we know. Internal to this box.
+// One lane at a time: what the vector loops of lanes.cc do to each lane, for their tails, for processors without
+// vectors that we know, and for graphics processors.
 #pragma once
 
 #include <cmath>
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+
+#include "numeric/host_device.h"
 
 namespace atp::numeric::lane {
 
@@ -18,24 +20,36 @@ static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<doubl
 inline constexpr std::int32_t refused_magnitude_bits = 0x4F000000;
 inline constexpr float refused_magnitude = 2147483648.0F;
 
+// Compilers know this as one instruction.
+ATP_HOST_DEVICE constexpr std::uint32_t swap_bytes(std::uint32_t bits) {
+    return bits << 24U | (bits & 0xFF00U) << 8U | (bits >> 8U & 0xFF00U) | bits >> 24U;
+}
+
 inline std::uint32_t load(const std::byte* wire) {
     std::uint32_t bits;
     std::memcpy(&bits, wire, sizeof bits);
-    return __builtin_bswap32(bits);
+    return swap_bytes(bits);
 }
 
 inline void store(std::uint32_t bits, std::byte* wire) {
-    bits = __builtin_bswap32(bits);
+    bits = swap_bytes(bits);
     std::memcpy(wire, &bits, sizeof bits);
+}
+
+// What stands for a product that has to be refused: no other becomes this integer.
+inline constexpr std::int32_t refused = std::numeric_limits<std::int32_t>::min();
+
+ATP_HOST_DEVICE inline std::int32_t quantise(float value, float scale) {
+    const float product = value * scale;
+    const bool fits = std::fabs(product) < refused_magnitude;
+    return fits ? static_cast<std::int32_t>(std::nearbyint(product)) : refused;
 }
 
 // True when the product has to be refused.
 inline bool quantise(float value, float scale, std::byte* wire) {
-    const float product = value * scale;
-    const bool fits = std::fabs(product) < refused_magnitude;
-    const float rounded = std::nearbyint(fits ? product : 0.0F);
-    store(static_cast<std::uint32_t>(static_cast<std::int32_t>(rounded)), wire);
-    return !fits;
+    const std::int32_t integer = quantise(value, scale);
+    store(static_cast<std::uint32_t>(integer), wire);
+    return integer == refused;
 }
 
 inline float dequantise(const std::byte* wire, float inverse_scale) {

@@ -25,6 +25,9 @@ class Tensor {
     // A hash of what is done and to how many elements: workers that do different things at one place of the stream are
     // told so, instead of sums that mean nothing.
     [[nodiscard]] virtual std::uint16_t purpose() const { return 0; }
+    // Whether these elements can be read. A worker waits for those that cannot, and with them for all that follow; who
+    // makes them ready calls for the worker to be polled. What is ready stays so.
+    [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
     // Elements first, first + 1, ... as big-endian lanes, as many as fit. False when one of them cannot be an integer
     // at this job's scale (NaN, Inf, too large): the fragment then travels as floats. Never false of a plain tensor.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;

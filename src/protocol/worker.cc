@@ -305,7 +305,9 @@ bool Worker::may_send_new() const {
     if (tensors_started_ == tensors_queued_) return false;
     const bool within_slots = distance(expected_, next_seq_) < static_cast<std::int32_t>(config_.channel.window()) ||
                               ATP_BREAK(window_unbounded);
-    return within_slots && unacked_ < congestion_.window_packets();
+    if (!within_slots || unacked_ >= congestion_.window_packets()) return false;
+    const Entry& owner = entry(tensors_started_);
+    return owner.tensor->ready(first_element(owner, next_seq_), elements_of(owner, next_seq_));
 }
 
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {

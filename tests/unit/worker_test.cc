@@ -81,6 +81,51 @@ TEST(WorkerTest, NeverSendsMoreThanTheCongestionWindow) {
     EXPECT_EQ(bench.sequences(), (Sequences{3, 4})) << "one left, one more fits";
 }
 
+// Of which so many elements are ready.
+class SlowTensor final : public Tensor {
+  public:
+    explicit SlowTensor(std::span<const float> values) : values_(values.begin(), values.end()) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return values_.size(); }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        return first + count <= elements_ready;
+    }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return numeric::quantise(&values_[first], lanes.size() / ATP_LANE_BYTES, 1, lanes.data());
+    }
+    void load_floats(std::uint64_t /*first*/, std::span<std::byte> /*lanes*/) const override {}
+    void store(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) override {}
+
+    std::uint64_t elements_ready = 0;
+
+  private:
+    Values values_;
+};
+
+TEST(WorkerTest, SendsWhatIsReadyAndNothingBehindIt) {
+    WorkerBench bench;
+    SlowTensor slow(Values{1, 2, 3, 4, 5});
+    ASSERT_TRUE(bench.worker.submit(slow, bench.now).has_value());
+    ASSERT_TRUE(bench.submit({6}).has_value());
+    EXPECT_EQ(bench.sequences(), Sequences{});
+    EXPECT_EQ(bench.worker.poll_timeout(), never) << "nothing was sent that could be lost";
+    slow.elements_ready = 3;  // one and a half fragments
+    EXPECT_EQ(bench.sequences(), Sequences{0});
+    slow.elements_ready = 5;
+    EXPECT_EQ(bench.sequences(), (Sequences{1, 2, 3}));
+}
+
+TEST(WorkerTest, ATensorThatNeverGetsReadyTimesOut) {
+    WorkerBench bench;
+    SlowTensor slow(Values{1, 2});
+    ASSERT_TRUE(bench.worker.submit(slow, bench.now, bench.now + std::chrono::seconds(1)).has_value());
+    EXPECT_EQ(bench.sequences(), Sequences{});
+    bench.expire();
+    const auto events = bench.events();
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].kind, WorkerEvent::Kind::timed_out);
+}
+
 TEST(WorkerTest, SequenceNumbersWrapWithoutNotice) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0xfffffffeU;

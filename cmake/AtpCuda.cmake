@@ -1,0 +1,41 @@
+# Kernels for NVIDIA's graphics processors. With ATP_CUDA=AUTO, the variable becomes ON or OFF here.
+if(NOT ATP_CUDA)
+  return()
+endif()
+if(ATP_CUDA STREQUAL AUTO)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(STATUS "No nvcc: tensors of graphics processors pass through the host's memory unconverted")
+    set(ATP_CUDA OFF)
+    return()
+  endif()
+endif()
+set(ATP_CUDA ON)
+
+# Machine code for each generation that this nvcc still knows, and for all that come later code that their driver
+# translates.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES OFF)
+  enable_language(CUDA)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch
+                  OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(CMAKE_CUDA_ARCHITECTURES "")
+  foreach(generation 70 75 80 90 100 120)
+    if(known MATCHES "compute_${generation}(\n|$)")
+      list(APPEND CMAKE_CUDA_ARCHITECTURES ${generation}-real)
+      set(newest ${generation})
+    endif()
+  endforeach()
+  list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
+endif()
+enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know it of nvcc 12 and later
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+# The same bits as on a processor: no product is fused with a sum. What is constexpr may run on the device.
+set(ATP_CUDA_OPTIONS -fmad=false --expt-relaxed-constexpr)
+find_package(CUDAToolkit REQUIRED)
+message(STATUS "Found nvcc ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")

@@ -1,0 +1,16 @@
+# Compiles the kernels to PTX and looks at it. NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT (a file) are given.
+execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE} -o ${OUTPUT} ${SOURCE}/staging/cuda_kernels.cu
+                COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${OUTPUT} ptx)
+foreach(kernel load_integers load_floats store)
+  foreach(format Float32 Float64 Float16 Bfloat16)
+    if(NOT ptx MATCHES "\\.entry [^\n(]*${kernel}_kernel[^\n(]*[0-9]${format}E")
+      message(SEND_ERROR "no kernel ${kernel} of ${format}")
+    endif()
+  endforeach()
+endforeach()
+foreach(rounding_of_its_own fma "\\.ftz" "\\.approx")
+  if(ptx MATCHES "\n[^\n]*${rounding_of_its_own}[^\n]*")
+    message(SEND_ERROR "an instruction that a processor does otherwise: ${CMAKE_MATCH_0}")
+  endif()
+endforeach()
