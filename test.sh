@@ -14,6 +14,7 @@ Installs what is missing, builds, and runs everything there is to test:
   wheel      what `pip install .` would install
   format     clang-format
   tidy       clang-tidy over src/
+  python     ruff and mypy
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan       what has threads, and the unit tests, again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
@@ -114,6 +115,7 @@ if [[ $quick == no ]]; then
     step check build/release/bin/atp check
     step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
     step tidy scripts/lint.sh tidy
+    step python scripts/lint.sh python
     build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/e2e/all tests/fuzz/all && {
         for kind in unit conformance net comm e2e fuzz; do
             run_ctest "asan-$kind" "build/asan/tests/$kind"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages of docs/results are made of: parts with their commands, and figures held against their bars."""
+
 import argparse
 import json
 import os
@@ -20,6 +21,7 @@ class Skipped(Exception):
 @dataclass
 class Finding:
     """One figure, against the least or the most that it is to be; None: reported, not judged."""
+
     what: str
     value: float
     least: float = None
@@ -43,6 +45,7 @@ class Finding:
 @dataclass
 class Part:
     """A heading of the page: its commands, and what came out."""
+
     title: str
     commands: list = field(default_factory=list)
     findings: list = field(default_factory=list)
@@ -68,6 +71,7 @@ def cluster(part, *flags):
 @dataclass
 class Page:
     """What a program measures and writes: `bodies` has, by name, the title of each part and what fills it."""
+
     title: str
     program: str
     bodies: dict
@@ -83,11 +87,15 @@ class Page:
         return part
 
     def text(self, parts):
-        head = [f"# {self.title}", "",
-                f"Written by `{self.program} --write` on {platform.machine()}, {os.cpu_count()} cores, "
-                f"Linux {platform.release()}. Each figure is a ratio or a share within one run, the median of its "
-                "rounds.",
-                "", *([self.introduction, ""] if self.introduction else [])]
+        head = [
+            f"# {self.title}",
+            "",
+            f"Written by `{self.program} --write` on {platform.machine()}, {os.cpu_count()} cores, "
+            f"Linux {platform.release()}. Each figure is a ratio or a share within one run, the median of its "
+            "rounds.",
+            "",
+            *([self.introduction, ""] if self.introduction else []),
+        ]
         return "\n".join(head) + "\n" + "\n".join(_table(part) for part in parts)
 
 
@@ -103,17 +111,31 @@ def _table(part):
 
 
 def _as_json(parts):
-    return json.dumps([{"part": part.title, "what": finding.what, "value": finding.value, "bar": finding.bar,
-                        "verdict": finding.verdict, "text": finding.text}
-                       for part in parts for finding in part.findings], indent=2)
+    return json.dumps(
+        [
+            {
+                "part": part.title,
+                "what": finding.what,
+                "value": finding.value,
+                "bar": finding.bar,
+                "verdict": finding.verdict,
+                "text": finding.text,
+            }
+            for part in parts
+            for finding in part.findings
+        ],
+        indent=2,
+    )
 
 
 def _parse(page, description):
-    parser = argparse.ArgumentParser(prog=page.program, description=description,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=page.program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(page.bodies)} [all]")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N",
-                        help="of each system, in turns; the median counts [5]")
+    parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="of each system, in turns; the median counts [5]"
+    )
     parser.add_argument("--write", metavar="FILE", help="also write the page there")
     parser.add_argument("--json", action="store_true", help="print an array of figures in place of the page")
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints how many tests passed, failed and were skipped in the JUnit files that ctest wrote, as three numbers."""
+
 import sys
 import xml.etree.ElementTree as ElementTree
 

@@ -6,6 +6,7 @@ usage: draw_aggregation.py PICTURE.dot TITLE=RESULT.json ...
 
 Prints the trees as text, and writes them side by side as one graph for Graphviz. All of one picture have one scale.
 """
+
 import json
 import sys
 
@@ -36,14 +37,19 @@ class Run:
         return children
 
     def links_up(self):
-        return [(child, parent, self.bytes_over[child, parent])
-                for parent, children in self.children.items() for child in children]
+        return [
+            (child, parent, self.bytes_over[child, parent])
+            for parent, children in self.children.items()
+            for child in children
+        ]
 
     def caption(self):
         into_server = sum(size for _, parent, size in self.links_up() if parent == self.root)
         goodput = self.job["goodput_bits_per_s"] / 1e9
-        return (f"{self.title}: {self.job['time_ms']:.2f} ms, {goodput:.1f} Gbit/s a worker, "
-                f"{as_text(into_server)} into the server")
+        return (
+            f"{self.title}: {self.job['time_ms']:.2f} ms, {goodput:.1f} Gbit/s a worker, "
+            f"{as_text(into_server)} into the server"
+        )
 
 
 def as_text(size):
@@ -83,10 +89,13 @@ def dot_cluster(number, run, largest):
 
 
 def write_dot(path, runs, largest):
-    lines = ["digraph aggregation {", "margin=0.3; nodesep=0.3; ranksep=0.9;",
-             'graph [fontname="sans", fontsize=16, labelloc=t, color="#adb5bd"];',
-             'node [fontname="sans", shape=box, style="filled,rounded", color="#495057"];',
-             'edge [fontname="sans", color="#d6622d", arrowhead=none];']
+    lines = [
+        "digraph aggregation {",
+        "margin=0.3; nodesep=0.3; ranksep=0.9;",
+        'graph [fontname="sans", fontsize=16, labelloc=t, color="#adb5bd"];',
+        'node [fontname="sans", shape=box, style="filled,rounded", color="#495057"];',
+        'edge [fontname="sans", color="#d6622d", arrowhead=none];',
+    ]
     for number, run in enumerate(runs):
         lines += dot_cluster(number, run, largest)
     with open(path, "w", encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the form of the C and C++ sources: `format` with clang-format, `tidy` with clang-tidy, without an argument both.
+# Checks the form of the sources: `format` with clang-format, `tidy` with clang-tidy, `python` with ruff and mypy, without an
+# argument all of them.
 # Exit status: 0 nothing to complain of, 1 something, 77 the tool's version is not the one the sources are written with.
 # `tidy` needs the compile commands of a configured build: BUILD_DIR, by default build/release.
 set -euo pipefail
@@ -42,9 +43,15 @@ check_tidy() {
             2> >(grep -v ' warnings\? generated\.$' >&2)
 }
 
+check_python() {
+    local tools=build/venv/bin
+    "$tools/ruff" format --quiet --diff . && "$tools/ruff" check --quiet . && "$tools/mypy" python/atp
+}
+
 case ${1:-all} in
     format) check_format ;;
     tidy) check_tidy ;;
-    all) check_format && check_tidy ;;
-    *) echo "usage: scripts/lint.sh [format|tidy]" >&2; exit 2 ;;
+    python) check_python ;;
+    all) check_format && check_tidy && check_python ;;
+    *) echo "usage: scripts/lint.sh [format|tidy|python]" >&2; exit 2 ;;
 esac

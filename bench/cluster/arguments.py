@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line, checked: whatever parse() returns can be run."""
+
 import argparse
 import os
 import re
@@ -63,8 +64,12 @@ exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="bench/cluster/run", description=DESCRIPTION, epilog=EPILOG,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench/cluster/run",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     _add_network(parser.add_argument_group("network"))
     _add_work(parser.add_argument_group("work"))
     _add_systems(parser.add_argument_group("systems"))
@@ -101,51 +106,99 @@ def work_of(options):
 
 
 def _add_network(group):
-    group.add_argument("--topology", type=_topology, default="star:4", metavar="SHAPE",
-                       help="star:N, racks:RxN or local:N [star:4]")
+    group.add_argument(
+        "--topology", type=_topology, default="star:4", metavar="SHAPE", help="star:N, racks:RxN or local:N [star:4]"
+    )
     group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
     group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
-    group.add_argument("--queue", type=_size, default="1MiB", metavar="SIZE",
-                       help="what may wait at each end of a link before packets are dropped [1MiB]")
+    group.add_argument(
+        "--queue",
+        type=_size,
+        default="1MiB",
+        metavar="SIZE",
+        help="what may wait at each end of a link before packets are dropped [1MiB]",
+    )
     group.add_argument("--placement", choices=("packed", "dealt"), default="packed", help="of the ranks [packed]")
 
 
 def _add_work(group):
     group.add_argument("--bytes", type=_size, metavar="SIZE", help="of the tensor of float32 [25MB]")
     group.add_argument("--workload", choices=tables.NAMES, help="train a model instead")
-    group.add_argument("--scale", dest="share", type=_model_share, default="1/16", metavar="SHARE",
-                       help="of the model's parameters, as in 0.1, 5%% or 1/16 [1/16]")
-    group.add_argument("--compute", choices=("recorded", "real"), default="recorded",
-                       help="how the model's layers take time [recorded]")
-    group.add_argument("--rounds", type=_count, default=5, metavar="N",
-                       help="turns of each system; the median counts [5]")
-    group.add_argument("--operations", type=_count, default=3, metavar="N",
-                       help="measured all-reduces or steps in a turn [3]")
-    group.add_argument("--warmup", type=_count_or_none, metavar="N",
-                       help="of them before those [1 all-reduce, 2 steps]")
-    group.add_argument("--jobs", type=_count, default=1, metavar="N",
-                       help="jobs at the same time, each with a rank on every host [1]")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS",
-                       help="longest that a turn may take [a minute, and 30 times what the links alone would need]")
+    group.add_argument(
+        "--scale",
+        dest="share",
+        type=_model_share,
+        default="1/16",
+        metavar="SHARE",
+        help="of the model's parameters, as in 0.1, 5%% or 1/16 [1/16]",
+    )
+    group.add_argument(
+        "--compute",
+        choices=("recorded", "real"),
+        default="recorded",
+        help="how the model's layers take time [recorded]",
+    )
+    group.add_argument(
+        "--rounds", type=_count, default=5, metavar="N", help="turns of each system; the median counts [5]"
+    )
+    group.add_argument(
+        "--operations", type=_count, default=3, metavar="N", help="measured all-reduces or steps in a turn [3]"
+    )
+    group.add_argument(
+        "--warmup", type=_count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]"
+    )
+    group.add_argument(
+        "--jobs", type=_count, default=1, metavar="N", help="jobs at the same time, each with a rank on every host [1]"
+    )
+    group.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="longest that a turn may take [a minute, and 30 times what the links alone would need]",
+    )
 
 
 def _add_systems(group):
-    group.add_argument("--systems", type=_systems, default="atp,gloo", metavar="LIST",
-                       help=f"which of {', '.join(systems.OF_ALL_REDUCE)}, and in which order [atp,gloo]")
-    group.add_argument("--switch", choices=("user",), default="user",
-                       help="ATP's: user, the daemon `atp switch` [user]")
+    group.add_argument(
+        "--systems",
+        type=_systems,
+        default="atp,gloo",
+        metavar="LIST",
+        help=f"which of {', '.join(systems.OF_ALL_REDUCE)}, and in which order [atp,gloo]",
+    )
+    group.add_argument(
+        "--switch", choices=("user",), default="user", help="ATP's: user, the daemon `atp switch` [user]"
+    )
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
-    group.add_argument("--loss", type=_share, default=0.0, metavar="SHARE",
-                       help="of the packets, as in 0.001 or 0.1%%, which ATP's switches drop on purpose; none of "
-                            "Gloo's [0]")
-    group.add_argument("--switch-flags", type=shlex.split, default=[], metavar="FLAGS",
-                       help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'")
-    group.add_argument("--rank-flags", type=shlex.split, default=[], metavar="FLAGS",
-                       help="more of them for `atp bench`")
-    group.add_argument("--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best",
-                       help="`best`: the one that is fastest when each is tried once [best]")
-    group.add_argument("--python", default=_default_python(), metavar="PROGRAM",
-                       help="with torch [build/venv/bin/python, or the one that runs this]")
+    group.add_argument(
+        "--loss",
+        type=_share,
+        default=0.0,
+        metavar="SHARE",
+        help="of the packets, as in 0.001 or 0.1%%, which ATP's switches drop on purpose; none of Gloo's [0]",
+    )
+    group.add_argument(
+        "--switch-flags",
+        type=shlex.split,
+        default=[],
+        metavar="FLAGS",
+        help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'",
+    )
+    group.add_argument(
+        "--rank-flags", type=shlex.split, default=[], metavar="FLAGS", help="more of them for `atp bench`"
+    )
+    group.add_argument(
+        "--gloo-algorithm",
+        choices=("best", *systems.Gloo.algorithms),
+        default="best",
+        help="`best`: the one that is fastest when each is tried once [best]",
+    )
+    group.add_argument(
+        "--python",
+        default=_default_python(),
+        metavar="PROGRAM",
+        help="with torch [build/venv/bin/python, or the one that runs this]",
+    )
     group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
 
 

@@ -3,6 +3,7 @@
 """Tests bench/cluster/run on hardly any data: nothing is judged by time.
 
 usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77 when this machine cannot have such networks."""
+
 import json
 import os
 import shutil
@@ -50,11 +51,18 @@ class Reports(unittest.TestCase):
     def report_of(self, shape, jobs, seconds):
         """A report of two systems, each with a turn for each row of `seconds`; a row has a time for each job."""
         nodes = topology.parse(shape)
-        traffic = {pair: (3_000_000, 1) for below, above in nodes.links() for pair in ((below.name, above.name),
-                                                                                       (above.name, below.name))}
-        turns = {name: [measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.0, 0.5, traffic, [])
-                        for row in seconds]
-                 for name, factor in (("atp", 1), ("gloo", 2))}
+        traffic = {
+            pair: (3_000_000, 1)
+            for below, above in nodes.links()
+            for pair in ((below.name, above.name), (above.name, below.name))
+        }
+        turns = {
+            name: [
+                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.0, 0.5, traffic, [])
+                for row in seconds
+            ]
+            for name, factor in (("atp", 1), ("gloo", 2))
+        }
         work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=jobs)
         setting = report.Setting(nodes, self.LINKS, "packed", work)
         return json.loads(report.Report(setting, 1.0, {"atp": "", "gloo": "ring"}, turns).as_json())
@@ -77,15 +85,30 @@ class Reports(unittest.TestCase):
     def test_costs_are_of_all_operations_and_ranks(self):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
         self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / (2 * 4 * 0.001))
-        self.assertEqual(atp["traffic_of_an_operation"],
-                         {"host_sent_bytes": 1_500_000, "host_received_bytes": 1_500_000,
-                          "uplink_sent_bytes": 1_500_000, "uplink_received_bytes": 1_500_000, "dropped_packets": 6})
+        self.assertEqual(
+            atp["traffic_of_an_operation"],
+            {
+                "host_sent_bytes": 1_500_000,
+                "host_received_bytes": 1_500_000,
+                "uplink_sent_bytes": 1_500_000,
+                "uplink_received_bytes": 1_500_000,
+                "dropped_packets": 6,
+            },
+        )
 
 
 class CommandLine(unittest.TestCase):
     def test_bad_usage_is_refused_by_name(self):
-        for flag, value in (("--topology", "ring:4"), ("--rate", "fast"), ("--bytes", "6"), ("--rounds", "0"),
-                            ("--systems", "atp,mpi"), ("--loss", "2"), ("--timeout", "0"), ("--no-such-flag", "1")):
+        for flag, value in (
+            ("--topology", "ring:4"),
+            ("--rate", "fast"),
+            ("--bytes", "6"),
+            ("--rounds", "0"),
+            ("--systems", "atp,mpi"),
+            ("--loss", "2"),
+            ("--timeout", "0"),
+            ("--no-such-flag", "1"),
+        ):
             ran = subprocess.run([RUN, flag, value], capture_output=True, text=True, check=False)
             self.assertEqual(ran.returncode, 2, flag)
             self.assertIn(flag, ran.stderr)
@@ -96,8 +119,9 @@ class Runs(unittest.TestCase):
 
     def run_small(self, folder, *flags, interrupt_when=None):
         """Runs to the end, checks that nothing is left behind, and returns (status, output, errors)."""
-        process = subprocess.Popen([RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         if interrupt_when:
             deadline = time.monotonic() + DEADLINE_SECONDS
             while process.poll() is None and not os.path.exists(interrupt_when) and time.monotonic() < deadline:
@@ -124,8 +148,10 @@ class Runs(unittest.TestCase):
         status, output, errors = self.run_small(programs, "--bytes", "256KiB", "--gloo-algorithm", "ring", "--json")
         self.assertEqual(status, 0, errors)
         result = json.loads(output)
-        self.assertEqual((result["topology"], result["rate_bps"], result["bytes"], result["world"]),
-                         ("star:2", 500_000_000, 262_144, 2))
+        self.assertEqual(
+            (result["topology"], result["rate_bps"], result["bytes"], result["world"]),
+            ("star:2", 500_000_000, 262_144, 2),
+        )
         self.assertEqual(len(result["rounds"]), 1)
         self.assertGreater(result["limit_bps"], 0)
         self.assertGreater(result["stream_bps"], 0)

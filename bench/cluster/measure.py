@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the systems in turns and keeps what each turn brought."""
+
 import json
 import os
 import shlex
@@ -20,6 +21,7 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 class Turn:
     """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what
     they cost. `counters` has what each switch counted; nothing of switches that do not count."""
+
     jobs: list
     cpu_seconds: float
     switches_cpu_seconds: float
@@ -46,6 +48,7 @@ class Turn:
 @dataclass(frozen=True)
 class Bench:
     """What the turns of one run have in common. `hosts` has the host of each rank."""
+
     network: object
     hosts: tuple
     work: systems.Work
@@ -78,9 +81,14 @@ class Bench:
             processes.stop(ranks)
             processes.stop(switches)
         processes.require_orderly_end(switches)
-        return Turn([_said_by(rank) for rank in first_ranks], sum(process.cpu_seconds for process in ranks + switches),
-                    sum(process.cpu_seconds for process in switches), machine_busy,
-                    _difference(traffic_before, self.network.traffic()), counters)
+        return Turn(
+            [_said_by(rank) for rank in first_ranks],
+            sum(process.cpu_seconds for process in ranks + switches),
+            sum(process.cpu_seconds for process in switches),
+            machine_busy,
+            _difference(traffic_before, self.network.traffic()),
+            counters,
+        )
 
     def stream_bps(self):
         """What a plain TCP stream carries from the first rank's host to the last one's."""
@@ -88,8 +96,13 @@ class Bench:
         receiving = self._start("receiver", receiver, [sys.executable, STREAM_PROGRAM, "receive", str(STREAM_PORT)])
         ends = [receiving]
         try:
-            ends.append(self._start("sender", sender, [sys.executable, STREAM_PROGRAM, "send", receiver.address,
-                                                       str(STREAM_PORT), str(STREAM_SECONDS)]))
+            ends.append(
+                self._start(
+                    "sender",
+                    sender,
+                    [sys.executable, STREAM_PROGRAM, "send", receiver.address, str(STREAM_PORT), str(STREAM_SECONDS)],
+                )
+            )
             processes.wait_all(ends, self.timeout_seconds)
         finally:
             processes.stop(ends)
@@ -105,8 +118,11 @@ class Bench:
 
     def _counters(self, system):
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
-        return [json.loads(processes.output_of(self.network.entry(switch), command))
-                for switch, command in commands if command is not None]
+        return [
+            json.loads(processes.output_of(self.network.entry(switch), command))
+            for switch, command in commands
+            if command is not None
+        ]
 
     def _start_ranks(self, system, variant, started):
         """Returns the first rank of each job: the one that prints."""

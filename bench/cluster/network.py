@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a topology out of network namespaces, bridges and veth pairs with limited rates, and takes it away again."""
+
 import json
 import os
 import re
@@ -26,6 +27,7 @@ BRIDGE = "br0"
 @dataclass(frozen=True)
 class Links:
     """Rates hold each way. The queue is what may wait at each end of a link before packets are dropped."""
+
     host_bps: int
     uplink_bps: int
     queue_bytes: int
@@ -114,8 +116,19 @@ class Network:
 
     def _connect(self, below, above):
         up_device, down_device = _devices_of(below)
-        self._ip(below, "link", "add", up_device, "type", "veth", "peer", "name", down_device, "netns",
-                 self._namespace(above))
+        self._ip(
+            below,
+            "link",
+            "add",
+            up_device,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            down_device,
+            "netns",
+            self._namespace(above),
+        )
         is_host = isinstance(below, topologies.Host)
         self._set_up(below, up_device, below.address if is_host else None)
         if not is_host:
@@ -132,8 +145,15 @@ class Network:
     def _add_namespace(self, node):
         _call("ip", "netns", "add", self._namespace(node))
         # Neighbour and router discovery of IPv6 would be traffic that nobody asked for.
-        _call("ip", "netns", "exec", self._namespace(node), "sh", "-c",
-              "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $file ] || echo 1 >$file; done")
+        _call(
+            "ip",
+            "netns",
+            "exec",
+            self._namespace(node),
+            "sh",
+            "-c",
+            "for file in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $file ] || echo 1 >$file; done",
+        )
         self._set_up(node, "lo")
 
     def _set_up(self, node, device, address=None):
@@ -159,6 +179,7 @@ class Network:
 
 class Loopback:
     """A local topology: all its nodes are processes of this machine, and nothing is built but a folder."""
+
     host_device = "lo"
 
     def __init__(self, topology):
@@ -247,8 +268,23 @@ def _devices_of(below):
 
 def _limit(namespace, device, rate_bps, queue_bytes):
     """A token bucket on what leaves through the device: netem, which could also lose, is not in every kernel."""
-    _call("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate_bps}bit", "burst",
-          str(BURST_BYTES), "limit", str(queue_bytes))
+    _call(
+        "tc",
+        "-n",
+        namespace,
+        "qdisc",
+        "add",
+        "dev",
+        device,
+        "root",
+        "tbf",
+        "rate",
+        f"{rate_bps}bit",
+        "burst",
+        str(BURST_BYTES),
+        "limit",
+        str(queue_bytes),
+    )
 
 
 def _call(*command):
@@ -260,6 +296,7 @@ def _call(*command):
 
 class _undisturbed:
     """Signals that would end this process wait until the block is done."""
+
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __enter__(self):

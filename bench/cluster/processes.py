@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that run at the nodes of a network, what they say, and the processor time that they take."""
+
 import os
 import shlex
 import signal
@@ -30,8 +31,9 @@ class Process:
         self.status = None
         self.cpu_seconds = 0.0
         with open(self.output_path, "wb") as output, open(self.errors_path, "wb") as errors:
-            self._child = subprocess.Popen([*entry, *command], stdin=subprocess.DEVNULL,
-                                           stdout=output, stderr=errors, start_new_session=True)
+            self._child = subprocess.Popen(
+                [*entry, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
+            )
 
     @property
     def pid(self):
@@ -64,8 +66,9 @@ class Process:
 def output_of(entry, command, seconds=10.0):
     """What a short command prints at a node."""
     try:
-        done = subprocess.run([*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=seconds, check=False)
+        done = subprocess.run(
+            [*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise Failed(f"not done after {seconds:.0f} s: {shlex.join(command)}") from error
     if done.returncode != 0:

@@ -6,6 +6,7 @@ A layer's share of a step's time is its share of the floating-point operations, 
 counts on tensors without memory; the step's time is that of one GPU of a testbed. What is left out with that: layers
 that are bound by memory (normalisation, activations), whose time goes to the others.
 """
+
 import argparse
 import json
 import sys
@@ -33,8 +34,15 @@ class Source:
 SOURCES = {
     "vgg": Source("VGG16", SWITCHML, BATCH, models.IMAGE, 1180 / 8),
     "resnet": Source("ResNet50", SWITCHML, BATCH, models.IMAGE, 1838 / 8),
-    "gpt": Source("GPT-2 small", "no paper's: as many operations a second as ResNet50 in " + SWITCHML +
-                  "; mini-batches of 8 sequences of 512 tokens", 8, 512, None),
+    "gpt": Source(
+        "GPT-2 small",
+        "no paper's: as many operations a second as ResNet50 in "
+        + SWITCHML
+        + "; mini-batches of 8 sequences of 512 tokens",
+        8,
+        512,
+        None,
+    ),
 }
 
 
@@ -58,6 +66,7 @@ def count_layers(name):
     def before(title):
         def note(*_):
             counts.append(Count(title, [], counter.get_total_flops(), 0))
+
         return note
 
     def after(module, *_):
@@ -93,10 +102,21 @@ def operations_per_second(name, counts):
 def table_of(name):
     source, counts = SOURCES[name], count_layers(name)
     rate = operations_per_second(name, counts)
-    return {"model": source.model, "source": source.text, "link_bps": LINK_BPS, "operations_per_second": round(rate),
-            "layers": [{"name": count.name, "tensors": count.tensors,
-                        "forward_ms": round(count.forward / rate * 1e3, 6),
-                        "backward_ms": round(count.backward / rate * 1e3, 6)} for count in counts]}
+    return {
+        "model": source.model,
+        "source": source.text,
+        "link_bps": LINK_BPS,
+        "operations_per_second": round(rate),
+        "layers": [
+            {
+                "name": count.name,
+                "tensors": count.tensors,
+                "forward_ms": round(count.forward / rate * 1e3, 6),
+                "backward_ms": round(count.backward / rate * 1e3, 6),
+            }
+            for count in counts
+        ],
+    }
 
 
 def text_of(table):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the turns add up to, as a table and as JSON."""
+
 import json
 import statistics
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ def limit_bps(topology, links):
 @dataclass(frozen=True)
 class Setting:
     """Where something was measured, and what."""
+
     topology: object
     links: object
     placement: str
@@ -87,32 +89,43 @@ class Report:
         self._limit_bps = limit_bps(setting.topology, setting.links)
 
     def as_json(self):
-        return json.dumps({
-            **self._setting.as_dict(),
-            "limit_bps": self._limit_bps,
-            "stream_bps": self._stream_bps,
-            "rounds": self._rounds(),
-            "systems": {name: self._system(name) for name in self._turns},
-            "overhead_of_torch": {name: self._overhead_of_torch(name) for name in self._through_torch()},
-        }, indent=2)
+        return json.dumps(
+            {
+                **self._setting.as_dict(),
+                "limit_bps": self._limit_bps,
+                "stream_bps": self._stream_bps,
+                "rounds": self._rounds(),
+                "systems": {name: self._system(name) for name in self._turns},
+                "overhead_of_torch": {name: self._overhead_of_torch(name) for name in self._through_torch()},
+            },
+            indent=2,
+        )
 
     def as_text(self):
-        lines = [self._headline(), *self._limit_lines(), "",
-                 f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
-                 f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}"]
+        lines = [
+            self._headline(),
+            *self._limit_lines(),
+            "",
+            f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
+            f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
+        ]
         lines += [self._row(name) for name in self._turns] + [""]
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
-        return (f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{self._work.bytes / 1e6:g} MB, "
-                f"{len(self._rounds())} rounds of {self._work.operations} operations")
+        return (
+            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{self._work.bytes / 1e6:g} MB, "
+            f"{len(self._rounds())} rounds of {self._work.operations} operations"
+        )
 
     def _limit_lines(self):
         if self._limit_bps is None:
             return []
         share = self._stream_bps / self._limit_bps
-        return [f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
-                f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it"]
+        return [
+            f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
+            f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it"
+        ]
 
     def _row(self, name):
         system = self._system(name)
@@ -120,16 +133,23 @@ class Report:
         title = f"{name} ({self._variants[name]})" if self._variants[name] else name
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
-        return (f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
-                f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
-                f"{system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
-                f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
-                f"{megabytes(traffic, 'uplink_sent_bytes'):>8} "
-                f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}")
+        return (
+            f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
+            f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
+            f"{system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
+            f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
+            f"{megabytes(traffic, 'uplink_sent_bytes'):>8} "
+            f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}"
+        )
 
     def _rounds(self):
-        return [{name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
-                 for name, turn in zip(self._turns, of_one_round)} for of_one_round in zip(*self._turns.values())]
+        return [
+            {
+                name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
+                for name, turn in zip(self._turns, of_one_round)
+            }
+            for of_one_round in zip(*self._turns.values())
+        ]
 
     def _system(self, name):
         turns = self._turns[name]
@@ -156,13 +176,19 @@ class Report:
         pairs = zip(self._goodputs(name), self._goodputs(f"torch-{name}"))
         overheads = [alone / through_torch - 1 for alone, through_torch in pairs]
         fastest = [min(turn.fastest() for turn in self._turns[each]) for each in (f"torch-{name}", name)]
-        return {"median": statistics.median(overheads), "min": min(overheads), "max": max(overheads),
-                "of_fastest": fastest[0] / fastest[1] - 1}
+        return {
+            "median": statistics.median(overheads),
+            "min": min(overheads),
+            "max": max(overheads),
+            "of_fastest": fastest[0] / fastest[1] - 1,
+        }
 
     def _overhead_line(self, name):
         overhead = self._overhead_of_torch(name)
-        return (f"torch-{name} takes {overhead['median']:.1%} longer than {name} (by round, {overhead['min']:.1%} .. "
-                f"{overhead['max']:.1%}; the fastest operation of all {overhead['of_fastest']:.1%})")
+        return (
+            f"torch-{name} takes {overhead['median']:.1%} longer than {name} (by round, {overhead['min']:.1%} .. "
+            f"{overhead['max']:.1%}; the fastest operation of all {overhead['of_fastest']:.1%})"
+        )
 
     def _goodputs(self, name):
         return [turn.goodput_bps(self._work) for turn in self._turns[name]]

@@ -4,6 +4,7 @@
 usage: stream.py receive PORT              prints bits a second of payload
        stream.py send ADDRESS PORT SECONDS
 """
+
 import socket
 import sys
 import time

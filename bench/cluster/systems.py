@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured: for each system, the commands that its switches and its ranks are started with."""
+
 import os
 from dataclasses import dataclass
 from typing import Optional
@@ -15,6 +16,7 @@ FIRST_RENDEZVOUS_PORT = 4800  # one for each job
 @dataclass(frozen=True)
 class Workload:
     """A model to train. Recorded times are in proportion to links of `link_bps`; None: to the testbed's own."""
+
     name: str
     share: float
     compute: str
@@ -25,6 +27,7 @@ class Workload:
 class Work:
     """What every system is asked to do in one round: all-reduces of so many bytes, or steps of a workload whose
     gradients are so many."""
+
     bytes: int
     operations: int
     warmup: int
@@ -36,6 +39,7 @@ class Work:
 class Rank:
     """One process of one job. `hosts` are those of all its ranks, in their order; `store` is a folder of the job's;
     `device` is the interface that it speaks through."""
+
     job: int
     number: int
     hosts: tuple
@@ -50,6 +54,7 @@ class Rank:
 class System:
     """`programs` and `modules` of Python are what it needs, `targets` what builds them. Of its variants, the benchmark
     tries which is the fastest."""
+
     programs = ()
     modules = ()
     targets = ()
@@ -69,6 +74,7 @@ class System:
 
 class AtpSwitches(System):
     """Daemons in the switches' namespaces."""
+
     programs = ("atp",)
     targets = ("atp",)
 
@@ -99,15 +105,31 @@ class Atp(AtpSwitches):
         self._rank_flags = options.rank_flags
 
     def rank_command(self, rank, work, _variant):
-        return [self._program, "bench", "--rank", str(rank.number), "--world", str(len(rank.hosts)),
-                "--rendezvous", _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
-                "--switch", _endpoint(rank.host.switch, SWITCH_PORT),
-                "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json",
-                *self._rank_flags]
+        return [
+            self._program,
+            "bench",
+            "--rank",
+            str(rank.number),
+            "--world",
+            str(len(rank.hosts)),
+            "--rendezvous",
+            _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
+            "--switch",
+            _endpoint(rank.host.switch, SWITCH_PORT),
+            "--bytes",
+            str(work.bytes),
+            "--rounds",
+            str(work.operations),
+            "--warmup",
+            str(work.warmup),
+            "--json",
+            *self._rank_flags,
+        ]
 
 
 class Gloo(System):
     """Which of its algorithms is the fastest depends on the network: the benchmark tries them all."""
+
     programs = ("bench_gloo",)
     targets = ("bench_gloo",)
     algorithms = ("ring", "ring_chunked", "halving_doubling", "bcube")
@@ -118,13 +140,31 @@ class Gloo(System):
         self.variants = self.algorithms if options.gloo_algorithm == "best" else (options.gloo_algorithm,)
 
     def rank_command(self, rank, work, variant):
-        return [self._program, "--rank", str(rank.number), "--world", str(len(rank.hosts)), "--store", rank.store,
-                "--address", rank.host.address, "--algorithm", variant,
-                "--bytes", str(work.bytes), "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json"]
+        return [
+            self._program,
+            "--rank",
+            str(rank.number),
+            "--world",
+            str(len(rank.hosts)),
+            "--store",
+            rank.store,
+            "--address",
+            rank.host.address,
+            "--algorithm",
+            variant,
+            "--bytes",
+            str(work.bytes),
+            "--rounds",
+            str(work.operations),
+            "--warmup",
+            str(work.warmup),
+            "--json",
+        ]
 
 
 class TorchAtp(AtpSwitches):
     """PyTorch's ranks, with the backend."""
+
     modules = ("torch", "atp")
     targets = ("atp", "atp_torch")
 
@@ -138,6 +178,7 @@ class TorchAtp(AtpSwitches):
 
 class TorchGloo(System):
     """PyTorch's ranks with its own Gloo, which chooses an algorithm itself."""
+
     modules = ("torch",)
 
     def __init__(self, name, programs, options):
@@ -157,10 +198,25 @@ class TorchRanks:
         self._packages = package_folder(programs)
 
     def command(self, rank, work):
-        return ["env", f"PYTHONPATH={self._packages}", "OMP_NUM_THREADS=1", f"GLOO_SOCKET_IFNAME={rank.device}",
-                f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}", self._python, *self._task(work),
-                "--backend", self._backend, "--rank", str(rank.number), "--world", str(len(rank.hosts)),
-                "--store", os.path.join(rank.store, "store"), "--warmup", str(work.warmup)]
+        return [
+            "env",
+            f"PYTHONPATH={self._packages}",
+            "OMP_NUM_THREADS=1",
+            f"GLOO_SOCKET_IFNAME={rank.device}",
+            f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}",
+            self._python,
+            *self._task(work),
+            "--backend",
+            self._backend,
+            "--rank",
+            str(rank.number),
+            "--world",
+            str(len(rank.hosts)),
+            "--store",
+            os.path.join(rank.store, "store"),
+            "--warmup",
+            str(work.warmup),
+        ]
 
     @staticmethod
     def _task(work):
@@ -168,8 +224,18 @@ class TorchRanks:
             return [TORCH_ALL_REDUCE, "--bytes", str(work.bytes), "--rounds", str(work.operations)]
         workload = work.workload
         link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
-        return [TORCH_TRAINING, "--workload", workload.name, "--share", str(workload.share), "--compute",
-                workload.compute, "--steps", str(work.operations), *link]
+        return [
+            TORCH_TRAINING,
+            "--workload",
+            workload.name,
+            "--share",
+            str(workload.share),
+            "--compute",
+            workload.compute,
+            "--steps",
+            str(work.operations),
+            *link,
+        ]
 
 
 OF_ALL_REDUCE = {"atp": Atp, "gloo": Gloo, "torch-atp": TorchAtp, "torch-gloo": TorchGloo}

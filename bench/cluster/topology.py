@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What network is wanted: switches in a tree, hosts under them, and who is where. Nothing here touches the machine."""
+
 import os
 import re
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class Host:
 @dataclass(frozen=True)
 class Topology:
     """`switches` has a parent before its children; `hosts` stand rack by rack."""
+
     text: str
     switches: tuple
     hosts: tuple
@@ -47,8 +49,9 @@ class Topology:
 
     def links(self):
         """Every link as (below, above): a host and its switch, or a switch and its parent."""
-        return ([(switch, switch.parent) for switch in self.switches if switch.parent] +
-                [(host, host.switch) for host in self.hosts])
+        return [(switch, switch.parent) for switch in self.switches if switch.parent] + [
+            (host, host.switch) for host in self.hosts
+        ]
 
 
 def parse(text):

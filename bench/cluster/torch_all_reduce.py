@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of an all-reduce through torch.distributed, measured as `atp bench` and bench_gloo measure theirs: every sum
 is verified, and rank 0 prints the slowest rank's times."""
+
 import argparse
 import json
 import time
@@ -44,7 +45,7 @@ def measure(arguments):
     own = contribution(elements, arguments.rank)
     expected = sum(contribution(elements, rank) for rank in range(arguments.world))
     tensor = torch.empty(elements)
-    return [timed_round(tensor, own, expected) for _ in range(arguments.warmup + arguments.rounds)][arguments.warmup:]
+    return [timed_round(tensor, own, expected) for _ in range(arguments.warmup + arguments.rounds)][arguments.warmup :]
 
 
 def main():

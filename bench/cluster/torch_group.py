@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ranks that speak through torch.distributed have in common: how they are told who they are, and join."""
+
 import contextlib
 from datetime import timedelta
 
@@ -23,8 +24,9 @@ def joined(arguments):
         import atp  # noqa: F401  registers the backend
     torch.set_num_threads(1)
     store = dist.FileStore(arguments.store, arguments.world)
-    dist.init_process_group(arguments.backend, store=store, rank=arguments.rank, world_size=arguments.world,
-                            timeout=PATIENCE)
+    dist.init_process_group(
+        arguments.backend, store=store, rank=arguments.rank, world_size=arguments.world, timeout=PATIENCE
+    )
     yield
     dist.barrier()
     dist.destroy_process_group()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a training with DistributedDataParallel. Rank 0 prints what the slowest rank's steps took and what
 processor time all ranks' took, after all have compared what they ended with."""
+
 import argparse
 import hashlib
 import json
@@ -66,8 +67,9 @@ class Real:
         self._parallel = parallel(self._model, arguments.share)
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
         torch.manual_seed(arguments.rank)
-        self._inputs, self._targets = models.batch(arguments.workload, REAL_BATCH, REAL_LENGTHS[arguments.workload],
-                                                   arguments.share)
+        self._inputs, self._targets = models.batch(
+            arguments.workload, REAL_BATCH, REAL_LENGTHS[arguments.workload], arguments.share
+        )
 
     def step(self):
         self._optimizer.zero_grad()
@@ -121,8 +123,14 @@ def main():
         training.verify()
         require_equal_outcomes(training)
         if arguments.rank == 0:
-            print(json.dumps({"seconds": max((seconds for seconds, _ in of_ranks), key=sum),
-                              "ranks_cpu_seconds": sum(cpu for _, cpu in of_ranks)}))
+            print(
+                json.dumps(
+                    {
+                        "seconds": max((seconds for seconds, _ in of_ranks), key=sum),
+                        "ranks_cpu_seconds": sum(cpu for _, cpu in of_ranks),
+                    }
+                )
+            )
 
 
 if __name__ == "__main__":

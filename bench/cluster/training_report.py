@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the turns of a training add up to, as a table and as JSON."""
+
 import json
 import statistics
 
@@ -13,6 +14,7 @@ NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
 
 def share_in_network(counters):
     """Of the packets that came to switches to be added, those that were; None where no switch counts."""
+
     def total(names):
         return sum(shard["packets"][name] for switch in counters for shard in switch["shards"] for name in names)
 
@@ -27,37 +29,47 @@ class TrainingReport:
         self._setting = setting
         self._work = setting.work
         self._turns = turns
-        self._table = tables.load(self._work.workload.name).scaled(self._work.workload.share,
-                                                                   self._work.workload.link_bps)
+        self._table = tables.load(self._work.workload.name).scaled(
+            self._work.workload.share, self._work.workload.link_bps
+        )
 
     def as_json(self):
         workload = self._work.workload
-        return json.dumps({
-            **self._setting.as_dict(),
-            "workload": workload.name,
-            "model": self._table.model,
-            "source": self._table.source,
-            "share": workload.share,
-            "compute": workload.compute,
-            "recorded_seconds_of_a_step": self._recorded_seconds(),
-            "link_seconds_of_a_step": self._link_seconds(),
-            "rounds": len(self._rounds()),
-            "systems": {name: self._system(name) for name in self._turns},
-        }, indent=2)
+        return json.dumps(
+            {
+                **self._setting.as_dict(),
+                "workload": workload.name,
+                "model": self._table.model,
+                "source": self._table.source,
+                "share": workload.share,
+                "compute": workload.compute,
+                "recorded_seconds_of_a_step": self._recorded_seconds(),
+                "link_seconds_of_a_step": self._link_seconds(),
+                "rounds": len(self._rounds()),
+                "systems": {name: self._system(name) for name in self._turns},
+            },
+            indent=2,
+        )
 
     def as_text(self):
-        header = (f"{'system':<8} {'steps/s':>9} {'min .. max':>16} {'x gloo':>7} {'by round':>13} {'in network':>10} "
-                  f"{'CPU s/step':>10} {'sent MB':>8} {'got MB':>8} {'dropped':>8}")
+        header = (
+            f"{'system':<8} {'steps/s':>9} {'min .. max':>16} {'x gloo':>7} {'by round':>13} {'in network':>10} "
+            f"{'CPU s/step':>10} {'sent MB':>8} {'got MB':>8} {'dropped':>8}"
+        )
         return "\n".join([self._headline(), self._model_line(), "", header, *map(self._row, self._turns), "", _LEGEND])
 
     def _headline(self):
-        return (f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{len(self._rounds())} rounds of "
-                f"{self._work.operations} steps")
+        return (
+            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{len(self._rounds())} rounds of "
+            f"{self._work.operations} steps"
+        )
 
     def _model_line(self):
         workload = self._work.workload
-        line = (f"{self._table.model}, {workload.share:.4g} of its parameters: {self._work.bytes / 1e6:.1f} MB of "
-                f"gradients, {self._link_seconds():.3f} s on a link of {self._table.link_bps / 1e6:g} Mbit/s")
+        line = (
+            f"{self._table.model}, {workload.share:.4g} of its parameters: {self._work.bytes / 1e6:.1f} MB of "
+            f"gradients, {self._link_seconds():.3f} s on a link of {self._table.link_bps / 1e6:g} Mbit/s"
+        )
         if workload.compute == "real":
             return line + "; passes are computed"
         return line + f", beside {self._recorded_seconds():.3f} s of passes ({self._table.source})"
@@ -92,8 +104,10 @@ class TrainingReport:
         if "gloo" not in self._turns:
             return {"ratio_to_gloo": None, "ratios_by_round": None}
         gloo = self._rates("gloo")
-        return {"ratio_to_gloo": statistics.median(rates) / statistics.median(gloo),
-                "ratios_by_round": [mine / glooes for mine, glooes in zip(rates, gloo)]}
+        return {
+            "ratio_to_gloo": statistics.median(rates) / statistics.median(gloo),
+            "ratios_by_round": [mine / glooes for mine, glooes in zip(rates, gloo)],
+        }
 
     def _cpu_seconds_of_a_step(self, turn):
         """Of the ranks, which know what their measured steps took; of switches, all that they did in all steps."""
@@ -106,11 +120,13 @@ class TrainingReport:
         by_round = system["ratios_by_round"]
         ratios = f"{min(by_round):.2f} .. {max(by_round):.2f}" if by_round else "-"
         traffic = system["traffic_of_a_step"]
-        return (f"{name:<8} {system['steps_per_second']:>9.3f} {spread:>16} "
-                f"{or_dash(system['ratio_to_gloo'], '.2f'):>7} {ratios:>13} "
-                f"{or_dash(system['share_in_network'], '.1%'):>10} {system['cpu_seconds_of_a_step']:>10.3f} "
-                f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
-                f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}")
+        return (
+            f"{name:<8} {system['steps_per_second']:>9.3f} {spread:>16} "
+            f"{or_dash(system['ratio_to_gloo'], '.2f'):>7} {ratios:>13} "
+            f"{or_dash(system['share_in_network'], '.1%'):>10} {system['cpu_seconds_of_a_step']:>10.3f} "
+            f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
+            f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}"
+        )
 
 
 _LEGEND = """\

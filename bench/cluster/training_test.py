@@ -3,6 +3,7 @@
 """Tests what bench/cluster/run does with PyTorch, on hardly any data: nothing is judged by time.
 
 usage: training_test.py FOLDER_OF_PROGRAMS, by a Python with torch. Exit status 77 when something cannot be run here."""
+
 import importlib.util
 import json
 import os
@@ -73,9 +74,16 @@ class CommandLine(unittest.TestCase):
         self.assertIsNone(work.workload.link_bps)
 
     def test_bad_usage_is_refused_by_name(self):
-        for flag, value, *more in (("--workload", "alexnet"), ("--scale", "0"), ("--scale", "1/0"), ("--scale", "1.5"),
-                                   ("--compute", "none"), ("--bytes", "1MB", "--workload", "vgg"),
-                                   ("--systems", "torch-atp", "--workload", "vgg"), ("--topology", "local:1")):
+        for flag, value, *more in (
+            ("--workload", "alexnet"),
+            ("--scale", "0"),
+            ("--scale", "1/0"),
+            ("--scale", "1.5"),
+            ("--compute", "none"),
+            ("--bytes", "1MB", "--workload", "vgg"),
+            ("--systems", "torch-atp", "--workload", "vgg"),
+            ("--topology", "local:1"),
+        ):
             ran = subprocess.run([RUN, flag, value, *more], capture_output=True, text=True, check=False)
             self.assertEqual(ran.returncode, 2, (flag, value))
             self.assertIn(flag, ran.stderr)
@@ -97,8 +105,12 @@ class Reports(unittest.TestCase):
         return json.loads(training_report.TrainingReport(setting, turns).as_json())["systems"]
 
     def test_steps_a_second_are_those_of_the_median_round(self):
-        both = self.training({"atp": [self.turn([1, 3]), self.turn([0.5, 0.5]), self.turn([1, 1])],
-                              "gloo": [self.turn([2, 2]), self.turn([1, 1]), self.turn([4, 4])]})
+        both = self.training(
+            {
+                "atp": [self.turn([1, 3]), self.turn([0.5, 0.5]), self.turn([1, 1])],
+                "gloo": [self.turn([2, 2]), self.turn([1, 1]), self.turn([4, 4])],
+            }
+        )
         self.assertAlmostEqual(both["atp"]["steps_per_second"], 1)
         self.assertEqual((both["atp"]["min_steps_per_second"], both["atp"]["max_steps_per_second"]), (0.5, 2))
         self.assertAlmostEqual(both["atp"]["ratio_to_gloo"], 2)
@@ -110,14 +122,18 @@ class Reports(unittest.TestCase):
 
     def test_the_share_in_the_network_is_of_what_came_to_be_added(self):
         packets = dict.fromkeys((*training_report.ADDED, *training_report.NOT_ADDED), 0)
-        counters = [{"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
-                    {"shards": []}]
+        counters = [
+            {"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
+            {"shards": []},
+        ]
         self.assertAlmostEqual(self.training({"atp": [self.turn([1], counters)]})["atp"]["share_in_network"], 0.9)
         self.assertIsNone(self.training({"gloo": [self.turn([1])]})["gloo"]["share_in_network"])
 
     def test_what_torch_adds_is_compared_round_by_round(self):
-        turns = {"atp": [self.turn([1.0, 1.0]), self.turn([4.0, 4.0]), self.turn([2.0, 2.0])],
-                 "torch-atp": [self.turn([1.5, 1.5]), self.turn([4.4, 4.4]), self.turn([2.4, 2.4])]}
+        turns = {
+            "atp": [self.turn([1.0, 1.0]), self.turn([4.0, 4.0]), self.turn([2.0, 2.0])],
+            "torch-atp": [self.turn([1.5, 1.5]), self.turn([4.4, 4.4]), self.turn([2.4, 2.4])],
+        }
         made = json.loads(report.Report(self.setting(), None, {"atp": "", "torch-atp": ""}, turns).as_json())
         overhead = made["overhead_of_torch"]["atp"]
         for figure, expected in (("median", 0.2), ("min", 0.1), ("max", 0.5), ("of_fastest", 0.5)):
@@ -126,8 +142,21 @@ class Reports(unittest.TestCase):
 
 class Runs(unittest.TestCase):
     def run_small(self, *flags):
-        command = [RUN, "--bin", programs, "--python", sys.executable, "--rounds", "1", "--operations", "1",
-                   "--systems", "atp,gloo", "--json", *flags]
+        command = [
+            RUN,
+            "--bin",
+            programs,
+            "--python",
+            sys.executable,
+            "--rounds",
+            "1",
+            "--operations",
+            "1",
+            "--systems",
+            "atp,gloo",
+            "--json",
+            *flags,
+        ]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
         if ran.returncode == EXIT_UNAVAILABLE:
             self.skipTest(ran.stderr.strip())
@@ -150,8 +179,9 @@ class Runs(unittest.TestCase):
         self.assertGreater(result["systems"]["atp"]["traffic_of_a_step"]["host_sent_bytes"], result["bytes"])
 
     def test_real_passes_are_trained_on_one_machine(self):
-        self.require_both(self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale",
-                                         "1/500"))
+        self.require_both(
+            self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale", "1/500")
+        )
 
     def test_all_reduce_through_torch_is_measured_beside_that_without(self):
         result = self.run_small("--topology", "local:2", "--bytes", "256KiB", "--systems", "atp,torch-atp,torch-gloo")

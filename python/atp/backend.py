@@ -87,7 +87,7 @@ def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch:
     local = _C.address_towards(switch)
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
-    options = dist.ProcessGroupGloo._Options()
+    options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
     options._devices = [dist.ProcessGroupGloo.create_device(hostname=local)]
     options._timeout = timeout
     return dist.ProcessGroupGloo(store, rank, size, options)

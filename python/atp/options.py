@@ -94,9 +94,9 @@ def _switch(switch: _Found, topology: _Found, place: Place) -> str | None:
             return Topology.read(os.fspath(path)).switch_of(place)
         except ValueError as error:
             raise ValueError(f"{file_name}: {error}") from None
-    if address is not None and not is_address(address):
-        raise ValueError(f"{name}: accepted is the address of a switch, 'host:port' or '[host]:port'")
-    return address
+    if address is None or is_address(address):
+        return address
+    raise ValueError(f"{name}: accepted is the address of a switch, 'host:port' or '[host]:port'")
 
 
 def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:

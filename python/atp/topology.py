@@ -18,10 +18,14 @@ from __future__ import annotations
 import fnmatch
 import ipaddress
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Topology:
         )
 
 
-def is_address(text: object) -> bool:
+def is_address(text: object) -> TypeGuard[str]:
     """Whether it has the form host:port or [host]:port."""
     host, colon, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
     if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
@@ -99,9 +103,9 @@ def is_address(text: object) -> bool:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # before Python 3.11; the package asks for tomli there
+    else:  # the package asks for it there
         import tomli as tomllib
     return tomllib.loads(text)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models whose training is measured, and small ones of the same shape: of `share` times the parameters, about."""
+
 import math
 
 import torch
@@ -28,6 +29,7 @@ def batch(name, size, length, share=1.0):
 
 class _Width:
     """Parameters grow with the square of the widths."""
+
     MULTIPLE = 4
 
     def __init__(self, share):
@@ -57,11 +59,20 @@ class _Bottleneck(nn.Module):
         super().__init__()
         out = width * RESNET_EXPANSION
         self.way = nn.Sequential(
-            nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
-            nn.Conv2d(width, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
-            nn.Conv2d(width, out, 1, bias=False), nn.BatchNorm2d(out))
-        self.shortcut = nn.Identity() if stride == 1 and channels == out else nn.Sequential(
-            nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+            nn.Conv2d(channels, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, out, 1, bias=False),
+            nn.BatchNorm2d(out),
+        )
+        self.shortcut = (
+            nn.Identity()
+            if stride == 1 and channels == out
+            else nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+        )
 
     def forward(self, inputs):
         return torch.relu(self.way(inputs) + self.shortcut(inputs))
@@ -69,8 +80,12 @@ class _Bottleneck(nn.Module):
 
 def _resnet50(width):
     channels = width.of(RESNET50_STAGES[0][0])
-    layers = [nn.Conv2d(3, channels, 7, 2, padding=3, bias=False), nn.BatchNorm2d(channels), nn.ReLU(),
-              nn.MaxPool2d(3, 2, padding=1)]
+    layers = [
+        nn.Conv2d(3, channels, 7, 2, padding=3, bias=False),
+        nn.BatchNorm2d(channels),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, padding=1),
+    ]
     for stage, (wide, blocks) in enumerate(RESNET50_STAGES):
         for block in range(blocks):
             layers.append(_Bottleneck(channels, width.of(wide), 2 if stage > 0 and block == 0 else 1))
@@ -98,10 +113,12 @@ class _CausalAttention(nn.Module):
 class _Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
-        self.attention = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 3 * width), _CausalAttention(heads),
-                                       nn.Linear(width, width))
-        self.mlp = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(),
-                                 nn.Linear(4 * width, width))
+        self.attention = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 3 * width), _CausalAttention(heads), nn.Linear(width, width)
+        )
+        self.mlp = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
 
     def forward(self, inputs):
         inputs = inputs + self.attention(inputs)

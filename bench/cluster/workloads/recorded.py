@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model that only takes its layers' time. DistributedDataParallel trains it as any: hooks, buckets, overlap."""
+
 import time
 
 import torch

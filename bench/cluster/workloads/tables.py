@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models as tables of layers: how many elements each gradient has, and how long each layer takes. Needs no PyTorch."""
+
 import json
 import os
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ NAMES = ("vgg", "resnet", "gpt")
 @dataclass(frozen=True)
 class Layer:
     """`tensors` has the elements of each parameter; a layer without any only takes its time."""
+
     name: str
     tensors: tuple
     forward_ms: float
@@ -19,6 +21,7 @@ class Layer:
 @dataclass(frozen=True)
 class Table:
     """In the order of the forward pass. The times are of a testbed with links of `link_bps`."""
+
     model: str
     source: str
     link_bps: float
@@ -48,13 +51,20 @@ class Table:
         """`share` of the parameters, over links of `link_bps`: the time to compute keeps its proportion to the time
         that the gradients take on the link. Without a rate, links are taken to be as fast as the testbed's."""
         factor = share * (self.link_bps / link_bps if link_bps else 1)
-        return replace(self, link_bps=link_bps or self.link_bps,
-                       layers=tuple(_scaled(layer, share, factor) for layer in self.layers))
+        return replace(
+            self,
+            link_bps=link_bps or self.link_bps,
+            layers=tuple(_scaled(layer, share, factor) for layer in self.layers),
+        )
 
 
 def _scaled(layer, share, factor):
-    return Layer(layer.name, tuple(max(1, round(elements * share)) for elements in layer.tensors),
-                 layer.forward_ms * factor, layer.backward_ms * factor)
+    return Layer(
+        layer.name,
+        tuple(max(1, round(elements * share)) for elements in layer.tensors),
+        layer.forward_ms * factor,
+        layer.backward_ms * factor,
+    )
 
 
 def path_of(name):
@@ -64,6 +74,8 @@ def path_of(name):
 def load(name):
     with open(path_of(name), encoding="utf-8") as file:
         stored = json.load(file)
-    layers = tuple(Layer(layer["name"], tuple(layer["tensors"]), layer["forward_ms"], layer["backward_ms"])
-                   for layer in stored["layers"])
+    layers = tuple(
+        Layer(layer["name"], tuple(layer["tensors"]), layer["forward_ms"], layer["backward_ms"])
+        for layer in stored["layers"]
+    )
     return Table(stored["model"], stored["source"], stored["link_bps"], layers)
