@@ -262,8 +262,7 @@ std::vector<std::string> Communicator::without() const {
     std::vector<std::string> all;
     for (const auto& channel : channels_) std::ranges::move(channel->without(), std::back_inserter(all));
     std::ranges::sort(all);
-    const auto repeated = std::ranges::unique(all);
-    all.erase(repeated.begin(), repeated.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
 }
 
