@@ -53,6 +53,7 @@ class Builder {
         }
         for (unsigned job = 0; job < scenario_.jobs; ++job) add_site(job);
         for (unsigned job = 0; job < scenario_.jobs; ++job) route(job);
+        route_plainly();
         return std::move(fabric_);
     }
 
@@ -71,6 +72,7 @@ class Builder {
 
     NodeId add_host(std::string name, NodeId at_switch, bool internal = false) {
         const NodeId host = add_node(std::move(name), false);
+        switch_of_host_[host] = at_switch;
         add_cable(host, at_switch, internal ? FabricLink::Kind::internal : FabricLink::Kind::from_host,
                   internal ? FabricLink::Kind::internal : FabricLink::Kind::to_host);
         return host;
@@ -144,8 +146,22 @@ class Builder {
         }
     }
 
+    // For packets that go from host to host and mean nothing to a switch.
+    void route_plainly() {
+        fabric_.uplinks.assign(fabric_.nodes.size(), no_link);
+        fabric_.routes.assign(fabric_.switches, std::vector<LinkId>(fabric_.nodes.size(), no_link));
+        for (NodeId host = fabric_.switches; host < fabric_.nodes.size(); ++host) {
+            const NodeId leaf = switch_of_host_.at(host);
+            fabric_.uplinks[host] = link(host, leaf);
+            for (NodeId s = 0; s < fabric_.switches; ++s) {
+                fabric_.routes[s][host] = link(s, s == leaf ? host : parent_of(s, leaf));
+            }
+        }
+    }
+
     const Scenario& scenario_;
     Fabric fabric_;
+    std::map<NodeId, NodeId> switch_of_host_;
     std::map<std::pair<NodeId, NodeId>, LinkId> cables_;
 };
 

@@ -22,22 +22,27 @@ double milliseconds(Duration duration) { return static_cast<double>(duration.cou
 
 }  // namespace
 
-Job::Job(const Shared& shared, unsigned index, const Site& site)
-    : shared_(shared),
+Job::Job(const Shared& shared, ProgramId id, unsigned index, const Site& site)
+    : Program(shared, id),
       index_(index),
       site_(site),
+      rank_at_(shared.fabric.nodes.size(), -1),
       random_(shared.scenario.seed, random_stream + index),
       channels_(shared.scenario.channels),
       endpoints_(std::size_t{shared.scenario.channels} * site.membership.workers()),
       ranks_(site.membership.workers()) {
     report_.job = number();
     report_.workers = site.membership.workers();
-    report_.started = start();
+    report_.started = Time(index * shared.scenario.stagger);
     report_.tensor_bytes = shared.scenario.iterations * shared.scenario.bytes / sizeof(float) * sizeof(float);
+    for (unsigned rank = 0; rank < report_.workers; ++rank) {
+        rank_at_[site.worker_hosts[rank]] = static_cast<std::int32_t>(rank);
+    }
+    wake_at(report_.started, form_event());
 }
 
 void Job::fail(std::string text) {
-    shared_.failures.push_back(fmt::format("job {}, incarnation {}: {}", number(), report_.incarnations, text));
+    Program::fail(fmt::format("job {}, incarnation {}: {}", number(), report_.incarnations, text));
 }
 
 // ------------------------------------------------------------------------------------------------------ Incarnations
@@ -70,8 +75,9 @@ void Job::form(Time now) {
         ranks_[rank] = Rank{.iterations_done = first_iteration_};
         const auto jitter =
             Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(start_jitter.count()))));
-        shared_.events.push(now + jitter, Event::Kind::resume, index_ * report_.workers + rank);
+        wake_at(now + jitter, resume_event(rank));
     }
+    shared_.network.replay_kept(now);
 }
 
 void Job::admit_everywhere() {
@@ -150,7 +156,7 @@ void Job::form_again_if_over(Time now) {
         ready = std::max(ready, ranks_[rank].up_at);
     }
     forming_ = true;
-    shared_.events.push(ready + forming_time, Event::Kind::form, index_);
+    wake_at(ready + forming_time, form_event());
 }
 
 void Job::crash_worker(unsigned rank, Duration lasts, Time now) {
@@ -215,7 +221,7 @@ void Job::on_completed(std::uint32_t id, std::uint64_t number, Time now) {
         if (all_done()) report_.finished = now;
         return;
     }
-    shared_.events.push(now + s.pause, Event::Kind::resume, index_ * report_.workers + rank_of(id));
+    wake_at(now + s.pause, resume_event(rank_of(id)));
 }
 
 bool Job::all_done() const {
@@ -251,26 +257,42 @@ void Job::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) {
 
 // ---------------------------------------------------------------------------------------------------------- Machines
 
-void Job::deliver_to_worker(unsigned channel, unsigned rank, std::span<std::byte> packet, bool congested, Time now) {
+void Job::wake(std::uint32_t event, Time now) {
+    if (event == form_event()) {
+        form(now);
+    } else if (event >= resume_event(0)) {
+        resume(event - resume_event(0), now);
+    } else {
+        on_timer(event, now);
+    }
+}
+
+NodeId Job::node_of(std::uint32_t event) const {
+    if (event == form_event()) return no_node;
+    return host_of_endpoint(event);  // ranks repeat from channel to channel, and so they do among the ends
+}
+
+void Job::deliver_to_worker(unsigned channel, unsigned rank, const Arrival& arrival, Time now) {
     if (channel >= channels_.size()) return;
     const std::uint32_t id = endpoint_of(channel, rank);
     if (!endpoints_[id].worker) return;
-    endpoints_[id].worker->handle_packet(packet, congested, now);
+    endpoints_[id].worker->handle_packet(shared_.network.pool().bytes(arrival.packet), arrival.congested, now);
     drive(id, now);
 }
 
-void Job::deliver_to_server(unsigned channel, std::span<std::byte> packet, bool congested, Time now) {
+void Job::deliver_to_server(unsigned channel, const Arrival& arrival, Time now) {
     if (channel >= channels_.size() || !channels_[channel].server) return;
     ++report_.server_packets;
+    const std::span<std::byte> packet = shared_.network.pool().bytes(arrival.packet);
     report_.server_bytes += packet.size();
-    channels_[channel].server->handle_packet(packet, congested, now);
+    channels_[channel].server->handle_packet(packet, arrival.congested, now);
     drive_server(channels_[channel], now);
 }
 
 void Job::drive_server(Channel& channel, Time now) {
     PacketPool& pool = shared_.network.pool();
     while (channel.server->has_transmit()) {
-        const PacketId packet = pool.allocate();
+        const PacketId packet = pool.allocate(id_);
         const auto transmit = channel.server->poll_transmit(pool.room(packet));
         if (!transmit) {
             pool.release(packet);
@@ -286,7 +308,7 @@ void Job::drive(std::uint32_t id, Time now) {
     Endpoint& endpoint = endpoints_[id];
     const LinkId uplink = site_.up[host_of_endpoint(id)];
     while (true) {
-        const PacketId packet = pool.allocate();
+        const PacketId packet = pool.allocate(id_);
         const auto size = endpoint.worker->poll_transmit(pool.room(packet), now);
         if (!size) {
             pool.release(packet);
@@ -315,10 +337,10 @@ void Job::set_timer(std::uint32_t id) {
     const Time wanted = endpoint.worker->poll_timeout();
     if (wanted >= endpoint.wake_at) return;
     endpoint.wake_at = wanted;
-    shared_.events.push(wanted, Event::Kind::timer, index_ * endpoints() + id);
+    wake_at(wanted, id);
 }
 
-void Job::wake(std::uint32_t id, Time now) {
+void Job::on_timer(std::uint32_t id, Time now) {
     Endpoint& endpoint = endpoints_[id];
     if (endpoint.wake_at > now) return;  // an earlier incarnation's, or one that an earlier event has overtaken
     endpoint.wake_at = never;

@@ -40,11 +40,11 @@ Report World::finish() {
 }
 
 void World::check_end() {
-    for (const auto& entry : jobs_) {
-        const Job& job = *entry;
-        if (job.finished()) continue;
-        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job.number(),
-                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6, job.whereabouts()));
+    for (const Job* job : jobs_) {
+        if (job->finished()) continue;
+        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->number(),
+                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6,
+                                        job->whereabouts()));
     }
     if (!events_.empty()) return;  // stopped: packets are still on their way
     if (network_.pool().in_use() != 0) {
