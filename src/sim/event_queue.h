@@ -20,6 +20,7 @@ struct Event {
         wake,     // target: what the program means by it
         fault,    // target: an entry of the schedule of faults
         restart,  // target: likewise; its end
+        sample,   // counters are read
     };
     protocol::Time time;
     std::uint64_t order = 0;

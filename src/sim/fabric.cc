@@ -52,6 +52,9 @@ class Builder {
             add_cable(i, fabric_.switches - 1, FabricLink::Kind::trunk, FabricLink::Kind::trunk);
         }
         for (unsigned job = 0; job < scenario_.jobs; ++job) add_site(job);
+        for (std::size_t i = 0; i < scenario_.background.size(); ++i) {
+            fabric_.background_hosts.push_back(add_host(fmt::format("b{}", i), main_switch(scenario_.topology)));
+        }
         for (unsigned job = 0; job < scenario_.jobs; ++job) route(job);
         route_plainly();
         return std::move(fabric_);
@@ -99,7 +102,8 @@ class Builder {
 
     void set_levels(Site& site, unsigned job) const {
         site.levels.assign(fabric_.switches, -1);
-        if (scenario_.aggregation == Aggregation::nowhere) return;
+        const bool aggregates = scenario_.system_of(job).kind == System::Kind::atp;
+        if (!aggregates || scenario_.aggregation == Aggregation::nowhere) return;
         const unsigned root = root_switch(scenario_, job);
         for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
             site.levels[switch_of_worker(scenario_.topology, rank)] = 0;

@@ -50,6 +50,7 @@ struct Fabric {
     std::vector<FabricNode> nodes;
     std::vector<FabricLink> links;
     std::vector<Site> sites;                  // by job
+    std::vector<NodeId> background_hosts;     // by background flow
     std::vector<LinkId> uplinks;              // by host; no_link for switches
     std::vector<std::vector<LinkId>> routes;  // by switch and destination
 

@@ -41,6 +41,9 @@ class Network {
     void replay_kept(Time now);
     void drop_kept();
 
+    // What a host spends on each packet of this program; nothing unless told.
+    void charge(ProgramId program, const HostCost& cost);
+
     // Tells the trace what befell a packet at a node.
     void tell(NodeId at, std::string_view what, PacketId packet, Time now) {
         if (trace_ != nullptr) write_trace(fabric_.nodes[at].name, packet, what, now);
@@ -67,6 +70,7 @@ class Network {
     void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
         if (trace_ != nullptr) write_trace(name_of(link), packet, what, now);
     }
+    [[nodiscard]] Link::Service service_of(const Link& link, PacketId packet) const;
     [[nodiscard]] std::string name_of(const Link& link) const;
     void write_trace(std::string_view where, PacketId packet, std::string_view what, Time now);
 
@@ -78,6 +82,11 @@ class Network {
     bool harmful_;  // the scenario harms packets at all
     Random random_;
     PacketPool pool_;
+    struct Charge {
+        std::int64_t packet_ps = 0;
+        std::int64_t byte_ps = 0;
+    };
+    std::vector<Charge> charges_;  // by program
     std::vector<Link> links_;
     unsigned paths_each_;             // path p of link l is event target l * paths_each_ + p
     std::vector<ArrivalRing> paths_;  // by event target

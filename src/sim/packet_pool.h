@@ -56,15 +56,20 @@ class PacketPool {
         return chunks_[id >> chunk_shift_].get() + (id & ((1U << chunk_shift_) - 1U)) * capacity_;
     }
     [[nodiscard]] std::uint32_t size(PacketId id) const { return meta_[id].size; }
-    void resize(PacketId id, std::size_t size) { meta_[id].size = static_cast<std::uint32_t>(size); }
+    void resize(PacketId id, std::size_t size) {
+        meta_[id].size = static_cast<std::uint32_t>(size);
+        meta_[id].wire_size = static_cast<std::uint32_t>(size) & ((1U << 31U) - 1U);
+    }
     [[nodiscard]] ProgramId owner(PacketId id) const { return meta_[id].owner; }
-    // What it carries besides its buffer: bytes that nobody reads take time on the wire, and no memory.
-    [[nodiscard]] std::uint32_t wire_size(PacketId id) const { return meta_[id].size + meta_[id].unstored; }
+    // What it takes on the wire: bytes that nobody reads need no memory.
+    [[nodiscard]] std::uint32_t wire_size(PacketId id) const { return meta_[id].wire_size; }
+    [[nodiscard]] bool lossless(PacketId id) const { return meta_[id].lossless; }
     // Of packets that switches only forward.
     [[nodiscard]] NodeId destination(PacketId id) const { return meta_[id].destination; }
-    void address(PacketId id, NodeId destination, std::uint32_t unstored_bytes) {
+    void address(PacketId id, NodeId destination, std::uint32_t wire_bytes, bool lossless) {
         meta_[id].destination = destination;
-        meta_[id].unstored = unstored_bytes;
+        meta_[id].wire_size = wire_bytes & ((1U << 31U) - 1U);
+        meta_[id].lossless = lossless;
     }
     [[nodiscard]] std::span<std::byte> bytes(PacketId id) const { return {data(id), size(id)}; }
     [[nodiscard]] std::span<std::byte> room(PacketId id) const { return {data(id), capacity_}; }
@@ -84,7 +89,8 @@ class PacketPool {
 
     struct Meta {
         std::uint32_t size = 0;
-        std::uint32_t unstored = 0;
+        std::uint32_t wire_size : 31 = 0;
+        bool lossless : 1 = false;
         NodeId destination = 0;
         std::uint16_t references = 0;  // one for each link that it is on, a few for copies that are kept
         ProgramId owner = 0;

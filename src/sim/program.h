@@ -25,6 +25,7 @@ struct Shared {
     std::vector<protocol::Switch>& switches;
     Trace* trace = nullptr;
     std::vector<std::string>& failures;
+    unsigned& unfinished_jobs;
 };
 
 // Calling order: the world calls wake() at time zero or whenever the program has scheduled an event, and receive() and
@@ -32,7 +33,9 @@ struct Shared {
 // Owns: its own state. Borrows what is shared. One thread.
 class Program {
   public:
-    Program(const Shared& shared, ProgramId id) : shared_(shared), id_(id) {}
+    Program(const Shared& shared, ProgramId id, const HostCost& cost) : shared_(shared), id_(id) {
+        shared.network.charge(id, cost);
+    }
     virtual ~Program() = default;
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace atp::sim {
 
@@ -12,7 +13,8 @@ World::World(const Scenario& scenario, Trace* trace)
       trace_(trace),
       fabric_(build_fabric(scenario)),
       network_(scenario, fabric_, events_, programs_, trace),
-      nodes_(fabric_.nodes.size()) {
+      nodes_(fabric_.nodes.size()),
+      unfinished_jobs_(scenario.jobs) {
     const protocol::SwitchConfig config{
         .aggregators = scenario.aggregators, .lanes = scenario.lanes, .jobs = scenario.jobs, .ageing = scenario.ageing};
     switches_.reserve(fabric_.switches);
@@ -23,20 +25,28 @@ World::World(const Scenario& scenario, Trace* trace)
                         .network = network_,
                         .switches = switches_,
                         .trace = trace_,
-                        .failures = failures_};
+                        .failures = failures_,
+                        .unfinished_jobs = unfinished_jobs_};
     for (unsigned index = 0; index < scenario.jobs; ++index) {
-        auto job = std::make_unique<Job>(shared, static_cast<ProgramId>(programs_.size()), index, fabric_.sites[index]);
+        auto job = make_job(shared, static_cast<ProgramId>(programs_.size()), index);
         jobs_.push_back(job.get());
         programs_.push_back(std::move(job));
+    }
+    for (unsigned index = 0; index < scenario.background.size(); ++index) {
+        auto flow = std::make_unique<Background>(shared, static_cast<ProgramId>(programs_.size()), index);
+        background_.push_back(flow.get());
+        programs_.push_back(std::move(flow));
+    }
+    if (scenario.sample) {
+        sampler_.emplace(*scenario.sample);
+        events_.push(Time(*scenario.sample), Event::Kind::sample, 0);
     }
     for (std::uint32_t i = 0; i < scenario.faults.outages.size(); ++i) {
         events_.push(scenario.faults.outages[i].at, Event::Kind::fault, i);
     }
 }
 
-bool World::all_finished() const {
-    return std::ranges::all_of(jobs_, [](const auto& job) { return job->finished(); });
-}
+bool World::all_finished() const { return unfinished_jobs_ == 0; }
 
 double World::share_done() const {
     double done = 0;
@@ -58,6 +68,7 @@ bool World::step() {
         case Event::Kind::wake: wake(event); break;
         case Event::Kind::fault: begin_outage(event.target); break;
         case Event::Kind::restart: end_outage(event.target); break;
+        case Event::Kind::sample: sample(); break;
         default: break;
     }
     return true;
@@ -98,6 +109,24 @@ void World::arrive(const Event& event) {
     network_.tell(at, arrival.congested ? "received marked" : "received", arrival.packet, now_);
     owner.receive(arrival, now_);
     pool.release(arrival.packet);
+}
+
+void World::sample() {
+    take_sample();
+    if (!all_finished()) events_.push(now_ + *scenario_.sample, Event::Kind::sample, 0);
+}
+
+void World::take_sample() {
+    Sampler::Reading reading;
+    for (const Job* job : jobs_) {
+        reading.job_bytes.push_back(job->delivered_bytes());
+        reading.job_added_here.push_back(job->added_at_server());
+    }
+    for (const Background* flow : background_) reading.background_bytes.push_back(flow->report().flows.delivered_bytes);
+    for (LinkId id = 0; id < network_.links(); ++id) {
+        reading.link_bytes.push_back(network_.link(id).counters().bytes);
+    }
+    sampler_->take(std::move(reading));
 }
 
 // ----------------------------------------------------------------------------------------------------------- Outages

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "sim/job.h"
 #include "sim/network.h"
 #include "sim/report.h"
+#include "sim/sampler.h"
 #include "sim/scenario.h"
+#include "sim/systems/background.h"
 
 namespace atp::sim {
 
@@ -41,13 +44,14 @@ class World {
 
     void arrive(const Event& event);
     void wake(const Event& event);
+    void sample();
+    void take_sample();
     void begin_outage(std::uint32_t index);
     void end_outage(std::uint32_t index);
     [[nodiscard]] NodeId node_of(const Outage& outage) const;
 
     void check_end();
     void check_reclaimable();
-    void check_counters(const JobReport& job);
 
     const Scenario& scenario_;
     Trace* trace_;
@@ -58,7 +62,10 @@ class World {
     std::vector<protocol::Switch> switches_;
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;
-    std::vector<Job*> jobs_;  // among the programs
+    unsigned unfinished_jobs_;
+    std::vector<Job*> jobs_;               // among the programs
+    std::vector<Background*> background_;  // likewise
+    std::optional<Sampler> sampler_;
     Time now_{};
     std::uint64_t steps_ = 0;
 };

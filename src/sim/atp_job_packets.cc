@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "sim/job.h"
+#include "sim/atp_job.h"
 #include "wire/packet.h"
 
 namespace atp::sim {
@@ -18,28 +18,28 @@ bool goes_up(const std::byte* packet) {
 
 }  // namespace
 
-std::string Job::describe(std::span<std::byte> bytes) const {
+std::string AtpJob::describe(std::span<std::byte> bytes) const {
     wire::Packet packet;
     const wire::DecodeError error = wire::decode(bytes, packet);
     return error == wire::DecodeError::none ? wire::to_string(packet.header, packet.lane_count())
                                             : fmt::format("undecodable: {}", wire::to_string(error));
 }
 
-void Job::receive(const Arrival& arrival, Time now) {
+void AtpJob::receive(const Arrival& arrival, Time now) {
     const std::byte* bytes = shared_.network.pool().data(arrival.packet);
     const unsigned channel = wire::load_u16(bytes + ATP_OFFSET_CHANNEL);
     const std::int32_t rank = rank_at_[arrival.to];
     if (goes_up(bytes)) {
-        if (site_.server_host == arrival.to) deliver_to_server(channel, arrival, now);
+        if (site().server_host == arrival.to) deliver_to_server(channel, arrival, now);
     } else if (rank >= 0) {
         deliver_to_worker(channel, static_cast<unsigned>(rank), arrival, now);
     }
 }
 
-void Job::forward(const Arrival& arrival, Time now) {
+void AtpJob::forward(const Arrival& arrival, Time now) {
     PacketPool& pool = shared_.network.pool();
     const NodeId at = arrival.to;
-    if (site_.levels[at] < 0) {
+    if (site().levels[at] < 0) {
         route(arrival.packet, arrival.congested, at, goes_up(pool.data(arrival.packet)), now);
         return;
     }
@@ -62,16 +62,16 @@ void Job::forward(const Arrival& arrival, Time now) {
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
 }
 
-void Job::route(PacketId packet, bool congested, NodeId at, bool up, Time now) {
+void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now) {
     if (up) {
-        shared_.network.send(site_.up[at], packet, congested, now);
+        shared_.network.send(site().up[at], packet, congested, now);
     } else {
         route_down(packet, congested, at, now);
     }
 }
 
 // To one worker, or one copy for each link that leads to a unit that is meant. No worker has a use for a FLUSH.
-void Job::route_down(PacketId packet, bool congested, NodeId at, Time now) {
+void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
     Network& network = shared_.network;
     const std::byte* bytes = network.pool().data(packet);
     const bool stops_at_switches = type_of(bytes) == ATP_TYPE_FLUSH;
@@ -82,14 +82,14 @@ void Job::route_down(PacketId packet, bool congested, NodeId at, Time now) {
     };
     const std::uint16_t worker = wire::load_u16(bytes + ATP_OFFSET_WORKER);
     if (worker != ATP_WORKER_ALL) {
-        const bool known = worker < site_.to_worker[at].size() && site_.to_worker[at][worker] != no_link;
-        if (known) send_copy(site_.to_worker[at][worker]);
+        const bool known = worker < site().to_worker[at].size() && site().to_worker[at][worker] != no_link;
+        if (known) send_copy(site().to_worker[at][worker]);
     } else {
         const std::uint64_t copy = network.new_copy();
         for (std::uint32_t units = wire::load_u32(bytes + ATP_OFFSET_BITMAP1); units != 0; units &= units - 1) {
             const auto unit = static_cast<unsigned>(std::countr_zero(units));
-            if (unit >= site_.to_unit[at].size()) break;
-            for (const LinkId link : site_.to_unit[at][unit]) {
+            if (unit >= site().to_unit[at].size()) break;
+            for (const LinkId link : site().to_unit[at][unit]) {
                 if (network.first_of_copy(link, copy)) send_copy(link);
             }
         }
