@@ -351,6 +351,15 @@ std::uint64_t AtpJob::delivered_bytes() const {
     return acks * shared_.scenario.payload_lanes() * ATP_LANE_BYTES / ranks();
 }
 
+std::uint64_t AtpJob::added_in_network() const {
+    std::uint64_t added = 0;
+    for (const protocol::Switch& at : shared_.switches) {
+        const SwitchCounters* counters = at.job_counters(number());
+        if (counters != nullptr) added += counters->events[ATP_EVENT_ADDED] + counters->events[ATP_EVENT_COMPLETED];
+    }
+    return added;
+}
+
 std::uint64_t AtpJob::added_at_server() const {
     std::uint64_t added = report_.server.added_here;
     for (const Channel& channel : channels_) added += channel.server ? channel.server->counters().added_here : 0;

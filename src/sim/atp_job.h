@@ -36,6 +36,7 @@ class AtpJob final : public Job {
     [[nodiscard]] JobReport report() const override;
     [[nodiscard]] double share_done() const override;
     [[nodiscard]] std::uint64_t delivered_bytes() const override;
+    [[nodiscard]] std::uint64_t added_in_network() const override;
     [[nodiscard]] std::uint64_t added_at_server() const override;
     [[nodiscard]] std::string whereabouts() const override;
     void check(const JobReport& report) override;

@@ -29,10 +29,12 @@ class Job : public Program {
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
     [[nodiscard]] virtual JobReport report() const;
-    [[nodiscard]] virtual double share_done() const;                           // of its work, roughly: for progress
-    [[nodiscard]] virtual std::uint64_t delivered_bytes() const;               // of sums, to each worker, on average
-    [[nodiscard]] virtual std::string whereabouts() const = 0;                 // of a job that is stuck: who lacks what
-    [[nodiscard]] virtual std::uint64_t added_at_server() const { return 0; }  // fragments
+    [[nodiscard]] virtual double share_done() const;              // of its work, roughly: for progress
+    [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // of sums, to each worker, on average
+    [[nodiscard]] virtual std::string whereabouts() const = 0;    // of a job that is stuck: who lacks what
+    // Packets that somebody added to others, where there are such.
+    [[nodiscard]] virtual std::uint64_t added_in_network() const { return 0; }
+    [[nodiscard]] virtual std::uint64_t added_at_server() const { return 0; }
     // What must not be, now that it is over.
     virtual void check(const JobReport& /*report*/) {}
 

@@ -55,11 +55,10 @@ Json to_json(const BackgroundReport& flow) {
 }
 
 Json to_json(const Series& series) {
-    return Json{{"interval_ms", milliseconds(series.interval)},
-                {"job_bytes", series.job_bytes},
-                {"job_added_at_server", series.job_added_here},
-                {"background_bytes", series.background_bytes},
-                {"link_bytes", series.link_bytes}};
+    return Json{
+        {"interval_ms", milliseconds(series.interval)},        {"job_bytes", series.job_bytes},
+        {"job_added_in_network", series.job_added_in_network}, {"job_added_at_server", series.job_added_at_server},
+        {"background_bytes", series.background_bytes},         {"link_bytes", series.link_bytes}};
 }
 
 Json to_json(const SwitchReport& at) {

@@ -65,10 +65,11 @@ struct LinkReport {
 // What every job and flow got, and every link carried, in each interval of a run.
 struct Series {
     Duration interval{};
-    std::vector<std::vector<std::uint64_t>> job_bytes;         // of sums that each worker got, by job
-    std::vector<std::vector<std::uint64_t>> job_added_here;    // additions that the server made, by job
-    std::vector<std::vector<std::uint64_t>> background_bytes;  // delivered, by flow
-    std::vector<std::vector<std::uint64_t>> link_bytes;        // by link
+    std::vector<std::vector<std::uint64_t>> job_bytes;             // of sums that each worker got, by job
+    std::vector<std::vector<std::uint64_t>> job_added_in_network;  // packets that switches added, by job
+    std::vector<std::vector<std::uint64_t>> job_added_at_server;   // likewise the server
+    std::vector<std::vector<std::uint64_t>> background_bytes;      // delivered, by flow
+    std::vector<std::vector<std::uint64_t>> link_bytes;            // by link
 };
 
 struct Report {

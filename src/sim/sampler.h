@@ -16,7 +16,8 @@ class Sampler {
     // What the counters say now, each list always in the same order.
     struct Reading {
         std::vector<std::uint64_t> job_bytes;
-        std::vector<std::uint64_t> job_added_here;
+        std::vector<std::uint64_t> job_added_in_network;
+        std::vector<std::uint64_t> job_added_at_server;
         std::vector<std::uint64_t> background_bytes;
         std::vector<std::uint64_t> link_bytes;
     };

@@ -113,14 +113,15 @@ void World::arrive(const Event& event) {
 
 void World::sample() {
     take_sample();
-    if (!all_finished()) events_.push(now_ + *scenario_.sample, Event::Kind::sample, 0);
+    if (!events_.empty()) events_.push(now_ + *scenario_.sample, Event::Kind::sample, 0);
 }
 
 void World::take_sample() {
     Sampler::Reading reading;
     for (const Job* job : jobs_) {
         reading.job_bytes.push_back(job->delivered_bytes());
-        reading.job_added_here.push_back(job->added_at_server());
+        reading.job_added_in_network.push_back(job->added_in_network());
+        reading.job_added_at_server.push_back(job->added_at_server());
     }
     for (const Background* flow : background_) reading.background_bytes.push_back(flow->report().flows.delivered_bytes);
     for (LinkId id = 0; id < network_.links(); ++id) {

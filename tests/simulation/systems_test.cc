@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "support.h"
 
@@ -129,7 +131,11 @@ TEST(Ring, OfOneHasNothingToDo) {
     EXPECT_EQ(run_verified(s).packet_hops, 0U);
 }
 
-TEST(Systems, TheSeriesAddsUpToWhatLinksCarried) {
+std::uint64_t total(const std::vector<std::uint64_t>& series) {
+    return std::accumulate(series.begin(), series.end(), std::uint64_t{0});
+}
+
+TEST(Systems, TheSeriesAddsUpToWhatLinksCarriedAndJobsGot) {
     Scenario s = scenario_of(System::Kind::ring);
     s.jobs = 2;
     s.systems.insert(s.systems.begin(), System{});
@@ -138,10 +144,24 @@ TEST(Systems, TheSeriesAddsUpToWhatLinksCarried) {
     ASSERT_TRUE(report.series.has_value());
     ASSERT_EQ(report.series->link_bytes.size(), report.links.size());
     for (std::size_t i = 0; i < report.links.size(); ++i) {
-        std::uint64_t sum = 0;
-        for (const std::uint64_t bytes : report.series->link_bytes[i]) sum += bytes;
-        EXPECT_EQ(sum, report.links[i].counters.bytes);
+        EXPECT_EQ(total(report.series->link_bytes[i]), report.links[i].counters.bytes);
     }
+    EXPECT_EQ(total(report.series->job_bytes[1]), s.bytes);
+}
+
+TEST(Systems, TheSeriesSaysWhereAJobOfAtpIsAdded) {
+    Scenario s = scenario_of(System::Kind::atp);
+    s.bytes = 1'000'000;
+    s.linear = true;  // no slot meets another
+    s.sample = std::chrono::microseconds(10);
+    const Report in_network = run_verified(s);
+    ASSERT_EQ(workers_of(in_network).resent, 0U);
+    EXPECT_EQ(total(in_network.series->job_added_in_network[0]), 3 * in_network.jobs[0].server.completed);
+    EXPECT_EQ(total(in_network.series->job_added_at_server[0]), 0U);
+    s.aggregation = Aggregation::nowhere;
+    const Report at_server = run_verified(s);
+    EXPECT_EQ(total(at_server.series->job_added_in_network[0]), 0U);
+    EXPECT_EQ(total(at_server.series->job_added_at_server[0]), 3 * at_server.jobs[0].server.completed);
 }
 
 TEST(Systems, WhatCannotBeRunIsToldWhy) {
