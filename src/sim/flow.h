@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string_view>
-#include <utility>
+#include <span>
+#include <string>
 
 #include "sim/counters.h"
 #include "sim/program.h"
@@ -56,7 +56,6 @@ class Flow {
     [[nodiscard]] static std::string describe(std::span<const std::byte> packet);
     [[nodiscard]] const Ends& ends() const { return ends_; }
     [[nodiscard]] const FlowCounters& counters() const { return counters_; }
-    [[nodiscard]] double window_segments() const { return window_; }
     [[nodiscard]] std::uint64_t waiting_messages() const { return waiting_.size(); }
 
   private:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/switch.h"
@@ -28,8 +29,9 @@ struct Shared {
     unsigned& unfinished_jobs;
 };
 
-// Calling order: the world calls wake() at time zero or whenever the program has scheduled an event, and receive() and
-// forward() as its packets move. Every packet that a program allocates bears its id, so it meets nobody else's.
+// Calling order: a program schedules its first event when it is made; the world calls wake() when an event comes, and
+// receive() and forward() as packets move. Every packet that a program allocates bears its id, so it meets nobody
+// else's. A system with switches of its own kind keeps their state, and passes its packets through them in forward().
 // Owns: its own state. Borrows what is shared. One thread.
 class Program {
   public:
@@ -50,8 +52,6 @@ class Program {
     [[nodiscard]] virtual NodeId node_of(std::uint32_t event) const = 0;
     // For traces.
     [[nodiscard]] virtual std::string describe(std::span<std::byte> packet) const = 0;
-
-    [[nodiscard]] ProgramId id() const { return id_; }
 
   protected:
     void wake_at(Time time, std::uint32_t event) {

@@ -58,7 +58,6 @@ class Training {
     // Where the last rank ended its first iteration, and its last one until now.
     [[nodiscard]] Time first_end() const { return first_end_; }
     [[nodiscard]] Time last_end() const { return last_end_; }
-    [[nodiscard]] const Workload& workload() const { return workload_; }
 
   private:
     struct Rank {
