@@ -75,7 +75,7 @@ Link::Service Network::service_of(const Link& link, PacketId packet) const {
     Link::Service service{.lossless = pool_.lossless(packet)};
     if (!link.config().at_host) return service;
     const Charge& charge = charges_[pool_.owner(packet)];
-    const auto bytes = static_cast<std::int64_t>(pool_.wire_size(packet) + scenario_.overhead_bytes);
+    const auto bytes = std::int64_t{pool_.wire_size(packet)} + scenario_.overhead_bytes;
     service.least_ps = charge.packet_ps + bytes * charge.byte_ps;
     return service;
 }
