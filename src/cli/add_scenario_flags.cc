@@ -2,10 +2,12 @@
 // The flags of `atp simulate` that make a scenario: what exists, what it means, what is accepted.
 #include <array>
 #include <bit>
+#include <charconv>
 
 #include "cli/flags.h"
 #include "cli/scenario_flags.h"
 #include "cli/units.h"
+#include "sim/models.h"
 
 namespace atp::cli {
 namespace {
@@ -29,6 +31,16 @@ auto one_of(const std::array<Word<T>, N>& words) {
         }
         return std::nullopt;
     };
+}
+
+// The papers' numbers have a name.
+auto parse_cost(const sim::HostCost& papers) {
+    return [papers](std::string_view text) { return text == "papers" ? std::optional(papers) : parse_host_cost(text); };
+}
+
+std::optional<Duration> parse_interval(std::string_view text) {
+    const auto duration = parse_duration(text);
+    return duration && *duration > Duration::zero() ? duration : std::nullopt;
 }
 
 std::optional<Time> parse_time(std::string_view text) {
@@ -90,6 +102,9 @@ void add_work(CLI::App& command, Scenario& s) {
     flags.number("--iterations", s.iterations, 1, 1'000'000, "of each job [1]");
     flags.parsed("--off-phase", s.pause, "TIME", parse_duration, duration_forms,
                  "computation between two iterations [0]");
+    flags.appended(
+        "--system", s.systems, "SYSTEM[:TRANSPORT]", sim::parse_system, sim::system_forms,
+        fmt::format("what sums gradients: {}; given several times, jobs take them in turn [atp]", sim::system_forms));
     flags.parsed("--stagger", s.stagger, "TIME", parse_duration, duration_forms, "job k starts k times this later [0]");
     flags.number("--first-job", s.first_job, 0, 0xffff0000U, "number of the first job: hashes depend on it [1]");
     flags.share("--float-share", s.float_share, "of the fragments with NaN, infinities and huge numbers [0]");
@@ -101,9 +116,50 @@ void add_work(CLI::App& command, Scenario& s) {
                  "virtual; what is unfinished then is a failure [1000s]");
 }
 
+void add_training(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Training");
+    const auto model = [](std::string_view text) -> std::optional<std::string> {
+        const sim::Model* found = sim::find_model(text);
+        return found == nullptr ? std::nullopt : std::optional(found->name);
+    };
+    flags.appended("--model", s.models, "NAME", model, sim::model_names(),
+                   fmt::format("gradients and computation of {}; given several times, jobs take them in turn",
+                               sim::model_names()));
+    flags.number("--batch", s.batch, 1, 1'000'000, "samples of a worker in an iteration; by default the model's");
+    const auto factor = [](std::string_view text) -> std::optional<double> {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole && value >= 1 && value <= 1e9 ? std::optional(value) : std::nullopt;
+    };
+    flags.parsed("--scale", s.scale, "FACTOR", factor, "a number from 1 to 1e9",
+                 "a model's parameters, buckets and times are divided by it; delays and windows are not [1]");
+    flags.parsed("--bucket", s.bucket_bytes, "SIZE", parse_size, size_forms,
+                 "a model's tensors are cut and joined to buckets of it, before scaling [4MB]");
+    flags.flag("--priority", s.priority,
+               "what the next forward pass needs first overtakes what waits to be sent; not for atp");
+}
+
+void add_hosts(CLI::App& command, Scenario& s) {
+    Flags flags(command, "Hosts and others");
+    flags.parsed("--host-cost", s.host_cost, "COST", parse_cost(sim::cost_of_papers), cost_forms,
+                 "what a host spends on a packet of ATP, where it is longer than the wire's time; papers: 18ns and "
+                 "107Gbps [0]");
+    flags.parsed("--tcp-cost", s.tcp_cost, "COST", parse_cost(sim::tcp_cost_of_papers), cost_forms,
+                 "likewise on a segment of tcp; papers: 45Gbps [0]");
+    flags.appended(
+        "--background", s.background, "FLOW", parse_background, background_forms,
+        fmt::format("somebody else's traffic: {}; until all jobs are done where it has no end", background_forms));
+    flags.parsed("--sample", s.sample, "TIME", parse_interval, duration_forms,
+                 "the JSON gets a series of what jobs, flows and links carried in each interval");
+}
+
 void add_protocol(CLI::App& command, Scenario& s) {
     Flags flags(command, "Protocol");
     flags.number("--aggregators", s.aggregators, 1, 1U << 24U, "of each switch [4096]");
+    flags.flag("--linear", s.linear, "slots take aggregators in sequence, not by a hash");
+    flags.flag("--partition", s.partition, "each job has an equal part of the aggregators to itself");
+    flags.flag("--proactive", s.proactive, "fragments whose sum could leave 32 bits bypass the switches");
     flags.number("--lanes", s.lanes, 1, ATP_MAX_LANES, "of 4 bytes in each packet [62]");
     flags.parsed("--window", s.window_log2, "N", parse_window, "a power of two from 1 to 65536",
                  "slots W of a channel, in packets [256]");
@@ -156,6 +212,8 @@ void add_faults(CLI::App& command, Scenario& s) {
 void add_scenario_flags(CLI::App& command, Scenario& scenario) {
     add_network(command, scenario);
     add_work(command, scenario);
+    add_training(command, scenario);
+    add_hosts(command, scenario);
     add_protocol(command, scenario);
     add_faults(command, scenario);
 }

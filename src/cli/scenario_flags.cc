@@ -80,6 +80,43 @@ std::optional<Straggler> parse_straggler(std::string_view text) {
     return straggler;
 }
 
+std::optional<sim::BackgroundSpec> parse_background(std::string_view text) {
+    sim::BackgroundSpec spec;
+    if (!take(text, "w")) return std::nullopt;
+    const auto rank = take_number(text);
+    if (!rank) return std::nullopt;
+    spec.rank = *rank;
+    spec.inbound = take(text, ":in");
+    if (!spec.inbound) (void)take(text, ":out");
+    if (take(text, ":rdma")) {
+        spec.transport = sim::Transport::rdma;
+    } else {
+        (void)take(text, ":tcp");
+    }
+    if (text.empty()) return spec;
+    if (!take(text, "@")) return std::nullopt;
+    const std::size_t plus = text.find('+');
+    const auto start = parse_duration(text.substr(0, plus));
+    if (!start) return std::nullopt;
+    spec.start = Time(*start);
+    if (plus == std::string_view::npos) return spec;
+    spec.lasts = parse_duration(text.substr(plus + 1));
+    return spec.lasts ? std::optional(spec) : std::nullopt;
+}
+
+std::optional<sim::HostCost> parse_host_cost(std::string_view text) {
+    const std::size_t at = text.find('@');
+    if (at != std::string_view::npos) {
+        const auto per_packet = parse_duration(text.substr(0, at));
+        const auto rate = parse_rate(text.substr(at + 1));
+        if (!per_packet || !rate) return std::nullopt;
+        return sim::HostCost{.per_packet = *per_packet, .bits_per_s = *rate};
+    }
+    if (const auto per_packet = parse_duration(text)) return sim::HostCost{.per_packet = *per_packet};
+    if (const auto rate = parse_rate(text)) return sim::HostCost{.bits_per_s = *rate};
+    return std::nullopt;
+}
+
 std::string to_string(const Outage& outage) {
     std::string node;
     switch (outage.node) {
@@ -126,12 +163,48 @@ void write_network(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--overhead", s.overhead_bytes, usual.overhead_bytes);
 }
 
+std::string cost_text(const sim::HostCost& cost) {
+    if (cost.bits_per_s == 0) return duration_text(cost.per_packet);
+    return fmt::format("{}@{}", duration_text(cost.per_packet), cost.bits_per_s);
+}
+
+void write_work(const Scenario& s, const Scenario& usual, FlagWriter& out) {
+    out.number("--jobs", s.jobs, usual.jobs);
+    out.number("--channels", s.channels, usual.channels);
+    out.number("--bytes", s.bytes, usual.bytes);
+    out.number("--tensors", s.tensors, usual.tensors);
+    out.number("--iterations", s.iterations, usual.iterations);
+    out.duration("--off-phase", s.pause, usual.pause);
+    for (const sim::System& system : s.systems) out.word("--system", to_string(system), true);
+    out.duration("--stagger", s.stagger, usual.stagger);
+    out.number("--first-job", s.first_job, usual.first_job);
+    for (const std::string& model : s.models) out.word("--model", model, true);
+    if (s.batch) out.number("--batch", *s.batch, 0U);
+    out.number("--scale", s.scale, usual.scale);
+    out.number("--bucket", s.bucket_bytes, usual.bucket_bytes);
+    out.word("--priority", "", s.priority);
+}
+
+void write_hosts(const Scenario& s, const Scenario& usual, FlagWriter& out) {
+    out.word("--host-cost", cost_text(s.host_cost), s.host_cost != usual.host_cost);
+    out.word("--tcp-cost", cost_text(s.tcp_cost), s.tcp_cost != usual.tcp_cost);
+    for (const sim::BackgroundSpec& flow : s.background) {
+        const std::string lasts = flow.lasts ? "+" + duration_text(*flow.lasts) : "";
+        const std::string start = duration_text(flow.start.time_since_epoch());
+        out.word("--background", fmt::format("{}@{}{}", to_string(flow), start, lasts), true);
+    }
+    if (s.sample) out.duration("--sample", *s.sample, Duration(-1));
+}
+
 void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--lanes", s.lanes, usual.lanes);
     out.number("--window", 1U << s.window_log2, 1U << usual.window_log2);
     out.word("--no-audit", "", !s.audit);
     out.number("--first-seq", s.first_seq, usual.first_seq);
     out.number("--aggregators", s.aggregators, usual.aggregators);
+    out.word("--linear", "", s.linear);
+    out.word("--partition", "", s.partition);
+    out.word("--proactive", "", s.proactive);
     out.duration("--ageing", s.ageing, usual.ageing);
     out.number("--initial-window", s.initial_packets, usual.initial_packets);
     out.word("--no-congestion-control", "", !s.congestion_control);
@@ -163,14 +236,8 @@ std::string to_flags(const Scenario& s) {
     const Scenario usual;
     FlagWriter out;
     write_network(s, usual, out);
-    out.number("--jobs", s.jobs, usual.jobs);
-    out.number("--channels", s.channels, usual.channels);
-    out.number("--bytes", s.bytes, usual.bytes);
-    out.number("--tensors", s.tensors, usual.tensors);
-    out.number("--iterations", s.iterations, usual.iterations);
-    out.duration("--off-phase", s.pause, usual.pause);
-    out.duration("--stagger", s.stagger, usual.stagger);
-    out.number("--first-job", s.first_job, usual.first_job);
+    write_work(s, usual, out);
+    write_hosts(s, usual, out);
     write_protocol(s, usual, out);
     write_faults(s, usual, out);
     return fmt::format("--topology {}{} --seed {}", to_string(s.topology), std::move(out).text(), s.seed);

@@ -24,6 +24,15 @@ void add_scenario_flags(CLI::App& command, sim::Scenario& scenario);
 inline constexpr std::string_view outage_forms =
     "NODE@TIME[+DURATION] with NODE s<switch>, w[<job>.]<rank> or p<job>, for example s1@2ms+5ms";
 
+// As to_string() names them, with a time of their own: w2:in:tcp@1ms+5ms. All but the worker may be left out.
+[[nodiscard]] std::optional<sim::BackgroundSpec> parse_background(std::string_view text);
+inline constexpr std::string_view background_forms =
+    "w<rank>[:in|:out][:tcp|:rdma][@TIME[+DURATION]], a worker of the first job, for example w2:in:tcp@1ms+5ms";
+
+// 18ns@107Gbps: for each packet, and for copying; either may be left out.
+[[nodiscard]] std::optional<sim::HostCost> parse_host_cost(std::string_view text);
+inline constexpr std::string_view cost_forms = "TIME, RATE, TIME@RATE or papers, for example 18ns@107Gbps";
+
 struct Straggler {
     unsigned rank = 0;
     double factor = 100;

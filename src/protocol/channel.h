@@ -13,11 +13,13 @@ struct ChannelConfig {
     std::uint32_t job = 0;
     std::uint32_t token = 0;  // random for each incarnation, never 0
     std::uint16_t channel = 0;
-    std::uint16_t lanes = 62;          // of a fragment, the audit lane included; fixed for the job
-    std::uint8_t window_log2 = 8;      // W = 2^window_log2 slots; no worker is ever further than W ahead of its ACKs
-    bool audit = false;                // the last lane carries the audit word
-    std::uint32_t aggregators = 4096;  // what indices are hashed onto: the smallest table on the way
-    std::uint32_t first_seq = 0;       // where sequence numbers start
+    std::uint16_t lanes = 62;            // of a fragment, the audit lane included; fixed for the job
+    std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; no worker is ever further than W ahead of its ACKs
+    bool audit = false;                  // the last lane carries the audit word
+    std::uint32_t aggregators = 4096;    // what indices are hashed onto: the smallest table on the way
+    std::uint32_t first_aggregator = 0;  // of them: where each job has a part of the table to itself
+    bool linear = false;                 // slots take aggregators in sequence instead (what ATP §5.4.2 compares with)
+    std::uint32_t first_seq = 0;         // where sequence numbers start
 
     [[nodiscard]] constexpr std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t seq) const { return seq & (window() - 1U); }
@@ -26,7 +28,9 @@ struct ChannelConfig {
         return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0));
     }
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
-        return aggregator_index(job, channel, slot(seq), attempt, aggregators);
+        const std::uint32_t place =
+            linear ? slot(seq) % aggregators : aggregator_index(job, channel, slot(seq), attempt, aggregators);
+        return first_aggregator + place;
     }
     [[nodiscard]] constexpr std::uint32_t audit_of(std::uint32_t seq, std::uint32_t worker) const {
         return audit_word(job, token, channel, seq, worker);

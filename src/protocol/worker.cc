@@ -2,6 +2,7 @@
 #include "protocol/worker.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "protocol/sequence.h"
 
@@ -358,11 +359,23 @@ std::size_t Worker::lanes_of(std::uint32_t seq) const {
 }
 
 // Reads the fragment from its tensor, as integers unless they do not fit or floats were asked for.
+bool Worker::could_overflow(std::span<const std::byte> lanes) const {
+    if (config_.bypass_above == 0) return false;
+    for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
+        const auto value = std::int64_t{static_cast<std::int32_t>(wire::load_u32(lanes.data() + at))};
+        if (std::abs(value) > config_.bypass_above) return true;
+    }
+    return false;
+}
+
 void Worker::load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
     const Entry& owner = entry(slot.tensor);
     const std::uint64_t first = first_element(owner, seq);
     const std::size_t bytes = elements_of(owner, seq) * ATP_LANE_BYTES;
     if (slot.mode != Mode::floats && !owner.tensor->load_integers(first, lanes.first(bytes))) slot.mode = Mode::floats;
+    if (slot.mode == Mode::aggregated && !owner.tensor->plain() && could_overflow(lanes.first(bytes))) {
+        slot.mode = Mode::singly;
+    }
     if (slot.mode == Mode::floats) {
         ++counters_.float_fragments;
         owner.tensor->load_floats(first, lanes.first(bytes));

@@ -33,6 +33,9 @@ struct WorkerConfig {
     Duration max_timeout = std::chrono::milliseconds(200);
     std::uint32_t probe_burst = 8;  // oldest fragments asked for at one expiry
     std::uint32_t tensors = 256;    // queued at once
+    // A fragment with a greater magnitude passes the switches without being added: no sum can overflow where this is
+    // 2^31 by the number of workers. 0: whatever fits 32 bits is added, and overflows are mended (ATP §B.2).
+    std::uint32_t bypass_above = 0;
 };
 
 struct WorkerCounters {
@@ -163,6 +166,7 @@ class Worker {
     std::size_t write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer);
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
     [[nodiscard]] atp_header header_for(std::uint32_t seq) const;
+    [[nodiscard]] bool could_overflow(std::span<const std::byte> lanes) const;
     void load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
     [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
     [[nodiscard]] std::size_t lanes_of(std::uint32_t seq) const;

@@ -19,6 +19,15 @@ struct CounterField {
     std::uint64_t Counters::*field;
 };
 
+// Of a flow between two hosts.
+struct FlowCounters {
+    std::uint64_t segments = 0;  // first sendings
+    std::uint64_t resent = 0;
+    std::uint64_t timeouts = 0;
+    std::uint64_t halvings = 0;         // of the window
+    std::uint64_t delivered_bytes = 0;  // of messages, in order
+};
+
 using protocol::ServerCounters;
 using protocol::SwitchCounters;
 using protocol::WorkerCounters;
@@ -67,6 +76,14 @@ inline constexpr std::array server_fields{
     CounterField<ServerCounters>{"forged", &ServerCounters::forged},
 };
 
+inline constexpr std::array flow_fields{
+    CounterField<FlowCounters>{"segments", &FlowCounters::segments},
+    CounterField<FlowCounters>{"resent", &FlowCounters::resent},
+    CounterField<FlowCounters>{"timeouts", &FlowCounters::timeouts},
+    CounterField<FlowCounters>{"halvings", &FlowCounters::halvings},
+    CounterField<FlowCounters>{"delivered_bytes", &FlowCounters::delivered_bytes},
+};
+
 inline constexpr std::array link_fields{
     CounterField<LinkCounters>{"packets", &LinkCounters::packets},
     CounterField<LinkCounters>{"bytes", &LinkCounters::bytes},
@@ -80,6 +97,7 @@ inline constexpr std::array link_fields{
 // Counters are nothing but their fields: one without a name would be one forgotten.
 static_assert(sizeof(WorkerCounters) == worker_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(ServerCounters) == server_fields.size() * sizeof(std::uint64_t));
+static_assert(sizeof(FlowCounters) == flow_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(LinkCounters) == link_fields.size() * sizeof(std::uint64_t));
 
 template <class Counters, std::size_t N>

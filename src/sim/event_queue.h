@@ -9,22 +9,23 @@
 #include <vector>
 
 #include "protocol/time.h"
+#include "sim/ids.h"
 
 namespace atp::sim {
 
 struct Event {
-    enum class Kind : std::uint32_t {
+    enum class Kind : std::uint16_t {
         path,     // target: a path of a link whose first packet arrives
         loose,    // target: a packet that arrives out of its link's order
-        timer,    // target: an endpoint whose machine asked to be woken
-        resume,   // target: a rank that goes on after its computation
-        form,     // target: a job whose (next) incarnation starts
+        wake,     // target: what the program means by it
         fault,    // target: an entry of the schedule of faults
         restart,  // target: likewise; its end
+        sample,   // counters are read
     };
     protocol::Time time;
     std::uint64_t order = 0;
     Kind kind = Kind::path;
+    ProgramId program = 0;
     std::uint32_t target = 0;
 };
 static_assert(sizeof(Event) == 24);

@@ -52,7 +52,11 @@ class Builder {
             add_cable(i, fabric_.switches - 1, FabricLink::Kind::trunk, FabricLink::Kind::trunk);
         }
         for (unsigned job = 0; job < scenario_.jobs; ++job) add_site(job);
+        for (std::size_t i = 0; i < scenario_.background.size(); ++i) {
+            fabric_.background_hosts.push_back(add_host(fmt::format("b{}", i), main_switch(scenario_.topology)));
+        }
         for (unsigned job = 0; job < scenario_.jobs; ++job) route(job);
+        route_plainly();
         return std::move(fabric_);
     }
 
@@ -71,6 +75,7 @@ class Builder {
 
     NodeId add_host(std::string name, NodeId at_switch, bool internal = false) {
         const NodeId host = add_node(std::move(name), false);
+        switch_of_host_[host] = at_switch;
         add_cable(host, at_switch, internal ? FabricLink::Kind::internal : FabricLink::Kind::from_host,
                   internal ? FabricLink::Kind::internal : FabricLink::Kind::to_host);
         return host;
@@ -97,7 +102,8 @@ class Builder {
 
     void set_levels(Site& site, unsigned job) const {
         site.levels.assign(fabric_.switches, -1);
-        if (scenario_.aggregation == Aggregation::nowhere) return;
+        const bool aggregates = scenario_.system_of(job).kind == System::Kind::atp;
+        if (!aggregates || scenario_.aggregation == Aggregation::nowhere) return;
         const unsigned root = root_switch(scenario_, job);
         for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
             site.levels[switch_of_worker(scenario_.topology, rank)] = 0;
@@ -144,8 +150,22 @@ class Builder {
         }
     }
 
+    // For packets that go from host to host and mean nothing to a switch.
+    void route_plainly() {
+        fabric_.uplinks.assign(fabric_.nodes.size(), no_link);
+        fabric_.routes.assign(fabric_.switches, std::vector<LinkId>(fabric_.nodes.size(), no_link));
+        for (NodeId host = fabric_.switches; host < fabric_.nodes.size(); ++host) {
+            const NodeId leaf = switch_of_host_.at(host);
+            fabric_.uplinks[host] = link(host, leaf);
+            for (NodeId s = 0; s < fabric_.switches; ++s) {
+                fabric_.routes[s][host] = link(s, s == leaf ? host : parent_of(s, leaf));
+            }
+        }
+    }
+
     const Scenario& scenario_;
     Fabric fabric_;
+    std::map<NodeId, NodeId> switch_of_host_;
     std::map<std::pair<NodeId, NodeId>, LinkId> cables_;
 };
 

@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "protocol/membership.h"
+#include "sim/ids.h"
 #include "sim/scenario.h"
 
 namespace atp::sim {
-
-using NodeId = std::uint32_t;
-using LinkId = std::uint32_t;
-inline constexpr LinkId no_link = ~0U;
 
 struct FabricNode {
     std::string name;
@@ -52,7 +49,13 @@ struct Fabric {
     unsigned switches = 0;
     std::vector<FabricNode> nodes;
     std::vector<FabricLink> links;
-    std::vector<Site> sites;  // by job
+    std::vector<Site> sites;                  // by job
+    std::vector<NodeId> background_hosts;     // by background flow
+    std::vector<LinkId> uplinks;              // by host; no_link for switches
+    std::vector<std::vector<LinkId>> routes;  // by switch and destination
+
+    // Of a packet for another node.
+    [[nodiscard]] LinkId next_hop(NodeId at, NodeId to) const { return at < switches ? routes[at][to] : uplinks[at]; }
 };
 
 // The scenario must have no problem_of().

@@ -1,129 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of one job: its incarnations, its iterations, and the machines of its workers and servers.
+// What every system's jobs have in common: ranks that compute, and buckets of gradients that somebody has to sum.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "protocol/server.h"
-#include "protocol/switch.h"
-#include "protocol/worker.h"
-#include "sim/event_queue.h"
-#include "sim/fabric.h"
-#include "sim/gradients.h"
-#include "sim/network.h"
+#include "sim/program.h"
+#include "sim/random.h"
 #include "sim/report.h"
-#include "sim/scenario.h"
+#include "sim/training.h"
 
 namespace atp::sim {
 
-// What the jobs of one world share.
-struct Shared {
-    const Scenario& scenario;
-    EventQueue& events;
-    Network& network;
-    std::vector<protocol::Switch>& switches;
-    Trace* trace = nullptr;
-    std::vector<std::string>& failures;
-};
-
-// Each worker submits the tensors of an iteration on all of its channels, computes for a while when all are summed, and
-// goes on to the next. When an operation times out the incarnation is over: once every living worker knows, the job
-// forms anew with another token, and repeats the iterations that some worker lacks. Old packets may still be on their
-// way.
-//
-// Calling order: form() when its event comes, then the handlers as packets, timers and outages say.
-// Owns: machines and tensors of the current incarnation. Borrows what is shared, and its site.
-class Job {
+// A system says how buckets are summed: submit() hands them over, summed() takes them back.
+// Owns: the state of its ranks. Borrows what is shared, and its site.
+class Job : public Program {
   public:
-    Job(const Shared& shared, unsigned index, const Site& site);
+    Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned index);
 
-    [[nodiscard]] Time start() const { return Time(index_ * shared_.scenario.stagger); }
-    void form(Time now);
+    void wake(std::uint32_t event, Time now) final;
+    [[nodiscard]] NodeId node_of(std::uint32_t event) const final;
 
-    // The packet stays the caller's.
-    void deliver_to_worker(unsigned channel, unsigned rank, std::span<std::byte> packet, bool congested, Time now);
-    void deliver_to_server(unsigned channel, std::span<std::byte> packet, bool congested, Time now);
-    void wake(std::uint32_t endpoint, Time now);  // a timer of one of its endpoints
-    void resume(unsigned rank, Time now);         // its computation is done
-
-    void crash_worker(unsigned rank, Duration lasts, Time now);
-    void crash_server(Duration lasts, Time now);
+    virtual void crash_worker(unsigned /*rank*/, Duration /*lasts*/, Time /*now*/) {}
+    virtual void crash_server(Duration /*lasts*/, Time /*now*/) {}
 
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
-    [[nodiscard]] unsigned index() const { return index_; }
-    [[nodiscard]] const Site& site() const { return site_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
-    [[nodiscard]] std::uint32_t endpoints() const { return shared_.scenario.channels * site_.membership.workers(); }
-    [[nodiscard]] NodeId host_of_endpoint(std::uint32_t endpoint) const {
-        return site_.worker_hosts[rank_of(endpoint)];
-    }
-    [[nodiscard]] JobReport report() const;
-    [[nodiscard]] double share_done() const;        // of its fragments, roughly: for progress
-    [[nodiscard]] std::string whereabouts() const;  // of a job that is stuck: who lacks what
+    [[nodiscard]] virtual JobReport report() const;
+    [[nodiscard]] virtual double share_done() const;              // of its work, roughly: for progress
+    [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // of sums, to each worker, on average
+    [[nodiscard]] virtual std::string whereabouts() const = 0;    // of a job that is stuck: who lacks what
+    // Packets that somebody added to others, where there are such.
+    [[nodiscard]] virtual std::uint64_t added_in_network() const { return 0; }
+    [[nodiscard]] virtual std::uint64_t added_at_server() const { return 0; }
+    // What must not be, now that it is over.
+    virtual void check(const JobReport& /*report*/) {}
+
+  protected:
+    [[nodiscard]] const Site& site() const { return shared_.fabric.sites[index_]; }
+    [[nodiscard]] unsigned ranks() const { return report_.workers; }
+    // Stands for a rank's values of one part of a bucket, and for everybody's sum.
+    [[nodiscard]] std::uint64_t word_of(unsigned iteration, std::uint32_t bucket, std::uint32_t part,
+                                        unsigned rank) const;
+    [[nodiscard]] std::uint64_t sum_of_words(unsigned iteration, std::uint32_t bucket, std::uint32_t part) const;
+
+    // Starts a rank soon after `now`: workers of a job begin about together, never at the same instant.
+    void begin(unsigned rank, unsigned iterations_done, Time now);
+    virtual void submit(unsigned rank, Training::Buckets buckets, Time now) = 0;
+    void summed(unsigned rank, std::uint32_t bucket, Time now);
+
+    // Events of the system, counted from 0.
+    void wake_system_at(Time time, std::uint32_t event) { wake_at(time, ranks() + event); }
+    virtual void on_system_event(std::uint32_t event, Time now) = 0;
+    [[nodiscard]] virtual NodeId node_of_system_event(std::uint32_t event) const = 0;
+
+    void fail(const std::string& text);
+
+    unsigned index_;
+    Random random_;
+    Workload workload_;
+    Training training_;
+    JobReport report_;
 
   private:
-    // One worker's end of one channel.
-    struct Endpoint {
-        std::optional<protocol::Worker> worker;  // nothing while crashed
-        std::vector<GradientTensor> tensors;     // of the current iteration
-        std::uint64_t first_tensor = 0;          // the machine's number of the first of them
-        unsigned open = 0;                       // of them, not yet summed
-        bool failed = false;
-        Time wake_at = never;  // the earliest event of its timer on the way
-    };
+    void resume(unsigned rank, Time now);
 
-    struct Rank {
-        unsigned iterations_done = 0;
-        unsigned open_channels = 0;  // of the current iteration
-        Time up_at{};                // crashed until then
-    };
-
-    struct Channel {
-        std::unique_ptr<GradientSource> source;
-        std::optional<protocol::Server> server;  // nothing while crashed
-    };
-
-    [[nodiscard]] unsigned rank_of(std::uint32_t endpoint) const { return endpoint % site_.membership.workers(); }
-    [[nodiscard]] unsigned channel_of(std::uint32_t endpoint) const { return endpoint / site_.membership.workers(); }
-    [[nodiscard]] std::uint32_t endpoint_of(unsigned channel, unsigned rank) const {
-        return channel * site_.membership.workers() + rank;
-    }
-    [[nodiscard]] protocol::ChannelConfig channel_config(unsigned channel) const;
-
-    void admit_everywhere();
-    void form_channel(unsigned channel);
-    void form_worker(unsigned channel, unsigned rank);
-    void retire(Endpoint& endpoint);
-    void retire(Channel& channel);
-    void begin_iteration(unsigned rank, Time now);
-    void drive(std::uint32_t endpoint, Time now);
-    void drive_server(Channel& channel, Time now);
-    void set_timer(std::uint32_t endpoint);
-    void on_event(std::uint32_t endpoint, const protocol::WorkerEvent& event, Time now);
-    void on_completed(std::uint32_t endpoint, std::uint64_t number, Time now);
-    void on_timed_out(std::uint32_t endpoint, const protocol::WorkerEvent& event);
-    void form_again_if_over(Time now);
-    [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
-    [[nodiscard]] bool all_done() const;
-    void fail(std::string text);
-
-    Shared shared_;
-    unsigned index_;
-    const Site& site_;
-    Random random_;
-    std::uint32_t token_ = 0;
-    std::vector<Channel> channels_;
-    std::vector<Endpoint> endpoints_;
-    std::vector<Rank> ranks_;
-    unsigned first_iteration_ = 0;  // of this incarnation
-    bool broken_ = false;           // a worker or the server died, or an operation timed out
-    bool forming_ = false;          // the next incarnation is on its way
-    Time server_up_at_{};
-    JobReport report_;  // counters of machines that are gone
+    std::uint64_t summed_elements_ = 0;
 };
+
+// The job of that index, of the system that the scenario names.
+[[nodiscard]] std::unique_ptr<Job> make_job(const Shared& shared, ProgramId id, unsigned index);
 
 }  // namespace atp::sim

@@ -31,7 +31,8 @@ struct LinkConfig {
     std::uint64_t ecn_bytes = 0;    // 0: nothing is marked here
     unsigned paths = 1;
     Duration path_skew{};
-    bool faulty = false;  // chance and tests may harm what passes
+    bool faulty = false;   // chance and tests may harm what passes
+    bool at_host = false;  // one of its ends: a processor works for every packet
 };
 
 // A packet on its way to the end of a link.
@@ -85,23 +86,31 @@ class Link {
         Time arrival{};  // on the shortest path
     };
 
+    struct Service {
+        std::int64_t least_ps = 0;  // where a processor is slower than the wire
+        bool lossless = false;      // the queue may grow beyond its size: what pauses upstream would prevent
+    };
+
     // Queues `bytes`, overhead included.
-    Departure enqueue(std::uint64_t bytes, Time now) {
+    Departure enqueue(std::uint64_t bytes, Time now) { return enqueue(bytes, Service{}, now); }
+    Departure enqueue(std::uint64_t bytes, const Service& service, Time now) {
         ++counters_.packets;
         const std::int64_t now_ps = now.time_since_epoch().count() * 1000;
         const std::int64_t start_ps = std::max(busy_until_ps_, now_ps);
         const std::uint64_t backlog =
             ps_per_byte_ == 0 ? 0 : static_cast<std::uint64_t>((start_ps - now_ps) / ps_per_byte_);
-        if (config_.queue_bytes != 0 && backlog + bytes > config_.queue_bytes) {
+        if (config_.queue_bytes != 0 && backlog + bytes > config_.queue_bytes && !service.lossless) {
             ++counters_.dropped;
             return {.dropped = true};
         }
         const bool marked = config_.ecn_bytes != 0 && backlog > config_.ecn_bytes;
         counters_.marked += marked ? 1 : 0;
         counters_.bytes += bytes;
-        busy_until_ps_ = start_ps + static_cast<std::int64_t>(bytes) * ps_per_byte_;
-        return {.marked = marked, .arrival = Time(Duration((busy_until_ps_ + 999) / 1000)) + config_.delay};
+        busy_until_ps_ = start_ps + std::max(static_cast<std::int64_t>(bytes) * ps_per_byte_, service.least_ps);
+        return {.marked = marked, .arrival = idle_at() + config_.delay};
     }
+    // When everything queued until now has left.
+    [[nodiscard]] Time idle_at() const { return Time(Duration((busy_until_ps_ + 999) / 1000)); }
 
     [[nodiscard]] const FabricLink& ends() const { return ends_; }
     [[nodiscard]] const LinkConfig& config() const { return config_; }
@@ -110,9 +119,9 @@ class Link {
 
     std::uint64_t last_copy = 0;  // of the multicast that crossed it last: one copy a link
 
-  private:
     static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // eight bits at one bit a second
 
+  private:
     FabricLink ends_;
     LinkConfig config_;
     std::int64_t ps_per_byte_;

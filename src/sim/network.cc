@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "sim/program.h"
 #include "wire/packet.h"
 
 namespace atp::sim {
@@ -15,8 +16,11 @@ constexpr std::size_t kept_max = 256;
 constexpr Duration replay_spread = std::chrono::microseconds(500);
 
 LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
-    if (ends.kind == FabricLink::Kind::internal) return {};
-    LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s, .delay = s.delay, .faulty = true};
+    if (ends.kind == FabricLink::Kind::internal) return {.at_host = true};
+    LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s,
+                      .delay = s.delay,
+                      .faulty = true,
+                      .at_host = ends.kind != FabricLink::Kind::trunk};
     if (ends.kind == FabricLink::Kind::trunk) {
         config.paths = s.paths;
         config.path_skew = s.path_skew;
@@ -37,10 +41,12 @@ LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& 
 
 }  // namespace
 
-Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, Trace* trace)
+Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs,
+                 Trace* trace)
     : scenario_(scenario),
       fabric_(fabric),
       events_(events),
+      programs_(programs),
       trace_(trace),
       harmful_(scenario.faults.replay > 0 || scenario.faults.loss > 0 || scenario.faults.duplicate > 0 ||
                scenario.faults.reorder > 0 || scenario.faults.interfere),
@@ -51,15 +57,33 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
     for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));
 }
 
-void Network::write_trace(const Link& link, PacketId packet, std::string_view what, Time now) {
-    const auto& nodes = fabric_.nodes;
-    trace_->packet(now, fmt::format("{}>{}", nodes[link.ends().from].name, nodes[link.ends().to].name), what,
-                   pool_.bytes(packet));
+std::string Network::name_of(const Link& link) const {
+    return fmt::format("{}>{}", fabric_.nodes[link.ends().from].name, fabric_.nodes[link.ends().to].name);
+}
+
+void Network::write_trace(std::string_view where, PacketId packet, std::string_view what, Time now) {
+    trace_->packet(now, where, what, programs_[pool_.owner(packet)]->describe(pool_.bytes(packet)));
+}
+
+void Network::charge(ProgramId program, const HostCost& cost) {
+    if (program >= charges_.size()) charges_.resize(program + 1U);
+    charges_[program] = {.packet_ps = cost.per_packet.count() * 1000,
+                         .byte_ps = cost.bits_per_s == 0 ? 0 : Link::bits_ps / cost.bits_per_s};
+}
+
+Link::Service Network::service_of(const Link& link, PacketId packet) const {
+    Link::Service service{.lossless = pool_.lossless(packet)};
+    if (!link.config().at_host) return service;
+    const Charge& charge = charges_[pool_.owner(packet)];
+    const auto bytes = std::int64_t{pool_.wire_size(packet)} + scenario_.overhead_bytes;
+    service.least_ps = charge.packet_ps + bytes * charge.byte_ps;
+    return service;
 }
 
 void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
     Link& link = links_[id];
-    const Link::Departure departure = link.enqueue(pool_.size(packet) + scenario_.overhead_bytes, now);
+    const Link::Departure departure =
+        link.enqueue(pool_.wire_size(packet) + scenario_.overhead_bytes, service_of(link, packet), now);
     if (departure.dropped) {
         tell(link, packet, "dropped", now);
         pool_.release(packet);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,12 +18,17 @@
 
 namespace atp::sim {
 
+class Program;
+
 // Calling order: send() what machines emit; when an event of kind path or loose is on top of the queue, take_arrival()
 // removes it and says what arrived where; the caller then holds the packet's reference.
-// Owns: links and packets. Borrows the scenario, the fabric, the queue of events and the trace, which outlive it.
+// Owns: links and packets. Borrows the scenario, the fabric, the queue of events, the programs (to describe their
+// packets) and the trace, which outlive it.
 class Network {
   public:
-    Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, Trace* trace);
+    using Programs = std::vector<std::unique_ptr<Program>>;
+
+    Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs, Trace* trace);
 
     // Takes over one reference to the packet, whatever becomes of it. `congested`: it carries a mark already.
     void send(LinkId link, PacketId packet, bool congested, Time now);
@@ -33,6 +40,14 @@ class Network {
     // Copies that were kept arrive now, as the latest of late packets.
     void replay_kept(Time now);
     void drop_kept();
+
+    // What a host spends on each packet of this program; nothing unless told.
+    void charge(ProgramId program, const HostCost& cost);
+
+    // Tells the trace what befell a packet at a node.
+    void tell(NodeId at, std::string_view what, PacketId packet, Time now) {
+        if (trace_ != nullptr) write_trace(fabric_.nodes[at].name, packet, what, now);
+    }
 
     [[nodiscard]] PacketPool& pool() { return pool_; }
     [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
@@ -53,17 +68,25 @@ class Network {
     void keep(const Arrival& arrival);
     Fate fate_of(const Link& link, PacketId packet, Time now);
     void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
-        if (trace_ != nullptr) write_trace(link, packet, what, now);
+        if (trace_ != nullptr) write_trace(name_of(link), packet, what, now);
     }
-    void write_trace(const Link& link, PacketId packet, std::string_view what, Time now);
+    [[nodiscard]] Link::Service service_of(const Link& link, PacketId packet) const;
+    [[nodiscard]] std::string name_of(const Link& link) const;
+    void write_trace(std::string_view where, PacketId packet, std::string_view what, Time now);
 
     const Scenario& scenario_;
     const Fabric& fabric_;
     EventQueue& events_;
+    const Programs& programs_;
     Trace* trace_;
     bool harmful_;  // the scenario harms packets at all
     Random random_;
     PacketPool pool_;
+    struct Charge {
+        std::int64_t packet_ps = 0;
+        std::int64_t byte_ps = 0;
+    };
+    std::vector<Charge> charges_;  // by program
     std::vector<Link> links_;
     unsigned paths_each_;             // path p of link l is event target l * paths_each_ + p
     std::vector<ArrivalRing> paths_;  // by event target

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-namespace atp::sim {
+#include "sim/ids.h"
 
-using PacketId = std::uint32_t;
+namespace atp::sim {
 
 // Owns: every buffer; grows by chunks to the most that was ever in flight at once, and never shrinks.
 // A holder of a reference may read; only the single holder may write (see exclusive()).
@@ -27,11 +27,11 @@ class PacketPool {
               std::countr_zero(std::bit_floor(std::max<std::size_t>(chunk_bytes / capacity_, 1))))) {}
 
     // A buffer with one reference and of no size yet.
-    [[nodiscard]] PacketId allocate() {
+    [[nodiscard]] PacketId allocate(ProgramId owner) {
         if (free_.empty()) grow();
         const PacketId id = free_.back();
         free_.pop_back();
-        meta_[id] = Meta{.size = 0, .references = 1};
+        meta_[id] = Meta{.references = 1, .owner = owner};
         return id;
     }
 
@@ -44,8 +44,9 @@ class PacketPool {
     // The same bytes in a buffer that nobody else holds. Takes over the caller's reference.
     [[nodiscard]] PacketId exclusive(PacketId id) {
         if (meta_[id].references == 1) return id;
-        const PacketId copy = allocate();
-        resize(copy, size(id));
+        const PacketId copy = allocate(owner(id));
+        meta_[copy] = meta_[id];
+        meta_[copy].references = 1;
         std::memcpy(data(copy), data(id), size(id));
         release(id);
         return copy;
@@ -55,7 +56,21 @@ class PacketPool {
         return chunks_[id >> chunk_shift_].get() + (id & ((1U << chunk_shift_) - 1U)) * capacity_;
     }
     [[nodiscard]] std::uint32_t size(PacketId id) const { return meta_[id].size; }
-    void resize(PacketId id, std::size_t size) { meta_[id].size = static_cast<std::uint32_t>(size); }
+    void resize(PacketId id, std::size_t size) {
+        meta_[id].size = static_cast<std::uint32_t>(size);
+        meta_[id].wire_size = static_cast<std::uint32_t>(size) & ((1U << 31U) - 1U);
+    }
+    [[nodiscard]] ProgramId owner(PacketId id) const { return meta_[id].owner; }
+    // What it takes on the wire: bytes that nobody reads need no memory.
+    [[nodiscard]] std::uint32_t wire_size(PacketId id) const { return meta_[id].wire_size; }
+    [[nodiscard]] bool lossless(PacketId id) const { return meta_[id].lossless; }
+    // Of packets that switches only forward.
+    [[nodiscard]] NodeId destination(PacketId id) const { return meta_[id].destination; }
+    void address(PacketId id, NodeId destination, std::uint32_t wire_bytes, bool lossless) {
+        meta_[id].destination = destination;
+        meta_[id].wire_size = wire_bytes & ((1U << 31U) - 1U);
+        meta_[id].lossless = lossless;
+    }
     [[nodiscard]] std::span<std::byte> bytes(PacketId id) const { return {data(id), size(id)}; }
     [[nodiscard]] std::span<std::byte> room(PacketId id) const { return {data(id), capacity_}; }
     // The packet will be needed soon: thousands are in flight, more than the near caches hold.
@@ -74,8 +89,13 @@ class PacketPool {
 
     struct Meta {
         std::uint32_t size = 0;
-        std::uint32_t references = 0;
+        std::uint32_t wire_size : 31 = 0;
+        bool lossless : 1 = false;
+        NodeId destination = 0;
+        std::uint16_t references = 0;  // one for each link that it is on, a few for copies that are kept
+        ProgramId owner = 0;
     };
+    static_assert(sizeof(Meta) == 16);
 
     void grow() {
         const std::size_t count = std::size_t{1} << chunk_shift_;

@@ -24,20 +24,41 @@ Json counters_to_json(const std::array<CounterField<Counters>, N>& fields, const
 }
 
 Json to_json(const JobReport& job) {
-    return Json{{"job", job.job},
-                {"workers", job.workers},
-                {"finished", job.finished.has_value()},
-                {"incarnations", job.incarnations},
-                {"time_ms", milliseconds(job.time())},
-                {"bytes", job.tensor_bytes},
-                {"goodput_bits_per_s", job.goodput_bits_per_s()},
-                {"share_aggregated", job.share_aggregated()},
-                {"resends", job.worker.resent},
-                {"timed_out", job.timed_out},
-                {"errors", job.errors},
-                {"server", {{"packets_in", job.server_packets}, {"bytes_in", job.server_bytes}}},
-                {"server_counters", counters_to_json(server_fields, job.server)},
-                {"worker_counters", counters_to_json(worker_fields, job.worker)}};
+    Json json{{"job", job.job},
+              {"system", job.system},
+              {"workers", job.workers},
+              {"finished", job.finished.has_value()},
+              {"incarnations", job.incarnations},
+              {"time_ms", milliseconds(job.time())},
+              {"iterations", job.iterations},
+              {"iteration_ms", milliseconds(job.iteration_time)},
+              {"bytes", job.tensor_bytes},
+              {"goodput_bits_per_s", job.goodput_bits_per_s()},
+              {"share_aggregated", job.share_aggregated()},
+              {"resends", job.worker.resent},
+              {"timed_out", job.timed_out},
+              {"errors", job.errors},
+              {"server", {{"packets_in", job.server_packets}, {"bytes_in", job.server_bytes}}},
+              {"server_counters", counters_to_json(server_fields, job.server)},
+              {"worker_counters", counters_to_json(worker_fields, job.worker)},
+              {"flow_counters", counters_to_json(flow_fields, job.flows)}};
+    if (!job.model.empty()) json.update({{"model", job.model}, {"samples_per_s", job.samples_per_s}});
+    return json;
+}
+
+Json to_json(const BackgroundReport& flow) {
+    return Json{{"flow", flow.name},
+                {"started_ms", milliseconds(flow.started.time_since_epoch())},
+                {"ended_ms", milliseconds(flow.ended.time_since_epoch())},
+                {"goodput_bits_per_s", flow.goodput_bits_per_s()},
+                {"flow_counters", counters_to_json(flow_fields, flow.flows)}};
+}
+
+Json to_json(const Series& series) {
+    return Json{
+        {"interval_ms", milliseconds(series.interval)},        {"job_bytes", series.job_bytes},
+        {"job_added_in_network", series.job_added_in_network}, {"job_added_at_server", series.job_added_at_server},
+        {"background_bytes", series.background_bytes},         {"link_bytes", series.link_bytes}};
 }
 
 Json to_json(const SwitchReport& at) {
@@ -74,6 +95,11 @@ double JobReport::goodput_bits_per_s() const {
     return seconds > 0 ? static_cast<double>(tensor_bytes) * 8.0 / seconds : 0;
 }
 
+double BackgroundReport::goodput_bits_per_s() const {
+    const double seconds = static_cast<double>((ended - started).count()) / 1e9;
+    return seconds > 0 ? static_cast<double>(flows.delivered_bytes) * 8.0 / seconds : 0;
+}
+
 double JobReport::share_aggregated() const {
     const std::uint64_t additions = server.completed * (workers - 1);
     return additions == 0 ? 0 : 1.0 - static_cast<double>(server.added_here) / static_cast<double>(additions);
@@ -100,20 +126,26 @@ std::string to_json(const Report& report) {
     for (const JobReport& job : report.jobs) {
         if (job.finished) time = std::max(time, job.finished->time_since_epoch());
     }
-    const Json json{{"seed", report.seed},
-                    {"topology", report.topology},
-                    {"verified", report.passed()},
-                    {"complete", report.complete},
-                    {"interrupted", report.interrupted},
-                    {"audit_failures", report.audit_failures()},
-                    {"failures", report.failures},
-                    {"time_ms", milliseconds(time)},
-                    {"packet_hops", report.packet_hops},
-                    {"events", report.events},
-                    {"ecn_marks", ecn_marks(report)},
-                    {"jobs", std::move(jobs)},
-                    {"switches", std::move(switches)},
-                    {"links", std::move(links)}};
+    Json json{{"seed", report.seed},
+              {"topology", report.topology},
+              {"verified", report.passed()},
+              {"complete", report.complete},
+              {"interrupted", report.interrupted},
+              {"audit_failures", report.audit_failures()},
+              {"failures", report.failures},
+              {"time_ms", milliseconds(time)},
+              {"packet_hops", report.packet_hops},
+              {"events", report.events},
+              {"ecn_marks", ecn_marks(report)},
+              {"jobs", std::move(jobs)},
+              {"switches", std::move(switches)},
+              {"links", std::move(links)}};
+    if (!report.background.empty()) {
+        Json background = Json::array();
+        for (const BackgroundReport& flow : report.background) background.push_back(to_json(flow));
+        json["background"] = std::move(background);
+    }
+    if (report.series) json["series"] = to_json(*report.series);
     return json.dump(2);
 }
 
@@ -129,6 +161,20 @@ std::string jobs_text(const Report& report) {
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.worker.resent, job.worker.probes,
                             job.server.float_fragments, job.server_packets, job.server_bytes);
+    }
+    return text;
+}
+
+std::string training_text(const Report& report) {
+    std::string text;
+    for (const JobReport& job : report.jobs) {
+        if (job.model.empty()) continue;
+        text += fmt::format("{:>6} {} by {}: {:.3f} ms an iteration, {:.1f} samples/s at each worker\n", job.job,
+                            job.model, job.system, milliseconds(job.iteration_time), job.samples_per_s);
+    }
+    for (const BackgroundReport& flow : report.background) {
+        text += fmt::format("background {}: {:.3f} Gb/s, {} resent\n", flow.name, flow.goodput_bits_per_s() / 1e9,
+                            flow.flows.resent);
     }
     return text;
 }
@@ -180,7 +226,7 @@ std::string links_text(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report) {
-    std::string text = jobs_text(report) + switches_text(report) + links_text(report) + "\n";
+    std::string text = jobs_text(report) + training_text(report) + switches_text(report) + links_text(report) + "\n";
     for (const JobReport& job : report.jobs) {
         for (const std::string& error : job.errors) text += fmt::format("error: {}\n", error);
     }

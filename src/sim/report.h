@@ -14,7 +14,12 @@ namespace atp::sim {
 
 struct JobReport {
     std::uint32_t job = 0;
+    std::string system;
+    std::string model;  // empty without one
     unsigned workers = 0;
+    unsigned iterations = 0;
+    Duration iteration_time{};  // on average, without the first one where there are more
+    double samples_per_s = 0;   // of a model, at each worker
     unsigned incarnations = 0;
     Time started{};
     std::optional<Time> finished;
@@ -23,6 +28,7 @@ struct JobReport {
     std::uint64_t server_bytes = 0;    // likewise: UDP payloads
     WorkerCounters worker{};           // of all workers, channels and incarnations
     ServerCounters server{};
+    FlowCounters flows{};             // of systems that have them: all together
     std::uint64_t timed_out = 0;      // operations
     std::vector<std::string> errors;  // the first few of them, typed and named
 
@@ -31,6 +37,16 @@ struct JobReport {
     [[nodiscard]] double goodput_bits_per_s() const;
     // The share of all additions that the network made.
     [[nodiscard]] double share_aggregated() const;
+};
+
+// Of a background flow.
+struct BackgroundReport {
+    std::string name;
+    Time started{};
+    Time ended{};  // its last byte came
+    FlowCounters flows{};
+
+    [[nodiscard]] double goodput_bits_per_s() const;
 };
 
 struct SwitchReport {
@@ -46,6 +62,16 @@ struct LinkReport {
     LinkCounters counters{};
 };
 
+// What every job and flow got, and every link carried, in each interval of a run.
+struct Series {
+    Duration interval{};
+    std::vector<std::vector<std::uint64_t>> job_bytes;             // of sums that each worker got, by job
+    std::vector<std::vector<std::uint64_t>> job_added_in_network;  // packets that switches added, by job
+    std::vector<std::vector<std::uint64_t>> job_added_at_server;   // likewise the server
+    std::vector<std::vector<std::uint64_t>> background_bytes;      // delivered, by flow
+    std::vector<std::vector<std::uint64_t>> link_bytes;            // by link
+};
+
 struct Report {
     std::uint64_t seed = 0;
     std::string topology;
@@ -55,6 +81,8 @@ struct Report {
     std::uint64_t packet_hops = 0;
     std::uint64_t events = 0;
     std::vector<JobReport> jobs;
+    std::vector<BackgroundReport> background;
+    std::optional<Series> series;
     std::vector<SwitchReport> switches;
     std::vector<LinkReport> links;
     std::vector<std::string> failures;  // what must not be: wrong sums, audit failures, unfinished operations, leaks

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sim/fabric.h"
+#include "sim/models.h"
 
 namespace atp::sim {
 namespace {
@@ -29,12 +30,27 @@ std::optional<Duration> Scenario::effective_deadline() const {
     return std::nullopt;
 }
 
-std::uint64_t Scenario::elements(unsigned tensor, unsigned channel) const {
+System Scenario::system_of(unsigned job) const { return systems.empty() ? System{} : systems[job % systems.size()]; }
+
+std::string Scenario::model_of(unsigned job) const { return models.empty() ? "" : models[job % models.size()]; }
+
+unsigned Scenario::batch_of(unsigned job) const {
+    const Model* model = find_model(model_of(job));
+    return model == nullptr ? 0 : batch.value_or(model->batch);
+}
+
+// Without a model all tensors are there at once, and the computation begins when they are summed.
+Workload Scenario::workload(unsigned job) const {
+    if (const Model* found = find_model(model_of(job))) {
+        Model model = *found;
+        model.batch = batch_of(job);
+        return workload_of(model, {.bytes = bucket_bytes, .scale = scale, .least_elements = channels});
+    }
+    Workload workload;
     const std::uint64_t total = std::max<std::uint64_t>(bytes / sizeof(float), 1);
-    const auto share = [](std::uint64_t whole, std::uint64_t part, std::uint64_t parts) {
-        return whole * (part + 1) / parts - whole * part / parts;
-    };
-    return share(share(total, tensor, tensors), channel, channels);
+    for (unsigned t = 0; t < tensors; ++t) workload.buckets.push_back({.elements = share_of(total, t, tensors)});
+    workload.forward.push_back({.compute = pause, .last = tensors});
+    return workload;
 }
 
 unsigned Scenario::workers() const {
@@ -60,6 +76,34 @@ std::optional<std::string> problem_of_topology(const Scenario& s) {
                 "the topology {} gives a job more than {} units: with this place of the server each worker beside it "
                 "counts as one",
                 to_string(t), bits_max);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_of_systems(const Scenario& s) {
+    if (s.partition && s.aggregators < s.jobs) {
+        return fmt::format("{} aggregators are no part for each of {} jobs", s.aggregators, s.jobs);
+    }
+    for (const std::string& name : s.models) {
+        if (find_model(name) == nullptr) return fmt::format("there is no model {}: take {}", name, model_names());
+    }
+    if (!(s.scale >= 1)) return fmt::format("a scale of {}: 1 is the least", s.scale);
+    if (s.bucket_bytes < sizeof(float)) return fmt::format("buckets of {} bytes hold no gradient", s.bucket_bytes);
+    for (const BackgroundSpec& flow : s.background) {
+        if (flow.rank >= s.workers())
+            return fmt::format("a background flow at worker {}: there are {}", flow.rank, s.workers());
+    }
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        const System system = s.system_of(job);
+        if (system.kind == System::Kind::ps && s.server == ServerPlace::on_switch) {
+            return "the system ps wants a host for its server: dedicated or colocated, not a switch";
+        }
+        if (system.kind == System::Kind::atp && s.priority) {
+            return "priority is not for ATP: its workers must send all tensors in one order";
+        }
+        if (system.kind != System::Kind::atp && s.ends_incarnations()) {
+            return fmt::format("a worker or server crashes, and job {} is no job of ATP: none else survives it", job);
         }
     }
     return std::nullopt;
@@ -102,12 +146,13 @@ std::optional<std::string> problem_of(const Scenario& s) {
         return fmt::format("timeouts from {} ns to {} ns: the least must be above 0 and not above the greatest",
                            s.min_timeout.count(), s.max_timeout.count());
     }
-    if (s.elements(0, 0) / s.payload_lanes() >= sequence_numbers) {
+    if (s.bytes / sizeof(float) / s.tensors / s.channels / s.payload_lanes() >= sequence_numbers) {
         return fmt::format("{} bytes are more fragments of one tensor than there are sequence numbers", s.bytes);
     }
     if (s.straggler && *s.straggler >= s.workers()) {
         return fmt::format("rank {} as straggler: there are {} workers", *s.straggler, s.workers());
     }
+    if (auto problem = problem_of_systems(s)) return problem;
     return problem_of_outages(s);
 }
 

@@ -11,13 +11,10 @@
 #include <vector>
 
 #include "protocol/time.h"
+#include "sim/training.h"
 #include "wire/format.h"
 
 namespace atp::sim {
-
-using protocol::Duration;
-using protocol::never;
-using protocol::Time;
 
 struct TopologySpec {
     enum class Shape : std::uint8_t {
@@ -53,6 +50,64 @@ enum class Placement : std::uint8_t {
     shared,    // each host runs one worker of every job
     separate,  // each job has hosts of its own
 };
+
+// What a host's processors spend on a packet that they send or receive, besides its time on the wire: a link from or to
+// a host serves a packet in the longer of the two. It stands in front of the link, so a slow host looks like a slow
+// link: packets queue, are marked and dropped at the switch, which in truth would happen in the host's ring.
+struct HostCost {
+    Duration per_packet{};
+    std::int64_t bits_per_s = 0;  // copying; 0: takes no time
+
+    friend bool operator==(const HostCost&, const HostCost&) = default;
+};
+
+// From single numbers of the ATP paper, and from nothing else.
+//
+// Appendix D.1: hosts with TSO and multi-packet queue pairs carry 60 Gbit/s in packets of 306 bytes, 1.3 times what
+// they carry in packets of 180 bytes. 306 bytes thus take 40.8 ns and 180 bytes 31.2 ns: 18 ns and 0.075 ns a byte.
+inline constexpr HostCost cost_of_papers{.per_packet = Duration(18), .bits_per_s = 107'000'000'000};
+// Section 5.2.1: ATP is up to 8.7 times as fast as one server over TCP. Where neither computes, ATP moves a tensor at
+// 60 Gbit/s * 248 / 306 and the server eight of them at 8.7 times less each: 45 Gbit/s of kernel TCP.
+inline constexpr HostCost tcp_cost_of_papers{.bits_per_s = 45'000'000'000};
+
+// How systems other than ATP carry bytes from host to host: sim/flow.h says what each stands for.
+enum class Transport : std::uint8_t { rdma, tcp };
+
+// What sums a job's gradients.
+struct System {
+    enum class Kind : std::uint8_t {
+        atp,
+        ps,    // one parameter server
+        ps_n,  // one on each worker's host
+        ring,  // all-reduce
+    };
+    Kind kind = Kind::atp;
+    Transport transport = Transport::rdma;
+
+    friend bool operator==(const System&, const System&) = default;
+};
+
+[[nodiscard]] std::optional<System> parse_system(std::string_view text);
+[[nodiscard]] std::string to_string(const System& system);
+inline constexpr std::string_view system_forms = "atp, or ps, ps-n or ring, each with :rdma or :tcp";
+
+// A flow of somebody else between a worker's host and one of its own behind the last switch.
+struct BackgroundSpec {
+    unsigned rank = 0;     // of the first job
+    bool inbound = false;  // towards the worker
+    Transport transport = Transport::tcp;
+    Time start{};
+    std::optional<Duration> lasts;  // until all jobs are done
+
+    friend bool operator==(const BackgroundSpec&, const BackgroundSpec&) = default;
+};
+
+[[nodiscard]] std::string to_string(const BackgroundSpec& spec);
+
+// The part of a whole that is divided as evenly as whole numbers allow.
+[[nodiscard]] constexpr std::uint64_t share_of(std::uint64_t whole, std::uint64_t part, std::uint64_t parts) {
+    return whole * (part + 1) / parts - whole * part / parts;
+}
 
 // A node that stops for a while. A crashed switch forgets its aggregators; a crashed worker or server ends the job's
 // incarnation. A paused node receives everything when it goes on.
@@ -108,6 +163,9 @@ struct Scenario {
     // A datagram's company on an Ethernet: 14 Ethernet + 20 IPv4 + 8 UDP, and 8 preamble + 4 FCS + 12 gap.
     std::uint32_t overhead_bytes = 14 + 20 + 8 + 8 + 4 + 12;
 
+    HostCost host_cost;  // of packets that bypass the kernel
+    HostCost tcp_cost;
+
     unsigned jobs = 1;
     unsigned channels = 1;            // of each job
     std::uint64_t bytes = 1'000'000;  // float32 each worker contributes in one iteration
@@ -115,6 +173,17 @@ struct Scenario {
     unsigned iterations = 1;
     Duration pause{};             // of computation between two iterations: the off phase
     Duration stagger{};           // job k starts k times this later
+    std::vector<System> systems;  // job k has the k-th of them, in turn; ATP without any
+    std::vector<BackgroundSpec> background;
+
+    // Names of neural networks, dealt out to jobs like systems. With them tensors, their bytes and the computation are
+    // the model's, in buckets of `bucket_bytes`; all of it is divided by `scale`.
+    std::vector<std::string> models;
+    std::optional<unsigned> batch;  // samples of a worker in an iteration; by default the model's
+    double scale = 1;
+    std::uint64_t bucket_bytes = 4'000'000;
+    bool priority = false;  // what the next forward pass needs first overtakes what waits to be sent
+
     std::uint32_t first_job = 1;  // its number; the others follow
 
     std::uint16_t lanes = 62;
@@ -122,6 +191,9 @@ struct Scenario {
     bool audit = true;
     std::uint32_t first_seq = 0;
     std::uint32_t aggregators = 4096;
+    bool linear = false;     // aggregators in sequence instead of hashed
+    bool partition = false;  // an equal part of them for each job, to itself
+    bool proactive = false;  // what could overflow bypasses the switches
     Duration ageing = std::chrono::milliseconds(500);
     std::uint32_t initial_packets = 200;
     bool congestion_control = true;
@@ -136,14 +208,17 @@ struct Scenario {
     double straggler_factor = 100;
     Faults faults;
     std::optional<Duration> deadline;  // of each operation; by default only where a worker or server crashes
+    std::optional<Duration> sample;    // the report has a series of this interval
     Time time_limit = Time(std::chrono::seconds(1000));
 
     [[nodiscard]] bool ends_incarnations() const;
     [[nodiscard]] std::optional<Duration> effective_deadline() const;
     [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
-    // Elements of tensor `tensor` that travel on `channel`: tensors are equal, channels take contiguous stripes.
-    [[nodiscard]] std::uint64_t elements(unsigned tensor, unsigned channel) const;
     [[nodiscard]] unsigned workers() const;  // of each job
+    [[nodiscard]] System system_of(unsigned job) const;
+    [[nodiscard]] std::string model_of(unsigned job) const;  // empty without one
+    [[nodiscard]] unsigned batch_of(unsigned job) const;     // 0 without a model
+    [[nodiscard]] Workload workload(unsigned job) const;
 };
 
 // What is wrong with it, in words for whoever chose the values; nothing when it can be run.

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "protocol/decide.h"
-#include "wire/packet.h"
 
 namespace atp::sim {
 namespace {
@@ -15,12 +14,8 @@ double microseconds(protocol::Time now) { return static_cast<double>(now.time_si
 
 }  // namespace
 
-void Trace::packet(protocol::Time now, std::string_view where, std::string_view what, std::span<std::byte> bytes) {
-    wire::Packet packet;
-    const wire::DecodeError error = wire::decode(bytes, packet);
-    const std::string text = error == wire::DecodeError::none ? wire::to_string(packet.header, packet.lane_count())
-                                                              : fmt::format("undecodable: {}", wire::to_string(error));
-    fmt::print(file_, "{:.3f}us {} {} {}\n", microseconds(now), where, what, text);
+void Trace::packet(protocol::Time now, std::string_view where, std::string_view what, std::string_view description) {
+    fmt::print(file_, "{:.3f}us {} {} {}\n", microseconds(now), where, what, description);
 }
 
 void Trace::note(protocol::Time now, std::string_view where, std::string_view what) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdio>
-#include <span>
 #include <string_view>
 
 #include "protocol/time.h"
@@ -19,7 +18,7 @@ class Trace {
     explicit Trace(std::FILE* file) : file_(file) {}
 
     // Something befell the packet at a node or between two.
-    void packet(protocol::Time now, std::string_view where, std::string_view what, std::span<std::byte> bytes);
+    void packet(protocol::Time now, std::string_view where, std::string_view what, std::string_view description);
     void note(protocol::Time now, std::string_view where, std::string_view what);
 
   private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "sim/job.h"
 #include "sim/network.h"
 #include "sim/report.h"
+#include "sim/sampler.h"
 #include "sim/scenario.h"
+#include "sim/systems/background.h"
 
 namespace atp::sim {
 
@@ -40,36 +43,29 @@ class World {
     };
 
     void arrive(const Event& event);
-    void arrive_at_switch(const Arrival& arrival, NodeId at);
-    void arrive_at_host(const Arrival& arrival, NodeId at);
-    void route(PacketId packet, bool congested, NodeId at, const Site& site, bool up);
-    void route_down(PacketId packet, bool congested, NodeId at, const Site& site);
+    void wake(const Event& event);
+    void sample();
+    void take_sample();
     void begin_outage(std::uint32_t index);
     void end_outage(std::uint32_t index);
     [[nodiscard]] NodeId node_of(const Outage& outage) const;
-    [[nodiscard]] bool delayed_by_pause(NodeId node, Event::Kind kind, std::uint32_t target);
-    [[nodiscard]] Job* job_of(std::uint32_t number) {
-        const std::uint32_t index = number - scenario_.first_job;
-        return index < jobs_.size() ? jobs_[index].get() : nullptr;
-    }
-    void tell(NodeId at, std::string_view what, PacketId packet) {
-        if (trace_ != nullptr) trace_->packet(now_, fabric_.nodes[at].name, what, network_.pool().bytes(packet));
-    }
 
     void check_end();
     void check_reclaimable();
-    void check_counters(const JobReport& job);
 
     const Scenario& scenario_;
     Trace* trace_;
     Fabric fabric_;
     EventQueue events_;
+    Network::Programs programs_;
     Network network_;
     std::vector<protocol::Switch> switches_;
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;
-    std::vector<std::unique_ptr<Job>> jobs_;
-    std::vector<std::vector<std::int32_t>> rank_at_;  // by job and node, or -1
+    unsigned unfinished_jobs_;
+    std::vector<Job*> jobs_;               // among the programs
+    std::vector<Background*> background_;  // likewise
+    std::optional<Sampler> sampler_;
     Time now_{};
     std::uint64_t steps_ = 0;
 };

@@ -18,7 +18,12 @@ Report World::finish() {
     report.ended = now_;
     report.packet_hops = network_.hops();
     report.events = steps_;
-    for (const auto& job : jobs_) report.jobs.push_back(job->report());
+    for (const Job* job : jobs_) report.jobs.push_back(job->report());
+    for (const Background* flow : background_) report.background.push_back(flow->report());
+    if (sampler_) {
+        take_sample();  // since the last interval
+        report.series = sampler_->series();
+    }
     for (NodeId s = 0; s < fabric_.switches; ++s) {
         const bool forwards_only =
             std::ranges::all_of(fabric_.sites, [s](const Site& site) { return site.levels[s] < 0; });
@@ -34,17 +39,17 @@ Report World::finish() {
                                 .counters = network_.link(id).counters()});
     }
     check_end();
-    for (const JobReport& job : report.jobs) check_counters(job);
+    for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i]->check(report.jobs[i]);
     report.failures = failures_;
     return report;
 }
 
 void World::check_end() {
-    for (const auto& entry : jobs_) {
-        const Job& job = *entry;
-        if (job.finished()) continue;
-        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job.number(),
-                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6, job.whereabouts()));
+    for (const Job* job : jobs_) {
+        if (job->finished()) continue;
+        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->number(),
+                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6,
+                                        job->whereabouts()));
     }
     if (!events_.empty()) return;  // stopped: packets are still on their way
     if (network_.pool().in_use() != 0) {
@@ -81,28 +86,6 @@ void World::check_reclaimable() {
             failures_.push_back(fmt::format("s{}: aggregator {} stays occupied after ageing", s, index));
             return;
         }
-    }
-}
-
-// Nothing here sends what nobody could send: whatever machines refused, they refused each other's packets.
-void World::check_counters(const JobReport& job) {
-    const auto expect_none = [&](std::string_view what, std::uint64_t count) {
-        if (count != 0) failures_.push_back(fmt::format("job {}: {}: {}", job.job, what, count));
-    };
-    expect_none("audit failures", job.server.audit_failures);
-    expect_none("packets refused by a worker", job.worker.refused);
-    expect_none("packets refused by a server", job.server.refused);
-    if (job.incarnations > 1) return;
-    expect_none("packets of another incarnation at a worker, and there is only one", job.worker.forged);
-    expect_none("packets of another incarnation at a server, and there is only one", job.server.forged);
-    expect_none("fragments further ahead than a worker can be", job.server.ahead);
-    if (!job.finished) return;
-    if (job.worker.acks != job.worker.sent) {
-        expect_none("fragments sent and never acknowledged, net", job.worker.sent - job.worker.acks);
-    }
-    if (job.server.completed * job.workers != job.worker.acks) {
-        failures_.push_back(fmt::format("job {}: {} fragments completed, but {} workers took {} results", job.job,
-                                        job.server.completed, job.workers, job.worker.acks));
     }
 }
 

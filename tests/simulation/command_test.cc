@@ -43,19 +43,22 @@ TEST_P(Command, SaysAndReturnsWhatBecameOfIt) {
     EXPECT_NE(outcome.output.find(GetParam().says), std::string::npos) << outcome.output;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Command,
-                         testing::Values(Case{"simulate --bytes 4kB", 0, "verified"},  //
-                                         Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1,
-                                              "replay with a packet trace: "},
-                                         Case{"", 2, "simulate or check"},  //
-                                         Case{"simulat", 2, "simulat"},     //
-                                         Case{"simulate --swarm 2 --loss 0.1", 2, "--loss"},
-                                         Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"},
-                                         Case{"simulate --audit --no-audit", 2, "--audit"},
-                                         Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},
-                                         Case{"simulate --trace ''", 2, "--trace"},  //
-                                         Case{"check --list --json", 0, "\"losses\": "},
-                                         Case{"check --list-breaks --json", 0, "\"hazard\": "}));
+INSTANTIATE_TEST_SUITE_P(
+    All, Command,
+    testing::Values(
+        Case{"simulate --bytes 4kB", 0, "verified"},  //
+        Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1, "replay with a packet trace: "},
+        Case{"", 2, "simulate or models or check"},  //
+        Case{"simulate --system ps", 2, "dedicated or colocated"}, Case{"simulate --system ring:udp", 2, "ring:udp"},
+        Case{"simulate --system ring --model alexnet --scale 1e4 --json", 0, "\"samples_per_s\": "},
+        Case{"simulate --background w9", 2, "worker 9"}, Case{"models", 0, "138357544"},                  //
+        Case{"models resnet50 --json", 0, "\"parameters\": 25557032"}, Case{"models LeNet", 2, "VGG16"},  //
+        Case{"simulat", 2, "simulat"},                                                                    //
+        Case{"simulate --swarm 2 --loss 0.1", 2, "--loss"},
+        Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"}, Case{"simulate --audit --no-audit", 2, "--audit"},
+        Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},
+        Case{"simulate --trace ''", 2, "--trace"},  //
+        Case{"check --list --json", 0, "\"losses\": "}, Case{"check --list-breaks --json", 0, "\"hazard\": "}));
 
 INSTANTIATE_TEST_SUITE_P(
     RealPackets, Command,

@@ -47,6 +47,14 @@ TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
         {"--crash x1@3ms", "'x1@3ms'", "p<job>"},
         {"--straggler 1:0.5", "'1:0.5'", "factor from 1"},
         {"--delay 5", "'5'", "with ns, us, ms or s"},
+        {"--system star", "'star'", "ps-n"},
+        {"--system atp:tcp", "'atp:tcp'", "rdma"},
+        {"--model LeNet", "'LeNet'", "ResNet50"},
+        {"--scale 0.5", "'0.5'", "from 1"},
+        {"--background h1", "'h1'", "w<rank>"},
+        {"--background w1:udp", "'w1:udp'", ":tcp"},
+        {"--host-cost much", "'much'", "papers"},
+        {"--sample 0", "'0'", "ms"},
     };
     for (const auto& c : cases) {
         const std::string text = complaint(c.flags);
@@ -78,6 +86,26 @@ TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
         const sim::Scenario parsed = parse(to_flags(drawn));
         EXPECT_EQ(to_flags(parsed), to_flags(drawn));
         EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << to_flags(drawn);
+    }
+}
+
+TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
+    const std::string flags =
+        "--topology star:4 --server dedicated --jobs 3 --system atp --system ps:tcp --system ring:rdma --model VGG16 "
+        "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 18ns@107000000000 --tcp-cost "
+        "0@45000000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample 10ms --linear --partition "
+        "--proactive --seed 1";
+    const sim::Scenario s = parse(flags);
+    EXPECT_EQ(s.host_cost, sim::cost_of_papers);
+    EXPECT_EQ(s.tcp_cost, sim::tcp_cost_of_papers);
+    EXPECT_EQ(s.system_of(1), (sim::System{.kind = sim::System::Kind::ps, .transport = sim::Transport::tcp}));
+    EXPECT_EQ(s.system_of(3), sim::System{});
+    EXPECT_EQ(s.model_of(1), "ResNet50");
+    EXPECT_EQ(s.background.at(0).lasts, std::chrono::milliseconds(5));
+    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
+    for (const char* flag : {"--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
+                             "--sample 10ms", "--linear", "--partition", "--proactive", "--bucket 25000000"}) {
+        EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
     }
 }
 

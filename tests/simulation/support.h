@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "sim/models.h"
 #include "sim/simulation.h"
 
 namespace atp::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies as people type them.
+// Topologies and systems as people type them.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -62,6 +62,44 @@ std::string to_string(const TopologySpec& spec) {
         case TopologySpec::Shape::fig9: return "fig9";
     }
     return "unknown";
+}
+
+namespace {
+
+std::string_view name_of(Transport transport) { return transport == Transport::tcp ? "tcp" : "rdma"; }
+
+}  // namespace
+
+std::optional<System> parse_system(std::string_view text) {
+    using Kind = System::Kind;
+    if (text == "atp") return System{};
+    System system;
+    if (take(text, "ps-n")) {
+        system.kind = Kind::ps_n;
+    } else if (take(text, "ps")) {
+        system.kind = Kind::ps;
+    } else if (take(text, "ring")) {
+        system.kind = Kind::ring;
+    } else {
+        return std::nullopt;
+    }
+    if (text == ":tcp") system.transport = Transport::tcp;
+    if (text.empty() || text == ":tcp" || text == ":rdma") return system;
+    return std::nullopt;
+}
+
+std::string to_string(const System& system) {
+    switch (system.kind) {
+        case System::Kind::atp: return "atp";
+        case System::Kind::ps: return fmt::format("ps:{}", name_of(system.transport));
+        case System::Kind::ps_n: return fmt::format("ps-n:{}", name_of(system.transport));
+        case System::Kind::ring: return fmt::format("ring:{}", name_of(system.transport));
+    }
+    return "unknown";
+}
+
+std::string to_string(const BackgroundSpec& spec) {
+    return fmt::format("w{}:{}:{}", spec.rank, spec.inbound ? "in" : "out", name_of(spec.transport));
 }
 
 }  // namespace atp::sim

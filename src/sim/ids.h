@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the things in a simulated network: places in the vectors that hold them.
+#pragma once
+
+#include <cstdint>
+
+namespace atp::sim {
+
+using NodeId = std::uint32_t;
+using LinkId = std::uint32_t;
+using PacketId = std::uint32_t;
+using ProgramId = std::uint16_t;
+
+inline constexpr NodeId no_node = ~0U;
+inline constexpr LinkId no_link = ~0U;
+
+}  // namespace atp::sim

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ATP is compared with inside ATP: other ways to choose aggregators, and to meet overflows.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+// As many aggregators as all windows together, so that how they are dealt out decides.
+Scenario eight_jobs() {
+    Scenario s;
+    s.topology = topology("star:4");
+    s.jobs = 8;
+    s.bytes = 200'000;
+    s.window_log2 = 6;
+    s.aggregators = 8U << s.window_log2;
+    return s;
+}
+
+double share_in_network(const Report& report) {
+    double share = 0;
+    for (const JobReport& job : report.jobs) share += job.share_aggregated() / static_cast<double>(report.jobs.size());
+    return share;
+}
+
+TEST(Policies, LinearIndicesOfSeveralJobsMeetWhereHashedOnesPart) {
+    Scenario s = eight_jobs();
+    const double hashed = share_in_network(run_verified(s));
+    s.linear = true;
+    EXPECT_LT(share_in_network(run_verified(s)), hashed);
+}
+
+TEST(Policies, APartOfTheTableForEachJobLeavesNothingToCollide) {
+    Scenario s = eight_jobs();
+    s.partition = true;
+    s.linear = true;
+    const Report report = run_verified(s);
+    EXPECT_EQ(switch_events(report, ATP_EVENT_COLLIDED), 0U);
+    EXPECT_GT(share_in_network(report), 0.999);
+}
+
+TEST(Policies, APartOfTheTableIsAPartForEachJobOrAnError) {
+    Scenario s = eight_jobs();
+    s.partition = true;
+    s.aggregators = 7;
+    EXPECT_NE(problem_of(s).value_or("").find("8 jobs"), std::string::npos);
+}
+
+TEST(Policies, ProactivelyNothingOverflowsForWhatCouldBypassesTheSwitch) {
+    Scenario s;
+    s.topology = topology("star:4");
+    s.overflow_share = 0.05;
+    const Report reactive = run_verified(s);
+    s.proactive = true;
+    const Report proactive = run_verified(s);
+    EXPECT_GT(reactive.switches[0].counters.overflows, 0U);
+    EXPECT_EQ(proactive.switches[0].counters.overflows, 0U);
+    EXPECT_GT(switch_events(proactive, ATP_EVENT_BYPASSED), 0U);
+    EXPECT_GT(servers_of(reactive).overflowed, 0U);
+    EXPECT_EQ(servers_of(proactive).overflowed, 0U);
+}
+
+TEST(Policies, ProactivelySmallValuesAreStillAddedByTheSwitch) {
+    Scenario s;
+    s.topology = topology("star:4");
+    s.proactive = true;
+    EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
+}
+
+}  // namespace
+}  // namespace atp::sim
