@@ -24,7 +24,7 @@ logger = logging.getLogger("atp")
 
 # A switch that is there answers at once; one that is just being started may take this long.
 _REACH_S = 30.0
-_LONGEST_STEP_S = 1.0
+_LONGEST_PAUSE_S = 0.5
 _ADDRESS_KEY = "switch-address"
 _PROBLEM = "!"  # before what went wrong, in place of an address
 
@@ -130,7 +130,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
         _C.reach_switch(address, min(timeout.total_seconds(), _REACH_S))
     except RuntimeError as error:
         raise dist.DistBackendError(
-            f"{error}. No switch answers at {address}: start one there with `atp switch`, or name another one with "
+            f"no switch answers at {address} ({error}): start one there with `atp switch`, or name another one with "
             f"ATP_SWITCH; `atp doctor --switch {address}` may find out what is in the way"
         ) from None
     _Process.address = address
@@ -138,17 +138,13 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
 
 
 def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
-    """In steps, since a store's wait does not end when the user wants it to."""
-    deadline = time.monotonic() + timeout.total_seconds()
+    """A store's own wait does not end when the user wants it to, and warns on stderr when its time is over."""
+    begin = time.monotonic()
     while not store.check([key]):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        waited = time.monotonic() - begin
+        if waited >= timeout.total_seconds():
             raise dist.DistBackendError(f"rank 0 has not said which switch it uses, within {timeout}: is it there?")
-        try:
-            store.wait([key], timedelta(seconds=min(left, _LONGEST_STEP_S)))
-        except RuntimeError:
-            if deadline - time.monotonic() > left - _LONGEST_STEP_S / 2:
-                raise  # too early: it is something else that went wrong
+        time.sleep(min(max(waited / 8, 0.001), _LONGEST_PAUSE_S))
 
 
 def _own_switch() -> str:

@@ -53,7 +53,8 @@ def pull(key: int | str, tensor: torch.Tensor, group: dist.ProcessGroup | None =
 
 
 def _backend_of(group: dist.ProcessGroup | None) -> object:
-    return (group or dist.distributed_c10d._get_default_group())._get_backend(torch.device("cpu"))
+    backend = (group or dist.distributed_c10d._get_default_group())._get_backend(torch.device("cpu"))
+    return getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL puts a wrapper around it
 
 
 def _number_of(key: int | str) -> int:

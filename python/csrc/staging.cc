@@ -6,6 +6,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -118,7 +119,7 @@ void deliver(const std::vector<Staged>& staged) {
         const auto error = each.converted == nullptr ? std::nullopt : each.converted->error();
         if (error) C10_THROW_ERROR(DistBackendError, message_of(*error));
     }
-    const at::NoGradGuard no_grad;
+    const c10::InferenceMode mode;  // without gradients, and tensors that inference_mode() made may be written, too
     const StreamOfItsOwn stream(staged);
     for (const Staged& each : staged) copy_back(each);
     stream.synchronise();

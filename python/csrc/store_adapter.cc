@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 #include "comm/refusal.h"
 #include "net/clock.h"
@@ -14,8 +15,11 @@ namespace {
 using net::Result;
 using protocol::Time;
 
-// No wait of a c10d store can be ended from outside, so a long one is made of several.
-constexpr protocol::Duration longest_step = std::chrono::seconds(1);
+// A c10d store's own wait cannot be ended from outside, and says on stderr when its time is over: so the store is asked
+// again and again, the less often the longer it has been.
+constexpr protocol::Duration shortest_pause = std::chrono::milliseconds(1);
+constexpr protocol::Duration longest_pause = std::chrono::milliseconds(500);
+constexpr int pauses_of_a_wait = 8;
 
 template <class Call>
 auto guarded(const Call& call) -> Result<decltype(call())> {
@@ -44,32 +48,27 @@ Result<std::int64_t> StoreAdapter::add(std::string_view key, std::int64_t delta)
 }
 
 Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline) {
+    const std::vector<std::string> wanted(keys.begin(), keys.end());
     const Time begin = net::now();
     while (true) {
+        const auto there = guarded([&] { return store_->check(wanted); });
+        if (!there) return tl::unexpected(there.error());
+        if (*there) return {};
         const Time now = net::now();
-        auto waited = wait_once(keys, std::min(deadline, now + longest_step));
-        if (waited || waited.error().reason != net::Reason::timed_out) return waited;
-        if (net::now() >= deadline) break;
+        if (now >= deadline) break;
         try {
             handle_signals();
         } catch (...) {
             interruption_ = std::current_exception();
             return net::fail(net::Operation::rendezvous, net::Reason::closed, {}, "interrupted by a signal");
         }
+        const auto pause = std::clamp((now - begin) / pauses_of_a_wait, shortest_pause, longest_pause);
+        std::this_thread::sleep_for(std::min(pause, deadline - now));
     }
     const auto absent = missing(keys);
     if (!absent) return tl::unexpected(absent.error());
     if (absent->empty()) return {};
     return comm::nobody_has_set(*absent, {}, net::now() - begin);
-}
-
-Result<void> StoreAdapter::wait_once(std::span<const std::string> keys, Time until) {
-    // A c10d store takes zero for its own timeout.
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::min(net::now(), until));
-    const auto milliseconds = std::max(left, std::chrono::milliseconds(1));
-    auto waited = guarded([&] { store_->wait(std::vector<std::string>(keys.begin(), keys.end()), milliseconds); });
-    if (!waited && net::now() >= until) waited.error().reason = net::Reason::timed_out;
-    return waited;
 }
 
 Result<std::vector<std::string>> StoreAdapter::get_all(std::span<const std::string> keys, Time deadline) {

@@ -12,8 +12,8 @@ namespace atp::python {
 // The store that PyTorch hands to every backend, as communicators want it.
 //
 // Shares: the c10d store. Threads: as that one's, usually one at a time. Failure: as comm::Store says; whatever the
-// c10d store throws becomes Reason::failed, unless a deadline has passed and keys are still missing. A signal that
-// Python has a handler for, which raises, ends a wait with Reason::closed.
+// c10d store throws becomes Reason::failed. A signal that Python has a handler for, which raises, ends a wait with
+// Reason::closed.
 class StoreAdapter final : public comm::Store {
   public:
     explicit StoreAdapter(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
@@ -34,9 +34,6 @@ class StoreAdapter final : public comm::Store {
     }
 
   private:
-    // Reason::timed_out where keys are still missing then.
-    [[nodiscard]] net::Result<void> wait_once(std::span<const std::string> keys, protocol::Time until);
-
     std::exception_ptr interruption_;
     c10::intrusive_ptr<c10d::Store> store_;
 };

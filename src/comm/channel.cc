@@ -433,14 +433,16 @@ net::Error Channel::describe(const protocol::WorkerEvent& event, Time now) const
             "place by some rank";
         return error;
     }
-    error.peer = missing.empty() ? to_string(plan_.switch_address) : missing;
-    if (!missing.empty()) {
-        error.text = missing + " has not taken part";
+    // Who was missing when the switch was last heard may have come since.
+    const bool switch_silent = now - switch_heard_ > 3 * join_refresh;
+    error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
+    if (!missing.empty() && !switch_silent) {
+        error.text = "waited in vain for " + missing;
     } else if (!event.server_heard || now - event.heard > std::chrono::seconds(1)) {
         error.text = fmt::format(
             "nothing was heard from the parameter server {}",
             event.server_heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard)) : std::string("at all"));
-        if (now - switch_heard_ > 3 * join_refresh) {
+        if (switch_silent) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
         }
     } else {

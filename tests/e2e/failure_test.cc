@@ -387,6 +387,22 @@ TEST(Departure, OfASwitchEndsOperationsByTheirDeadline) {
     });
 }
 
+TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
+    const auto node = start(small_switch());
+    Job job(3, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    std::vector<float> values(several_windows, 1.0F);
+    auto work = sum(*ranks[0], values, net::now() + seconds(6));
+    ASSERT_TRUE(work);
+    std::this_thread::sleep_for(seconds(1));  // in which the rank hears who is missing
+    node->stop();
+    const net::Error error = error_of(std::move(work));
+    EXPECT_EQ(error.reason, Reason::timed_out);
+    EXPECT_EQ(error.peer, address_of(*node));
+    EXPECT_TRUE(says(error, "nothing from the switch"));
+}
+
 TEST(Departure, OfALateRankIsNamedByTheDeadline) {
     const auto node = start(small_switch());
     Job job(3, {address_of(*node)});

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 
 import numpy
@@ -87,6 +88,25 @@ def test_strided_empty_and_scalar_tensors_are_summed_in_place():
         assert every_other == [value * factor for value in range(0, 20, 2)]
         assert parameter == [1.0] * 5
         assert scalar == 1.0
+
+
+def reduce_in_inference_mode(rank, size):
+    sums = []
+    with torch.inference_mode():
+        for _ in range(20):
+            every_other = torch.ones(300)[::2]
+            work = dist.all_reduce(every_other, async_op=True)
+            time.sleep(0.005)  # in which the thread that finishes works, which knows of no mode, may come first
+            work.wait()
+            sums.append(every_other.sum().item())
+    dist.all_reduce(every_other)
+    return set(sums), every_other.sum().item()
+
+
+def test_tensors_of_inference_mode_are_summed_in_it_and_outside():
+    for inside, outside in values_of(run_ranks(reduce_in_inference_mode, 2)):
+        assert inside == {300.0}
+        assert outside == 600.0
 
 
 def reduce_coalesced(rank, size):

@@ -53,6 +53,17 @@ def test_names_are_keys_and_strides_are_kept():
         assert result == (expected, expected)
 
 
+def push_through_a_wrapper(rank, size):
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    group = dist.new_group()
+    atp.push("key", torch.tensor([rank + 1.0]), group)
+    return atp.pull("key", torch.zeros(1), group).item()
+
+
+def test_keys_are_found_below_the_wrapper_that_looks_for_mistakes():
+    assert values_of(run_ranks(push_through_a_wrapper, 2)) == [3.0, 3.0]
+
+
 def push_in_a_pair(rank, size):
     pair = [dist.new_group([0, 1]), dist.new_group([2])][rank // 2]
     atp.push(1, torch.tensor([float(rank)]), pair)
