@@ -6,17 +6,28 @@
 #include <utility>
 
 namespace atp::python {
+namespace {
+
+// Longer than callbacks that only compute mostly take: those keep the order.
+constexpr std::chrono::milliseconds patience{5};
+
+}  // namespace
 
 std::shared_ptr<Completions> Completions::start() {
     std::shared_ptr<Completions> completions(new Completions);
-    // The thread holds the object, since the last of the others may let go of it in one of its own jobs.
-    completions->thread_ = std::thread([completions] { completions->run(); });
-    pthread_setname_np(completions->thread_.native_handle(), "atp-completions");
+    const Lock lock(completions->mutex_);
+    completions->add_thread();
     return completions;
 }
 
 Completions::~Completions() {
-    if (thread_.joinable()) thread_.detach();
+    for (std::thread& thread : threads_) thread.detach();
+}
+
+// Each thread holds the object, since the last of the others may let go of it in one of its own jobs.
+void Completions::add_thread() {
+    threads_.emplace_back([self = shared_from_this()] { self->run(); });
+    pthread_setname_np(threads_.back().native_handle(), "atp-completions");
 }
 
 void Completions::post(std::function<void()> job) {
@@ -32,32 +43,50 @@ void Completions::post(std::function<void()> job) {
 }
 
 void Completions::stop() {
-    std::thread thread;
+    std::vector<std::thread> threads;
     {
         const std::scoped_lock lock(mutex_);
         stopping_ = true;
-        thread = std::exchange(thread_, {});
-        changed_.notify_one();
+        threads.swap(threads_);
+        changed_.notify_all();
     }
-    if (!thread.joinable()) return;
-    if (thread.get_id() == std::this_thread::get_id()) {
-        thread.detach();
-    } else {
-        thread.join();
+    for (std::thread& thread : threads) {
+        if (thread.get_id() == std::this_thread::get_id()) {
+            thread.detach();
+        } else {
+            thread.join();
+        }
+    }
+}
+
+void Completions::wait_for_turn(Lock& lock) {
+    while (!jobs_.empty() || !stopping_) {
+        if (jobs_.empty()) {
+            changed_.wait(lock);
+        } else if (const auto turn = last_begun_ + patience; running_ != 0 && Clock::now() < turn) {
+            changed_.wait_until(lock, turn);
+        } else {
+            return;
+        }
     }
 }
 
 void Completions::run() {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+        wait_for_turn(lock);
         if (jobs_.empty()) return;
         auto job = std::move(jobs_.front());
         jobs_.pop_front();
+        last_begun_ = Clock::now();
+        // One more thread than jobs: somebody is there to see that this one takes long.
+        if (++running_ == threads_.size()) add_thread();
         lock.unlock();
         job();
         job = nullptr;  // what it holds may be the last reference: not under the lock
         lock.lock();
+        --running_;
+        changed_.notify_one();
     }
 }
 

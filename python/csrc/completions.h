@@ -2,17 +2,24 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace atp::python {
 
-// A thread that finishes works: it copies results to where they belong and calls back whoever waits for a future.
+// Threads that finish works: they copy results to where they belong and call back whoever waits for a future.
 // Channels must not do that, for callbacks are a program's own and take as long as they like.
+//
+// Jobs begin in the order in which they were posted, one when the one before is done. But a job that takes long may be
+// a callback that waits for another operation's future, which a job behind it completes: so after a while the next one
+// begins beside it, on a thread of its own.
 //
 // Calling order: start(), post() as often as wanted, stop(). What was posted before stop() is done before it returns;
 // what is posted later is done at once by the caller, so nothing is ever forgotten.
@@ -33,15 +40,22 @@ class Completions : public std::enable_shared_from_this<Completions> {
     [[nodiscard]] bool failed() const { return failed_; }
 
   private:
+    using Clock = std::chrono::steady_clock;
+    using Lock = std::unique_lock<std::mutex>;
+
     Completions() = default;
     void run();
+    void wait_for_turn(Lock& lock);
+    void add_thread();
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> jobs_;
+    std::size_t running_ = 0;  // jobs that have begun and are not done
+    Clock::time_point last_begun_;
     bool stopping_ = false;
     std::atomic<bool> failed_{false};
-    std::thread thread_;
+    std::vector<std::thread> threads_;
 };
 
 }  // namespace atp::python

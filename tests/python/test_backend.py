@@ -134,6 +134,18 @@ def reduce_asynchronously(rank, size):
     return [tensor[0].item() for tensor in tensors], chained.wait()[0].item(), nested.wait()
 
 
+def wait_in_callbacks_for_what_they_begin(rank, size):
+    def sum_again(done):
+        inner = dist.all_reduce(done.value()[0].clone(), async_op=True).get_future()
+        return inner.wait()[0] + dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()[0]
+
+    return dist.all_reduce(torch.ones(3), async_op=True).get_future().then(sum_again).wait().tolist()
+
+
+def test_a_callback_may_wait_for_the_futures_of_others():
+    assert values_of(run_ranks(wait_in_callbacks_for_what_they_begin, 2, {"ATP_TIMEOUT": "20"})) == [[6.0] * 3] * 2
+
+
 def test_works_run_side_by_side_and_their_futures_have_the_tensors():
     for sums, chained, nested in values_of(run_ranks(reduce_asynchronously, 2)):
         assert sums == [2.0 * number + 1 for number in range(8)]

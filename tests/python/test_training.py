@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from training import digest_of, loss_of, make_model, train
@@ -47,6 +47,21 @@ def train_in_parallel(rank, size, model_type=make_model, hook=None, **arguments)
         parallel.register_comm_hook(None, hook)
     losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.1, momentum=0.5), rank, STEPS)
     return losses, digest_of(model.parameters())
+
+
+def train_with_power_sgd(rank, size):
+    model = make_model()
+    parallel = DistributedDataParallel(model)
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=4, start_powerSGD_iter=2, min_compression_rate=1
+    )
+    parallel.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.1, momentum=0.5), rank, STEPS)
+    return losses, digest_of(model.parameters())
+
+
+def test_a_hook_whose_callbacks_sum_in_turn():
+    check_that_it_learnt(values_of(run_ranks(train_with_power_sgd, 2)))
 
 
 def check_that_it_learnt(results):
