@@ -116,13 +116,13 @@ if [[ $quick == no ]]; then
     step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
     step tidy scripts/lint.sh tidy
     step python scripts/lint.sh python
-    build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/e2e/all tests/fuzz/all && {
-        for kind in unit conformance net comm e2e fuzz; do
+    build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/staging/all tests/e2e/all tests/fuzz/all && {
+        for kind in unit conformance net comm staging e2e fuzz; do
             run_ctest "asan-$kind" "build/asan/tests/$kind"
         done
     }
-    build tsan tests/unit/all tests/net/all tests/comm/all tests/e2e/all && {
-        for kind in unit net comm e2e; do
+    build tsan tests/unit/all tests/net/all tests/comm/all tests/staging/all tests/e2e/all && {
+        for kind in unit net comm staging e2e; do
             run_ctest "tsan-$kind" "build/tsan/tests/$kind"
         done
     }

@@ -99,7 +99,8 @@ TEST(Staging, NumbersThatAreNoIntegersSurvive) {
         std::vector<Bytes> tensors(1, Bytes(values.size() * sizeof(float)));
         std::memcpy(tensors.front().data(), values.data(), tensors.front().size());
         OnDevice here(communicator);
-        if (!succeeds(here.all_reduce(tensors, ElementType::float32, Reduction::sum))) return;
+        const auto work = here.all_reduce(tensors, ElementType::float32, Reduction::sum);
+        if (!succeeds(work)) return;
         here.wait_for_device();
         std::memcpy(values.data(), tensors.front().data(), tensors.front().size());
         EXPECT_EQ(values[0], 2.0F);
