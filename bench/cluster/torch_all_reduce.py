@@ -29,23 +29,37 @@ def contribution(elements, rank):
     return (torch.arange(elements) % PERIOD - PERIOD // 2) * 1e-5 + rank * 1e-3
 
 
-def timed_round(tensor, own, expected):
+class Verdict:
+    """Whether sums are right: close to what was expected, and cheaply so where they repeat an earlier one's bits."""
+
+    def __init__(self, expected):
+        self._expected = expected
+        self._seen = None
+
+    def check(self, tensor):
+        if self._seen is not None and torch.equal(tensor, self._seen):
+            return
+        if not torch.allclose(tensor, self._expected, rtol=1e-6, atol=dist.get_world_size() * TOLERANCE_OF_A_RANK):
+            raise SystemExit(f"rank {dist.get_rank()}: WRONG SUM")
+        self._seen = tensor.clone()
+
+
+def timed_round(tensor, own, verdict):
     tensor.copy_(own)
     dist.barrier()
     begin = time.perf_counter()
     dist.all_reduce(tensor)
     seconds = time.perf_counter() - begin
-    if not torch.allclose(tensor, expected, rtol=1e-6, atol=dist.get_world_size() * TOLERANCE_OF_A_RANK):
-        raise SystemExit(f"rank {dist.get_rank()}: WRONG SUM")
+    verdict.check(tensor)
     return seconds
 
 
 def measure(arguments):
     elements = arguments.bytes // 4
     own = contribution(elements, arguments.rank)
-    expected = sum(contribution(elements, rank) for rank in range(arguments.world))
+    verdict = Verdict(sum(contribution(elements, rank) for rank in range(arguments.world)))
     tensor = torch.empty(elements)
-    return [timed_round(tensor, own, expected) for _ in range(arguments.warmup + arguments.rounds)][arguments.warmup :]
+    return [timed_round(tensor, own, verdict) for _ in range(arguments.warmup + arguments.rounds)][arguments.warmup :]
 
 
 def main():
