@@ -360,7 +360,9 @@ int run_all_here(const Options& options) {
     std::string algorithm;
     if (with_peer) {
         if (!std::filesystem::exists(program_beside("bench_gloo"))) {
-            fmt::print(stderr, "atp bench: --peer gloo needs {}, which is built where libgloo-dev is installed\n",
+            fmt::print(stderr,
+                       "atp bench: --peer gloo needs {}, which the build target bench_gloo makes where libgloo-dev is "
+                       "installed\n",
                        program_beside("bench_gloo"));
             return exit_misused;
         }
