@@ -51,7 +51,7 @@ placements of the ranks in racks
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
 
 examples
-  bench/cluster/run --topology star:4 --rate 500mbit --bytes 25MB --rounds 5 --systems atp,gloo
+  bench/cluster/run --workers 4 --rate 500mbit --bytes 25MB --rounds 5 --peer gloo --json
   bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
@@ -106,9 +106,19 @@ def work_of(options):
 
 
 def _add_network(group):
-    group.add_argument(
+    shape = group.add_mutually_exclusive_group()
+    shape.add_argument(
         "--topology", type=_topology, default="star:4", metavar="SHAPE", help="star:N, racks:RxN or local:N [star:4]"
     )
+    for flag, kind, metavar in (("--workers", "star", "N"), ("--racks", "racks", "RxN")):
+        shape.add_argument(
+            flag,
+            dest="topology",
+            type=_topology_of(kind),
+            default=argparse.SUPPRESS,
+            metavar=metavar,
+            help=f"short for --topology {kind}:{metavar}",
+        )
     group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
     group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
     group.add_argument(
@@ -142,7 +152,12 @@ def _add_work(group):
         "--rounds", type=_count, default=5, metavar="N", help="turns of each system; the median counts [5]"
     )
     group.add_argument(
-        "--operations", type=_count, default=3, metavar="N", help="measured all-reduces or steps in a turn [3]"
+        "--operations",
+        "--iters",
+        type=_count,
+        default=3,
+        metavar="N",
+        help="measured all-reduces or steps in a turn [3]",
     )
     group.add_argument(
         "--warmup", type=_count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]"
@@ -159,12 +174,21 @@ def _add_work(group):
 
 
 def _add_systems(group):
-    group.add_argument(
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
         "--systems",
         type=_systems,
         default="atp,gloo",
         metavar="LIST",
         help=f"which of {', '.join(systems.OF_ALL_REDUCE)}, and in which order [atp,gloo]",
+    )
+    which.add_argument(
+        "--peer",
+        dest="systems",
+        type=_beside_atp,
+        default=argparse.SUPPRESS,
+        metavar="SYSTEM",
+        help="short for --systems atp,SYSTEM",
     )
     group.add_argument(
         "--switch", choices=("user",), default="user", help="ATP's: user, the daemon `atp switch` [user]"
@@ -207,6 +231,10 @@ def _topology(text):
         return topologies.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _topology_of(kind):
+    return lambda text: _topology(f"{kind}:{text}")
 
 
 def _quantity(text, units, example):
@@ -277,3 +305,7 @@ def _default_python():
     """The one that the build takes by default: what scripts/setup.sh has made, or else any."""
     made = os.path.join(ROOT, "build", "venv", "bin", "python")
     return made if os.path.exists(made) else sys.executable
+
+
+def _beside_atp(text):
+    return _systems(f"atp,{text}")

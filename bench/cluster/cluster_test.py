@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+import arguments
 import measure
 import network
 import report
@@ -73,6 +74,16 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(atp["ratio_to_gloo"], 2)
         self.assertEqual(atp["seconds"], [0.1, 0.2, 0.9])
 
+    def test_the_first_two_systems_are_compared_at_a_glance(self):
+        flat = self.report_of("star:2", 1, [[0.1], [0.2], [0.4]])
+        self.assertEqual((flat["workers"], flat["rate_mbps"], flat["peer"]), (2, 500, "gloo"))
+        self.assertEqual([flat[f"goodput_mbps{end}"] for end in ("", "_min", "_max")], [40, 20, 80])
+        self.assertEqual([flat[f"peer_goodput_mbps{end}"] for end in ("", "_min", "_max")], [20, 10, 40])
+        self.assertEqual([flat[f"ratio{end}"] for end in ("", "_min", "_max")], [2, 2, 2])
+        self.assertAlmostEqual(flat["share_of_limit"], 40 / flat["limit_mbps"])
+        self.assertEqual(flat["cpu_s_per_gb"], flat["peer_cpu_s_per_gb"])
+        self.assertIsNone(flat["in_network_share"])
+
     def test_jobs_on_one_host_add_up(self):
         atp = self.report_of("star:2", 2, [[0.1, 0.2]])["systems"]["atp"]
         self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.1 + 8_000_000 / 0.2)
@@ -98,6 +109,12 @@ class Reports(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
+    def test_short_forms_are_those_that_they_stand_for(self):
+        short = arguments.parse(["--workers", "8", "--peer", "torch-gloo", "--iters", "7"])
+        long = arguments.parse(["--topology", "star:8", "--systems", "atp,torch-gloo", "--operations", "7"])
+        self.assertEqual(vars(short), vars(long))
+        self.assertEqual(arguments.parse(["--racks", "2x4"]).topology, topology.parse("racks:2x4"))
+
     def test_bad_usage_is_refused_by_name(self):
         for flag, value in (
             ("--topology", "ring:4"),
@@ -105,6 +122,9 @@ class CommandLine(unittest.TestCase):
             ("--bytes", "6"),
             ("--rounds", "0"),
             ("--systems", "atp,mpi"),
+            ("--peer", "mpi"),
+            ("--workers", "1"),
+            ("--racks", "2"),
             ("--loss", "2"),
             ("--timeout", "0"),
             ("--no-such-flag", "1"),

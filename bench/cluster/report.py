@@ -21,6 +21,21 @@ def limit_bps(topology, links):
     return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
 
 
+# What a switch counts of packets that came to be added: those that it added, and those that it passed on as they were.
+ADDED = ("claimed", "added", "completed", "single")
+NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
+
+
+def share_in_network(counters):
+    """Of the packets that came to switches to be added, those that were; None where no switch counts."""
+
+    def total(names):
+        return sum(shard["packets"][name] for switch in counters for shard in switch["shards"] for name in names)
+
+    added, not_added = total(ADDED), total(NOT_ADDED)
+    return added / (added + not_added) if added + not_added else None
+
+
 @dataclass(frozen=True)
 class Setting:
     """Where something was measured, and what."""
@@ -92,6 +107,7 @@ class Report:
         return json.dumps(
             {
                 **self._setting.as_dict(),
+                **self._comparison(),
                 "limit_bps": self._limit_bps,
                 "stream_bps": self._stream_bps,
                 "rounds": self._rounds(),
@@ -100,6 +116,28 @@ class Report:
             },
             indent=2,
         )
+
+    def _comparison(self):
+        """The first system beside the second, for those who want no more than that."""
+        name, *others = self._turns
+        peer = others[0] if others else None
+        goodputs = self._goodputs(name)
+        peers = self._goodputs(peer) if peer else []
+        ratios = [own / other for own, other in zip(goodputs, peers)]
+        system = self._system(name)
+        return {
+            "workers": len(self._topology.hosts),
+            "rate_mbps": None if self._topology.is_local else self._setting.links.host_bps / 1e6,
+            **with_ends("goodput_mbps", [goodput / 1e6 for goodput in goodputs]),
+            "limit_mbps": self._limit_bps / 1e6 if self._limit_bps else None,
+            "share_of_limit": system["share_of_limit"],
+            "peer": peer,
+            **with_ends("peer_goodput_mbps", [goodput / 1e6 for goodput in peers]),
+            **with_ends("ratio", ratios),
+            "in_network_share": share_in_network([switch for turn in self._turns[name] for switch in turn.counters]),
+            "cpu_s_per_gb": system["cpu_seconds_per_gb"],
+            "peer_cpu_s_per_gb": self._system(peer)["cpu_seconds_per_gb"] if peer else None,
+        }
 
     def as_text(self):
         lines = [
@@ -207,6 +245,15 @@ CPU s/GB: user and system time of all ranks and switch daemons, for each GB that
 ranks, with what its start takes.
 busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
+
+
+def with_ends(key, values):
+    """The median, and the ends beside it; None where there is nothing."""
+    return {
+        key: statistics.median(values) if values else None,
+        f"{key}_min": min(values, default=None),
+        f"{key}_max": max(values, default=None),
+    }
 
 
 def megabytes(traffic, kind):

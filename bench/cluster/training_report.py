@@ -4,22 +4,8 @@
 import json
 import statistics
 
-from report import megabytes, or_dash
+from report import megabytes, or_dash, share_in_network
 from workloads import tables
-
-# What a switch counts of packets that came to be added: those that it added, and those that it passed on as they were.
-ADDED = ("claimed", "added", "completed", "single")
-NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
-
-
-def share_in_network(counters):
-    """Of the packets that came to switches to be added, those that were; None where no switch counts."""
-
-    def total(names):
-        return sum(shard["packets"][name] for switch in counters for shard in switch["shards"] for name in names)
-
-    added, not_added = total(ADDED), total(NOT_ADDED)
-    return added / (added + not_added) if added + not_added else None
 
 
 class TrainingReport:
