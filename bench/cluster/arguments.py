@@ -34,7 +34,8 @@ topologies
   local:4      four processes of this machine over its loopback, without a limit: --rate, --uplink and --queue say
                nothing. It needs no privilege.
 systems
-  atp, gloo    by programs of their own: `atp bench` and bench_gloo
+  atp, gloo, openmpi
+               by programs of their own: `atp bench`, bench_gloo, and bench_mpi with mpirun
   torch-atp, torch-gloo
                through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`,
                the report says how much longer they take.

@@ -183,6 +183,14 @@ class Runs(unittest.TestCase):
         # Each of two ranks sends the other half of its tensor and half of the sum, in packets with headers.
         self.assertGreater(gloo["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
+    def test_openmpi_is_measured_over_the_links(self):
+        if not (shutil.which("mpirun") and os.path.exists(os.path.join(programs, "bench_mpi"))):
+            self.skipTest("there is no Open MPI")
+        status, output, errors = self.run_small(programs, "--bytes", "256KiB", "--systems", "openmpi", "--json")
+        self.assertEqual(status, 0, errors)
+        traffic = json.loads(output)["systems"]["openmpi"]["traffic_of_an_operation"]
+        self.assertGreater(traffic["host_sent_bytes"], 262_144)
+
     def test_a_rank_that_fails_is_named_with_its_words(self):
         status, _, errors = self.run_small(self.stand_in("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring")
         self.assertEqual(status, 1, errors)

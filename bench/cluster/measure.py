@@ -129,8 +129,10 @@ class Bench:
         first_ranks = []
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
-            for number, host in enumerate(self.hosts):
-                rank = systems.Rank(job, number, self.hosts, store, self.network.host_device)
+            entries = tuple(self.network.entry(host) for host in self.hosts)
+            starting = self.hosts[:1] if system.first_rank_starts_others else self.hosts
+            for number, host in enumerate(starting):
+                rank = systems.Rank(job, number, self.hosts, entries, store, self.network.host_device)
                 command = system.rank_command(rank, self.work, variant)
                 started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
                 if number == 0:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured: for each system, the commands that its switches and its ranks are started with."""
 
+import collections
+import json
 import os
 from dataclasses import dataclass
 from typing import Optional
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_ALL_REDUCE = os.path.join(FOLDER, "torch_all_reduce.py")
+MPI_AGENT = os.path.join(FOLDER, "mpi_agent")
 TORCH_TRAINING = os.path.join(FOLDER, "torch_training.py")
 
 SWITCH_PORT = 4790
@@ -37,12 +40,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of one job. `hosts` are those of all its ranks, in their order; `store` is a folder of the job's;
-    `device` is the interface that it speaks through."""
+    """One process of one job. `hosts` are those of all its ranks, in their order, and `entries` the commands that run
+    another one there; `store` is a folder of the job's; `device` is the interface that it speaks through."""
 
     job: int
     number: int
     hosts: tuple
+    entries: tuple
     store: str
     device: str
 
@@ -53,12 +57,13 @@ class Rank:
 
 class System:
     """`programs` and `modules` of Python are what it needs, `targets` what builds them. Of its variants, the benchmark
-    tries which is the fastest."""
+    tries which is the fastest. Where its first rank starts the others, nobody else does."""
 
     programs = ()
     modules = ()
     targets = ()
     variants = ("",)
+    first_rank_starts_others = False
 
     def __init__(self, name):
         self.name = name
@@ -162,6 +167,54 @@ class Gloo(System):
         ]
 
 
+class OpenMpi(System):
+    """Over TCP, with the algorithms that it chooses itself. mpirun stands on the first host, and on others it starts
+    what it needs through a program of ours in ssh's place."""
+
+    programs = ("bench_mpi",)
+    targets = ("bench_mpi",)
+    first_rank_starts_others = True
+
+    def __init__(self, name, programs, options):
+        super().__init__(name)
+        self._program = os.path.join(programs, "bench_mpi")
+
+    def rank_command(self, rank, work, _variant):
+        addresses = [host.address for host in rank.hosts]
+        slots = collections.Counter(addresses)
+        settings = {
+            "btl": "tcp,self",
+            "btl_tcp_if_include": rank.device,
+            "mpi_yield_when_idle": "1",  # ranks may share processors
+            "oob_tcp_if_include": rank.device,
+            "orte_leave_session_attached": "1",
+            "plm_rsh_agent": MPI_AGENT,
+            "pml": "ob1",
+        }
+        return [
+            "env",
+            "OMPI_ALLOW_RUN_AS_ROOT=1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+            f"ATP_ENTRIES={json.dumps(dict(zip(addresses, rank.entries)))}",
+            "mpirun",
+            *(word for name, value in settings.items() for word in ("--mca", name, value)),
+            "--bind-to",
+            "none",
+            "--host",
+            ",".join(f"{address}:{count}" for address, count in slots.items()),
+            "-n",
+            str(len(rank.hosts)),
+            self._program,
+            "--bytes",
+            str(work.bytes),
+            "--rounds",
+            str(work.operations),
+            "--warmup",
+            str(work.warmup),
+            "--json",
+        ]
+
+
 class TorchAtp(AtpSwitches):
     """PyTorch's ranks, with the backend."""
 
@@ -238,7 +291,7 @@ class TorchRanks:
         ]
 
 
-OF_ALL_REDUCE = {"atp": Atp, "gloo": Gloo, "torch-atp": TorchAtp, "torch-gloo": TorchGloo}
+OF_ALL_REDUCE = {"atp": Atp, "gloo": Gloo, "openmpi": OpenMpi, "torch-atp": TorchAtp, "torch-gloo": TorchGloo}
 OF_TRAINING = {"atp": TorchAtp, "gloo": TorchGloo}
 
 

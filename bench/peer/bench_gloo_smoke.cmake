@@ -1,4 +1,4 @@
-# cmake -DBENCH=path -DFOLDER=scratch -P smoke.cmake: three ranks over loopback sum hardly any data, by each algorithm.
+# cmake -DBENCH=path -DFOLDER=scratch -P bench_gloo_smoke.cmake: three ranks over loopback sum hardly any data, by each algorithm.
 cmake_minimum_required(VERSION 3.22)
 
 foreach(algorithm ring bcube halving_doubling ring_chunked)
