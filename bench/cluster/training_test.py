@@ -121,7 +121,7 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(atp["cpu_seconds_of_a_step"], 3 / 2 + 4 / 4)
 
     def test_the_share_in_the_network_is_of_what_came_to_be_added(self):
-        packets = dict.fromkeys((*training_report.ADDED, *training_report.NOT_ADDED), 0)
+        packets = dict.fromkeys((*report.ADDED, *report.NOT_ADDED), 0)
         counters = [
             {"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
             {"shards": []},
