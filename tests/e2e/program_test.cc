@@ -97,13 +97,23 @@ std::vector<std::string> fleet(const std::string& switch_address) {
             "64",    "--bytes",   "64kB", "--rounds", "1000000"};
 }
 
+// Without what a sanitizer says when a thread ends just as it looks for leaks.
+std::string words_of(Program& program) {
+    std::istringstream lines(program.output());
+    std::string words;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find("Unable to get registers from thread") == std::string::npos) words += line + '\n';
+    }
+    return words;
+}
+
 TEST(BenchFleet, EndsWithAWordToNobodyOnCtrlC) {
     const auto node = start(small_switch());
     Program program(fleet(address_of(*node)));
     ASSERT_TRUE(eventually([&] { return sums(*node); }));
     program.signal_group(SIGINT);
     EXPECT_EQ(program.status(), interrupted);
-    EXPECT_EQ(program.output(), "");
+    EXPECT_EQ(words_of(program), "");
 }
 
 TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
