@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLUSTER = os.path.join(ROOT, "bench/cluster/run")
 LIMIT_SECONDS = 900
+VENV_PYTHON = os.path.join(ROOT, "build/venv/bin/python")
+PYTHON = VENV_PYTHON if os.path.exists(VENV_PYTHON) else sys.executable
 
 
 class Skipped(Exception):

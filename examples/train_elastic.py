@@ -82,6 +82,7 @@ def main() -> None:
     if rank == 0:
         print(f"{arguments.backend}: accuracy {accuracy_of(model, test):.1%}; {weights}")
         arguments.checkpoint.unlink()
+    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

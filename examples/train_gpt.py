@@ -86,6 +86,7 @@ def main() -> None:
         beginning = text[documents.index("switch") :][: len("switch")]
         sample = "".join(alphabet[index] for index in write(model, beginning, 300))
         print(f"{arguments.backend}: {weights}\nIt writes:\n{sample}")
+    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

@@ -44,8 +44,10 @@ check_tidy() {
 }
 
 check_python() {
-    local tools=build/venv/bin
-    "$tools/ruff" format --quiet --diff . && "$tools/ruff" check --quiet . && "$tools/mypy" python/atp
+    local tools=build/venv/bin programs
+    mapfile -t programs < <(git grep -lI '^#!/usr/bin/env python3' -- ':!*.py') # ruff finds the others itself
+    "$tools/ruff" format --quiet --diff . "${programs[@]}" && "$tools/ruff" check --quiet . "${programs[@]}" &&
+        "$tools/mypy" python/atp
 }
 
 case ${1:-all} in

@@ -8,6 +8,8 @@ likes. Every rank pushes the same keys in the same order.
 from __future__ import annotations
 
 import hashlib
+import operator
+from typing import SupportsIndex
 
 import torch
 import torch.distributed as dist
@@ -15,7 +17,7 @@ import torch.distributed as dist
 from . import _C
 
 
-def push(key: int | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
+def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
     """Adds this rank's values to the key's sum of this round.
 
     Returns when the values have been copied; the network sums them while the program goes on. Where the round before is
@@ -28,14 +30,14 @@ def push(key: int | str, tensor: torch.Tensor, group: dist.ProcessGroup | None =
         group: made with the backend "atp". Default: the group of init_process_group().
 
     Raises:
-        TypeError: the tensor is of a kind that keys cannot hold.
+        TypeError: the tensor is of a kind that keys cannot hold, or the key is neither a number nor a name.
         ValueError: the group is of another backend.
         torch.distributed.DistBackendError: size or type is not that of the key, or the round before has failed.
     """
     _C.push(_backend_of(group), _number_of(key), tensor)
 
 
-def pull(key: int | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
+def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
     """Waits for the sum of the last push of this key over all ranks, and copies it into `tensor`, which it returns.
 
     Args:
@@ -57,7 +59,7 @@ def _backend_of(group: dist.ProcessGroup | None) -> object:
     return getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL puts a wrapper around it
 
 
-def _number_of(key: int | str) -> int:
-    if isinstance(key, int):
-        return key
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+def _number_of(key: SupportsIndex | str) -> int:
+    if isinstance(key, str):
+        return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+    return operator.index(key)

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "net/clock.h"
+#include "net/join_tree.h"
 #include "wire/packet.h"
 
 namespace atp::comm {
@@ -35,6 +36,11 @@ bool goes_up(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES) return false;
     const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
     return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
+}
+
+std::string without_server(const wire::Endpoint& server) {
+    const std::string where = server.family == 0 ? "" : " at " + to_string(net::address_of(server));
+    return fmt::format("the switches have not found the parameter server{} yet", where);
 }
 
 }  // namespace
@@ -241,8 +247,8 @@ void Channel::handle_joined(const wire::Joined& joined, const net::Address& from
         }
     }
     const std::scoped_lock lock(mutex_);
-    joining_text_ = waiting_for_.empty() ? "the switches have not found the parameter server yet"
-                                         : fmt::format("{} did not join", waiting_for_);
+    joining_text_ =
+        waiting_for_.empty() ? without_server(plan_.terms.server) : fmt::format("{} did not join", waiting_for_);
     if (joined.ready && !ready_) {
         ready_ = true;
         changed_.notify_all();

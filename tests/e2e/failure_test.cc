@@ -166,6 +166,20 @@ TEST(Forming, TellsThatTheSwitchHostsNoServers) {
     });
 }
 
+TEST(Forming, TellsWhereTheServerIsMissed) {
+    const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    ASSERT_TRUE(nobody);
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.server = comm::ServerPlace::dedicated;
+    options.dedicated_servers = {to_string((*nobody)->local())};
+    options.join_timeout = std::chrono::milliseconds(500);
+    const auto formed = Job(1, {address_of(*node)}, options).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::timed_out);
+    EXPECT_TRUE(says(formed.error(), "parameter server at " + options.dedicated_servers.front()));
+}
+
 // A leaf whose parent is down is up, and says what it waits for.
 TEST(Forming, TellsThatASwitchMissesItsParent) {
     const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
