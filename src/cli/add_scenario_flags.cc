@@ -95,6 +95,16 @@ void add_network(CLI::App& command, Scenario& s) {
 void add_work(CLI::App& command, Scenario& s) {
     Flags flags(command, "Jobs");
     flags.number("--jobs", s.jobs, 1, 1024, "how many at once [1]");
+    const auto workers = [](std::string_view text) -> std::optional<unsigned> {
+        unsigned value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole && value >= 1 && value <= 1024 ? std::optional(value) : std::nullopt;
+    };
+    flags
+        .appended("--job-workers", s.job_workers, "N[,N...]", workers, "whole numbers from 1 to 1024",
+                  "workers of a job, on the topology's first hosts; jobs take several numbers in turn [all hosts]")
+        ->delimiter(',');
     flags.number("--channels", s.channels, 1, 64, "of each job [1]");
     flags.parsed("--bytes", s.bytes, "SIZE", parse_size, size_forms,
                  "float32 that each worker contributes in one iteration [1MB]");

@@ -2,6 +2,7 @@
 #include "cli/scenario_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <utility>
@@ -170,6 +171,7 @@ std::string cost_text(const sim::HostCost& cost) {
 
 void write_work(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--jobs", s.jobs, usual.jobs);
+    out.word("--job-workers", fmt::format("{}", fmt::join(s.job_workers, ",")), !s.job_workers.empty());
     out.number("--channels", s.channels, usual.channels);
     out.number("--bytes", s.bytes, usual.bytes);
     out.number("--tensors", s.tensors, usual.tensors);

@@ -2,6 +2,7 @@
 #include "cli/simulate_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -126,8 +127,11 @@ int run_one(const sim::Scenario& scenario, const Options& options, const std::st
     if (options.json) {
         fmt::print("{}\n", sim::to_json(report));
     } else {
+        const std::string workers = scenario.job_workers.empty()
+                                        ? fmt::format("{}", scenario.workers())
+                                        : fmt::format("{}", fmt::join(scenario.job_workers, ", "));
         fmt::print("{} seed {}: {} jobs of {} workers, {} aggregators a switch\n\n{}", report.topology, report.seed,
-                   scenario.jobs, scenario.workers(), scenario.aggregators, sim::to_text(report));
+                   scenario.jobs, workers, scenario.aggregators, sim::to_text(report));
         fmt::print("{} packet-hops in {:.2f} s: {:.2f} M/s\n", report.packet_hops, seconds,
                    static_cast<double>(report.packet_hops) / seconds / 1e6);
     }

@@ -26,7 +26,7 @@ unsigned switch_of_worker(const TopologySpec& spec, unsigned rank) {
 unsigned main_switch(const TopologySpec& spec) { return count_switches(spec) - 1; }
 
 // The workers that lend their hosts to colocated servers are taken in turn.
-unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers(); }
+unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers_of(job); }
 
 unsigned root_switch(const Scenario& s, unsigned job) {
     return s.server == ServerPlace::colocated ? switch_of_worker(s.topology, rank_of_server(s, job))
@@ -34,7 +34,7 @@ unsigned root_switch(const Scenario& s, unsigned job) {
 }
 
 bool all_beside_the_server(const Scenario& s, unsigned job) {
-    for (unsigned rank = 0; rank < s.workers(); ++rank) {
+    for (unsigned rank = 0; rank < s.workers_of(job); ++rank) {
         if (switch_of_worker(s.topology, rank) != root_switch(s, job)) return false;
     }
     return true;
@@ -81,16 +81,22 @@ class Builder {
         return host;
     }
 
+    NodeId add_worker_host(std::string name, unsigned rank) {
+        return add_host(std::move(name), switch_of_worker(scenario_.topology, rank));
+    }
+
+    // Each job's worker of that rank runs on it. Ranks come in order.
+    NodeId shared_host(unsigned rank) {
+        if (rank == shared_hosts_.size()) shared_hosts_.push_back(add_worker_host(fmt::format("h{}", rank), rank));
+        return shared_hosts_[rank];
+    }
+
     void add_site(unsigned job) {
         Site site(*protocol::Membership::make(*units_of(scenario_, job)));
-        for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
-            if (job != 0 && scenario_.placement == Placement::shared) {
-                site.worker_hosts.push_back(fabric_.sites.front().worker_hosts[rank]);
-                continue;
-            }
-            const std::string name =
-                scenario_.placement == Placement::shared ? fmt::format("h{}", rank) : fmt::format("h{}.{}", job, rank);
-            site.worker_hosts.push_back(add_host(name, switch_of_worker(scenario_.topology, rank)));
+        for (unsigned rank = 0; rank < scenario_.workers_of(job); ++rank) {
+            site.worker_hosts.push_back(scenario_.placement == Placement::shared
+                                            ? shared_host(rank)
+                                            : add_worker_host(fmt::format("h{}.{}", job, rank), rank));
         }
         site.server_host = scenario_.server == ServerPlace::colocated
                                ? site.worker_hosts[rank_of_server(scenario_, job)]
@@ -105,7 +111,7 @@ class Builder {
         const bool aggregates = scenario_.system_of(job).kind == System::Kind::atp;
         if (!aggregates || scenario_.aggregation == Aggregation::nowhere) return;
         const unsigned root = root_switch(scenario_, job);
-        for (unsigned rank = 0; rank < scenario_.workers(); ++rank) {
+        for (unsigned rank = 0; rank < site.membership.workers(); ++rank) {
             site.levels[switch_of_worker(scenario_.topology, rank)] = 0;
         }
         const bool two_levels = !all_beside_the_server(scenario_, job);
@@ -165,6 +171,7 @@ class Builder {
 
     const Scenario& scenario_;
     Fabric fabric_;
+    std::vector<NodeId> shared_hosts_;  // by rank
     std::map<NodeId, NodeId> switch_of_host_;
     std::map<std::pair<NodeId, NodeId>, LinkId> cables_;
 };
@@ -190,7 +197,7 @@ std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned 
     const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
     std::vector<protocol::Unit> units;
     std::map<unsigned, std::size_t> unit_of_switch;
-    for (unsigned rank = 0; rank < s.workers(); ++rank) {
+    for (unsigned rank = 0; rank < s.workers_of(job); ++rank) {
         const unsigned at = switch_of_worker(s.topology, rank);
         if (at == root && !rack_at_root) {
             units.push_back({.ranks = {static_cast<std::uint16_t>(rank)}, .direct = true});

@@ -22,11 +22,11 @@ Job::Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned inde
       index_(index),
       random_(shared.scenario.seed, random_stream + index),
       workload_(shared.scenario.workload(index)),
-      training_(workload_, shared.scenario.workers(), shared.scenario.iterations) {
+      training_(workload_, shared.scenario.workers_of(index), shared.scenario.iterations) {
     report_.job = number();
     report_.system = to_string(shared.scenario.system_of(index));
     report_.model = shared.scenario.model_of(index);
-    report_.workers = shared.scenario.workers();
+    report_.workers = shared.scenario.workers_of(index);
     report_.started = Time(index * shared.scenario.stagger);
     report_.iterations = shared.scenario.iterations;
     report_.tensor_bytes = shared.scenario.iterations * workload_.elements() * sizeof(float);

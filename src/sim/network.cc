@@ -15,6 +15,11 @@ constexpr std::uint64_t random_stream = 0x11a1;
 constexpr std::size_t kept_max = 256;
 constexpr Duration replay_spread = std::chrono::microseconds(500);
 
+// no_node where the job has no such rank.
+NodeId host_of(const Site& site, unsigned rank) {
+    return rank < site.worker_hosts.size() ? site.worker_hosts[rank] : no_node;
+}
+
 LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
     if (ends.kind == FabricLink::Kind::internal) return {.at_host = true};
     LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s,
@@ -31,7 +36,7 @@ LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& 
         return config;
     }
     for (const Site& site : fabric.sites) {
-        if (s.straggler && site.worker_hosts[*s.straggler] == ends.from) {
+        if (s.straggler && host_of(site, *s.straggler) == ends.from) {
             config.rate_bits_per_s = std::max<std::int64_t>(
                 static_cast<std::int64_t>(static_cast<double>(s.rate_bits_per_s) / s.straggler_factor), 1000);
         }

@@ -30,6 +30,10 @@ std::optional<Duration> Scenario::effective_deadline() const {
     return std::nullopt;
 }
 
+unsigned Scenario::workers_of(unsigned job) const {
+    return job_workers.empty() ? workers() : job_workers[job % job_workers.size()];
+}
+
 System Scenario::system_of(unsigned job) const { return systems.empty() ? System{} : systems[job % systems.size()]; }
 
 std::string Scenario::model_of(unsigned job) const { return models.empty() ? "" : models[job % models.size()]; }
@@ -70,6 +74,11 @@ std::optional<std::string> problem_of_topology(const Scenario& s) {
     if (t.first < 1 || t.first > bits_max || t.second < 1 || t.second > bits_max) {
         return fmt::format("the topology {} has a part outside 1 to {}", to_string(t), bits_max);
     }
+    for (const unsigned workers : s.job_workers) {
+        if (workers >= 1 && workers <= s.workers()) continue;
+        return fmt::format("a job of {} workers: the topology {} has room for 1 to {}", workers, to_string(t),
+                           s.workers());
+    }
     for (unsigned job = 0; job < s.jobs; ++job) {
         if (!units_of(s, job)) {
             return fmt::format(
@@ -91,8 +100,8 @@ std::optional<std::string> problem_of_systems(const Scenario& s) {
     if (!(s.scale >= 1)) return fmt::format("a scale of {}: 1 is the least", s.scale);
     if (s.bucket_bytes < sizeof(float)) return fmt::format("buckets of {} bytes hold no gradient", s.bucket_bytes);
     for (const BackgroundSpec& flow : s.background) {
-        if (flow.rank >= s.workers())
-            return fmt::format("a background flow at worker {}: there are {}", flow.rank, s.workers());
+        if (flow.rank >= s.workers_of(0))
+            return fmt::format("a background flow at worker {}: there are {}", flow.rank, s.workers_of(0));
     }
     for (unsigned job = 0; job < s.jobs; ++job) {
         const System system = s.system_of(job);
@@ -116,8 +125,8 @@ std::optional<std::string> problem_of_outages(const Scenario& s) {
             return fmt::format("switch {} fails: there are {}", outage.index, count_switches(s.topology));
         }
         if (!is_switch && outage.job >= s.jobs) return fmt::format("job {} fails: there are {}", outage.job, s.jobs);
-        if (outage.node == Outage::Node::worker && outage.index >= s.workers()) {
-            return fmt::format("worker {} fails: there are {}", outage.index, s.workers());
+        if (outage.node == Outage::Node::worker && outage.index >= s.workers_of(outage.job)) {
+            return fmt::format("worker {} fails: there are {}", outage.index, s.workers_of(outage.job));
         }
     }
     return std::nullopt;

@@ -167,6 +167,8 @@ struct Scenario {
     HostCost tcp_cost;
 
     unsigned jobs = 1;
+    // Of each job, dealt out like models: the topology's first ranks. Without any, all of them.
+    std::vector<unsigned> job_workers;
     unsigned channels = 1;            // of each job
     std::uint64_t bytes = 1'000'000;  // float32 each worker contributes in one iteration
     unsigned tensors = 1;             // they are divided into
@@ -214,7 +216,8 @@ struct Scenario {
     [[nodiscard]] bool ends_incarnations() const;
     [[nodiscard]] std::optional<Duration> effective_deadline() const;
     [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
-    [[nodiscard]] unsigned workers() const;  // of each job
+    [[nodiscard]] unsigned workers() const;  // for which the topology has room, of each job
+    [[nodiscard]] unsigned workers_of(unsigned job) const;
     [[nodiscard]] System system_of(unsigned job) const;
     [[nodiscard]] std::string model_of(unsigned job) const;  // empty without one
     [[nodiscard]] unsigned batch_of(unsigned job) const;     // 0 without a model

@@ -44,6 +44,7 @@ TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
         {"--window 100", "'100'", "power of two"},
         {"--server cloud", "'cloud'", "colocated"},
         {"--jobs 0", "'0'", "from 1 to 1024"},
+        {"--job-workers 3,x", "'x'", "from 1 to 1024"},
         {"--crash x1@3ms", "'x1@3ms'", "p<job>"},
         {"--straggler 1:0.5", "'1:0.5'", "factor from 1"},
         {"--delay 5", "'5'", "with ns, us, ms or s"},
@@ -91,7 +92,8 @@ TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
 
 TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     const std::string flags =
-        "--topology star:4 --server dedicated --jobs 3 --system atp --system ps:tcp --system ring:rdma --model VGG16 "
+        "--topology star:4 --server dedicated --jobs 3 --job-workers 4,2 --system atp --system ps:tcp --system "
+        "ring:rdma --model VGG16 "
         "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 18ns@107000000000 --tcp-cost "
         "0@45000000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample 10ms --linear --partition "
         "--proactive --seed 1";
@@ -101,10 +103,13 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     EXPECT_EQ(s.system_of(1), (sim::System{.kind = sim::System::Kind::ps, .transport = sim::Transport::tcp}));
     EXPECT_EQ(s.system_of(3), sim::System{});
     EXPECT_EQ(s.model_of(1), "ResNet50");
+    EXPECT_EQ(s.workers_of(1), 2U);
+    EXPECT_EQ(s.workers_of(2), 4U);
     EXPECT_EQ(s.background.at(0).lasts, std::chrono::milliseconds(5));
     EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
-    for (const char* flag : {"--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
-                             "--sample 10ms", "--linear", "--partition", "--proactive", "--bucket 25000000"}) {
+    for (const char* flag :
+         {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
+          "--sample 10ms", "--linear", "--partition", "--proactive", "--bucket 25000000"}) {
         EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
     }
 }

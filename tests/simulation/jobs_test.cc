@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several jobs in one network: how many workers each has, and when it begins.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace atp::sim {
+namespace {
+
+Scenario jobs_of(std::string_view shape, std::vector<unsigned> workers) {
+    Scenario s;
+    s.topology = topology(shape);
+    s.bytes = 100'000;
+    s.jobs = static_cast<unsigned>(workers.size());
+    s.job_workers = std::move(workers);
+    return s;
+}
+
+std::uint64_t bytes_from(const Report& report, std::string_view host) {
+    std::uint64_t bytes = 0;
+    for (const LinkReport& link : report.links) bytes += link.from == host ? link.counters.bytes : 0;
+    return bytes;
+}
+
+TEST(Jobs, OfDifferentNumbersOfWorkersShareTheFirstHosts) {
+    const Report report = run_verified(jobs_of("star:6", {5, 2}));
+    EXPECT_EQ(report.jobs[0].workers, 5U);
+    EXPECT_EQ(report.jobs[1].workers, 2U);
+    EXPECT_GT(bytes_from(report, "h1"), 1.9 * static_cast<double>(bytes_from(report, "h2")));
+    EXPECT_EQ(bytes_from(report, "h5"), 0U);
+}
+
+TEST(Jobs, OfDifferentNumbersOfWorkersMayHaveHostsOfTheirOwn) {
+    Scenario s = jobs_of("star:5", {2, 5});
+    s.placement = Placement::separate;
+    const Report report = run_verified(s);
+    EXPECT_GT(bytes_from(report, "h1.4"), 0U);
+    EXPECT_EQ(bytes_from(report, "h0.2"), 0U);
+}
+
+TEST(Jobs, OfDifferentNumbersOfWorkersRunInEveryTopologyAndSystem) {
+    for (const char* shape : {"racks:2x3", "dumbbell:2x3", "fig9"}) {
+        for (const ServerPlace server : {ServerPlace::on_switch, ServerPlace::dedicated, ServerPlace::colocated}) {
+            Scenario s = jobs_of(shape, {1, 5, 3, 4});
+            s.server = server;
+            s.systems = {System{}, System{}, {.kind = System::Kind::ring}, {.kind = System::Kind::ps_n}};
+            run_verified(s);
+        }
+    }
+}
+
+TEST(Jobs, HaveNoMoreWorkersThanTheTopologyHasHosts) {
+    EXPECT_NE(problem_of(jobs_of("star:4", {5})).value_or("").find("1 to 4"), std::string::npos);
+    EXPECT_NE(problem_of(jobs_of("star:4", {0})).value_or("").find("1 to 4"), std::string::npos);
+    Scenario crash = jobs_of("star:4", {4, 2});
+    crash.faults.outages = {{.node = Outage::Node::worker, .job = 1, .index = 2}};
+    EXPECT_NE(problem_of(crash).value_or("").find("there are 2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace atp::sim
