@@ -116,6 +116,8 @@ void add_work(CLI::App& command, Scenario& s) {
         "--system", s.systems, "SYSTEM[:TRANSPORT]", sim::parse_system, sim::system_forms,
         fmt::format("what sums gradients: {}; given several times, jobs take them in turn [atp]", sim::system_forms));
     flags.parsed("--stagger", s.stagger, "TIME", parse_duration, duration_forms, "job k starts k times this later [0]");
+    flags.parsed("--arrivals", s.mean_gap, "TIME", parse_duration, duration_forms,
+                 "jobs arrive at random, on average this long after one another, besides the stagger [0]");
     flags.number("--first-job", s.first_job, 0, 0xffff0000U, "number of the first job: hashes depend on it [1]");
     flags.share("--float-share", s.float_share, "of the fragments with NaN, infinities and huge numbers [0]");
     flags.share("--overflow-share", s.overflow_share, "of the fragments around the ends of int32 [0]");
@@ -170,6 +172,8 @@ void add_protocol(CLI::App& command, Scenario& s) {
     flags.flag("--linear", s.linear, "slots take aggregators in sequence, not by a hash");
     flags.flag("--partition", s.partition, "each job has an equal part of the aggregators to itself");
     flags.flag("--proactive", s.proactive, "fragments whose sum could leave 32 bits bypass the switches");
+    flags.share("--forward-share", s.forward_share,
+                "of the fragments that switches forward to the server instead of adding them [0]");
     flags.number("--lanes", s.lanes, 1, ATP_MAX_LANES, "of 4 bytes in each packet [62]");
     flags.parsed("--window", s.window_log2, "N", parse_window, "a power of two from 1 to 65536",
                  "slots W of a channel, in packets [256]");
@@ -193,6 +197,8 @@ void add_protocol(CLI::App& command, Scenario& s) {
 void add_faults(CLI::App& command, Scenario& s) {
     Flags flags(command, "Faults");
     flags.share("--loss", s.faults.loss, "of the packets on every link [0]");
+    flags.number("--lossy-worker", s.faults.lossy_worker, 0, 1023,
+                 "a rank: only the links of this worker's host lose packets, in every job");
     flags.share("--duplicate", s.faults.duplicate, "likewise: a second copy follows [0]");
     flags.share("--reorder", s.faults.reorder, "likewise: held back, so that others overtake [0]");
     flags.parsed("--reorder-delay", s.faults.reorder_delay, "TIME", parse_duration, duration_forms,

@@ -179,6 +179,7 @@ void write_work(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.duration("--off-phase", s.pause, usual.pause);
     for (const sim::System& system : s.systems) out.word("--system", to_string(system), true);
     out.duration("--stagger", s.stagger, usual.stagger);
+    out.duration("--arrivals", s.mean_gap, usual.mean_gap);
     out.number("--first-job", s.first_job, usual.first_job);
     for (const std::string& model : s.models) out.word("--model", model, true);
     if (s.batch) out.number("--batch", *s.batch, 0U);
@@ -207,6 +208,7 @@ void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.word("--linear", "", s.linear);
     out.word("--partition", "", s.partition);
     out.word("--proactive", "", s.proactive);
+    out.number("--forward-share", s.forward_share, usual.forward_share);
     out.duration("--ageing", s.ageing, usual.ageing);
     out.number("--initial-window", s.initial_packets, usual.initial_packets);
     out.word("--no-congestion-control", "", !s.congestion_control);
@@ -220,6 +222,7 @@ void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--plain-share", s.plain_share, usual.plain_share);
     if (s.straggler) out.word("--straggler", fmt::format("{}:{}", *s.straggler, s.straggler_factor), true);
     out.number("--loss", s.faults.loss, usual.faults.loss);
+    if (s.faults.lossy_worker) out.word("--lossy-worker", fmt::format("{}", *s.faults.lossy_worker), true);
     out.number("--duplicate", s.faults.duplicate, usual.faults.duplicate);
     out.number("--reorder", s.faults.reorder, usual.faults.reorder);
     out.duration("--reorder-delay", s.faults.reorder_delay, usual.faults.reorder_delay);

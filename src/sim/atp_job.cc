@@ -296,6 +296,7 @@ void AtpJob::drive(std::uint32_t id, Time now) {
             break;
         }
         pool.resize(packet, *size);
+        bypass_forced(pool.data(packet));
         shared_.network.send(uplink, packet, false, now);
     }
     while (const auto event = endpoint.worker->poll_event()) on_event(id, *event, now);

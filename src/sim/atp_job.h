@@ -85,6 +85,7 @@ class AtpJob final : public Job {
     void submit_bucket(unsigned channel, unsigned rank, std::uint32_t bucket, Time now);
     void deliver_to_worker(unsigned channel, unsigned rank, const Arrival& arrival, Time now);
     void deliver_to_server(unsigned channel, const Arrival& arrival, Time now);
+    void bypass_forced(std::byte* packet) const;
     void route(PacketId packet, bool congested, NodeId at, bool up, Time now);
     void route_down(PacketId packet, bool congested, NodeId at, Time now);
     void drive(std::uint32_t endpoint, Time now);

@@ -62,6 +62,17 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
 }
 
+// Whether a fragment passes the switches is a function of the fragment, so that all of its packets do.
+void AtpJob::bypass_forced(std::byte* packet) const {
+    const double share = shared_.scenario.forward_share;
+    if (share == 0 || type_of(packet) != ATP_TYPE_GRADIENT) return;
+    const std::uint64_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
+    const std::uint64_t fragment = channel << 32U | wire::load_u32(packet + ATP_OFFSET_SEQ);
+    if (share_of_one(mix64(mix64(shared_.scenario.seed, number()), fragment)) >= share) return;
+    const std::uint16_t flags = wire::load_u16(packet + ATP_OFFSET_FLAGS);
+    wire::store_u16(packet + ATP_OFFSET_FLAGS, static_cast<std::uint16_t>(flags | ATP_FLAG_BYPASS));
+}
+
 void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now) {
     if (up) {
         shared_.network.send(site().up[at], packet, congested, now);

@@ -28,9 +28,6 @@ unsigned bits_of_small_element(unsigned workers) {
     return std::min(24U, 30U - bits_of_workers);
 }
 
-// Uniform in [0, 1).
-double share_of_one(std::uint64_t random) { return static_cast<double>(random >> 11U) * 0x1p-53; }
-
 // What does not fit an integer at any usual scale, and what is most easily lost on the way.
 float special_float(std::uint64_t random) {
     constexpr float inf = std::numeric_limits<float>::infinity();

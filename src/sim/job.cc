@@ -27,7 +27,7 @@ Job::Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned inde
     report_.system = to_string(shared.scenario.system_of(index));
     report_.model = shared.scenario.model_of(index);
     report_.workers = shared.scenario.workers_of(index);
-    report_.started = Time(index * shared.scenario.stagger);
+    report_.started = shared.scenario.start_of(index);
     report_.iterations = shared.scenario.iterations;
     report_.tensor_bytes = shared.scenario.iterations * workload_.elements() * sizeof(float);
 }

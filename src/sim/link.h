@@ -31,6 +31,7 @@ struct LinkConfig {
     std::uint64_t ecn_bytes = 0;    // 0: nothing is marked here
     unsigned paths = 1;
     Duration path_skew{};
+    double loss = 0;       // probability for each packet
     bool faulty = false;   // chance and tests may harm what passes
     bool at_host = false;  // one of its ends: a processor works for every packet
 };

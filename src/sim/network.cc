@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/program.h"
@@ -20,10 +21,20 @@ NodeId host_of(const Site& site, unsigned rank) {
     return rank < site.worker_hosts.size() ? site.worker_hosts[rank] : no_node;
 }
 
+double loss_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
+    if (!s.faults.lossy_worker) return s.faults.loss;
+    const bool lossy = std::ranges::any_of(fabric.sites, [&](const Site& site) {
+        const NodeId host = host_of(site, *s.faults.lossy_worker);
+        return host == ends.from || host == ends.to;
+    });
+    return lossy ? s.faults.loss : 0;
+}
+
 LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
     if (ends.kind == FabricLink::Kind::internal) return {.at_host = true};
     LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s,
                       .delay = s.delay,
+                      .loss = loss_of(s, fabric, ends),
                       .faulty = true,
                       .at_host = ends.kind != FabricLink::Kind::trunk};
     if (ends.kind == FabricLink::Kind::trunk) {
@@ -117,7 +128,7 @@ Fate Network::fate_of(const Link& link, PacketId packet, Time now) {
                                      .now = now});
         }
     }
-    if (faults.loss > 0 && random_.chance(faults.loss)) fate.lose = true;
+    if (link.config().loss > 0 && random_.chance(link.config().loss)) fate.lose = true;
     if (faults.duplicate > 0 && random_.chance(faults.duplicate)) fate.duplicate = true;
     if (faults.reorder > 0 && random_.chance(faults.reorder)) {
         fate.delay += Duration(

@@ -19,6 +19,11 @@ namespace atp::sim {
 
 [[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t a, std::uint64_t b) { return mix64(mix64(a) ^ b); }
 
+// Uniform in [0, 1).
+[[nodiscard]] constexpr double share_of_one(std::uint64_t random) {
+    return static_cast<double>(random >> 11U) * 0x1p-53;
+}
+
 // xoshiro256** (Blackman, Vigna). One stream for each purpose, so that a draw more in one does not move the others.
 class Random {
   public:
@@ -43,7 +48,7 @@ class Random {
     std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
     // first .. last, both included.
     std::uint64_t between(std::uint64_t first, std::uint64_t last) { return first + below(last - first + 1); }
-    bool chance(double probability) { return static_cast<double>(next() >> 11U) * 0x1p-53 < probability; }
+    bool chance(double probability) { return share_of_one(next()) < probability; }
 
     template <class T, std::size_t N>
     const T& pick(const std::array<T, N>& choices) {

@@ -29,6 +29,7 @@ Json to_json(const JobReport& job) {
               {"workers", job.workers},
               {"finished", job.finished.has_value()},
               {"incarnations", job.incarnations},
+              {"started_ms", milliseconds(job.started.time_since_epoch())},
               {"time_ms", milliseconds(job.time())},
               {"iterations", job.iterations},
               {"iteration_ms", milliseconds(job.iteration_time)},

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/fabric.h"
 #include "sim/models.h"
+#include "sim/random.h"
 
 namespace atp::sim {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 constexpr unsigned bits_max = ATP_BITMAP_BITS;
 // Numbers of tensors that a worker's queue holds at once.
 constexpr unsigned tensors_max = 256;
+constexpr std::uint64_t arrival_stream = 0xa441;
 constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
 
 }  // namespace
@@ -41,6 +44,13 @@ std::string Scenario::model_of(unsigned job) const { return models.empty() ? "" 
 unsigned Scenario::batch_of(unsigned job) const {
     const Model* model = find_model(model_of(job));
     return model == nullptr ? 0 : batch.value_or(model->batch);
+}
+
+Time Scenario::start_of(unsigned job) const {
+    double gaps = 0;
+    for (unsigned k = 1; k <= job; ++k) gaps -= std::log1p(-share_of_one(mix64(mix64(seed, arrival_stream), k)));
+    const auto waited = static_cast<std::int64_t>(std::llround(gaps * static_cast<double>(mean_gap.count())));
+    return Time(job * stagger + Duration(waited));
 }
 
 // Without a model all tensors are there at once, and the computation begins when they are summed.
@@ -157,6 +167,9 @@ std::optional<std::string> problem_of(const Scenario& s) {
     }
     if (s.bytes / sizeof(float) / s.tensors / s.channels / s.payload_lanes() >= sequence_numbers) {
         return fmt::format("{} bytes are more fragments of one tensor than there are sequence numbers", s.bytes);
+    }
+    if (s.faults.lossy_worker && *s.faults.lossy_worker >= s.workers()) {
+        return fmt::format("rank {} as lossy worker: there are {} workers", *s.faults.lossy_worker, s.workers());
     }
     if (s.straggler && *s.straggler >= s.workers()) {
         return fmt::format("rank {} as straggler: there are {} workers", *s.straggler, s.workers());

@@ -136,9 +136,10 @@ struct Fate {
 };
 
 struct Faults {
-    double loss = 0;       // probability for each packet on each link
-    double duplicate = 0;  // that a second copy follows
-    double reorder = 0;    // that it is held back for up to reorder_delay
+    double loss = 0;                       // probability for each packet on each link
+    std::optional<unsigned> lossy_worker;  // the rank, in every job: only its host's links lose packets
+    double duplicate = 0;                  // that a second copy follows
+    double reorder = 0;                    // that it is held back for up to reorder_delay
     Duration reorder_delay = std::chrono::microseconds(20);
     double replay = 0;   // that a copy is kept and delivered once more when a job forms anew (hazard 27)
     Time until = never;  // from here on links are perfect
@@ -175,6 +176,7 @@ struct Scenario {
     unsigned iterations = 1;
     Duration pause{};             // of computation between two iterations: the off phase
     Duration stagger{};           // job k starts k times this later
+    Duration mean_gap{};          // and after as many exponential gaps of this mean: random arrivals
     std::vector<System> systems;  // job k has the k-th of them, in turn; ATP without any
     std::vector<BackgroundSpec> background;
 
@@ -193,9 +195,10 @@ struct Scenario {
     bool audit = true;
     std::uint32_t first_seq = 0;
     std::uint32_t aggregators = 4096;
-    bool linear = false;     // aggregators in sequence instead of hashed
-    bool partition = false;  // an equal part of them for each job, to itself
-    bool proactive = false;  // what could overflow bypasses the switches
+    bool linear = false;       // aggregators in sequence instead of hashed
+    bool partition = false;    // an equal part of them for each job, to itself
+    bool proactive = false;    // what could overflow bypasses the switches
+    double forward_share = 0;  // of the fragments: switches forward them to the server, every worker's packet alike
     Duration ageing = std::chrono::milliseconds(500);
     std::uint32_t initial_packets = 200;
     bool congestion_control = true;
@@ -221,6 +224,7 @@ struct Scenario {
     [[nodiscard]] System system_of(unsigned job) const;
     [[nodiscard]] std::string model_of(unsigned job) const;  // empty without one
     [[nodiscard]] unsigned batch_of(unsigned job) const;     // 0 without a model
+    [[nodiscard]] Time start_of(unsigned job) const;
     [[nodiscard]] Workload workload(unsigned job) const;
 };
 

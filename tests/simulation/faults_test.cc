@@ -140,5 +140,17 @@ TEST(Faults, WhatCannotFinishInTimeIsAFailureWithItsWhereabouts) {
     EXPECT_NE(report.failures[0].find("not finished at"), std::string::npos) << report.failures[0];
 }
 
+TEST(Faults, ALossyWorkersLinksAloneLosePackets) {
+    Scenario s;
+    s.topology = topology("star:4");
+    s.faults.loss = 0.05;
+    s.faults.lossy_worker = 2;
+    for (const LinkReport& link : run_verified(s).links) {
+        EXPECT_EQ(link.counters.lost > 0, link.from == "h2" || link.to == "h2") << link.from << ">" << link.to;
+    }
+    s.faults.lossy_worker = 4;
+    EXPECT_NE(problem_of(s).value_or("").find("rank 4"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace atp::sim

@@ -96,20 +96,22 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
         "ring:rdma --model VGG16 "
         "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 18ns@107000000000 --tcp-cost "
         "0@45000000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample 10ms --linear --partition "
-        "--proactive --seed 1";
+        "--arrivals 2ms --loss 0.01 --lossy-worker 1 --forward-share 0.25 --proactive --seed 1";
     const sim::Scenario s = parse(flags);
     EXPECT_EQ(s.host_cost, sim::cost_of_papers);
     EXPECT_EQ(s.tcp_cost, sim::tcp_cost_of_papers);
     EXPECT_EQ(s.system_of(1), (sim::System{.kind = sim::System::Kind::ps, .transport = sim::Transport::tcp}));
     EXPECT_EQ(s.system_of(3), sim::System{});
     EXPECT_EQ(s.model_of(1), "ResNet50");
+    EXPECT_EQ(s.faults.lossy_worker, 1U);
     EXPECT_EQ(s.workers_of(1), 2U);
     EXPECT_EQ(s.workers_of(2), 4U);
     EXPECT_EQ(s.background.at(0).lasts, std::chrono::milliseconds(5));
     EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
     for (const char* flag :
          {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
-          "--sample 10ms", "--linear", "--partition", "--proactive", "--bucket 25000000"}) {
+          "--sample 10ms", "--linear", "--partition", "--proactive", "--arrivals 2ms", "--lossy-worker 1",
+          "--forward-share 0.25", "--bucket 25000000"}) {
         EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
     }
 }

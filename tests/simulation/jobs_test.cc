@@ -49,6 +49,31 @@ TEST(Jobs, OfDifferentNumbersOfWorkersRunInEveryTopologyAndSystem) {
     }
 }
 
+TEST(Jobs, ArriveAtRandomAsTheSeedSays) {
+    constexpr unsigned many = 400;
+    Scenario s;
+    s.mean_gap = std::chrono::milliseconds(2);
+    const double mean_ms = to_milliseconds(s.start_of(many).time_since_epoch()) / many;
+    EXPECT_NEAR(mean_ms, 2, 0.3);  // a standard deviation is 0.1
+    Scenario other = s;
+    other.seed = 2;
+    EXPECT_NE(s.start_of(1), other.start_of(1));
+    EXPECT_EQ(s.start_of(0), Time{});
+}
+
+TEST(Jobs, TwelveAtRandomMeetInPartOnly) {
+    Scenario s;
+    s.topology = topology("star:2");
+    s.jobs = 12;
+    s.bytes = 50'000;
+    s.mean_gap = std::chrono::microseconds(20);
+    s.stagger = std::chrono::microseconds(1);
+    const Report report = run_verified(s);
+    for (unsigned job = 1; job < s.jobs; ++job) {
+        EXPECT_GE(report.jobs[job].started - report.jobs[job - 1].started, s.stagger);
+    }
+}
+
 TEST(Jobs, HaveNoMoreWorkersThanTheTopologyHasHosts) {
     EXPECT_NE(problem_of(jobs_of("star:4", {5})).value_or("").find("1 to 4"), std::string::npos);
     EXPECT_NE(problem_of(jobs_of("star:4", {0})).value_or("").find("1 to 4"), std::string::npos);

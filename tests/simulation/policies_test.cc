@@ -68,5 +68,28 @@ TEST(Policies, ProactivelySmallValuesAreStillAddedByTheSwitch) {
     EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
 }
 
+TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
+    Scenario s;
+    s.topology = topology("star:4");
+    s.server = ServerPlace::dedicated;
+    s.linear = true;  // nothing else is forwarded
+    for (const double share : {0.25, 1.0}) {
+        s.forward_share = share;
+        const Report report = run_verified(s);
+        EXPECT_EQ(switch_events(report, ATP_EVENT_BYPASSED) % 4, 0U);
+        EXPECT_NEAR(1 - report.jobs[0].share_aggregated(), share, 0.02);
+        EXPECT_EQ(workers_of(report).resent, 0U);
+    }
+}
+
+TEST(Policies, AForcedShareHoldsOverTwoLevelsAndLosses) {
+    Scenario s;
+    s.topology = topology("racks:2x2");
+    s.bytes = 200'000;
+    s.faults.loss = 0.01;
+    s.forward_share = 0.5;
+    run_verified(s);
+}
+
 }  // namespace
 }  // namespace atp::sim
