@@ -155,10 +155,12 @@ void add_training(CLI::App& command, Scenario& s) {
 void add_hosts(CLI::App& command, Scenario& s) {
     Flags flags(command, "Hosts and others");
     flags.parsed("--host-cost", s.host_cost, "COST", parse_cost(sim::cost_of_papers), cost_forms,
-                 "what a host spends on a packet of ATP, where it is longer than the wire's time; papers: 18ns and "
-                 "107Gbps [0]");
+                 "what a host spends on a packet of ATP: for the packet, and for copying it at that rate, where one of "
+                 "them takes longer than the wire; papers: 31ns and 64.7Gbps [0]");
     flags.parsed("--tcp-cost", s.tcp_cost, "COST", parse_cost(sim::tcp_cost_of_papers), cost_forms,
                  "likewise on a segment of tcp; papers: 45Gbps [0]");
+    flags.parsed("--rdma-cost", s.rdma_cost, "COST", parse_cost(sim::rdma_cost_of_papers), cost_forms,
+                 "likewise on a segment of rdma; papers: 64.7Gbps [0]");
     flags.appended(
         "--background", s.background, "FLOW", parse_background, background_forms,
         fmt::format("somebody else's traffic: {}; until all jobs are done where it has no end", background_forms));

@@ -191,6 +191,7 @@ void write_work(const Scenario& s, const Scenario& usual, FlagWriter& out) {
 void write_hosts(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.word("--host-cost", cost_text(s.host_cost), s.host_cost != usual.host_cost);
     out.word("--tcp-cost", cost_text(s.tcp_cost), s.tcp_cost != usual.tcp_cost);
+    out.word("--rdma-cost", cost_text(s.rdma_cost), s.rdma_cost != usual.rdma_cost);
     for (const sim::BackgroundSpec& flow : s.background) {
         const std::string lasts = flow.lasts ? "+" + duration_text(*flow.lasts) : "";
         const std::string start = duration_text(flow.start.time_since_epoch());

@@ -29,9 +29,9 @@ inline constexpr std::string_view outage_forms =
 inline constexpr std::string_view background_forms =
     "w<rank>[:in|:out][:tcp|:rdma][@TIME[+DURATION]], a worker of the first job, for example w2:in:tcp@1ms+5ms";
 
-// 18ns@107Gbps: for each packet, and for copying; either may be left out.
+// 31ns@64.7Gbps: for each packet, and for copying; either may be left out.
 [[nodiscard]] std::optional<sim::HostCost> parse_host_cost(std::string_view text);
-inline constexpr std::string_view cost_forms = "TIME, RATE, TIME@RATE or papers, for example 18ns@107Gbps";
+inline constexpr std::string_view cost_forms = "TIME, RATE, TIME@RATE or papers, for example 31ns@64.7Gbps";
 
 struct Straggler {
     unsigned rank = 0;

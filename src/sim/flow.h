@@ -9,9 +9,8 @@
 //   rdma  stands for RDMA over Converged Ethernet with PFC: a window of twice the bandwidth-delay product that never
 //         changes, and no queue drops its packets. Left out: what pauses do to bystanders (head-of-line blocking,
 //         storms) and DCQCN.
-//   tcp   a window with slow start, halved at most once a window for loss or ECN, one segment after a timeout, and a
-//   cost
-//         for each byte at its hosts. Left out: handshakes, receive windows, pacing, CUBIC's growth.
+//   tcp   a window with slow start, halved at most once a window for loss or ECN, one segment after a timeout. Left
+//   out: handshakes, receive windows, pacing, CUBIC's growth.
 #pragma once
 
 #include <cstdint>

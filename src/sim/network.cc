@@ -92,7 +92,7 @@ Link::Service Network::service_of(const Link& link, PacketId packet) const {
     if (!link.config().at_host) return service;
     const Charge& charge = charges_[pool_.owner(packet)];
     const auto bytes = std::int64_t{pool_.wire_size(packet)} + scenario_.overhead_bytes;
-    service.least_ps = charge.packet_ps + bytes * charge.byte_ps;
+    service.least_ps = std::max(charge.packet_ps, bytes * charge.byte_ps);
     return service;
 }
 

@@ -94,12 +94,14 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     const std::string flags =
         "--topology star:4 --server dedicated --jobs 3 --job-workers 4,2 --system atp --system ps:tcp --system "
         "ring:rdma --model VGG16 "
-        "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 18ns@107000000000 --tcp-cost "
-        "0@45000000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample 10ms --linear --partition "
+        "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 31ns@64700000000 --tcp-cost "
+        "0@45000000000 --rdma-cost 0@64700000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample "
+        "10ms --linear --partition "
         "--arrivals 2ms --loss 0.01 --lossy-worker 1 --forward-share 0.25 --proactive --seed 1";
     const sim::Scenario s = parse(flags);
     EXPECT_EQ(s.host_cost, sim::cost_of_papers);
     EXPECT_EQ(s.tcp_cost, sim::tcp_cost_of_papers);
+    EXPECT_EQ(s.rdma_cost, sim::rdma_cost_of_papers);
     EXPECT_EQ(s.system_of(1), (sim::System{.kind = sim::System::Kind::ps, .transport = sim::Transport::tcp}));
     EXPECT_EQ(s.system_of(3), sim::System{});
     EXPECT_EQ(s.model_of(1), "ResNet50");

@@ -103,6 +103,13 @@ TEST(Flows, AProcessorThatCopiesSlowlyIsTheBottleneck) {
     EXPECT_NEAR(share_of_link(s, report.background[0]), 0.25 * 1460 / 1538, 0.02);
 }
 
+TEST(Flows, RdmaPaysForCopyingAsWell) {
+    Scenario s = with_flows({flow_into(0, Transport::rdma)});
+    s.rdma_cost = {.bits_per_s = 50'000'000'000};
+    const Report report = run_verified(s);
+    EXPECT_NEAR(share_of_link(s, report.background[0]), 0.5 * 1460 / 1538, 0.02);
+}
+
 TEST(Flows, AnUplinkIsSharedWithAJobOfAtp) {
     Scenario s;
     s.topology = topology("star:4");

@@ -164,6 +164,19 @@ TEST(Systems, TheSeriesSaysWhereAJobOfAtpIsAdded) {
     EXPECT_EQ(total(at_server.series->job_added_at_server[0]), 3 * at_server.jobs[0].server.completed);
 }
 
+TEST(HostCosts, APacketTakesTheLongestOfItsParts) {
+    Scenario s = scenario_of(System::Kind::atp);
+    s.bytes = 500'000;
+    s.host_cost = {.per_packet = std::chrono::nanoseconds(500)};
+    const Duration by_packets = run_verified(s).jobs[0].time();
+    const std::int64_t packet_bits = 8 * (ATP_HEADER_BYTES + 4 * s.lanes + s.overhead_bytes);
+    s.host_cost.bits_per_s = packet_bits * 1'000'000'000 / 400;  // 400 ns
+    EXPECT_EQ(run_verified(s).jobs[0].time(), by_packets);
+    s.host_cost.bits_per_s = packet_bits * 1'000'000'000 / 1000;
+    EXPECT_NEAR(milliseconds_of(run_verified(s).jobs[0]), 2 * to_milliseconds(by_packets),
+                0.05 * to_milliseconds(by_packets));
+}
+
 TEST(Systems, WhatCannotBeRunIsToldWhy) {
     Scenario on_switch = scenario_of(System::Kind::ps);
     on_switch.server = ServerPlace::on_switch;

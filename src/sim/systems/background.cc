@@ -21,14 +21,10 @@ Flow::Ends ends_of(const Shared& shared, unsigned index) {
     return spec.inbound ? Flow::Ends{.from = other, .to = worker} : Flow::Ends{.from = worker, .to = other};
 }
 
-HostCost cost_of(const Shared& shared, unsigned index) {
-    return shared.scenario.background[index].transport == Transport::tcp ? shared.scenario.tcp_cost : HostCost{};
-}
-
 }  // namespace
 
 Background::Background(const Shared& shared, ProgramId id, unsigned index)
-    : Program(shared, id, cost_of(shared, index)),
+    : Program(shared, id, shared.scenario.cost_of(shared.scenario.background[index].transport)),
       index_(index),
       flow_(shared, id, flow_event, ends_of(shared, index), shared.scenario.background[index].transport) {
     wake_at(spec().start, start_event);

@@ -9,14 +9,10 @@ namespace {
 constexpr std::uint32_t start_event = 0;
 constexpr std::uint32_t first_flow_event = 1;
 
-HostCost cost_of(const Scenario& scenario, unsigned index) {
-    return scenario.system_of(index).transport == Transport::tcp ? scenario.tcp_cost : HostCost{};
-}
-
 }  // namespace
 
 FlowJob::FlowJob(const Shared& shared, ProgramId id, unsigned index)
-    : Job(shared, id, cost_of(shared.scenario, index), index) {
+    : Job(shared, id, shared.scenario.cost_of(shared.scenario.system_of(index).transport), index) {
     wake_system_at(report_.started, start_event);
 }
 

@@ -5,7 +5,7 @@
 //   ps-n  a server on each worker's host, for an equal part of every bucket. BytePS hands out whole tensors instead,
 //         which balances worse.
 //
-// Left out: the time that adding takes.
+// Left out: adding beyond what copying takes (sim/scenario.h).
 #pragma once
 
 #include <cstdint>

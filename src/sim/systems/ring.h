@@ -2,7 +2,7 @@
 // Ring all-reduce, as in Horovod: a bucket is cut into as many chunks as there are ranks, each goes round once to be
 // summed and once more to be known, so every link carries 2 (N - 1) / N of the bytes.
 //
-// Left out: the time that adding takes, and what Horovod's ranks spend to agree on an order.
+// Left out: adding beyond what copying takes (sim/scenario.h), and what Horovod's ranks spend to agree on an order.
 #pragma once
 
 #include <cstdint>
