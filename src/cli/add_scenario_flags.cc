@@ -122,6 +122,11 @@ void add_work(CLI::App& command, Scenario& s) {
     flags.share("--float-share", s.float_share, "of the fragments with NaN, infinities and huge numbers [0]");
     flags.share("--overflow-share", s.overflow_share, "of the fragments around the ends of int32 [0]");
     flags.share("--plain-share", s.plain_share, "of the tensors whose sums are wanted as integers [0]");
+    const auto gradients = [](std::string_view text) {
+        return text == "papers" ? std::optional(sim::gradients_of_papers) : parse_log_normal(text);
+    };
+    flags.parsed("--gradients", s.gradients, "MEDIAN:SPREAD", gradients, log_normal_forms,
+                 "the largest element of a fragment at a scale of 1e8 is log-normal; papers: 0.0082:1.36 [all small]");
     flags.parsed("--deadline", s.deadline, "TIME", parse_duration, duration_forms,
                  "of each operation; none by default, 1s where a worker or server crashes");
     flags.parsed("--time-limit", s.time_limit, "TIME", parse_time, duration_forms,

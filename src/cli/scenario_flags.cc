@@ -27,13 +27,17 @@ bool take(std::string_view& text, std::string_view token) {
     return true;
 }
 
-std::optional<unsigned> take_number(std::string_view& text) {
-    unsigned value = 0;
+template <class Number>
+std::optional<Number> take_any(std::string_view& text) {
+    Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc()) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     return value;
 }
+
+std::optional<unsigned> take_number(std::string_view& text) { return take_any<unsigned>(text); }
+std::optional<double> take_real(std::string_view& text) { return take_any<double>(text); }
 
 }  // namespace
 
@@ -69,6 +73,14 @@ std::optional<Outage> parse_outage(Outage::Kind kind, std::string_view text) {
     return outage;
 }
 
+std::optional<sim::LogNormal> parse_log_normal(std::string_view text) {
+    const auto median = take_real(text);
+    if (!median || !take(text, ":")) return std::nullopt;
+    const auto spread = take_real(text);
+    if (!spread || !text.empty() || !(*median > 0) || !(*spread > 0)) return std::nullopt;
+    return sim::LogNormal{.median = *median, .spread = *spread};
+}
+
 std::optional<Straggler> parse_straggler(std::string_view text) {
     Straggler straggler;
     const auto rank = take_number(text);
@@ -76,8 +88,9 @@ std::optional<Straggler> parse_straggler(std::string_view text) {
     straggler.rank = *rank;
     if (text.empty()) return straggler;
     if (!take(text, ":")) return std::nullopt;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), straggler.factor);
-    if (error != std::errc() || end != text.data() + text.size() || !(straggler.factor >= 1)) return std::nullopt;
+    const auto factor = take_real(text);
+    if (!factor || !text.empty() || !(*factor >= 1)) return std::nullopt;
+    straggler.factor = *factor;
     return straggler;
 }
 
@@ -221,6 +234,7 @@ void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--float-share", s.float_share, usual.float_share);
     out.number("--overflow-share", s.overflow_share, usual.overflow_share);
     out.number("--plain-share", s.plain_share, usual.plain_share);
+    if (s.gradients) out.word("--gradients", fmt::format("{}:{}", s.gradients->median, s.gradients->spread), true);
     if (s.straggler) out.word("--straggler", fmt::format("{}:{}", *s.straggler, s.straggler_factor), true);
     out.number("--loss", s.faults.loss, usual.faults.loss);
     if (s.faults.lossy_worker) out.word("--lossy-worker", fmt::format("{}", *s.faults.lossy_worker), true);

@@ -33,6 +33,10 @@ inline constexpr std::string_view background_forms =
 [[nodiscard]] std::optional<sim::HostCost> parse_host_cost(std::string_view text);
 inline constexpr std::string_view cost_forms = "TIME, RATE, TIME@RATE or papers, for example 31ns@64.7Gbps";
 
+[[nodiscard]] std::optional<sim::LogNormal> parse_log_normal(std::string_view text);
+inline constexpr std::string_view log_normal_forms =
+    "MEDIAN:SPREAD or papers, two numbers above 0, the second of the natural logarithm, for example 0.01:1.5";
+
 struct Straggler {
     unsigned rank = 0;
     double factor = 100;

@@ -95,7 +95,8 @@ void AtpJob::form_channel(unsigned channel) {
                                                        .window = 1U << s.window_log2,
                                                        .float_share = s.float_share,
                                                        .overflow_share = s.overflow_share,
-                                                       .plain_share = s.plain_share});
+                                                       .plain_share = s.plain_share,
+                                                       .sizes = s.gradients});
     // A worker asks no more often than this, so whoever asks is answered.
     c.server.emplace(
         protocol::ServerConfig{

@@ -73,7 +73,14 @@ bool GradientSource::plain(std::uint64_t tensor) const {
 GradientSource::Kind GradientSource::draw_kind(std::uint64_t key, bool plain) const {
     const double drawn = share_of_one(mix64(key, 1));
     if (drawn < shape_.float_share) return plain ? Kind::wide : Kind::floats;
-    return drawn < shape_.float_share + shape_.overflow_share ? Kind::overflow : Kind::small;
+    if (drawn < shape_.float_share + shape_.overflow_share) return Kind::overflow;
+    return !plain && peak_of(key) > static_cast<std::int32_t>(value_mask_ + 1) ? Kind::peak : Kind::small;
+}
+
+std::int32_t GradientSource::peak_of(std::uint64_t key) const {
+    constexpr double usual_scale = 1e8;
+    if (!shape_.sizes) return 0;
+    return static_cast<std::int32_t>(std::min(shape_.sizes->draw(key) * usual_scale, double{int_max}));
 }
 
 GradientSource::Fragment& GradientSource::fragment(std::uint64_t tensor, std::uint64_t number) {
@@ -104,6 +111,18 @@ void GradientSource::fill_small(const Fragment& fragment, std::int32_t weight, s
     for (std::size_t lane = 0; lane < out.size(); ++lane) {
         out[lane] = static_cast<std::int32_t>((from[lane] ^ flip) & mask) + shift;
     }
+}
+
+// Of 24 significant bits, which a float32 holds.
+void GradientSource::fill_peak(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
+    constexpr std::int32_t significant = ~0x7f;
+    fill_small(fragment, weight(rank), out);
+    const std::size_t lane = fragment.key % shape_.payload_lanes;
+    if (lane >= out.size()) return;
+    const std::uint64_t random = mix64(fragment.key, 3 + rank);
+    const double size = peak_of(fragment.key) * (1 + share_of_one(random)) / 2;
+    const std::int32_t magnitude = static_cast<std::int32_t>(size) & significant;
+    out[lane] = (random & 1U) != 0 ? magnitude : -magnitude;
 }
 
 // Each lane draws a case: where one worker alone is at the end of int32, where two meet there exactly, where only some
@@ -138,6 +157,8 @@ void GradientSource::fill_wide(const Fragment& fragment, unsigned rank, std::spa
 void GradientSource::fill_integers(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     if (fragment.kind == Kind::overflow) {
         fill_overflow(fragment, rank, out);
+    } else if (fragment.kind == Kind::peak) {
+        fill_peak(fragment, rank, out);
     } else if (fragment.kind == Kind::wide) {
         fill_wide(fragment, rank, out);
     } else {

@@ -7,6 +7,8 @@
 //   distinct, so
 //              that a worker left out, counted twice or swapped for another shows in every lane;
 //   overflow   integers at and around the ends of int32: some partial sums leave 32 bits, in some orders;
+//   peak       small, but for one lane of a size that is drawn from a distribution: each worker has its own sign there,
+//              and a half to all of the size;
 //   floats     some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once;
 //   wide       any int32, INT32_MIN among them: what plain tensors have in place of floats.
 // A share of the tensors is plain: integers that are summed as they are, modulo 2^32.
@@ -14,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +37,8 @@ struct GradientShape {
     std::uint32_t window = 256;  // results are cached for a few windows
     double float_share = 0;
     double overflow_share = 0;
-    double plain_share = 0;  // of the tensors
+    double plain_share = 0;            // of the tensors
+    std::optional<LogNormal> sizes{};  // of the largest element, where the scale is 1e8
 };
 
 // All workers of one channel share it. Not thread-safe: a simulation is one thread.
@@ -55,7 +59,7 @@ class GradientSource {
     [[nodiscard]] const std::string& mismatch() const { return mismatch_; }  // the first one
 
   private:
-    enum class Kind : std::uint8_t { small, overflow, floats, wide };
+    enum class Kind : std::uint8_t { small, peak, overflow, floats, wide };
 
     struct Fragment {
         std::uint64_t tensor = 0;
@@ -69,10 +73,12 @@ class GradientSource {
 
     Fragment& fragment(std::uint64_t tensor, std::uint64_t number);
     [[nodiscard]] Kind draw_kind(std::uint64_t key, bool plain) const;
+    [[nodiscard]] std::int32_t peak_of(std::uint64_t key) const;
     [[nodiscard]] std::span<std::byte> expected_of(const Fragment& fragment);
     void compute_expected(Fragment& fragment);
     void add_everybody(const Fragment& fragment, std::span<std::int64_t> sums);
     void fill_small(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const;
+    void fill_peak(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
     void fill_overflow(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
     void fill_wide(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
     void fill_integers(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;

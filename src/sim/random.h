@@ -5,7 +5,9 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace atp::sim {
 
@@ -57,6 +59,21 @@ class Random {
 
   private:
     std::array<std::uint64_t, 4> state_{};
+};
+
+// A positive quantity whose logarithm is normal.
+struct LogNormal {
+    double median = 1;
+    double spread = 0;  // standard deviation of the natural logarithm
+
+    // The value at a key, by Box and Muller.
+    [[nodiscard]] double draw(std::uint64_t key) const {
+        const double radius = std::sqrt(-2 * std::log1p(-share_of_one(mix64(key, 1))));
+        const double angle = 2 * std::numbers::pi * share_of_one(mix64(key, 2));
+        return median * std::exp(spread * radius * std::cos(angle));
+    }
+
+    friend bool operator==(const LogNormal&, const LogNormal&) = default;
 };
 
 }  // namespace atp::sim

@@ -68,6 +68,29 @@ TEST(Policies, ProactivelySmallValuesAreStillAddedByTheSwitch) {
     EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
 }
 
+// Packets that pass the switch because an element is beyond 2^31 / workers, and fragments that overflow where none
+// does.
+std::pair<std::uint64_t, std::uint64_t> bypassed_and_overflowed(unsigned workers, const LogNormal& gradients) {
+    Scenario s;
+    s.topology = {.shape = TopologySpec::Shape::star, .first = workers, .second = 1};
+    s.gradients = gradients;
+    const std::uint64_t overflowed = servers_of(run_verified(s)).overflowed;
+    s.proactive = true;
+    return {switch_events(run_verified(s), ATP_EVENT_BYPASSED), overflowed};
+}
+
+TEST(Policies, ProactivelyMorePacketsPassTheSwitchTheMoreWorkersThereAre) {
+    constexpr LogNormal gradients{.median = 0.05, .spread = 1.4};
+    std::uint64_t before = 0;
+    for (const unsigned workers : {4U, 8U, 16U}) {
+        const auto [bypassed, overflowed] = bypassed_and_overflowed(workers, gradients);
+        EXPECT_GT(bypassed, 2 * before) << workers;
+        EXPECT_LT(overflowed * workers, bypassed) << workers;
+        before = bypassed;
+    }
+    EXPECT_GT(before, 0U);
+}
+
 TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
     Scenario s;
     s.topology = topology("star:4");

@@ -43,5 +43,19 @@ TEST(Random, ChanceIsNeverAtZeroAlwaysAtOneAndAboutRightBetween) {
     EXPECT_NEAR(hits, 2500, 200);
 }
 
+TEST(LogNormal, HasItsMedianAndItsTail) {
+    constexpr LogNormal distribution{.median = 3, .spread = 1.5};
+    constexpr int draws = 20'000;
+    int above_median = 0;
+    int above_two_deviations = 0;
+    for (std::uint64_t key = 0; key < draws; ++key) {
+        const double value = distribution.draw(key);
+        above_median += value > distribution.median ? 1 : 0;
+        above_two_deviations += value > distribution.median * std::exp(2 * distribution.spread) ? 1 : 0;
+    }
+    EXPECT_NEAR(above_median, draws / 2, 4 * 71);
+    EXPECT_NEAR(above_two_deviations, draws * 0.02275, 4 * 21);
+}
+
 }  // namespace
 }  // namespace atp::sim
