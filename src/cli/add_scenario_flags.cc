@@ -59,12 +59,14 @@ void add_network(CLI::App& command, Scenario& s) {
     Flags flags(command, "Network");
     flags.parsed("--topology", s.topology, "SHAPE", sim::parse_topology, sim::topology_forms,
                  fmt::format("{} [star:4]", sim::topology_forms));
-    static constexpr std::array<Word<sim::ServerPlace>, 3> places{{{"switch", sim::ServerPlace::on_switch},
+    static constexpr std::array<Word<sim::ServerPlace>, 4> places{{{"switch", sim::ServerPlace::on_switch},
                                                                    {"dedicated", sim::ServerPlace::dedicated},
+                                                                   {"shared", sim::ServerPlace::shared},
                                                                    {"colocated", sim::ServerPlace::colocated}}};
-    flags.parsed(
-        "--server", s.server, "PLACE", one_of(places), "switch, dedicated or colocated",
-        "where a job's server runs: on the last switch's box, on a host of its own, or beside a worker [switch]");
+    flags.parsed("--server", s.server, "PLACE", one_of(places), "switch, dedicated, shared or colocated",
+                 "where a job's server runs: on the last switch's box, on a host of its own, on one host with those of "
+                 "all jobs, or "
+                 "beside a worker [switch]");
     static constexpr std::array<Word<sim::Aggregation>, 3> modes{{{"everywhere", sim::Aggregation::everywhere},
                                                                   {"racks", sim::Aggregation::racks},
                                                                   {"nowhere", sim::Aggregation::nowhere}}};
@@ -177,7 +179,8 @@ void add_protocol(CLI::App& command, Scenario& s) {
     Flags flags(command, "Protocol");
     flags.number("--aggregators", s.aggregators, 1, 1U << 24U, "of each switch [4096]");
     flags.flag("--linear", s.linear, "slots take aggregators in sequence, not by a hash");
-    flags.flag("--partition", s.partition, "each job has an equal part of the aggregators to itself");
+    flags.flag("--partition", s.partition,
+               "each job has an equal part of the aggregators to itself, and waits where it is too small");
     flags.flag("--proactive", s.proactive, "fragments whose sum could leave 32 bits bypass the switches");
     flags.share("--forward-share", s.forward_share,
                 "of the fragments that switches forward to the server instead of adding them [0]");

@@ -162,9 +162,18 @@ class FlagWriter {
     std::string text_;
 };
 
+std::string_view name_of(ServerPlace place) {
+    switch (place) {
+        case ServerPlace::on_switch: return "switch";
+        case ServerPlace::dedicated: return "dedicated";
+        case ServerPlace::shared: return "shared";
+        case ServerPlace::colocated: return "colocated";
+    }
+    return "unknown";
+}
+
 void write_network(const Scenario& s, const Scenario& usual, FlagWriter& out) {
-    out.word("--server", s.server == ServerPlace::dedicated ? "dedicated" : "colocated",
-             s.server != ServerPlace::on_switch);
+    out.word("--server", name_of(s.server), s.server != ServerPlace::on_switch);
     out.word("--aggregation", s.aggregation == Aggregation::racks ? "racks" : "nowhere",
              s.aggregation != Aggregation::everywhere);
     out.word("--placement", "separate", s.placement == Placement::separate);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,11 @@ namespace {
 // How long the survivors take to agree on the next incarnation.
 constexpr Duration forming_time = std::chrono::milliseconds(1);
 constexpr std::size_t errors_kept = 8;
+
+// As a logarithm: as many slots as aggregators, so that what has no aggregator waits for one.
+std::uint8_t slots_within(std::uint32_t aggregators) {
+    return static_cast<std::uint8_t>(std::bit_width(aggregators) - 1);
+}
 
 double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
@@ -40,14 +46,15 @@ void AtpJob::fail(const std::string& text) {
 
 protocol::ChannelConfig AtpJob::channel_config(unsigned channel) const {
     const Scenario& s = shared_.scenario;
+    const std::uint32_t part = s.aggregators / s.jobs;
     return {.job = number(),
             .token = token_,
             .channel = static_cast<std::uint16_t>(channel),
             .lanes = s.lanes,
-            .window_log2 = s.window_log2,
+            .window_log2 = s.partition ? std::min(s.window_log2, slots_within(part)) : s.window_log2,
             .audit = s.audit,
-            .aggregators = s.partition ? s.aggregators / s.jobs : s.aggregators,
-            .first_aggregator = s.partition ? s.aggregators / s.jobs * index_ : 0,
+            .aggregators = s.partition ? part : s.aggregators,
+            .first_aggregator = s.partition ? part * index_ : 0,
             .linear = s.linear,
             .first_seq = s.first_seq};
 }

@@ -98,12 +98,16 @@ class Builder {
                                             ? shared_host(rank)
                                             : add_worker_host(fmt::format("h{}.{}", job, rank), rank));
         }
-        site.server_host = scenario_.server == ServerPlace::colocated
-                               ? site.worker_hosts[rank_of_server(scenario_, job)]
-                               : add_host(fmt::format("p{}", job), main_switch(scenario_.topology),
-                                          scenario_.server == ServerPlace::on_switch);
+        site.server_host = server_host(site, job);
         set_levels(site, job);
         fabric_.sites.push_back(std::move(site));
+    }
+
+    NodeId server_host(const Site& site, unsigned job) {
+        const ServerPlace place = scenario_.server;
+        if (place == ServerPlace::colocated) return site.worker_hosts[rank_of_server(scenario_, job)];
+        if (place == ServerPlace::shared && job != 0) return fabric_.sites.front().server_host;
+        return add_host(fmt::format("p{}", job), main_switch(scenario_.topology), place == ServerPlace::on_switch);
     }
 
     void set_levels(Site& site, unsigned job) const {

@@ -38,6 +38,7 @@ inline constexpr std::string_view topology_forms = "star:N, racks:RxN, dumbbell[
 enum class ServerPlace : std::uint8_t {
     on_switch,  // on the box of the last switch: no link between them
     dedicated,  // on a host of its own
+    shared,     // on one host for the servers of all jobs
     colocated,  // on the host of one of the job's workers, sharing its link
 };
 

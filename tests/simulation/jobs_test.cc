@@ -74,6 +74,17 @@ TEST(Jobs, TwelveAtRandomMeetInPartOnly) {
     }
 }
 
+TEST(Jobs, MayHaveTheirServersOnOneHost) {
+    Scenario s = jobs_of("star:3", {3, 2});
+    s.server = ServerPlace::shared;
+    for (const System::Kind kind : {System::Kind::atp, System::Kind::ps}) {
+        s.systems = {{.kind = kind}};
+        const Report report = run_verified(s);
+        EXPECT_GT(bytes_from(report, "p0"), 2 * s.bytes);
+        EXPECT_EQ(bytes_from(report, "p1"), 0U);
+    }
+}
+
 TEST(Jobs, HaveNoMoreWorkersThanTheTopologyHasHosts) {
     EXPECT_NE(problem_of(jobs_of("star:4", {5})).value_or("").find("1 to 4"), std::string::npos);
     EXPECT_NE(problem_of(jobs_of("star:4", {0})).value_or("").find("1 to 4"), std::string::npos);

@@ -40,6 +40,17 @@ TEST(Policies, APartOfTheTableForEachJobLeavesNothingToCollide) {
     EXPECT_GT(share_in_network(report), 0.999);
 }
 
+TEST(Policies, WithTooSmallAPartOfTheTableAJobWaitsAndNothingGoesToTheServerInstead) {
+    Scenario s = eight_jobs();
+    s.partition = true;
+    s.linear = true;
+    const Report whole = run_verified(s);
+    s.aggregators = s.jobs * 3;  // rounded down to a power of two
+    const Report small = run_verified(s);
+    EXPECT_EQ(switch_events(small, ATP_EVENT_COLLIDED), 0U);
+    EXPECT_GT(finished_ms(small), 1.2 * finished_ms(whole));
+}
+
 TEST(Policies, APartOfTheTableIsAPartForEachJobOrAnError) {
     Scenario s = eight_jobs();
     s.partition = true;
