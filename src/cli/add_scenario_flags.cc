@@ -184,6 +184,7 @@ void add_protocol(CLI::App& command, Scenario& s) {
     flags.flag("--proactive", s.proactive, "fragments whose sum could leave 32 bits bypass the switches");
     flags.share("--forward-share", s.forward_share,
                 "of the fragments that switches forward to the server instead of adding them [0]");
+    flags.flag("--blind-resend", s.blind_resend, "a worker's timer sends fragments again instead of asking for them");
     flags.number("--lanes", s.lanes, 1, ATP_MAX_LANES, "of 4 bytes in each packet [62]");
     flags.parsed("--window", s.window_log2, "N", parse_window, "a power of two from 1 to 65536",
                  "slots W of a channel, in packets [256]");

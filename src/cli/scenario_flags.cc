@@ -235,6 +235,7 @@ void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.duration("--ageing", s.ageing, usual.ageing);
     out.number("--initial-window", s.initial_packets, usual.initial_packets);
     out.word("--no-congestion-control", "", !s.congestion_control);
+    out.word("--blind-resend", "", s.blind_resend);
     out.duration("--min-timeout", s.min_timeout, usual.min_timeout);
     out.duration("--max-timeout", s.max_timeout, usual.max_timeout);
 }

@@ -265,16 +265,25 @@ void Worker::handle_timeout(Time now) {
         return;
     }
     if (now < timer_) return;
-    if (!ATP_BREAK(no_probe)) {
-        for (std::uint32_t seq = expected_; seq != next_seq_; ++seq) {
-            if (in_flight(seq) && !probes_.push(Sequence{seq})) break;
-        }
-    }
+    if (!ATP_BREAK(no_probe)) ask_or_resend();
     // What is in flight now may be waiting for some other worker's timer: measured, timers would feed on themselves.
     measured_from_ = next_seq_;
     late_round_trip_ = Duration::zero();
     ++backoff_;
     arm(now);
+}
+
+void Worker::ask_or_resend() {
+    std::uint32_t left = config_.probe_burst;
+    for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
+        if (!in_flight(seq)) continue;
+        --left;
+        if (config_.blind_resend) {
+            queue_resend(seq);
+        } else if (!probes_.push(Sequence{seq})) {
+            return;
+        }
+    }
 }
 
 void Worker::fail(Time now) {

@@ -32,7 +32,10 @@ struct WorkerConfig {
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
     std::uint32_t probe_burst = 8;  // oldest fragments asked for at one expiry
-    std::uint32_t tensors = 256;    // queued at once
+    // They are sent again at once instead, as the paper has it: for comparison, since it makes switches hand over sums
+    // that wait for a slow worker only.
+    bool blind_resend = false;
+    std::uint32_t tensors = 256;  // queued at once
     // A fragment with a greater magnitude passes the switches without being added: no sum can overflow where this is
     // 2^31 by the number of workers. 0: whatever fits 32 bits is added, and overflows are mended (ATP §B.2).
     std::uint32_t bypass_above = 0;
@@ -156,6 +159,7 @@ class Worker {
     [[nodiscard]] Time earliest_deadline() const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
+    void ask_or_resend();
     void fail(Time now);
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;

@@ -218,6 +218,7 @@ struct Scenario {
     Duration ageing = std::chrono::milliseconds(500);
     std::uint32_t initial_packets = 200;
     bool congestion_control = true;
+    bool blind_resend = false;  // a worker's timer sends fragments again instead of asking for them
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
 

@@ -98,7 +98,8 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
         "--model ResNet50 --batch 32 --scale 1000 --bucket 25000000 --host-cost 31ns@64700000000 --tcp-cost "
         "0@45000000000 --rdma-cost 0@64700000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample "
         "10ms --linear --partition "
-        "--arrivals 2ms --loss 0.01 --lossy-worker 1 --forward-share 0.25 --gradients 0.01:1.5 --proactive --seed 1";
+        "--arrivals 2ms --loss 0.01 --lossy-worker 1 --forward-share 0.25 --gradients 0.01:1.5 --blind-resend "
+        "--proactive --seed 1";
     const sim::Scenario s = parse(flags);
     EXPECT_EQ(s.host_cost, sim::cost_of_papers);
     EXPECT_EQ(s.tcp_cost, sim::tcp_cost_of_papers);
@@ -115,7 +116,7 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     for (const char* flag :
          {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
           "--sample 10ms", "--linear", "--partition", "--proactive", "--arrivals 2ms", "--lossy-worker 1",
-          "--gradients 0.01:1.5", "--forward-share 0.25", "--bucket 25000000"}) {
+          "--gradients 0.01:1.5", "--blind-resend", "--forward-share 0.25", "--bucket 25000000"}) {
         EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
     }
 }

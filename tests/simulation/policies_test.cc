@@ -102,6 +102,34 @@ TEST(Policies, ProactivelyMorePacketsPassTheSwitchTheMoreWorkersThereAre) {
     EXPECT_GT(before, 0U);
 }
 
+// One worker is slow and nothing is lost: whoever asks leaves the sums in the switch, whoever resends takes them out.
+TEST(Policies, BlindResendsHandTheServerWhatWaitsForASlowWorker) {
+    Scenario s;
+    s.topology = topology("star:8");
+    s.server = ServerPlace::dedicated;
+    s.bytes = 20'000;
+    s.linear = true;
+    s.straggler = 3;
+    s.straggler_factor = 100'000;  // a packet takes longer than a timeout
+    const Report asking = run_verified(s);
+    EXPECT_EQ(workers_of(asking).resent, 0U);
+    EXPECT_GT(workers_of(asking).probes, 0U);
+    s.blind_resend = true;
+    const Report blind = run_verified(s);
+    EXPECT_EQ(workers_of(blind).probes, 0U);
+    EXPECT_GT(blind.jobs[0].server_bytes, 2 * asking.jobs[0].server_bytes);
+    EXPECT_LT(blind.jobs[0].share_aggregated(), asking.jobs[0].share_aggregated());
+}
+
+TEST(Policies, BlindResendsRecoverFromLosses) {
+    Scenario s;
+    s.topology = topology("racks:2x3");
+    s.bytes = 200'000;
+    s.faults.loss = 0.01;
+    s.blind_resend = true;
+    run_verified(s);
+}
+
 TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
     Scenario s;
     s.topology = topology("star:4");

@@ -109,6 +109,24 @@ TEST_F(WorkerRecovery, ProbesAtOneExpiryAreBounded) {
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
+TEST_F(WorkerRecovery, SilenceIsAnsweredWithTheFragmentsWhereTheWorkerResendsBlindly) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.blind_resend = true;
+    config.probe_burst = 2;
+    WorkerBench blind(config);
+    ASSERT_TRUE(blind.submit_fragments(3).has_value());
+    (void)blind.packets();
+    blind.expire();
+    const auto packets = blind.packets();
+    ASSERT_EQ(packets.size(), 2U) << "bounded like probes";
+    for (std::uint32_t seq = 0; seq < 2; ++seq) {
+        EXPECT_TRUE(packets[seq].has(ATP_FLAG_RESEND));
+        EXPECT_EQ(packets[seq].header.seq, seq);
+    }
+    EXPECT_EQ(blind.worker.counters().resent, 2U);
+    EXPECT_EQ(blind.worker.counters().probes, 0U);
+}
+
 TEST_F(WorkerRecovery, TimeoutDoublesUpToItsCeilingAndFallsBackOnProgress) {
     send(2);
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "the first is on time";
