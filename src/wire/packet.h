@@ -15,27 +15,27 @@
 #include <string>
 #include <string_view>
 
+#include "wire/check.h"
 #include "wire/format.h"
 
 namespace atp::wire {
 
-// In the order in which decode() looks: the first rule that a packet breaks is the reason it is counted under.
+// enum atp_refusal, typed.
 enum class DecodeError : std::uint8_t {
-    none,
-    truncated,  // shorter than a header
-    version,    // not ATP_VERSION; before the length of the lanes, which another version may lay out otherwise
-    oversized,  // more than ATP_MAX_LANES lanes
-    ragged,     // the lanes are no whole number of 4 bytes
-    type,       // unknown type
-    flags,      // an unknown flag
-    dtype,      // unknown dtype, or one that does not fit the type or the presence of lanes
-    hop,        // more hops than there are levels
-    window,     // window_log2 out of range
-    token,      // token 0 belongs to nobody
-    set,        // bitmap outside its mask, or a gradient of nobody
+    none = ATP_REFUSED_NOT,
+    truncated = ATP_REFUSED_TRUNCATED,
+    version = ATP_REFUSED_VERSION,
+    oversized = ATP_REFUSED_OVERSIZED,
+    ragged = ATP_REFUSED_RAGGED,
+    type = ATP_REFUSED_TYPE,
+    flags = ATP_REFUSED_FLAGS,
+    dtype = ATP_REFUSED_DTYPE,
+    hop = ATP_REFUSED_HOP,
+    window = ATP_REFUSED_WINDOW,
+    token = ATP_REFUSED_TOKEN,
+    set = ATP_REFUSED_SET,
 };
-inline constexpr std::size_t decode_error_count = 12;
-static_assert(static_cast<std::size_t>(DecodeError::set) + 1 == decode_error_count);
+inline constexpr std::size_t decode_error_count = ATP_REFUSAL_COUNT;
 
 [[nodiscard]] std::string_view to_string(DecodeError error);
 
@@ -120,47 +120,15 @@ namespace detail {
     };
 }
 
-// A sum says what its lanes are, a NACK says what lanes it wants, and nothing else has to do with lanes.
-[[nodiscard]] inline bool dtype_fits(const atp_header& header, bool has_lanes) {
-    const bool numeric = header.dtype == ATP_DTYPE_INT32 || header.dtype == ATP_DTYPE_FLOAT32;
-    switch (header.type) {
-        case ATP_TYPE_GRADIENT:
-        case ATP_TYPE_ACK: return numeric && has_lanes;
-        case ATP_TYPE_NACK: return numeric && !has_lanes;
-        default: return header.dtype == ATP_DTYPE_NONE && !has_lanes;
-    }
-}
-
-// A gradient is of whole units, or of some members of exactly one unit: bitmap0 could not say whose members otherwise.
-[[nodiscard]] inline bool set_fits(const atp_header& header) {
-    if (((header.bitmap0 & ~header.mask0) | (header.bitmap1 & ~header.mask1)) != 0) return false;
-    if (header.type != ATP_TYPE_GRADIENT) return true;
-    if ((header.flags & ATP_FLAG_WHOLE) != 0) return header.bitmap1 != 0;
-    // By hand: without a popcount instruction, std::has_single_bit() is a call.
-    return header.bitmap0 != 0 && header.bitmap1 != 0 && (header.bitmap1 & (header.bitmap1 - 1)) == 0;
-}
-
-[[nodiscard]] inline DecodeError check_header(const atp_header& header, bool has_lanes) {
-    if (header.type < ATP_TYPE_GRADIENT || header.type > ATP_TYPE_LAST) return DecodeError::type;
-    if ((header.flags & ~ATP_FLAG_ALL) != 0) return DecodeError::flags;
-    if (!dtype_fits(header, has_lanes)) return DecodeError::dtype;
-    if (header.hop > ATP_LEVELS) return DecodeError::hop;
-    if (header.window_log2 > ATP_WINDOW_LOG2_MAX) return DecodeError::window;
-    if (header.token == 0) return DecodeError::token;
-    if (!set_fits(header)) return DecodeError::set;
-    return DecodeError::none;
-}
-
 }  // namespace detail
 
 inline DecodeError decode(std::span<std::byte> bytes, Packet& packet) {
     if (bytes.size() < ATP_HEADER_BYTES) return DecodeError::truncated;
-    if (load_u8(bytes.data() + ATP_OFFSET_VERSION) != ATP_VERSION) return DecodeError::version;
-    if (bytes.size() > ATP_MAX_PACKET_BYTES) return DecodeError::oversized;
-    if (bytes.size() % ATP_LANE_BYTES != 0) return DecodeError::ragged;
+    const std::uint8_t refusal = atp_check_bytes(load_u8(bytes.data() + ATP_OFFSET_VERSION), bytes.size());
+    if (refusal != ATP_REFUSED_NOT) return DecodeError{refusal};
     packet.header = detail::load_header(bytes.data());
     packet.lanes = bytes.subspan(ATP_HEADER_BYTES);
-    return detail::check_header(packet.header, !packet.lanes.empty());
+    return DecodeError{atp_check_header(&packet.header, packet.lanes.empty() ? 0 : 1)};
 }
 
 inline void encode_header(const atp_header& header, std::span<std::byte> bytes) {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What makes a header one of a packet: the rules, in the order in which they are tried. Freestanding C, so that user
+ * space and eBPF accept and refuse the very same packets.
+ */
+#ifndef ATP_WIRE_CHECK_H
+#define ATP_WIRE_CHECK_H
+
+#include "wire/format.h"
+
+/* The first rule that a packet breaks is the reason it is counted under. */
+enum atp_refusal {
+    ATP_REFUSED_NOT = 0,
+    ATP_REFUSED_TRUNCATED = 1, /* shorter than a header */
+    ATP_REFUSED_VERSION = 2, /* not ATP_VERSION; before the length of the lanes, which another may lay out otherwise */
+    ATP_REFUSED_OVERSIZED = 3, /* more than ATP_MAX_LANES lanes */
+    ATP_REFUSED_RAGGED = 4,    /* the lanes are no whole number of 4 bytes */
+    ATP_REFUSED_TYPE = 5,      /* unknown type */
+    ATP_REFUSED_FLAGS = 6,     /* an unknown flag */
+    ATP_REFUSED_DTYPE = 7,     /* unknown dtype, or one that does not fit the type or the presence of lanes */
+    ATP_REFUSED_HOP = 8,       /* more hops than there are levels */
+    ATP_REFUSED_WINDOW = 9,    /* window_log2 out of range */
+    ATP_REFUSED_TOKEN = 10,    /* token 0 belongs to nobody */
+    ATP_REFUSED_SET = 11,      /* bitmap outside its mask, or a gradient of nobody */
+};
+#define ATP_REFUSAL_COUNT 12
+
+/* Of a datagram that is long enough for a header. */
+static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
+    if (version != ATP_VERSION) return ATP_REFUSED_VERSION;
+    if (bytes > ATP_MAX_PACKET_BYTES) return ATP_REFUSED_OVERSIZED;
+    if (bytes % ATP_LANE_BYTES != 0) return ATP_REFUSED_RAGGED;
+    return ATP_REFUSED_NOT;
+}
+
+/* A sum says what its lanes are, a NACK says what lanes it wants, and nothing else has to do with lanes. */
+static inline int atp_dtype_fits(const struct atp_header* header, int has_lanes) {
+    int numeric = header->dtype == ATP_DTYPE_INT32 || header->dtype == ATP_DTYPE_FLOAT32;
+    switch (header->type) {
+        case ATP_TYPE_GRADIENT:
+        case ATP_TYPE_ACK: return numeric && has_lanes;
+        case ATP_TYPE_NACK: return numeric && !has_lanes;
+        default: return header->dtype == ATP_DTYPE_NONE && !has_lanes;
+    }
+}
+
+/* A gradient is of whole units, or of some members of exactly one unit: bitmap0 could not say whose members else. */
+static inline int atp_set_fits(const struct atp_header* header) {
+    if (((header->bitmap0 & ~header->mask0) | (header->bitmap1 & ~header->mask1)) != 0) return 0;
+    if (header->type != ATP_TYPE_GRADIENT) return 1;
+    if ((header->flags & ATP_FLAG_WHOLE) != 0) return header->bitmap1 != 0;
+    return header->bitmap0 != 0 && header->bitmap1 != 0 && (header->bitmap1 & (header->bitmap1 - 1)) == 0;
+}
+
+static inline uint8_t atp_check_header(const struct atp_header* header, int has_lanes) {
+    if (header->type < ATP_TYPE_GRADIENT || header->type > ATP_TYPE_LAST) return ATP_REFUSED_TYPE;
+    if ((header->flags & ~ATP_FLAG_ALL) != 0) return ATP_REFUSED_FLAGS;
+    if (!atp_dtype_fits(header, has_lanes)) return ATP_REFUSED_DTYPE;
+    if (header->hop > ATP_LEVELS) return ATP_REFUSED_HOP;
+    if (header->window_log2 > ATP_WINDOW_LOG2_MAX) return ATP_REFUSED_WINDOW;
+    if (header->token == 0) return ATP_REFUSED_TOKEN;
+    if (!atp_set_fits(header)) return ATP_REFUSED_SET;
+    return ATP_REFUSED_NOT;
+}
+
+#endif
