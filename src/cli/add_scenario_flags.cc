@@ -162,7 +162,8 @@ void add_training(CLI::App& command, Scenario& s) {
 void add_hosts(CLI::App& command, Scenario& s) {
     Flags flags(command, "Hosts and others");
     flags.parsed("--host-cost", s.host_cost, "COST", parse_cost(sim::cost_of_papers), cost_forms,
-                 "what a host spends on a packet of ATP: for the packet, and for copying it at that rate, where one of "
+                 "what a host spends on a packet of ATP or SwitchML: for the packet, and for copying it at that rate, "
+                 "where one of "
                  "them takes longer than the wire; papers: 31ns and 64.7Gbps [0]");
     flags.parsed("--tcp-cost", s.tcp_cost, "COST", parse_cost(sim::tcp_cost_of_papers), cost_forms,
                  "likewise on a segment of tcp; papers: 45Gbps [0]");
@@ -205,6 +206,26 @@ void add_protocol(CLI::App& command, Scenario& s) {
     flags.parsed("--max-timeout", s.max_timeout, "TIME", parse_duration, duration_forms, "of a worker [200ms]");
 }
 
+void add_switchml(CLI::App& command, Scenario& s) {
+    using protocol::switchml::Mode;
+    Flags flags(command, "SwitchML");
+    sim::SwitchmlSpec& spec = s.switchml;
+    flags.number(
+        "--pool", spec.pool, 1, std::uint64_t{1} << 24U,
+        "slots of the switch, an equal part for each job, rounded down to a power of two [for each job 128, or "
+        "512 where links are faster than 10Gbps]");
+    flags.number("--switchml-lanes", spec.lanes, 1, wire::switchml::max_lane_bytes / wire::switchml::half_lane_bytes,
+                 "of each packet; 366 fill an MTU [32]");
+    flags.flag("--switchml-halves", spec.halves, "lanes travel as float16: half the bytes");
+    static constexpr std::array<Word<Mode>, 3> modes{
+        {{"lossless", Mode::lossless}, {"faithful", Mode::faithful}, {"offsets", Mode::compares_offsets}}};
+    flags.parsed("--switchml-mode", spec.mode, "MODE", one_of(modes), "lossless, faithful or offsets",
+                 "lossless: no recovery, and no queue drops its packets; faithful: the paper's recovery, which a late "
+                 "duplicate deceives; offsets: recovery that compares offsets [offsets]");
+    flags.parsed("--switchml-timeout", spec.timeout, "TIME", parse_interval, duration_forms,
+                 "after which a packet without a result is sent again [1ms]");
+}
+
 void add_faults(CLI::App& command, Scenario& s) {
     Flags flags(command, "Faults");
     flags.share("--loss", s.faults.loss, "of the packets on every link [0]");
@@ -242,6 +263,7 @@ void add_scenario_flags(CLI::App& command, Scenario& scenario) {
     add_training(command, scenario);
     add_hosts(command, scenario);
     add_protocol(command, scenario);
+    add_switchml(command, scenario);
     add_faults(command, scenario);
 }
 

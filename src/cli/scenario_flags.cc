@@ -240,6 +240,20 @@ void write_protocol(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.duration("--max-timeout", s.max_timeout, usual.max_timeout);
 }
 
+std::string_view mode_text(protocol::switchml::Mode mode) {
+    using protocol::switchml::Mode;
+    if (mode == Mode::compares_offsets) return "offsets";
+    return mode == Mode::lossless ? "lossless" : "faithful";
+}
+
+void write_switchml(const sim::SwitchmlSpec& spec, const sim::SwitchmlSpec& usual, FlagWriter& out) {
+    out.number("--pool", spec.pool, usual.pool);
+    out.number("--switchml-lanes", spec.lanes, usual.lanes);
+    out.word("--switchml-halves", "", spec.halves);
+    out.word("--switchml-mode", mode_text(spec.mode), spec.mode != usual.mode);
+    out.duration("--switchml-timeout", spec.timeout, usual.timeout);
+}
+
 void write_faults(const Scenario& s, const Scenario& usual, FlagWriter& out) {
     out.number("--float-share", s.float_share, usual.float_share);
     out.number("--overflow-share", s.overflow_share, usual.overflow_share);
@@ -269,6 +283,7 @@ std::string to_flags(const Scenario& s) {
     write_work(s, usual, out);
     write_hosts(s, usual, out);
     write_protocol(s, usual, out);
+    write_switchml(s.switchml, usual.switchml, out);
     write_faults(s, usual, out);
     return fmt::format("--topology {}{} --seed {}", to_string(s.topology), std::move(out).text(), s.seed);
 }

@@ -8,6 +8,7 @@
 
 #include "protocol/server.h"
 #include "protocol/switch.h"
+#include "protocol/switchml/worker.h"
 #include "protocol/worker.h"
 #include "sim/link.h"
 
@@ -31,6 +32,7 @@ struct FlowCounters {
 using protocol::ServerCounters;
 using protocol::SwitchCounters;
 using protocol::WorkerCounters;
+using SwitchmlCounters = protocol::switchml::WorkerCounters;
 
 inline constexpr std::array worker_fields{
     CounterField<WorkerCounters>{"sent", &WorkerCounters::sent},
@@ -76,6 +78,17 @@ inline constexpr std::array server_fields{
     CounterField<ServerCounters>{"forged", &ServerCounters::forged},
 };
 
+inline constexpr std::array switchml_fields{
+    CounterField<SwitchmlCounters>{"sent", &SwitchmlCounters::sent},
+    CounterField<SwitchmlCounters>{"resent", &SwitchmlCounters::resent},
+    CounterField<SwitchmlCounters>{"results", &SwitchmlCounters::results},
+    CounterField<SwitchmlCounters>{"stale_results", &SwitchmlCounters::stale_results},
+    CounterField<SwitchmlCounters>{"overflowed", &SwitchmlCounters::overflowed},
+    CounterField<SwitchmlCounters>{"misfit_fragments", &SwitchmlCounters::misfit_fragments},
+    CounterField<SwitchmlCounters>{"refused", &SwitchmlCounters::refused},
+    CounterField<SwitchmlCounters>{"forged", &SwitchmlCounters::forged},
+};
+
 inline constexpr std::array flow_fields{
     CounterField<FlowCounters>{"segments", &FlowCounters::segments},
     CounterField<FlowCounters>{"resent", &FlowCounters::resent},
@@ -97,6 +110,7 @@ inline constexpr std::array link_fields{
 // Counters are nothing but their fields: one without a name would be one forgotten.
 static_assert(sizeof(WorkerCounters) == worker_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(ServerCounters) == server_fields.size() * sizeof(std::uint64_t));
+static_assert(sizeof(SwitchmlCounters) == switchml_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(FlowCounters) == flow_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(LinkCounters) == link_fields.size() * sizeof(std::uint64_t));
 

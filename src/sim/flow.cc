@@ -67,6 +67,7 @@ Flow::Flow(const Shared& shared, ProgramId program, std::uint32_t number, const 
       ends_(ends),
       transport_(transport),
       uplink_(shared.fabric.next_hop(ends.from, ends.to)),
+      at_host_(at_host_max_bytes),
       window_(transport == Transport::tcp ? initial_window : window_of_path(shared, ends)),
       slow_start_until_(window_max) {}
 
@@ -94,18 +95,10 @@ bool Flow::may_send() const {
     return (!lost_.empty() || !waiting_.empty()) && static_cast<double>(in_flight_) + 1 <= window_;
 }
 
-bool Flow::host_has_room(Time now) {
-    while (!at_host_.empty() && at_host_.front().at <= now) {
-        at_host_bytes_ -= at_host_.front().bytes;
-        at_host_.pop_front();
-    }
-    return at_host_bytes_ < at_host_max_bytes;
-}
-
 void Flow::transmit(Time now) {
     while (may_send()) {
-        if (!host_has_room(now)) {
-            wake_by(at_host_[at_host_.size() / 2].at);  // half of it at once: fewer events
+        if (!at_host_.has_room(now)) {
+            wake_by(at_host_.half_empty_at());
             return;
         }
         send_segment(next_segment(now), now);
@@ -146,8 +139,7 @@ void Flow::send_segment(std::uint64_t number, Time now) {
                           .number = number};
     send_packet(ends_.from, ends_.to, segment, segment.payload, now);
     const std::uint32_t wire_bytes = segment.payload + header_bytes + shared_.scenario.overhead_bytes;
-    at_host_.push_back({.at = shared_.network.link(uplink_).idle_at(), .bytes = wire_bytes});
-    at_host_bytes_ += wire_bytes;
+    at_host_.add(shared_.network.link(uplink_).idle_at(), wire_bytes);
     if (timer_ == never) arm(now);
 }
 

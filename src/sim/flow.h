@@ -20,6 +20,7 @@
 #include <string>
 
 #include "sim/counters.h"
+#include "sim/host_queue.h"
 #include "sim/program.h"
 
 namespace atp::sim {
@@ -75,14 +76,9 @@ class Flow {
         Message message;
         std::uint64_t end = 0;  // the segment behind its last
     };
-    struct Departure {
-        Time at;
-        std::uint32_t bytes = 0;
-    };
 
     void transmit(Time now);
     [[nodiscard]] bool may_send() const;
-    [[nodiscard]] bool host_has_room(Time now);
     std::uint64_t next_segment(Time now);
     void cut_segment(Time now);
     void send_segment(std::uint64_t number, Time now);
@@ -112,6 +108,7 @@ class Flow {
     Ends ends_;
     Transport transport_;
     LinkId uplink_;
+    HostQueue at_host_;  // of the sender, in bytes
 
     // The sender's end. Segments are numbered from 0.
     std::deque<Waiting> waiting_;  // the first may have begun
@@ -128,9 +125,7 @@ class Flow {
     Duration variation_{};
     unsigned backoff_ = 0;
     Time timer_ = never;
-    Time woken_at_ = never;          // the earliest event on the way
-    std::deque<Departure> at_host_;  // in the queue of its own host
-    std::uint64_t at_host_bytes_ = 0;
+    Time woken_at_ = never;  // the earliest event on the way
 
     // The receiver's end.
     std::deque<Begun> begun_;  // of both: cut there, delivered here

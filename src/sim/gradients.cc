@@ -22,10 +22,10 @@ constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
 constexpr std::uint64_t plain_draw = 0x706c61696e;  // apart from the numbers of fragments
 
-// Partial sums of all workers must stay below 2^30 here, and elements within the 24 bits of a float32.
-unsigned bits_of_small_element(unsigned workers) {
+// Elements stay within the 24 bits of a float32.
+unsigned bits_of_small_element(unsigned workers, unsigned sum_bits) {
     const auto bits_of_workers = static_cast<unsigned>(std::bit_width(workers));
-    return std::min(24U, 30U - bits_of_workers);
+    return std::min(24U, sum_bits - bits_of_workers);
 }
 
 // What does not fit an integer at any usual scale, and what is most easily lost on the way.
@@ -54,7 +54,7 @@ GradientSource::GradientSource(const GradientShape& shape)
       cache_(std::bit_ceil(4U * shape.window)),
       expected_(cache_.size() * shape.payload_lanes * ATP_LANE_BYTES),
       scratch_(shape.payload_lanes) {
-    const unsigned bits = bits_of_small_element(shape.workers);
+    const unsigned bits = bits_of_small_element(shape.workers, shape.sum_bits);
     value_mask_ = (1U << (bits - 1)) - 1U;
     Random random(shape.key, 0);
     for (std::uint32_t& word : pattern_) word = static_cast<std::uint32_t>(random.next() >> 32U);

@@ -39,6 +39,7 @@ struct GradientShape {
     double overflow_share = 0;
     double plain_share = 0;            // of the tensors
     std::optional<LogNormal> sizes{};  // of the largest element, where the scale is 1e8
+    unsigned sum_bits = 30;            // partial sums of small elements need no more, sign included
 };
 
 // All workers of one channel share it. Not thread-safe: a simulation is one thread.

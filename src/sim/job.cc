@@ -8,6 +8,7 @@
 #include "sim/atp_job.h"
 #include "sim/systems/parameter_servers.h"
 #include "sim/systems/ring.h"
+#include "sim/systems/switchml_job.h"
 
 namespace atp::sim {
 namespace {
@@ -110,6 +111,7 @@ std::unique_ptr<Job> make_job(const Shared& shared, ProgramId id, unsigned index
         case System::Kind::ps:
         case System::Kind::ps_n: return std::make_unique<ParameterServers>(shared, id, index);
         case System::Kind::ring: return std::make_unique<Ring>(shared, id, index);
+        case System::Kind::switchml: return std::make_unique<SwitchmlJob>(shared, id, index);
     }
     return nullptr;
 }

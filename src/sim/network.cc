@@ -55,6 +55,15 @@ LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& 
     return config;
 }
 
+std::size_t longest_packet(const Scenario& s) {
+    std::size_t bytes = ATP_HEADER_BYTES + std::size_t{s.lanes} * ATP_LANE_BYTES;
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        if (s.system_of(job).kind == System::Kind::switchml)
+            bytes = std::max(bytes, s.switchml_config(job).packet_bytes());
+    }
+    return bytes;
+}
+
 }  // namespace
 
 Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs,
@@ -67,7 +76,7 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       harmful_(scenario.faults.replay > 0 || scenario.faults.loss > 0 || scenario.faults.duplicate > 0 ||
                scenario.faults.reorder > 0 || scenario.faults.interfere),
       random_(scenario.seed, random_stream),
-      pool_(ATP_HEADER_BYTES + std::size_t{scenario.lanes} * ATP_LANE_BYTES),
+      pool_(longest_packet(scenario)),
       paths_each_(scenario.paths),
       paths_(fabric.links.size() * paths_each_) {
     for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));

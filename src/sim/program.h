@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocol/switch.h"
+#include "protocol/switchml/switch.h"
 #include "sim/event_queue.h"
 #include "sim/fabric.h"
 #include "sim/network.h"
@@ -24,6 +25,7 @@ struct Shared {
     EventQueue& events;
     Network& network;
     std::vector<protocol::Switch>& switches;
+    protocol::switchml::Switch& switchml;  // the one on which all workers of its jobs hang
     Trace* trace = nullptr;
     std::vector<std::string>& failures;
     unsigned& unfinished_jobs;

@@ -23,6 +23,19 @@ Json counters_to_json(const std::array<CounterField<Counters>, N>& fields, const
     return json;
 }
 
+Json to_json(const SwitchmlReport& job) {
+    Json at_switch = Json::object();
+    for (std::size_t event = 0; event < protocol::switchml::event_count; ++event) {
+        const auto which = static_cast<protocol::switchml::Event>(event);
+        at_switch[std::string(to_string(which))] = job.count(which);
+    }
+    at_switch["overflows"] = job.at_switch.overflows;
+    return Json{{"slots", job.slots},
+                {"round_trip_us", static_cast<double>(job.round_trip.count()) / 1e3},
+                {"worker_counters", counters_to_json(switchml_fields, job.workers)},
+                {"switch_counters", std::move(at_switch)}};
+}
+
 Json to_json(const JobReport& job) {
     Json json{{"job", job.job},
               {"system", job.system},
@@ -36,13 +49,14 @@ Json to_json(const JobReport& job) {
               {"bytes", job.tensor_bytes},
               {"goodput_bits_per_s", job.goodput_bits_per_s()},
               {"share_aggregated", job.share_aggregated()},
-              {"resends", job.worker.resent},
+              {"resends", job.resends()},
               {"timed_out", job.timed_out},
               {"errors", job.errors},
               {"server", {{"packets_in", job.server_packets}, {"bytes_in", job.server_bytes}}},
               {"server_counters", counters_to_json(server_fields, job.server)},
               {"worker_counters", counters_to_json(worker_fields, job.worker)},
               {"flow_counters", counters_to_json(flow_fields, job.flows)}};
+    if (job.switchml) json["switchml"] = to_json(*job.switchml);
     if (!job.model.empty()) json.update({{"model", job.model}, {"samples_per_s", job.samples_per_s}});
     return json;
 }
@@ -102,9 +116,15 @@ double BackgroundReport::goodput_bits_per_s() const {
 }
 
 double JobReport::share_aggregated() const {
-    const std::uint64_t additions = server.completed * (workers - 1);
+    const std::uint64_t additions = fragments() * (workers - 1);
     return additions == 0 ? 0 : 1.0 - static_cast<double>(server.added_here) / static_cast<double>(additions);
 }
+
+std::uint64_t JobReport::fragments() const {
+    return server.completed + (switchml ? switchml->count(protocol::switchml::Event::completed) : 0);
+}
+
+std::uint64_t JobReport::resends() const { return worker.resent + (switchml ? switchml->workers.resent : 0); }
 
 std::uint64_t Report::audit_failures() const {
     std::uint64_t failures_seen = 0;
@@ -160,8 +180,8 @@ std::string jobs_text(const Report& report) {
         const std::string time = job.finished ? fmt::format("{:.3f} ms", milliseconds(job.time())) : "unfinished";
         text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
-                            100 * job.share_aggregated(), job.worker.resent, job.worker.probes,
-                            job.server.float_fragments, job.server_packets, job.server_bytes);
+                            100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
+                            job.server_packets, job.server_bytes);
     }
     return text;
 }
@@ -176,6 +196,21 @@ std::string training_text(const Report& report) {
     for (const BackgroundReport& flow : report.background) {
         text += fmt::format("background {}: {:.3f} Gb/s, {} resent\n", flow.name, flow.goodput_bits_per_s() / 1e9,
                             flow.flows.resent);
+    }
+    return text;
+}
+
+std::string switchml_text(const Report& report) {
+    using protocol::switchml::Event;
+    std::string text;
+    for (const JobReport& job : report.jobs) {
+        if (!job.switchml) continue;
+        const SwitchmlReport& s = *job.switchml;
+        text += fmt::format(
+            "{:>6} SwitchML: {} slots, {} packets of {:.1f} us, {} resends; at the switch {} shadow replies, {} "
+            "duplicates, {} late\n",
+            job.job, s.slots, s.workers.sent, static_cast<double>(s.round_trip.count()) / 1e3, s.workers.resent,
+            s.count(Event::answered), s.count(Event::duplicate), s.count(Event::late));
     }
     return text;
 }
@@ -227,7 +262,8 @@ std::string links_text(const Report& report) {
 }  // namespace
 
 std::string to_text(const Report& report) {
-    std::string text = jobs_text(report) + training_text(report) + switches_text(report) + links_text(report) + "\n";
+    std::string text = jobs_text(report) + training_text(report) + switchml_text(report) + switches_text(report) +
+                       links_text(report) + "\n";
     for (const JobReport& job : report.jobs) {
         for (const std::string& error : job.errors) text += fmt::format("error: {}\n", error);
     }

@@ -7,10 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "protocol/switchml/switch.h"
 #include "sim/counters.h"
 #include "sim/scenario.h"
 
 namespace atp::sim {
+
+// Of a job of SwitchML.
+struct SwitchmlReport {
+    std::uint32_t slots = 0;     // its part of the pool
+    SwitchmlCounters workers{};  // all together
+    protocol::switchml::SwitchCounters at_switch{};
+    Duration round_trip{};  // of a packet, from its first sending to its result, on average
+
+    [[nodiscard]] std::uint64_t count(protocol::switchml::Event event) const { return at_switch.count(event); }
+};
 
 struct JobReport {
     std::uint32_t job = 0;
@@ -28,7 +39,8 @@ struct JobReport {
     std::uint64_t server_bytes = 0;    // likewise: UDP payloads
     WorkerCounters worker{};           // of all workers, channels and incarnations
     ServerCounters server{};
-    FlowCounters flows{};             // of systems that have them: all together
+    FlowCounters flows{};  // of systems that have them: all together
+    std::optional<SwitchmlReport> switchml;
     std::uint64_t timed_out = 0;      // operations
     std::vector<std::string> errors;  // the first few of them, typed and named
 
@@ -37,6 +49,8 @@ struct JobReport {
     [[nodiscard]] double goodput_bits_per_s() const;
     // The share of all additions that the network made.
     [[nodiscard]] double share_aggregated() const;
+    [[nodiscard]] std::uint64_t fragments() const;  // completed by ATP or SwitchML
+    [[nodiscard]] std::uint64_t resends() const;    // of their workers
 };
 
 // Of a background flow.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "sim/fabric.h"
@@ -18,6 +19,8 @@ constexpr unsigned bits_max = ATP_BITMAP_BITS;
 constexpr unsigned tensors_max = 256;
 constexpr std::uint64_t arrival_stream = 0xa441;
 constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
+constexpr unsigned switchml_jobs_max = 256;
+constexpr std::uint64_t switchml_fragments_max = std::uint64_t{1} << 30U;
 
 }  // namespace
 
@@ -38,6 +41,24 @@ unsigned Scenario::workers_of(unsigned job) const {
 }
 
 System Scenario::system_of(unsigned job) const { return systems.empty() ? System{} : systems[job % systems.size()]; }
+
+unsigned Scenario::switchml_jobs(unsigned count) const {
+    unsigned found = 0;
+    for (unsigned job = 0; job < count; ++job) found += system_of(job).kind == System::Kind::switchml ? 1U : 0U;
+    return found;
+}
+
+protocol::switchml::JobConfig Scenario::switchml_config(unsigned job) const {
+    const std::uint32_t slots =
+        switchml.pool == 0 ? switchml_slots_of_paper(rate_bits_per_s) : switchml.pool / switchml_jobs(jobs);
+    return {.job = static_cast<std::uint8_t>(switchml_jobs(job)),
+            .workers = static_cast<std::uint8_t>(workers_of(job)),
+            .slots_log2 = static_cast<std::uint8_t>(std::bit_width(slots) - 1),
+            .lanes = switchml.lanes,
+            .halves = switchml.halves,
+            .mode = switchml.mode,
+            .first_offset = first_seq};
+}
 
 std::string Scenario::model_of(unsigned job) const { return models.empty() ? "" : models[job % models.size()]; }
 
@@ -100,6 +121,56 @@ std::optional<std::string> problem_of_topology(const Scenario& s) {
     return std::nullopt;
 }
 
+std::optional<std::string> problem_of_switchml_pool(const Scenario& s, unsigned job) {
+    const unsigned jobs = s.switchml_jobs(s.jobs);
+    if (jobs > switchml_jobs_max) {
+        return fmt::format("{} jobs of SwitchML: its packets can name {}", jobs, switchml_jobs_max);
+    }
+    if (s.switchml.pool != 0 && s.switchml.pool < jobs) {
+        return fmt::format("a pool of {} slots is no part for each of {} jobs of SwitchML", s.switchml.pool, jobs);
+    }
+    const protocol::switchml::JobConfig config = s.switchml_config(job);
+    if (!config.valid()) {
+        return fmt::format("{} slots of {} lanes for a job of SwitchML: at most {} slots and packets of {} bytes",
+                           config.slots(), config.lanes, 1U << protocol::switchml::JobConfig::max_slots_log2,
+                           wire::switchml::header_bytes + wire::switchml::max_lane_bytes);
+    }
+    if (s.queue_bytes < config.packet_bytes() + s.overhead_bytes) {
+        return fmt::format("a queue of {} bytes holds no packet of SwitchML of {} bytes", s.queue_bytes,
+                           config.packet_bytes() + s.overhead_bytes);
+    }
+    if (s.bytes / sizeof(float) / s.switchml.lanes >= switchml_fragments_max) {
+        return fmt::format("{} bytes are more packets of SwitchML than may wait at once", s.bytes);
+    }
+    return std::nullopt;
+}
+
+// What SwitchML has no answer to.
+std::optional<std::string> problem_of_switchml(const Scenario& s, unsigned job) {
+    if (count_switches(s.topology) != 1) {
+        return fmt::format(
+            "job {} is of SwitchML, whose switch sums at one level only: all its workers must hang on one switch, as "
+            "in star:N",
+            job);
+    }
+    for (const Outage& outage : s.faults.outages) {
+        if (outage.kind == Outage::Kind::crash && outage.node == Outage::Node::fabric_switch) {
+            return fmt::format("a switch crashes, and job {} is of SwitchML: what it had there is lost for ever", job);
+        }
+    }
+    const bool harmful = s.faults.loss > 0 || s.faults.duplicate > 0 || s.faults.replay > 0;
+    if (s.switchml.mode == protocol::switchml::Mode::lossless && harmful) {
+        return "packets are lost or come twice, and SwitchML's lossless mode waits for ever or adds them twice";
+    }
+    if (s.switchml.timeout <= Duration::zero()) return "SwitchML's timeout must be above 0";
+    if (s.switchml.halves && (s.plain_share > 0 || s.gradients)) {
+        return "16-bit lanes of SwitchML say 11 bits of a number: neither sums that are wanted as integers nor "
+               "gradients "
+               "of drawn sizes";
+    }
+    return problem_of_switchml_pool(s, job);
+}
+
 std::optional<std::string> problem_of_systems(const Scenario& s) {
     if (s.partition && s.aggregators < s.jobs) {
         return fmt::format("{} aggregators are no part for each of {} jobs", s.aggregators, s.jobs);
@@ -118,12 +189,16 @@ std::optional<std::string> problem_of_systems(const Scenario& s) {
         if (system.kind == System::Kind::ps && s.server == ServerPlace::on_switch) {
             return "the system ps wants a host for its server: dedicated or colocated, not a switch";
         }
-        if (system.kind == System::Kind::atp && s.priority) {
-            return "priority is not for ATP: its workers must send all tensors in one order";
+        const bool is_switchml = system.kind == System::Kind::switchml;
+        if ((system.kind == System::Kind::atp || is_switchml) && s.priority) {
+            return fmt::format("priority is not for {}: its workers must send all tensors in one order",
+                               is_switchml ? "SwitchML" : "ATP");
         }
         if (system.kind != System::Kind::atp && s.ends_incarnations()) {
             return fmt::format("a worker or server crashes, and job {} is no job of ATP: none else survives it", job);
         }
+        if (!is_switchml) continue;
+        if (auto problem = problem_of_switchml(s, job)) return problem;
     }
     return std::nullopt;
 }

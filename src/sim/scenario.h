@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/switchml/job.h"
 #include "protocol/time.h"
 #include "sim/random.h"
 #include "sim/training.h"
@@ -95,6 +96,7 @@ struct System {
         ps,    // one parameter server
         ps_n,  // one on each worker's host
         ring,  // all-reduce
+        switchml,
     };
     Kind kind = Kind::atp;
     Transport transport = Transport::rdma;
@@ -104,7 +106,23 @@ struct System {
 
 [[nodiscard]] std::optional<System> parse_system(std::string_view text);
 [[nodiscard]] std::string to_string(const System& system);
-inline constexpr std::string_view system_forms = "atp, or ps, ps-n or ring, each with :rdma or :tcp";
+inline constexpr std::string_view system_forms = "atp, switchml, or ps, ps-n or ring, each with :rdma or :tcp";
+
+// What all jobs of SwitchML have alike, beside what their number and the rate of the links decide.
+struct SwitchmlSpec {
+    std::uint32_t pool = 0;  // slots of the switch, an equal part for each job; 0: as many for each as the paper took
+    std::uint16_t lanes = wire::switchml::paper_lanes;
+    bool halves = false;  // lanes travel as float16
+    protocol::switchml::Mode mode = protocol::switchml::Mode::compares_offsets;
+    Duration timeout = std::chrono::milliseconds(1);
+
+    friend bool operator==(const SwitchmlSpec&, const SwitchmlSpec&) = default;
+};
+
+// Section 3.6: 128 slots at 10 Gbit/s, 512 at 100, from the paper's measurements.
+[[nodiscard]] constexpr std::uint32_t switchml_slots_of_paper(std::int64_t rate_bits_per_s) {
+    return rate_bits_per_s <= 10'000'000'000 ? 128 : 512;
+}
 
 // A flow of somebody else between a worker's host and one of its own behind the last switch.
 struct BackgroundSpec {
@@ -222,6 +240,8 @@ struct Scenario {
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
 
+    SwitchmlSpec switchml;
+
     double float_share = 0;              // of the fragments: some worker has NaN, Inf or values beyond int32
     double overflow_share = 0;           // of the fragments: values whose sums meet the ends of int32
     double plain_share = 0;              // of the tensors: sums that are wanted as integers
@@ -240,6 +260,10 @@ struct Scenario {
     [[nodiscard]] unsigned workers() const;  // for which the topology has room, of each job
     [[nodiscard]] unsigned workers_of(unsigned job) const;
     [[nodiscard]] System system_of(unsigned job) const;
+    // Jobs of SwitchML among the first `count`.
+    [[nodiscard]] unsigned switchml_jobs(unsigned count) const;
+    // What such a job agrees on with its switch.
+    [[nodiscard]] protocol::switchml::JobConfig switchml_config(unsigned job) const;
     [[nodiscard]] std::string model_of(unsigned job) const;  // empty without one
     [[nodiscard]] unsigned batch_of(unsigned job) const;     // 0 without a model
     [[nodiscard]] HostCost cost_of(Transport transport) const {

@@ -73,6 +73,7 @@ std::string_view name_of(Transport transport) { return transport == Transport::t
 std::optional<System> parse_system(std::string_view text) {
     using Kind = System::Kind;
     if (text == "atp") return System{};
+    if (text == "switchml") return System{.kind = Kind::switchml};
     System system;
     if (take(text, "ps-n")) {
         system.kind = Kind::ps_n;
@@ -94,6 +95,7 @@ std::string to_string(const System& system) {
         case System::Kind::ps: return fmt::format("ps:{}", name_of(system.transport));
         case System::Kind::ps_n: return fmt::format("ps-n:{}", name_of(system.transport));
         case System::Kind::ring: return fmt::format("ring:{}", name_of(system.transport));
+        case System::Kind::switchml: return "switchml";
     }
     return "unknown";
 }

@@ -140,6 +140,25 @@ void draw_faults(Random& random, Scenario& s) {
     }
 }
 
+// Where a job of SwitchML can be at all: one switch that never forgets, and nobody who gives up.
+void draw_switchml(Random& random, Scenario& s) {
+    const bool possible =
+        s.topology.shape == TopologySpec::Shape::star && !s.deadline &&
+        std::ranges::all_of(s.faults.outages, [](const Outage& outage) { return outage.kind == Outage::Kind::pause; });
+    if (!possible || !random.chance(0.5)) return;
+    static constexpr std::array<std::uint16_t, 6> lanes{1, 3, 8, 32, 64, 366};
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        const bool atp = s.jobs > 1 && random.chance(0.3);
+        s.systems.push_back({.kind = atp ? System::Kind::atp : System::Kind::switchml});
+    }
+    s.switchml.pool = s.jobs << between(random, 0, 8);
+    s.switchml.lanes = random.pick(lanes);
+    s.switchml.timeout = between(random, microseconds(200), milliseconds(2));
+    s.switchml.halves = s.plain_share == 0 && random.chance(0.2);
+    const bool harmless = s.faults.loss == 0 && s.faults.duplicate == 0;
+    if (harmless && random.chance(0.5)) s.switchml.mode = protocol::switchml::Mode::lossless;
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -155,6 +174,7 @@ Scenario draw_scenario(std::uint64_t seed) {
         draw_faults(random, s);
         // Last: whatever is drawn later changes nothing else of a seed.
         if (random.chance(0.3)) s.plain_share = random.chance(0.5) ? 1.0 : 0.5;
+        draw_switchml(random, s);
         s.time_limit = s.faults.until + healed_phase;
         if (!problem_of(s)) return s;
     }
@@ -167,9 +187,9 @@ void add_to_summary(const Report& report, SwarmSummary& summary) {
     if (!report.passed()) ++summary.failures;
     summary.packet_hops += report.packet_hops;
     for (const JobReport& job : report.jobs) {
-        summary.fragments += job.server.completed;
+        summary.fragments += job.fragments();
         summary.incarnations += job.incarnations;
-        summary.resends += job.worker.resent;
+        summary.resends += job.resends();
         if (!job.finished || job.finished->time_since_epoch() <= summary.slowest) continue;
         summary.slowest = job.finished->time_since_epoch();
         summary.slowest_seed = report.seed;

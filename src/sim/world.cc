@@ -7,12 +7,26 @@
 #include <utility>
 
 namespace atp::sim {
+namespace {
+
+// As many slots as its jobs have together.
+protocol::switchml::SwitchConfig switchml_switch_config(const Scenario& scenario) {
+    protocol::switchml::SwitchConfig config{.slots = 0, .lanes = scenario.switchml.lanes};
+    for (unsigned job = 0; job < scenario.jobs; ++job) {
+        if (scenario.system_of(job).kind != System::Kind::switchml) continue;
+        config.slots += scenario.switchml_config(job).slots();
+    }
+    return config;
+}
+
+}  // namespace
 
 World::World(const Scenario& scenario, Trace* trace)
     : scenario_(scenario),
       trace_(trace),
       fabric_(build_fabric(scenario)),
       network_(scenario, fabric_, events_, programs_, trace),
+      switchml_(switchml_switch_config(scenario)),
       nodes_(fabric_.nodes.size()),
       unfinished_jobs_(scenario.jobs) {
     const protocol::SwitchConfig config{
@@ -24,6 +38,7 @@ World::World(const Scenario& scenario, Trace* trace)
                         .events = events_,
                         .network = network_,
                         .switches = switches_,
+                        .switchml = switchml_,
                         .trace = trace_,
                         .failures = failures_,
                         .unfinished_jobs = unfinished_jobs_};

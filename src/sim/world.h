@@ -60,6 +60,7 @@ class World {
     Network::Programs programs_;
     Network network_;
     std::vector<protocol::Switch> switches_;
+    protocol::switchml::Switch switchml_;
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;
     unsigned unfinished_jobs_;

@@ -26,6 +26,7 @@ Report World::finish() {
     }
     for (NodeId s = 0; s < fabric_.switches; ++s) {
         const bool forwards_only =
+            scenario_.switchml_jobs(scenario_.jobs) == 0 &&
             std::ranges::all_of(fabric_.sites, [s](const Site& site) { return site.levels[s] < 0; });
         report.switches.push_back({.name = fabric_.nodes[s].name,
                                    .counters = switches_[s].counters(),

@@ -57,6 +57,9 @@ TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
         {"--gradients 0.01", "'0.01'", "MEDIAN:SPREAD"},
         {"--host-cost much", "'much'", "papers"},
         {"--sample 0", "'0'", "ms"},
+        {"--pool 0", "'0'", "from 1"},
+        {"--switchml-mode careful", "'careful'", "faithful"},
+        {"--switchml-timeout 0ms", "'0ms'", "ms"},
     };
     for (const auto& c : cases) {
         const std::string text = complaint(c.flags);
@@ -89,6 +92,20 @@ TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
         EXPECT_EQ(to_flags(parsed), to_flags(drawn));
         EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << to_flags(drawn);
     }
+}
+
+TEST(Flags, OfSwitchmlReadBackAsTheyWereWritten) {
+    const std::string flags =
+        "--jobs 2 --system switchml --system atp --pool 64 --switchml-lanes 366 --switchml-halves --switchml-mode "
+        "faithful --switchml-timeout 2ms --seed 1";
+    const sim::Scenario s = parse(flags);
+    EXPECT_EQ(s.system_of(0).kind, sim::System::Kind::switchml);
+    EXPECT_EQ(s.switchml_config(0).slots(), 64U);
+    EXPECT_EQ(s.switchml_config(0).packet_bytes(), 10U + 366U * 2U);
+    EXPECT_EQ(s.switchml.mode, protocol::switchml::Mode::faithful);
+    EXPECT_EQ(s.switchml.timeout, std::chrono::milliseconds(2));
+    EXPECT_EQ(parse(to_flags(s)).switchml, s.switchml);
+    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
 }
 
 TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {

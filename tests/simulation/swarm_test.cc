@@ -36,6 +36,9 @@ TEST(Swarm, SeedsDrawEveryShapePlaceAndFault) {
     bool one_aggregator = false;
     bool wraps = false;
     bool crash = false;
+    unsigned switchml = 0;
+    unsigned beside_atp = 0;
+    unsigned lossless = 0;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         const Scenario s = draw_scenario(seed);
         ASSERT_FALSE(problem_of(s).has_value());
@@ -46,12 +49,19 @@ TEST(Swarm, SeedsDrawEveryShapePlaceAndFault) {
         one_aggregator |= s.aggregators == 1;
         wraps |= s.first_seq > 0xffffff00U;
         crash |= s.ends_incarnations();
+        const unsigned jobs = s.switchml_jobs(s.jobs);
+        switchml += jobs != 0 ? 1 : 0;
+        beside_atp += jobs != 0 && jobs != s.jobs ? 1 : 0;
+        lossless += s.switchml.mode == protocol::switchml::Mode::lossless ? 1 : 0;
     }
     EXPECT_EQ(shapes.size(), 4U);
     EXPECT_EQ(places.size(), 3U);
     EXPECT_EQ(aggregations.size(), 3U);
     EXPECT_GE(windows.size(), 6U);
     EXPECT_TRUE(one_aggregator && wraps && crash);
+    EXPECT_GT(switchml, 20U);
+    EXPECT_GT(beside_atp, 0U);
+    EXPECT_GT(lossless, 0U);
 }
 
 }  // namespace
