@@ -14,6 +14,7 @@
 #include "cli/check_command.h"
 #include "cli/command.h"
 #include "cli/doctor_command.h"
+#include "cli/figure_command.h"
 #include "cli/models_command.h"
 #include "cli/output.h"
 #include "cli/simulate_command.h"
@@ -25,8 +26,8 @@ namespace {
 
 // Every subcommand, in the order in which --help shows them.
 constexpr atp::cli::Register commands[] = {
-    atp::cli::register_switch,   atp::cli::register_stats,  atp::cli::register_bench, atp::cli::register_doctor,
-    atp::cli::register_simulate, atp::cli::register_models, atp::cli::register_check,
+    atp::cli::register_switch,   atp::cli::register_stats,  atp::cli::register_bench,  atp::cli::register_doctor,
+    atp::cli::register_simulate, atp::cli::register_models, atp::cli::register_figure, atp::cli::register_check,
 };
 
 int run(int argc, char** argv) {

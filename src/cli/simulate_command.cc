@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/progress.h"
 #include "cli/scenario_flags.h"
 #include "cli/units.h"
 #include "sim/simulation.h"
@@ -54,28 +54,6 @@ struct Options {
 double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-
-// One line that is written over, where somebody looks on; nothing otherwise.
-class Progress {
-  public:
-    void show(std::string_view text) {
-        const auto now = std::chrono::steady_clock::now();
-        if (!terminal_ || now < next_) return;
-        next_ = now + std::chrono::milliseconds(200);
-        fmt::print(stderr, "\r{}\033[K", text);
-        shown_ = true;
-    }
-    void clear() {
-        if (shown_) fmt::print(stderr, "\r\033[K");
-        shown_ = false;
-    }
-
-  private:
-    bool terminal_ = isatty(STDERR_FILENO) != 0;
-    bool shown_ = false;
-    // Short runs show nothing.
-    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-};
 
 void print_replay(const std::string& flags) {
     fmt::print(stderr, "replay with a packet trace: atp simulate {} --trace trace.txt\n", flags);

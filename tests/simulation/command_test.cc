@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"simulate --bytes 4kB", 0, "verified"},  //
         Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1, "replay with a packet trace: "},
-        Case{"", 2, "simulate or models or check"},  //
+        Case{"", 2, "simulate or models or figure or check"},  //
         Case{"simulate --system ps", 2, "dedicated or colocated"}, Case{"simulate --system ring:udp", 2, "ring:udp"},
         Case{"simulate --system ring --model alexnet --scale 1e4 --json", 0, "\"samples_per_s\": "},
         Case{"simulate --background w9", 2, "worker 9"}, Case{"models", 0, "138357544"},                  //

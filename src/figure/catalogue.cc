@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/catalogue.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "figure/figures/figures.h"
+
+namespace atp::figure {
+namespace {
+
+constexpr std::array all{&fig9,          &fig12,      &fig14,        &fig16,         &fig19,
+                         &beyond_server, &beyond_mtu, &beyond_scale, &beyond_restart};
+
+// Letters to add, to take away or to change, to make one of the other.
+std::size_t distance_between(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = std::exchange(row[j + 1], std::min({change, row[j] + 1, row[j + 1] + 1}));
+        }
+    }
+    return row.back();
+}
+
+constexpr std::size_t near_distance = 2;
+
+}  // namespace
+
+std::span<const Figure* const> catalogue() { return all; }
+
+const Figure* find_figure(std::string_view id) {
+    const auto found = std::ranges::find(all, id, &Figure::id);
+    return found == all.end() ? nullptr : *found;
+}
+
+std::vector<std::string_view> ids_near(std::string_view text) {
+    std::vector<std::string_view> ids;
+    for (const Figure* figure : all) {
+        const bool part = figure->id.find(text) != std::string_view::npos;
+        if (part || distance_between(figure->id, text) <= near_distance) ids.push_back(figure->id);
+    }
+    return ids;
+}
+
+}  // namespace atp::figure

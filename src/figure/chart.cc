@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "figure/frame.h"
+#include "figure/svg.h"
+
+namespace atp::figure {
+namespace {
+
+constexpr double chart_width = 540;
+constexpr double chart_height = 350;
+constexpr double margin = 14;
+constexpr double heading_height = 34;
+constexpr std::size_t charts_a_row = 2;
+
+// More points than this are a course, whatever they are.
+constexpr std::size_t markers_most = 40;
+// More bars than this have no room for their numbers.
+constexpr std::size_t numbers_most = 28;
+constexpr double bars_share = 0.78;  // of a category's room
+
+void append(std::vector<double>& numbers, const std::vector<Level>& levels) {
+    for (const Level& level : levels) numbers.push_back(level.value);
+}
+
+bool has_markers(const Line& line) { return line.markers && line.x.size() <= markers_most; }
+
+// Several levels of one name need to be told once.
+void append(std::vector<LegendEntry>& legend, const std::vector<Level>& levels) {
+    for (const Level& level : levels) {
+        const bool known = std::ranges::any_of(legend, [&](const LegendEntry& e) { return e.name == level.name; });
+        if (!known) legend.push_back({.name = level.name, .kind = LegendEntry::Kind::level, .series = 0});
+    }
+}
+
+std::vector<LegendEntry> legend_of(const LineChart& chart) {
+    std::vector<LegendEntry> legend;
+    for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+        legend.push_back(
+            {.name = chart.lines[i].name,
+             .kind = has_markers(chart.lines[i]) ? LegendEntry::Kind::marked_line : LegendEntry::Kind::line,
+             .series = i});
+    }
+    append(legend, chart.levels);
+    return legend;
+}
+
+std::vector<LegendEntry> legend_of(const BarChart& chart) {
+    std::vector<LegendEntry> legend;
+    for (std::size_t i = 0; i < chart.bars.size(); ++i) {
+        legend.push_back({.name = chart.bars[i].name, .kind = LegendEntry::Kind::bar, .series = i});
+    }
+    append(legend, chart.levels);
+    return legend;
+}
+
+Scale y_scale(const Frame& frame, const Axis& axis, const std::vector<double>& numbers) {
+    return {axis, numbers, frame.plot().top + frame.plot().height, frame.plot().top};
+}
+
+void draw_line(Svg& svg, const Line& line, std::size_t series, const Scale& x, const Scale& y) {
+    std::vector<Spot> spots;
+    for (std::size_t i = 0; i < std::min(line.x.size(), line.y.size()); ++i) {
+        const bool shown = std::isfinite(line.y[i]) && x.shows(line.x[i]) && y.shows(line.y[i]);
+        if (shown) spots.push_back({.x = x.pixel_of(line.x[i]), .y = y.pixel_of(line.y[i])});
+    }
+    svg.polyline(spots, {.colour = colour_of(series), .width = has_markers(line) ? 2.0 : 1.6});
+    if (!has_markers(line)) return;
+    for (const Spot& spot : spots) draw_marker(svg, spot, series);
+}
+
+void draw(Svg& svg, const Area& area, const LineChart& chart) {
+    Frame frame(svg, area, chart.title, legend_of(chart));
+    std::vector<double> xs;
+    std::vector<double> ys;
+    for (const Line& line : chart.lines) {
+        xs.insert(xs.end(), line.x.begin(), line.x.end());
+        ys.insert(ys.end(), line.y.begin(), line.y.end());
+    }
+    append(ys, chart.levels);
+    const Scale x(chart.x, xs, frame.plot().left, frame.plot().left + frame.plot().width);
+    const Scale y = y_scale(frame, chart.y, ys);
+    frame.draw_y_axis(chart.y, y);
+    frame.draw_x_axis(chart.x, x);
+    frame.draw_levels(chart.levels, y);
+    for (std::size_t i = 0; i < chart.lines.size(); ++i) draw_line(svg, chart.lines[i], i, x, y);
+}
+
+std::string bar_text(double value) {
+    return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
+bool has_numbers(const BarChart& chart) { return chart.bars.size() * chart.categories.size() <= numbers_most; }
+
+// For the number above the longest bar.
+void add_headroom(std::vector<double>& values) {
+    double most = 0;
+    for (const double value : values) most = std::isfinite(value) ? std::max(most, value) : most;
+    values.push_back(most * 1.05);
+}
+
+// The bars of one category, beside each other.
+void draw_category(Svg& svg, const BarChart& chart, std::size_t category, const Area& room, const Scale& y) {
+    const double width = room.width * bars_share / static_cast<double>(chart.bars.size());
+    const double bottom = room.top + room.height;
+    for (std::size_t i = 0; i < chart.bars.size(); ++i) {
+        const double value = chart.bars[i].values[category];
+        if (!std::isfinite(value) || !y.shows(value)) continue;
+        const double left = room.left + room.width * (1 - bars_share) / 2 + width * static_cast<double>(i);
+        const double top = y.pixel_of(value);
+        svg.rectangle({.x = left, .y = top}, width * 0.94, bottom - top, colour_of(i));
+        if (!has_numbers(chart)) continue;
+        svg.text({.x = left + width * 0.47, .y = top - 4}, bar_text(value), {.size = 9.5, .anchor = Anchor::middle});
+    }
+    svg.text({.x = room.left + room.width / 2, .y = bottom + 19}, chart.categories[category],
+             {.size = 11.5, .anchor = Anchor::middle});
+}
+
+void draw(Svg& svg, const Area& area, const BarChart& chart) {
+    Frame frame(svg, area, chart.title, legend_of(chart));
+    std::vector<double> values;
+    for (const Bars& bars : chart.bars) values.insert(values.end(), bars.values.begin(), bars.values.end());
+    append(values, chart.levels);
+    if (has_numbers(chart)) add_headroom(values);
+    Axis axis = chart.y;
+    if (!axis.logarithmic && !axis.from) axis.from = 0;  // a bar's length is its number
+    const Scale y = y_scale(frame, axis, values);
+    frame.draw_y_axis(axis, y);
+    Area room = frame.plot();
+    svg.line({.x = room.left, .y = room.top + room.height}, {.x = room.left + room.width, .y = room.top + room.height},
+             {.colour = "#555555"});
+    room.width /= static_cast<double>(chart.categories.size());
+    for (std::size_t i = 0; i < chart.categories.size(); ++i, room.left += room.width) {
+        draw_category(svg, chart, i, room, y);
+    }
+    frame.draw_levels(chart.levels, y);
+}
+
+}  // namespace
+
+std::string to_svg(std::string_view title, std::span<const Chart> charts) {
+    const std::size_t columns = std::clamp<std::size_t>(charts.size(), 1, charts_a_row);
+    const std::size_t rows = (charts.size() + columns - 1) / columns;
+    const double width = static_cast<double>(columns) * chart_width + 2 * margin;
+    Svg svg(width, heading_height + static_cast<double>(rows) * chart_height + 2 * margin);
+    svg.text({.x = width / 2, .y = margin + 16}, title, {.size = 16, .anchor = Anchor::middle, .bold = true});
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+        const Area area{.left = margin + static_cast<double>(i % columns) * chart_width,
+                        .top = margin + heading_height + static_cast<double>(i / columns) * chart_height,
+                        .width = chart_width,
+                        .height = chart_height};
+        std::visit([&](const auto& chart) { draw(svg, area, chart); }, charts[i]);
+    }
+    return std::move(svg).finish();
+}
+
+}  // namespace atp::figure

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How jobs find aggregators: by a hash, in sequence, or in a part of their own.
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+struct Scheme {
+    const char* name;
+    bool linear;
+    bool partition;
+};
+constexpr Scheme schemes[] = {
+    {"hash-based dynamic (ATP)", false, false}, {"linear-based dynamic", true, false}, {"static parts", true, true}};
+constexpr unsigned most_jobs = 8;
+
+Drawing draw_fig14(const Lab& lab) {
+    const std::vector<unsigned> counts = lab.pick<std::vector<unsigned>>({1, 4, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+    std::vector<sim::Scenario> points;
+    for (const Scheme& scheme : schemes) {
+        for (const unsigned jobs : counts) {
+            sim::Scenario point = testbed("star:4");
+            point.placement = sim::Placement::separate;
+            point.jobs = jobs;
+            point.aggregators = most_jobs << point.window_log2;
+            point.linear = scheme.linear;
+            point.partition = scheme.partition;
+            point.bytes = lab.pick<std::uint64_t>(2'000'000, 8'000'000);
+            point.iterations = lab.pick(2U, 4U);
+            points.push_back(point);
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    LineChart chart{.title = "Tensor after tensor",
+                    .x = {.label = "jobs"},
+                    .y = {.label = "goodput of a worker, Gbit/s", .from = 0}};
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        if (i % counts.size() == 0) chart.lines.push_back({.name = schemes[i / counts.size()].name});
+        chart.lines.back().x.push_back(counts[i % counts.size()]);
+        chart.lines.back().y.push_back(settled_goodput_gbps(reports[i]));
+    }
+    const auto of_static = [&](std::size_t scheme, std::size_t point) {
+        return chart.lines[scheme].y[point] / chart.lines[2].y[point];
+    };
+    Drawing drawing;
+    double least = 1;
+    for (std::size_t i = 0; i < counts.size(); ++i) least = std::min(least, of_static(0, i));
+    drawing.checks = {
+        at_least(0.95, "hash-based, times static parts, at the least", least),
+        at_most(0.6, "linear-based, times static parts, with eight jobs", of_static(1, counts.size() - 1))};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure fig14{
+    .id = "fig14",
+    .title = "Hashed, linear and static aggregators",
+    .source = "ATP, section 5.4.2",
+    .claim =
+        "With up to eight microbenchmark jobs and as many aggregators as they need, hashing matches static parts and "
+        "greatly outperforms aggregators taken in sequence.",
+    .setup =
+        "Each job has four workers and a server on hosts of their own, and a window of 256 packets; the switch has "
+        "2,048 aggregators. Goodput after the first round, in which slots look for aggregators to themselves.",
+    .draw = draw_fig14,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the papers: packets that fill an Ethernet frame.
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+// What IP, UDP and ATP's header leave of 1,500 bytes, in multiples of eight lanes.
+constexpr std::uint16_t mtu_lanes = 352;
+constexpr std::uint16_t paper_lanes = 62;
+constexpr std::uint32_t paper_aggregators = 4096;
+
+Drawing draw_mtu(const Lab& lab) {
+    std::vector<sim::Scenario> points;
+    for (const std::uint16_t lanes : {paper_lanes, mtu_lanes}) {
+        sim::Scenario point = testbed("star:8");
+        point.bytes = lab.pick<std::uint64_t>(8'000'000, 200'000'000);
+        point.lanes = lanes;
+        point.aggregators = paper_aggregators * paper_lanes / lanes;  // the same memory for lanes
+        points.push_back(point);
+        point.host_cost = {};
+        points.push_back(point);
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    const Bars small{.name = "62 lanes, as in the paper",
+                     .values = {goodput_gbps(reports[1]), goodput_gbps(reports[0])}};
+    const Bars large{.name = "352 lanes", .values = {goodput_gbps(reports[3]), goodput_gbps(reports[2])}};
+    Drawing drawing;
+    drawing.checks = {
+        between(1.2, 1.45, "where the wire decides: 352 lanes, times 62", large.values[0] / small.values[0]),
+        at_least(1.5, "where hosts pay for each packet: 352 lanes, times 62", large.values[1] / small.values[1])};
+    drawing.charts = {BarChart{.title = "Eight workers, one tensor, the same memory in the switch",
+                               .y = {.label = "goodput of a worker, Gbit/s"},
+                               .categories = {"the wire alone", "hosts as in the paper"},
+                               .bars = {small, large},
+                               .levels = {{.name = "the line's rate", .value = 100}}}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure beyond_mtu{
+    .id = "beyond-mtu",
+    .title = "Packets that fill an Ethernet frame",
+    .source = "beyond the papers",
+    .claim =
+        "A switch that adds 352 lanes a packet carries a third more gradients over the same wire, and hosts that pay "
+        "for each packet gain more.",
+    .setup = "As many bytes of lanes in the switch for both, so fewer aggregators for larger packets.",
+    .draw = draw_mtu,
+};
+
+}  // namespace atp::figure

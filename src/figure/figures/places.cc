@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the papers: where a job's server lives.
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+struct Place {
+    const char* name;
+    sim::ServerPlace place;
+};
+constexpr Place places[] = {{"on a host of its own, as in the paper", sim::ServerPlace::dedicated},
+                            {"on the switch's box", sim::ServerPlace::on_switch},
+                            {"beside a worker", sim::ServerPlace::colocated}};
+
+Drawing draw_server(const Lab& lab) {
+    sim::Scenario tensor = testbed("star:8");
+    tensor.bytes = lab.pick<std::uint64_t>(4'000'000, 100'000'000);
+    sim::Scenario scarce = tensor;
+    scarce.aggregators = 64;  // a quarter of the window
+    sim::Scenario training = testbed("star:8");
+    training.models = {"VGG16"};
+    training.scale = lab.pick(400.0, 50.0);
+    training.iterations = 3;
+    std::vector<sim::Scenario> points;
+    for (const Place& place : places) {
+        for (sim::Scenario point : {tensor, scarce, training}) {
+            point.server = place.place;
+            points.push_back(point);
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    BarChart goodput{.title = "One tensor",
+                     .y = {.label = "goodput of a worker, Gbit/s"},
+                     .categories = {"room for the window", "room for a quarter of it"}};
+    BarChart throughput{
+        .title = "Training", .y = {.label = "samples a second at each worker"}, .categories = {"VGG16"}};
+    for (std::size_t i = 0; i < std::size(places); ++i) {
+        const sim::Report* here = &reports[3 * i];
+        goodput.bars.push_back({.name = places[i].name, .values = {goodput_gbps(here[0]), goodput_gbps(here[1])}});
+        throughput.bars.push_back({.name = places[i].name, .values = {samples_per_s(here[2])}});
+    }
+    const auto ratio = [](const BarChart& chart, std::size_t place, std::size_t category) {
+        return chart.bars[place].values[category] / chart.bars[0].values[category];
+    };
+    Drawing drawing;
+    drawing.checks = {between(0.95, 1.1, "one tensor, on the switch: times a dedicated host", ratio(goodput, 1, 0)),
+                      between(0.4, 0.6, "one tensor, beside a worker: times a dedicated host", ratio(goodput, 2, 0)),
+                      told("scarce memory, on the switch: times a dedicated host", ratio(goodput, 1, 1)),
+                      told("scarce memory, beside a worker: times a dedicated host", ratio(goodput, 2, 1)),
+                      between(0.97, 1.03, "training, on the switch: times a dedicated host", ratio(throughput, 1, 0)),
+                      told("training, beside a worker: times a dedicated host", ratio(throughput, 2, 0))};
+    drawing.charts = {goodput, throughput};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure beyond_server{
+    .id = "beyond-server",
+    .title = "Where the server lives",
+    .source = "beyond the papers",
+    .claim =
+        "A server on the switch's box needs no host and costs nothing as long as the switch has room; beside a "
+        "worker it takes half of that worker's link, which a tensor feels and a model that computes hides.",
+    .setup =
+        "Eight workers below one switch, hosts as fast as in the ATP paper's figure 19. With memory for a quarter of "
+        "the window the server itself adds, and its host's processors decide.",
+    .draw = draw_server,
+};
+
+}  // namespace atp::figure

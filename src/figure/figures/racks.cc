@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a second level of aggregation saves the server.
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+Drawing draw_fig9(const Lab& lab) {
+    sim::Scenario everywhere = testbed("fig9");
+    everywhere.bytes = lab.pick<std::uint64_t>(1'000'000, 16'000'000);
+    everywhere.linear = true;  // the only job: nothing of it collides
+    sim::Scenario racks = everywhere;
+    racks.aggregation = sim::Aggregation::racks;
+    sim::Scenario nowhere = everywhere;
+    nowhere.aggregation = sim::Aggregation::nowhere;
+
+    Bars bars{.name = "into the server"};
+    for (const sim::Report& report : lab.run({everywhere, racks, nowhere})) {
+        const sim::JobReport& job = report.jobs.front();
+        bars.values.push_back(static_cast<double>(job.server_bytes) / static_cast<double>(job.tensor_bytes));
+    }
+    Drawing drawing;
+    drawing.checks = {
+        between(3, 3, "bytes into the server with aggregation in racks only, times ATP's",
+                bars.values[1] / bars.values[0]),
+        between(6, 6, "bytes into the server without aggregation, times ATP's", bars.values[2] / bars.values[0])};
+    drawing.charts = {BarChart{.title = "Six workers in three racks, the last of them the server's",
+                               .y = {.label = "bytes with headers, times the tensor's"},
+                               .categories = {"ATP", "racks only (RSS)", "no aggregation"},
+                               .bars = {bars}}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure fig9{
+    .id = "fig9",
+    .title = "Traffic into the server, with aggregation across racks",
+    .source = "ATP, section 5.2.2",
+    .claim =
+        "Six workers in three racks, the server in the third: aggregation in racks only sends the server 3 times the "
+        "traffic of ATP, whose last switch adds single packets of its own rack to the sums of the others.",
+    .setup = "That topology, one job that sums one tensor.",
+    .draw = draw_fig9,
+};
+
+}  // namespace atp::figure

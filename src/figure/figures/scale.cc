@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the papers: racks and racks of workers.
+#include <fmt/format.h>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+Drawing draw_scale(const Lab& lab) {
+    const std::vector<unsigned> sides = lab.pick<std::vector<unsigned>>({2, 4, 8}, {2, 4, 8, 16, 32});
+    const auto scenario = [&](unsigned side, bool linear, const char* system) {
+        sim::Scenario point = testbed(fmt::format("racks:{0}x{0}", side));
+        point.systems = {*sim::parse_system(system)};
+        point.linear = linear;
+        point.host_cost = {};
+        point.bytes = lab.pick<std::uint64_t>(500'000, 1'000'000);
+        point.iterations = 3;
+        return point;
+    };
+    std::vector<sim::Scenario> points;
+    for (const unsigned side : sides) {
+        points.push_back(scenario(side, true, "atp"));
+        points.push_back(scenario(side, false, "atp"));
+        points.push_back(scenario(side, false, "ring:rdma"));
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    std::vector<Line> lines{{.name = "ATP, no collisions"}, {.name = "ATP, hashed"}, {.name = "ring (RDMA)"}};
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        const double side = sides[i / lines.size()];
+        lines[i % lines.size()].x.push_back(side * side);
+        lines[i % lines.size()].y.push_back(settled_goodput_gbps(reports[i]));
+    }
+    Drawing drawing;
+    drawing.checks = {
+        at_least(0.9, "ATP without collisions, the most workers: goodput, times that of four",
+                 lines[0].y.back() / lines[0].y[0]),
+        told("ATP, hashed, the most workers: goodput, times that of four", lines[1].y.back() / lines[1].y[0]),
+        at_least(2, "ATP, hashed, the most workers: goodput, times the ring's", lines[1].y.back() / lines[2].y.back())};
+    drawing.charts = {LineChart{.title = "As many racks as workers in each",
+                                .x = {.label = "workers", .logarithmic = true},
+                                .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
+                                .lines = lines}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure beyond_scale{
+    .id = "beyond-scale",
+    .title = "Up to 32 racks of 32 workers",
+    .source = "beyond the papers",
+    .claim = "Two levels of switches sum for 1,024 workers as fast as for four, as long as aggregators do not collide.",
+    .setup =
+        "As many racks as workers in each, a server beside the root switch, hosts that cost nothing. A slot without "
+        "an aggregator of its own sends every worker's packet to the server, which grows with their number; goodput "
+        "is that of the later rounds, in which slots have found one.",
+    .draw = draw_scale,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every chart has around it: title, legend, axes, grid; and the colours of its series.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "figure/chart.h"
+#include "figure/svg.h"
+
+namespace atp::figure {
+
+// Okabe and Ito's, which people of every colour vision tell apart.
+[[nodiscard]] std::string_view colour_of(std::size_t series);
+
+// A small mark of a series, another shape for each colour.
+void draw_marker(Svg& svg, Spot at, std::size_t series);
+
+// The part of a picture that one chart has.
+struct Area {
+    double left = 0;
+    double top = 0;
+    double width = 0;
+    double height = 0;
+};
+
+struct LegendEntry {
+    std::string name;
+    enum class Kind { line, marked_line, bar, level } kind = Kind::line;
+    std::size_t series = 0;
+};
+
+// Calling order: made; then whatever is drawn inside; levels last.
+class Frame {
+  public:
+    // Draws title and legend; the plot keeps what they leave.
+    Frame(Svg& svg, const Area& area, std::string_view title, const std::vector<LegendEntry>& legend);
+
+    [[nodiscard]] const Area& plot() const { return plot_; }
+    void draw_y_axis(const Axis& axis, const Scale& scale);
+    void draw_x_axis(const Axis& axis, const Scale& scale);
+    void draw_levels(std::span<const Level> levels, const Scale& y);
+
+  private:
+    void draw_legend(const Area& area, const std::vector<LegendEntry>& legend);
+
+    Svg& svg_;
+    Area plot_;
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/lab.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "figure/parallel.h"
+#include "sim/simulation.h"
+
+namespace atp::figure {
+namespace {
+
+// Tells the share of all points from what each tells of itself.
+class SharedProgress {
+  public:
+    SharedProgress(std::size_t points, const std::function<void(double)>& tell) : shares_(points), tell_(tell) {}
+
+    void set(std::size_t point, double share) {
+        if (!tell_) return;
+        const std::scoped_lock lock(mutex_);
+        shares_[point] = share;
+        tell_(std::accumulate(shares_.begin(), shares_.end(), 0.0) / static_cast<double>(shares_.size()));
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<double> shares_;
+    const std::function<void(double)>& tell_;
+};
+
+std::string failure_of(const sim::Report& report) {
+    return report.failures.empty() ? "it did not finish" : report.failures.front();
+}
+
+}  // namespace
+
+void Lab::stop_if_told() const {
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw Interrupted{};
+}
+
+std::vector<sim::Report> Lab::run(std::vector<sim::Scenario> points) const {
+    for (sim::Scenario& point : points) {
+        point.seed = options_.seed;
+        if (const auto problem = sim::problem_of(point)) throw Failed(*problem);
+    }
+    std::vector<sim::Report> reports(points.size());
+    SharedProgress progress(points.size(), options_.progress);
+    for_each_on_threads(points.size(), options_.threads, [&](std::size_t i) {
+        stop_if_told();
+        reports[i] = sim::run(points[i], {.trace = nullptr, .stop = options_.stop, .progress = [&](double share) {
+                                              progress.set(i, share);
+                                          }});
+        stop_if_told();
+        progress.set(i, 1);
+    });
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        if (reports[i].passed()) continue;
+        throw Failed(
+            fmt::format("point {} of {}, {}: {}", i + 1, points.size(), reports[i].topology, failure_of(reports[i])));
+    }
+    return reports;
+}
+
+sim::Report Lab::run(const sim::Scenario& point) const { return std::move(run(std::vector{point}).front()); }
+
+std::string Lab::output_of(const std::vector<std::string>& command) const {
+    if (!options_.command) throw Failed(command.front() + ": there is nothing here that runs commands");
+    auto output = options_.command(command);
+    stop_if_told();
+    if (!output) throw Failed(output.error());
+    return *std::move(output);
+}
+
+}  // namespace atp::figure

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/page.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "figure/chart_table.h"
+
+namespace atp::figure {
+namespace {
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+tl::unexpected<std::string> cannot_write(const std::filesystem::path& path, const std::string& reason) {
+    return tl::unexpected(fmt::format("cannot write {}: {}", path.string(), reason));
+}
+
+// A bar in a table of Markdown would end its cell.
+std::string cell(std::string_view text) {
+    std::string out;
+    for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+    return out;
+}
+
+std::string checks_table(std::span<const Check> checks) {
+    std::string table = "| what | ours | bar | |\n|---|---|---|---|\n";
+    for (const Check& check : checks) {
+        const std::string_view met = check.bar_text().empty() ? "" : check.holds() ? "holds" : "differs";
+        table += fmt::format("| {} | {} | {} | {} |\n", cell(check.what), check.value_text(), check.bar_text(), met);
+    }
+    return table;
+}
+
+std::string section_of(const Drawn& drawn, const LabOptions& options, std::string_view folder) {
+    const Figure& figure = *drawn.figure;
+    const Verdict verdict = drawn.drawing.verdict();
+    std::string text =
+        fmt::format("## {}: {}\n\n**Claimed** ({}): {}\n\n", figure.id, figure.title, figure.source, figure.claim);
+    if (verdict == Verdict::skipped) return text + fmt::format("**Skipped**: {}\n", drawn.drawing.skipped);
+    text += fmt::format("**Here**: {}\n\n![{}]({}/{}.svg)\n\n{}\n", figure.setup, figure.title, folder, figure.id,
+                        checks_table(drawn.drawing.checks));
+    text += fmt::format("**Verdict: {}.**", to_string(verdict));
+    if (!figure.differences.empty()) text += fmt::format(" {}", figure.differences);
+    return text + fmt::format("\n\n`{}` ([points]({}/{}.csv))\n", command_of(figure.id, options), folder, figure.id);
+}
+
+}  // namespace
+
+std::string command_of(std::string_view id, const LabOptions& options) {
+    return fmt::format("atp figure {}{} --seed {}", id, options.quick ? " --quick" : "", options.seed);
+}
+
+std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder) {
+    std::string text = fmt::format(
+        "# The papers' figures, drawn again\n\n"
+        "Written by `{}`. The simulator runs the shipped state machines; [simulation.md](../simulation.md) says what "
+        "its\n"
+        "networks, hosts and other systems are and leave out. Shapes and ratios are compared, not absolute numbers: "
+        "each\n"
+        "row of a table is a number of ours and the bar that the claim sets for it. The same seed gives the same "
+        "numbers.\n\n"
+        "| figure | | verdict |\n|---|---|---|\n",
+        command_of("all", options));
+    for (const Drawn& one : drawn) {
+        text += fmt::format("| [{0}](#{0}) | {1} | {2} |\n", one.figure->id, cell(one.figure->title),
+                            to_string(one.drawing.verdict()));
+    }
+    for (const Drawn& one : drawn) {
+        text += fmt::format("\n<a id=\"{}\"></a>\n\n{}", one.figure->id, section_of(one, options, folder));
+    }
+    return text;
+}
+
+tl::expected<void, std::string> make_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return cannot_write(folder, error.message());
+    return {};
+}
+
+tl::expected<void, std::string> write_file(const std::filesystem::path& path, std::string_view text) {
+    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "w"));
+    if (!file) return cannot_write(path, std::strerror(errno));
+    const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    // Where the disk fills up, only the last bytes may show it.
+    if (std::fclose(file.release()) != 0 || !written) return cannot_write(path, std::strerror(errno));
+    return {};
+}
+
+tl::expected<void, std::string> write_files(const Drawn& drawn, const std::filesystem::path& folder) {
+    if (drawn.drawing.verdict() == Verdict::skipped) return {};
+    if (auto made = make_folder(folder); !made) return made;
+    const std::string id(drawn.figure->id);
+    if (auto csv = write_file(folder / (id + ".csv"), to_csv(points_of(drawn.drawing.charts))); !csv) return csv;
+    return write_file(folder / (id + ".svg"), to_svg(drawn.figure->title, drawn.drawing.charts));
+}
+
+}  // namespace atp::figure

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/catalogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace atp::figure {
+namespace {
+
+TEST(Catalogue, EveryFigureSaysWhatIsClaimedAndWhere) {
+    std::set<std::string_view> ids;
+    for (const Figure* figure : catalogue()) {
+        EXPECT_TRUE(ids.insert(figure->id).second) << figure->id << " is there twice";
+        EXPECT_EQ(find_figure(figure->id), figure);
+        EXPECT_FALSE(figure->title.empty()) << figure->id;
+        EXPECT_FALSE(figure->source.empty()) << figure->id;
+        EXPECT_FALSE(figure->claim.empty()) << figure->id;
+        EXPECT_FALSE(figure->setup.empty()) << figure->id;
+        EXPECT_NE(figure->draw, nullptr) << figure->id;
+    }
+}
+
+TEST(Catalogue, AnUnknownIdHasNeighbours) {
+    EXPECT_EQ(find_figure("fig99"), nullptr);
+    EXPECT_THAT(ids_near("fig99"), testing::Contains("fig9"));
+    EXPECT_THAT(ids_near("fgi9"), testing::Contains("fig9"));
+    EXPECT_THAT(ids_near("beyond"), testing::Contains("beyond-mtu"));
+    EXPECT_THAT(ids_near("something else"), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace atp::figure

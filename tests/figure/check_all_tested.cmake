@@ -1,0 +1,10 @@
+# Fails for a figure of PROGRAM's list that is not in TESTED.
+execute_process(COMMAND ${PROGRAM} figure list --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
+string(JSON count LENGTH "${list}")
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON id GET "${list}" ${i} id)
+  if(NOT id IN_LIST TESTED)
+    message(FATAL_ERROR "figure ${id} has no test in tests/figure/CMakeLists.txt")
+  endif()
+endforeach()
