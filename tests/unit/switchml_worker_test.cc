@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -92,6 +93,73 @@ TEST(SwitchMlWorker, PadsTheLastPacketOfATensorWithZeros) {
     const Bytes update = *bench.transmit();
     EXPECT_EQ(update.size(), bench.worker.packet_bytes());
     for (std::size_t at = header_bytes + 4; at < update.size(); ++at) EXPECT_EQ(update[at], std::byte{0});
+}
+
+TEST(SwitchMlWorker, IsToldItsJobsNumberLate) {
+    std::vector<float> numbers(4, 1.0F);
+    FloatTensor tensor(numbers, numbers, 1000);
+    Worker worker({.job = pair});
+    worker.set_job(200);
+    ASSERT_TRUE(worker.submit(tensor, start));
+    Bytes update(worker.packet_bytes());
+    ASSERT_TRUE(worker.poll_transmit(update, start));
+    EXPECT_EQ(Bench::header_in(update).job, 200);
+}
+
+// Of which so many elements can be read.
+class SlowTensor final : public PlainTensor {
+  public:
+    [[nodiscard]] std::uint64_t size() const override { return 24; }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        return first + count <= elements_ready;
+    }
+    void store(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) override {}
+
+    std::uint64_t elements_ready = 0;
+
+  protected:
+    void load(std::uint64_t /*first*/, std::span<std::byte> lanes) const override {
+        std::ranges::fill(lanes, std::byte{0});
+    }
+};
+
+TEST(SwitchMlWorker, SendsWhatCanBeReadAndAgainWhateverElseCannot) {
+    SlowTensor tensor;
+    JobConfig job = pair;  // 4 lanes, 2 slots: 6 fragments of this tensor
+    Worker worker({.job = job, .rank = 1, .scale = 1});
+    ASSERT_TRUE(worker.submit(tensor, start, start + 1s));
+    const auto sent = [&](Time now) {
+        std::vector<std::uint32_t> offsets;
+        Bytes update(worker.packet_bytes());
+        while (worker.poll_transmit(update, now)) offsets.push_back(Bench::header_in(update).offset);
+        return offsets;
+    };
+    using Offsets = std::vector<std::uint32_t>;
+    EXPECT_EQ(sent(start), Offsets{});
+    EXPECT_EQ(worker.poll_timeout(), start + 1s) << "nothing was sent that could be lost";
+    tensor.elements_ready = 7;  // nearly two fragments
+    EXPECT_EQ(sent(start), Offsets{0});
+    worker.handle_timeout(start + 1ms);
+    EXPECT_EQ(sent(start + 1ms), Offsets{0}) << "what others wait for does not wait";
+    tensor.elements_ready = 12;
+    EXPECT_EQ(sent(start + 1ms), Offsets{1});
+    const auto answer = [&](std::uint32_t offset) {
+        Bytes result(worker.packet_bytes());
+        const auto version = static_cast<std::uint8_t>(job.version(offset));
+        encode_header({.flags = static_cast<std::uint8_t>(flag_result | version),
+                       .job = 3,
+                       .worker = 0,
+                       .slot = job.slot(offset),
+                       .offset = offset},
+                      result);
+        worker.handle_packet(result, false, start + 1ms);
+    };
+    answer(1);
+    EXPECT_EQ(sent(start + 1ms), Offsets{}) << "fragment 3 cannot be read yet";
+    answer(0);
+    EXPECT_EQ(sent(start + 1ms), Offsets{2}) << "an earlier one that came later can";
+    tensor.elements_ready = 24;
+    EXPECT_EQ(sent(start + 1ms), Offsets{3});
 }
 
 TEST(SwitchMlWorker, HalvesKeepElevenBits) {

@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace atp::protocol::switchml {
@@ -15,6 +16,15 @@ class SlotQueue {
     [[nodiscard]] bool empty() const { return links_[end_].next == end_; }
     [[nodiscard]] bool contains(std::uint32_t slot) const { return links_[slot].next != nowhere; }
     [[nodiscard]] std::uint32_t front() const { return links_[end_].next; }
+
+    // The first that is such.
+    template <class Condition>
+    [[nodiscard]] std::optional<std::uint32_t> find(Condition&& holds) const {
+        for (std::uint32_t slot = front(); slot != end_; slot = links_[slot].next) {
+            if (holds(slot)) return slot;
+        }
+        return std::nullopt;
+    }
 
     void push(std::uint32_t slot) {
         assert(slot < end_ && !contains(slot));

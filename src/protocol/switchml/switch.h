@@ -82,6 +82,10 @@ class Switch {
     [[nodiscard]] const SwitchCounters* job_counters(std::uint8_t job) const;
     [[nodiscard]] const JobConfig* job_config(std::uint8_t job) const;
     [[nodiscard]] std::uint32_t free_slots() const;
+    // What a slot of so many lanes takes of memory.
+    [[nodiscard]] static constexpr std::uint64_t bytes_of_slot(std::uint32_t lanes) {
+        return 2 * (sizeof(Copy) + std::uint64_t{lanes} * wire::switchml::int32_lane_bytes);
+    }
 
     template <class Archive>
     void persist(Archive& archive);

@@ -19,6 +19,7 @@ Worker::Worker(const WorkerConfig& config)
       integers_(config.job.lanes * int32_lane_bytes),
       floats_(config.job.lanes * int32_lane_bytes),
       to_send_(config.job.slots()),
+      unready_(config.job.slots()),
       in_flight_(config.job.slots()),
       end_(config.job.first_offset) {
     assert(config.job.valid() && config.rank < config.job.workers);
@@ -26,6 +27,11 @@ Worker::Worker(const WorkerConfig& config)
         const std::uint32_t offset = end_ + i;
         slots_[config.job.slot(offset)].offset = offset;
     }
+}
+
+void Worker::set_job(std::uint8_t job) {
+    assert(tensors_queued_ == 0);
+    config_.job.job = job;
 }
 
 std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadline) {
@@ -180,6 +186,7 @@ void Worker::fail(Time now) {
     failed_ = true;
     failed_at_ = now;
     to_send_.clear();
+    unready_.clear();
     in_flight_.clear();
 }
 
@@ -197,10 +204,33 @@ std::optional<WorkerEvent> Worker::poll_event() {
     return event;
 }
 
+// The next to be sent. What cannot be read yet makes way for others, resends above all: who waits for them may be what
+// it waits for.
+std::optional<std::uint32_t> Worker::take_next() {
+    const auto is_ready = [this](std::uint32_t slot) { return ready(slot); };
+    while (!to_send_.empty()) {
+        const std::uint32_t slot = to_send_.front();
+        to_send_.remove(slot);
+        if (is_ready(slot)) return slot;
+        unready_.push(slot);
+    }
+    const std::optional<std::uint32_t> slot = unready_.find(is_ready);
+    if (slot) unready_.remove(*slot);
+    return slot;
+}
+
+bool Worker::ready(std::uint32_t slot) {
+    const std::uint32_t offset = slots_[slot].offset;
+    const Entry& owner = owner_of(offset);
+    const auto [first, elements] = part_of(owner, offset);
+    return owner.tensor->ready(first, elements);
+}
+
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
-    if (failed_ || to_send_.empty() || buffer.size() < packet_bytes()) return std::nullopt;
-    const std::uint32_t number = to_send_.front();
-    to_send_.remove(number);
+    if (failed_ || buffer.size() < packet_bytes()) return std::nullopt;
+    const std::optional<std::uint32_t> next = take_next();
+    if (!next) return std::nullopt;
+    const std::uint32_t number = *next;
     in_flight_.push(number);
     Slot& slot = slots_[number];
     ++(slot.sent ? counters_.resent : counters_.sent);

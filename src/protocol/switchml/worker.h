@@ -55,7 +55,8 @@ struct WorkerEvent {
 //
 // The calling order and the deadlines are those of ATP's worker (protocol/worker.h): submit() tensors; after each call
 // of submit(), handle_packet() or handle_timeout(), call poll_transmit() until it returns nothing, then poll_event()
-// until it returns nothing, then sleep until poll_timeout() or a packet.
+// until it returns nothing, then sleep until poll_timeout() or a packet. A fragment that cannot be read yet waits, and
+// nobody else's waits for it: poll_transmit() again when there is more of its tensor.
 // Owns: s slots and the queue of tensors, claimed at construction. Borrows each Tensor until its event was polled.
 // Threads: none; one thread drives one job. Failure: when the deadline of an operation passes, it and all behind it end
 // with timed_out and the worker sends no more. Packets that do not belong here are dropped and counted.
@@ -63,6 +64,8 @@ class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
 
+    // The switch knows the job by this number. For those who are told it late; before the first tensor.
+    void set_job(std::uint8_t job);
     // Queues a tensor of at least one element. Its number, counting from 0; nothing when the queue is full, the job has
     // failed, or the tensor is plain and float16 cannot say its integers.
     [[nodiscard]] std::optional<std::uint64_t> submit(Tensor& tensor, Time now, Time deadline = never);
@@ -115,6 +118,8 @@ class Worker {
     void store(Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes);
     bool load(const Entry& owner, std::uint32_t offset, std::span<std::byte> lanes);
     void queue_if_there(std::uint32_t slot);
+    [[nodiscard]] std::optional<std::uint32_t> take_next();
+    [[nodiscard]] bool ready(std::uint32_t slot);
     void fail(Time now);
 
     [[nodiscard]] Part part_of(const Entry& owner, std::uint32_t offset) const;
@@ -130,6 +135,7 @@ class Worker {
     std::vector<std::byte> integers_;  // of one packet: float16 as integers
     std::vector<std::byte> floats_;    // of one result
     SlotQueue to_send_;
+    SlotQueue unready_;                 // likewise, when their elements can be read
     SlotQueue in_flight_;               // the oldest sending first, so that the first one's timer is the first to fire
     std::uint64_t tensors_queued_ = 0;  // numbers of tensors: those submitted,
     std::uint64_t tensors_done_ = 0;    // and those whose event was polled
@@ -144,7 +150,7 @@ class Worker {
 
 template <class Archive>
 void Worker::persist(Archive& archive) {
-    to_send_.persist(archive), in_flight_.persist(archive);
+    to_send_.persist(archive), unready_.persist(archive), in_flight_.persist(archive);
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
         archive.value(slots_[slot].offset), archive.value(slots_[slot].sent);
         if (in_flight_.contains(slot)) archive.time(slots_[slot].sent_at);
