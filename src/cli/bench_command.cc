@@ -52,8 +52,28 @@ std::optional<Without> parse_without(std::string_view text) {
     return without;
 }
 
+constexpr std::array<std::pair<std::string_view, wire::ChannelProtocol>, 3> switchml_modes{
+    {{"offsets", wire::ChannelProtocol::switchml},
+     {"faithful", wire::ChannelProtocol::switchml_faithful},
+     {"lossless", wire::ChannelProtocol::switchml_lossless}}};
+
+std::optional<wire::ChannelProtocol> parse_switchml_mode(std::string_view text) {
+    for (const auto& [name, mode] : switchml_modes) {
+        if (name == text) return mode;
+    }
+    return std::nullopt;
+}
+std::string mode_text(wire::ChannelProtocol mode) {
+    for (const auto& [name, known] : switchml_modes) {
+        if (known == mode) return std::string(name);
+    }
+    return {};
+}
+
 struct Options {
     BenchRank bench;
+    bool switchml = false;
+    wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
     std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
@@ -93,6 +113,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"rounds", size.seconds.size()},
             {"world", bench.world},
             {"type", comm::to_string(bench.type)},
+            {"protocol", wire::to_string(bench.options.protocol)},
             {"seconds", size.seconds},
             {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
             {"latency_us", middle * 1e6},
@@ -165,7 +186,9 @@ class AllHere {
         config.udp.gso = options_.bench.options.gso;
         config.udp.gro = options_.bench.options.gro;
         config.shards = options_.switch_threads;
-        config.memory_bytes = options_.memory;
+        config.serves_atp = !wire::is_switchml(options_.bench.options.protocol);
+        config.memory_bytes = config.serves_atp ? options_.memory : 0;
+        config.pool_bytes = config.serves_atp ? 0 : options_.memory;
         config.lanes = static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes
                                                                                     : loopback_lanes);
         auto node = net::SwitchNode::start(config);
@@ -242,6 +265,10 @@ class AllHere {
         for (const std::uint64_t bytes : bench.sizes) {
             command.insert(command.end(), {"--bytes", std::to_string(bytes)});
         }
+        if (options_.switchml) {
+            command.insert(command.end(), {"--protocol", "switchml", "--switchml-mode", mode_text(comm.protocol),
+                                           "--switchml-timeout", duration_text(comm.resend_after)});
+        }
         if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
         if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
         command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
@@ -291,8 +318,9 @@ void print_results(const Options& options, const Times& atp, const Times& peer, 
                    const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
-        fmt::print("{} workers on this machine, {}, {} rounds{}; every result verified to the last bit\n",
-                   options.workers, comm::to_string(options.bench.type), atp.begin()->second.size(),
+        fmt::print("{} workers on this machine, {}, {}, {} rounds{}; every result verified to the last bit\n",
+                   options.workers, wire::to_string(options.bench.options.protocol),
+                   comm::to_string(options.bench.type), atp.begin()->second.size(),
                    peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
@@ -311,11 +339,12 @@ void print_results(const Options& options, const Times& atp, const Times& peer, 
             line["seconds"] = seconds;
             line["goodput_bps"] = goodput;
             line["latency_us"] = middle * 1e6;
-            line["systems"]["atp"] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
+            const std::string system(wire::to_string(options.bench.options.protocol));
+            line["systems"][system] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
             if (peer_middle > 0) {
                 const double peer_goodput = static_cast<double>(bytes) * 8 / peer_middle;
                 line["peer_latency_us"] = peer_middle * 1e6;
-                line["systems"]["atp"]["ratio_to_" + options.peer] = peer_middle / middle;
+                line["systems"][system]["ratio_to_" + options.peer] = peer_middle / middle;
                 line["systems"][options.peer] = {{"goodput_bps", peer_goodput},
                                                  {"latency_us", peer_middle * 1e6},
                                                  {"algorithm", algorithm},
@@ -374,7 +403,7 @@ int run_all_here(const Options& options) {
     Times peer;
     Json last = Json::object();
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
-        show_progress(repeat, repeats, "atp");
+        show_progress(repeat, repeats, wire::to_string(options.bench.options.protocol));
         if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
         if (!with_peer) continue;
         show_progress(repeat, repeats, "gloo");
@@ -452,6 +481,7 @@ int run_bench(Options options) {
     if (!options.bench.options.dedicated_servers.empty()) {
         options.bench.options.server = comm::ServerPlace::dedicated;
     }
+    if (options.switchml) options.bench.options.protocol = options.switchml_mode;
     if (options.without.mmsg) options.bench.options.mmsg = false;
     if (options.without.gso) options.bench.options.gso = false;
     if (options.without.gro) options.bench.options.gro = false;
@@ -471,6 +501,12 @@ std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
     const auto packets = parse_size(text);
     if (!packets || !std::has_single_bit(*packets) || *packets > 1U << ATP_WINDOW_LOG2_MAX) return std::nullopt;
     return static_cast<std::uint32_t>(*packets);
+}
+
+// Whether it is SwitchML.
+std::optional<bool> parse_protocol(std::string_view text) {
+    if (text == "switchml") return true;
+    return text == "atp" ? std::optional(false) : std::nullopt;
 }
 
 std::optional<std::string> parse_peer(std::string_view text) {
@@ -536,10 +572,15 @@ std::function<int()> register_bench(CLI::App& program) {
     here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]")
         ->excludes(single);
     Flags how(*command, "How");
+    how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
+    how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
+               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]");
+    how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
+               "after which a packet without a result is sent again [1ms]");
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
     how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
     how.parsed("--window", comm.window, "N", parse_window_packets, "a power of two up to 65536",
-               "packets under way at most [by their size]");
+               "packets under way at most; SwitchML's slots [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
     how.appended(
         "--dedicated-server", comm.dedicated_servers, "ADDRESS",

@@ -21,9 +21,19 @@
 namespace atp::cli {
 namespace {
 
+enum class Serves : std::uint8_t { atp, switchml, both };
+
+std::optional<Serves> parse_serves(std::string_view text) {
+    if (text == "atp") return Serves::atp;
+    if (text == "switchml") return Serves::switchml;
+    if (text == "both") return Serves::both;
+    return std::nullopt;
+}
+
 struct Options {
     std::string listen = "0.0.0.0:4790";
     std::string parent;
+    Serves serves = Serves::atp;
     std::uint32_t lanes = 0;  // 0: what fills a packet of the interface
     bool pin = false;
     bool hosts_servers = true;
@@ -54,6 +64,9 @@ net::Result<void> complete(Options& options) {
     if (!listen) return tl::unexpected(listen.error());
     config.udp.local = listen->front();
     config.udp.busy_poll_us = options.busy_poll_us;
+    config.serves_atp = options.serves != Serves::switchml;
+    config.pool_bytes = options.serves == Serves::atp ? 0 : config.memory_bytes;
+    if (!config.serves_atp) config.memory_bytes = 0;
     if (!options.hosts_servers) config.server_bytes = 0;
     if (!options.parent.empty()) {
         const auto parent = net::resolve(options.parent, config.udp.local.family());
@@ -79,6 +92,19 @@ net::Result<void> complete(Options& options) {
     return {};
 }
 
+void print_memory(const net::SwitchNodeConfig& config) {
+    if (config.serves_atp) {
+        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
+                   net::aggregators_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.memory_bytes) / 1e6);
+    }
+    if (config.pool_bytes != 0) {
+        fmt::print("  slots        {} of {} lanes on each of {} threads for SwitchML ({:.1f} MB)\n",
+                   net::slots_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.pool_bytes) / 1e6);
+    }
+}
+
 void print_start(const net::SwitchNode& node, const Options& options) {
     const net::SwitchNodeConfig& config = node.config();
     if (options.json) {
@@ -87,9 +113,7 @@ void print_start(const net::SwitchNode& node, const Options& options) {
         fmt::print("atp switch at {}\n", net::to_string(node.address()));
         if (config.parent.family() != net::Family::none)
             fmt::print("  parent       {}\n", net::to_string(config.parent));
-        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
-                   net::aggregators_of_shard(config), config.lanes, config.shards,
-                   static_cast<double>(config.memory_bytes) / 1e6);
+        print_memory(config);
         fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
                    static_cast<double>(config.server_bytes) / 1e6);
         if (net::emulates(config.ports)) {
@@ -144,10 +168,13 @@ std::function<int()> register_switch(CLI::App& program) {
     net::SwitchNodeConfig& config = options->config;
     flags.text("--listen", options->listen, "ADDRESS", "host:port or [host]:port [0.0.0.0:4790]");
     flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
+    flags.parsed("--protocol", options->serves, "NAME", parse_serves, "atp, switchml or both",
+                 "which jobs it serves [atp]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
-                 "of all aggregators; 0 aggregates nothing and only holds parameter servers [64MB]");
+                 "of all aggregators, and as much of SwitchML's slots with it; 0 aggregates nothing and only holds "
+                 "parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
-                 "of an aggregator: the longest packet that is aggregated [what the interface's MTU holds]");
+                 "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
     flags.number("--threads", config.shards, 1, 256, "each with its share of the memory and of the channels [1]");
     flags.flag("--pin", options->pin, "keep each thread on a core of its own");
     flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");

@@ -20,7 +20,8 @@ net::Failure malformed(std::string_view what, std::string peer) {
 std::string to_text(const Announcement& announcement) {
     Json path = Json::array();
     for (const wire::PathSwitch& next : announcement.path) {
-        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
+        path.push_back(
+            {{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}, {"slots", next.slots}});
     }
     return Json{
         {"path", path}, {"lanes", announcement.lanes}, {"terms", announcement.terms}, {"servers", announcement.servers}}
@@ -38,7 +39,8 @@ net::Result<Announcement> announcement_from(std::string_view text, std::uint32_t
         for (const Json& next : json.at("path")) {
             announcement.path.push_back({.id = next.at("id").get<std::uint64_t>(),
                                          .aggregators = next.at("aggregators").get<std::uint32_t>(),
-                                         .lanes = next.at("lanes").get<std::uint16_t>()});
+                                         .lanes = next.at("lanes").get<std::uint16_t>(),
+                                         .slots = next.at("slots").get<std::uint32_t>()});
         }
         if (announcement.path.empty()) return malformed("its path of switches", peer);
         return announcement;

@@ -33,7 +33,7 @@ constexpr int packets_per_transmit = 256;
 double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 bool goes_up(std::span<const std::byte> bytes) {
-    if (bytes.size() < ATP_HEADER_BYTES) return false;
+    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
     const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
     return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
 }
@@ -64,12 +64,13 @@ Channel::Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpS
     : plan_(plan),
       loop_(std::move(loop)),
       socket_(std::move(socket)),
-      worker_(plan.worker),
+      worker_(make_channel_worker(plan.worker)),
       datagrams_(batch_packets),
       data_address_(plan.switch_address) {
     if (plan.hosts_server) {
         server_ = std::make_unique<net::HostedServer>(
-            protocol::ServerConfig{.channel = plan.worker.channel, .scale = plan.terms.scale}, *plan.membership);
+            protocol::ServerConfig{.channel = net::channel_config(plan.terms), .scale = plan.terms.scale},
+            *plan.membership);
     }
 }
 
@@ -137,8 +138,8 @@ void Channel::leave() {
     const wire::Leave leave{.job = plan_.terms.job,
                             .token = plan_.terms.token,
                             .channel = plan_.terms.channel,
-                            .unit = plan_.worker.place.unit,
-                            .member = plan_.worker.place.member};
+                            .unit = plan_.unit.unit,
+                            .member = static_cast<std::uint8_t>(std::countr_zero(plan_.unit.members))};
     const std::span<std::byte> room = socket_->reserve(64);
     if (room.empty()) return;
     socket_->commit(wire::encode(leave, room), plan_.switch_address, net::Ecn::not_capable);
@@ -194,9 +195,16 @@ void Channel::handle_datagram(const net::Datagram& datagram, Time now) {
         }
         served_ = now.time_since_epoch().count();
         server_->server.handle_packet(datagram.bytes, congested, now);
+    } else if (!believes(*datagram.from)) {
+        ++strays_;
     } else if (!ended_) {
-        worker_.handle_packet(datagram.bytes, congested, now);
+        worker_->handle_packet(datagram.bytes, congested, now);
     }
+}
+
+// Of packets without a token only the sender's address tells whose they are.
+bool Channel::believes(const net::Address& from) const {
+    return !wire::is_switchml(plan_.terms.protocol) || from == data_address_;
 }
 
 void Channel::handle_control(const net::Datagram& datagram, Time now) {
@@ -250,6 +258,7 @@ void Channel::handle_joined(const wire::Joined& joined, const net::Address& from
     joining_text_ =
         waiting_for_.empty() ? without_server(plan_.terms.server) : fmt::format("{} did not join", waiting_for_);
     if (joined.ready && !ready_) {
+        worker_->begin(joined.stream);
         ready_ = true;
         changed_.notify_all();
     }
@@ -306,9 +315,9 @@ void Channel::handle_wake(Time now) {
 void Channel::take_submissions(Time now) {
     while (!waiting_.empty()) {
         Part& part = waiting_.front();
-        const auto number = worker_.submit(part.work->slices()[part.number], now, part.work->deadline());
+        const auto number = worker_->submit(part.work->slices()[part.number], now, part.work->deadline());
         if (!number) {
-            if (!worker_.failed()) return;  // its queue is full: the next event makes room
+            if (!worker_->failed()) return;  // its queue is full: the next event makes room
             break;
         }
         under_way_.push_back(std::move(part));
@@ -318,8 +327,8 @@ void Channel::take_submissions(Time now) {
 
 void Channel::take_events(Time now) {
     if (ended_) return;
-    while (const auto event = worker_.poll_event()) {
-        if (event->kind != protocol::WorkerEvent::Kind::completed) {
+    while (const auto event = worker_->poll_event()) {
+        if (event->kind != WorkerEvent::Kind::completed) {
             // Its part ends with all others: whoever learns of it finds the channel ended already.
             fail(describe(*event, now), now);
             return;
@@ -333,13 +342,13 @@ void Channel::take_events(Time now) {
 
 void Channel::transmit(Time now) {
     for (int sent = 0; sent < packets_per_transmit && !blocked_ && !ended_; ++sent) {
-        std::span<std::byte> room = socket_->reserve(worker_.packet_bytes());
+        std::span<std::byte> room = socket_->reserve(worker_->packet_bytes());
         if (room.empty()) {
             flush();
-            room = socket_->reserve(worker_.packet_bytes());
+            room = socket_->reserve(worker_->packet_bytes());
             if (room.empty()) break;
         }
-        const auto size = worker_.poll_transmit(room, now);
+        const auto size = worker_->poll_transmit(room, now);
         if (!size) break;
         counted_ = true;
         socket_->commit(*size, data_address_);
@@ -372,7 +381,7 @@ void Channel::flush() {
 void Channel::handle_timeout(Time now) {
     if (ended_) return;
     if (now >= join_next_) join(now);
-    worker_.handle_timeout(now);
+    worker_->handle_timeout(now);
     take_events(now);
     const bool pending = !under_way_.empty() || !waiting_.empty();
     if (standing_ == Standing::lost && pending && now - lost_since_ > lost_grace) {
@@ -396,7 +405,7 @@ Time Channel::poll_timeout() const {
     if (ended_) return protocol::never;
     const Time lost =
         standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : protocol::never;
-    return std::min({worker_.poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never,
+    return std::min({worker_->poll_timeout(), join_next_, lost > net::now() ? lost : protocol::never,
                      counted_ ? publish_next_ : protocol::never});
 }
 
@@ -429,30 +438,46 @@ void Channel::fail(const net::Error& error, Time now) {
     }
 }
 
-net::Error Channel::describe(const protocol::WorkerEvent& event, Time now) const {
+net::Error Channel::describe(const WorkerEvent& event, Time now) const {
+    switch (event.kind) {
+        case WorkerEvent::Kind::mismatched:
+            return {.reason = net::Reason::mismatched,
+                    .elapsed = event.elapsed,
+                    .text =
+                        "the ranks do different things: another operation, type or number of elements was called "
+                        "at this place by some rank"};
+        case WorkerEvent::Kind::overflowed:
+            return {.reason = net::Reason::too_large,
+                    .elapsed = event.elapsed,
+                    .text = fmt::format("some rank's number, or a sum, does not fit 32 bits (at the scale of {}, if it "
+                                        "is a float), and SwitchML has no server that could add it otherwise: take a "
+                                        "smaller scale, or ATP",
+                                        plan_.terms.scale)};
+        default: return describe_silence(event, now);
+    }
+}
+
+net::Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
+    const bool switchml = wire::is_switchml(plan_.terms.protocol);
     net::Error error{.reason = net::Reason::timed_out, .elapsed = event.elapsed};
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
-    if (event.kind == protocol::WorkerEvent::Kind::mismatched) {
-        error.reason = net::Reason::mismatched;
-        error.text =
-            "the ranks do different things: another operation, type or number of elements was called at this "
-            "place by some rank";
-        return error;
-    }
     // Who was missing when the switch was last heard may have come since.
     const bool switch_silent = now - switch_heard_ > 3 * join_refresh;
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
         error.text = "waited in vain for " + missing;
-    } else if (!event.server_heard || now - event.heard > std::chrono::seconds(1)) {
+    } else if (!event.heard || now - event.heard_at > std::chrono::seconds(1)) {
         error.text = fmt::format(
-            "nothing was heard from the parameter server {}",
-            event.server_heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard)) : std::string("at all"));
+            "nothing was heard from the {} {}", switchml ? "slots of the switch" : "parameter server",
+            event.heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard_at)) : std::string("at all"));
         if (switch_silent) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
+        } else if (switchml) {
+            error.text += ": some rank is late, or does something else";
         }
     } else {
-        error.text = "the parameter server answers, but the operation did not get through in time";
+        error.text = fmt::format("the {} answers, but the operation did not get through in time",
+                                 switchml ? "switch" : "parameter server");
     }
     return error;
 }
@@ -480,12 +505,12 @@ void Channel::publish(Time now) {
     counted_ = false;
     publish_next_ = now + publish_interval;
     const std::scoped_lock lock(mutex_);
-    published_.worker = worker_.counters();
+    published_.worker = worker_->counters();
     if (server_ != nullptr) published_.server = server_->server.counters();
     published_.udp = socket_->counters();
     // Copying texts takes memory: only when they are others.
     if (published_report_.revision() != socket_->report().revision()) published_report_ = socket_->report();
-    published_.window_packets = worker_.window_packets();
+    published_.window_packets = worker_->window_packets();
     published_.strays = strays_;
 }
 

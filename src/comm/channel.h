@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "comm/channel_worker.h"
 #include "comm/operation.h"
 #include "net/event_loop.h"
 #include "net/hosted_server.h"
 #include "net/udp_socket.h"
-#include "protocol/worker.h"
 #include "wire/control.h"
 
 namespace atp::comm {
@@ -24,7 +24,7 @@ struct ChannelPlan {
     wire::ChannelTerms terms;
     wire::JoiningUnit unit;  // this worker's place, as its JOIN says it
     std::uint8_t level = 0;  // of its switch
-    protocol::WorkerConfig worker;
+    WorkerPlan worker;
     net::Address switch_address;
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // the channel's server stands here
@@ -90,6 +90,7 @@ class Channel final : private net::Actor {
     void receive(protocol::Time now);
     void handle_datagram(const net::Datagram& datagram, protocol::Time now);
     void handle_control(const net::Datagram& datagram, protocol::Time now);
+    [[nodiscard]] bool believes(const net::Address& from) const;
     void handle_joined(const wire::Joined& joined, const net::Address& from, protocol::Time now);
     void note_missing(const wire::Joined& joined);
     void answer_join(const wire::Join& join, const net::Address& from);
@@ -101,14 +102,15 @@ class Channel final : private net::Actor {
     void flush();
     void leave();
     void fail(const net::Error& error, protocol::Time now);
-    [[nodiscard]] net::Error describe(const protocol::WorkerEvent& event, protocol::Time now) const;
+    [[nodiscard]] net::Error describe(const WorkerEvent& event, protocol::Time now) const;
+    [[nodiscard]] net::Error describe_silence(const WorkerEvent& event, protocol::Time now) const;
     [[nodiscard]] std::string missing_ranks(std::uint32_t units, std::uint32_t members) const;
     void publish(protocol::Time now);
 
     ChannelPlan plan_;
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<net::UdpSocket> socket_;
-    protocol::Worker worker_;
+    std::unique_ptr<ChannelWorker> worker_;
     std::unique_ptr<net::HostedServer> server_;
     net::Address server_down_;  // the switch that this server answers to
     std::vector<net::Datagram> datagrams_;

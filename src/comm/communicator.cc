@@ -27,6 +27,17 @@ net::Failure refuse(net::Operation operation, net::Reason reason, std::string te
     return net::fail(operation, reason, {}, std::move(text));
 }
 
+std::optional<std::string> switchml_problem_of(std::uint32_t world, const Options& options) {
+    if (!wire::is_switchml(options.protocol)) return std::nullopt;
+    if (world > ATP_BITMAP_BITS) {
+        return fmt::format("a world of {} ranks; SwitchML knows one switch, with {} at most", world, ATP_BITMAP_BITS);
+    }
+    if (options.audit) return "an audit lane; SwitchML has none";
+    if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
+    if (options.resend_after <= protocol::Duration::zero()) return "no time after which a packet is sent again";
+    return std::nullopt;
+}
+
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
         return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
@@ -46,7 +57,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
     if (!(std::isfinite(options.scale) && options.scale > 0)) {
         return fmt::format("a scale of {}; a positive number is needed", options.scale);
     }
-    return std::nullopt;
+    return switchml_problem_of(world, options);
 }
 
 // Equal on ranks that do the same, and hardly ever on others.

@@ -49,7 +49,8 @@ struct Formation {
 // Threads: operations may be called from any thread, but the order among ranks has to be the same, so usually from one.
 // Failure: every operation ends by its deadline, with a result or with an error that names the operation, the peer and
 // the time elapsed. After an error nothing more succeeds: form another communicator, with the next generation, with
-// those that are left. What ranks do differently is found out and named, and never summed.
+// those that are left. What ranks do differently is found out and named, and never summed; not by SwitchML, whose
+// packets do not say what they are for.
 class Communicator {
   public:
     [[nodiscard]] static net::Result<std::unique_ptr<Communicator>> form(Store& store, std::uint32_t rank,

@@ -7,6 +7,7 @@
 #include <bit>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "comm/announcement.h"
@@ -17,7 +18,9 @@
 #include "net/local_route.h"
 #include "net/path_mtu.h"
 #include "net/resolve.h"
+#include "net/stream_pool.h"
 #include "net/switch_client.h"
+#include "wire/switchml.h"
 
 namespace atp::comm {
 namespace {
@@ -41,9 +44,10 @@ net::Failure refuse(net::Operation operation, net::Reason reason, std::string pe
 std::string terms_text(const Options& options) {
     std::string servers;
     for (const std::string& server : options.dedicated_servers) servers += " " + server;
-    return fmt::format("version={} channels={} lanes={} window={} scale={} audit={} halve={} server={}{}",
-                       ATP_VERSION & 0xFU, options.channels, options.lanes, options.window, options.scale,
-                       options.audit, options.halve, static_cast<int>(options.server), servers);
+    return fmt::format("version={} protocol={} channels={} lanes={} window={} scale={} audit={} halve={} server={}{}",
+                       wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
+                       options.window, options.scale, options.audit, options.halve, static_cast<int>(options.server),
+                       servers);
 }
 
 struct Reach {
@@ -71,6 +75,15 @@ net::Result<wire::Welcome> greet(net::SwitchClient& client, Time deadline) {
     }
 }
 
+std::uint32_t lanes_of_payload(wire::ChannelProtocol protocol, std::uint32_t payload_bytes) {
+    if (!wire::is_switchml(protocol)) {
+        return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
+    }
+    using namespace wire::switchml;
+    const std::uint32_t lanes = (payload_bytes - std::uint32_t{header_bytes}) / std::uint32_t{int32_lane_bytes};
+    return std::min<std::uint32_t>(lanes, ATP_MAX_LANES);
+}
+
 // Who the switch is, and how long a packet may be on the way to it.
 net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
@@ -93,7 +106,7 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     };
     const auto payload = net::discover_path_payload(reach.address, probe);
     if (!payload) return tl::unexpected(payload.error());
-    const std::uint32_t fits = (std::min(*payload, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
+    const std::uint32_t fits = lanes_of_payload(options.protocol, *payload);
     reach.lanes = fits / 8 * 8;
     if (options.lanes != 0 && options.lanes > fits) {
         return refuse(net::Operation::join, net::Reason::too_large, to_string(reach.address),
@@ -172,15 +185,22 @@ net::Result<Decision> decide(Rendezvous& rendezvous, Time deadline) {
     return decision_from(*text);
 }
 
+// Those on a rank's way that add: SwitchML ends at the first.
+std::span<const wire::PathSwitch> adding_switches(const Options& options, const Announcement& announcement) {
+    const std::span<const wire::PathSwitch> path(announcement.path);
+    return wire::is_switchml(options.protocol) ? path.first(1) : path;
+}
+
 // The smallest table and the shortest packets on any rank's way.
 Formation formation_of(const Options& options, const std::vector<Announcement>& announcements) {
     Formation formation{.channels = options.channels, .lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
     for (const Announcement& announcement : announcements) {
         formation.lanes = std::min(formation.lanes, announcement.lanes);
-        for (const wire::PathSwitch& next : announcement.path) {
-            // A switch without memory passes everything, so it limits nobody.
-            if (next.aggregators == 0) continue;
-            formation.aggregators = std::min(formation.aggregators, next.aggregators);
+        for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
+            const std::uint32_t room = wire::is_switchml(options.protocol) ? next.slots : next.aggregators;
+            // A switch without memory passes everything, so it limits nobody; or it refuses the JOIN.
+            if (room == 0) continue;
+            formation.aggregators = std::min(formation.aggregators, room);
             formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);
         }
     }
@@ -207,6 +227,21 @@ net::Result<wire::Endpoint> server_of(const Options& options, std::uint32_t chan
     return net::endpoint_of(addresses->front());
 }
 
+WorkerPlan worker_plan_of(const wire::ChannelTerms& terms, std::uint16_t rank, const protocol::Place& place,
+                          const Options& options) {
+    WorkerPlan plan;
+    plan.protocol = terms.protocol;
+    plan.atp.channel = net::channel_config(terms);
+    plan.atp.rank = rank;
+    plan.atp.place = place;
+    plan.atp.congestion.halve = options.halve;
+    plan.switchml.job = net::stream_config(terms, static_cast<unsigned>(std::popcount(place.mask0)));
+    plan.switchml.rank = place.member;
+    plan.switchml.scale = terms.scale;
+    plan.switchml.timeout = options.resend_after;
+    return plan;
+}
+
 ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& options, const Formation& formation,
                     const Decision& decision, const std::shared_ptr<const protocol::Membership>& membership,
                     const wire::Endpoint& server) {
@@ -223,17 +258,15 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                   .first_seq = 0,
                   .mask1 = membership->all_units(),
                   .scale = options.scale,
-                  .server = server};
+                  .server = server,
+                  .protocol = options.protocol};
     plan.unit = {.unit = place.unit,
                  .members = 1U << place.member,
                  .mask0 = place.mask0,
                  .direct = membership->unit(place.unit).direct,
                  .ranks = {rank16}};
     plan.level = place.hop;
-    plan.worker.channel = net::channel_config(plan.terms);
-    plan.worker.rank = rank16;
-    plan.worker.place = place;
-    plan.worker.congestion.halve = options.halve;
+    plan.worker = worker_plan_of(plan.terms, rank16, place, options);
     plan.membership = membership;
     plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
     plan.loop.spin = options.spin;
@@ -267,6 +300,11 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
     if (!decision) return tl::unexpected(decision.error());
 
     const std::vector<Announcement>& announcements = placed->announcements;
+    if (wire::is_switchml(options.protocol) && placed->membership.units() != 1) {
+        return refuse(
+            net::Operation::join, net::Reason::unsupported, {},
+            "SwitchML knows one switch, and the ranks name several: let all of them name the same, or take ATP");
+    }
     const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
     formed.formation = formation_of(options, announcements);
     formed.formation.job = decision->job;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/time.h"
+#include "wire/control.h"
 
 namespace atp::comm {
 
@@ -20,6 +21,9 @@ enum class ServerPlace : std::uint8_t {
 // What a communicator is told; the same on all ranks, but for what is marked "own". Zero: chosen from what is found.
 struct Options {
     std::string switch_address;  // own: the switch of this rank, host:port
+    // SwitchML's variants need a switch that serves them, which all ranks name; know no audit and no server; end the
+    // communicator where a sum leaves 32 bits; and do not notice ranks that do different things.
+    wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     std::uint32_t channels = 1;  // independent streams, each with an I/O thread: more of them use more cores
     std::uint32_t lanes = 0;     // of a packet; what the way to the switch carries at most
     std::uint32_t window = 0;    // packets that a channel may have under way at most, a power of two
@@ -27,7 +31,8 @@ struct Options {
     bool audit = false;          // four bytes a packet that prove each sum
     bool halve = true;           // the window on congestion and loss; off only to repeat experiments
     ServerPlace server = ServerPlace::on_switch;
-    std::vector<std::string> dedicated_servers;  // host:port, the channels' in turn
+    std::vector<std::string> dedicated_servers;                      // host:port, the channels' in turn
+    protocol::Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: a packet whose result is so late
 
     protocol::Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree
     protocol::Duration timeout = std::chrono::minutes(5);        // of an operation that names none

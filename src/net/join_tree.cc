@@ -42,12 +42,20 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
     if (a.mask1 != b.mask1) return "units of the job";
     if (a.scale != b.scale) return "scale";
     if (a.server != b.server) return "place of the server";
+    if (a.protocol != b.protocol) return "protocol";
     return nullptr;
+}
+
+// What is lost where a switch that hosted a channel has restarted.
+std::string_view hosted(const wire::ChannelTerms& terms) {
+    return wire::is_switchml(terms.protocol) ? "the slots of this job were here and are gone"
+                                             : "the parameter server of this job was here and is gone";
 }
 
 }  // namespace
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
+    if (wire::is_switchml(terms.protocol)) return 0;
     // Integers, floats, the result; and the masks and the state of a record.
     constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
     constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
@@ -190,6 +198,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
+    if (auto objection = objection_to_protocol(join)) return objection;
     if (branches_.size() >= config_.channels) {
         return Objection{wire::Refusal::full,
                          fmt::format("the table of channels is full ({}); wait for another job to end, or start the "
@@ -209,21 +218,43 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
         return Objection{wire::Refusal::restarted,
-                         "the parameter server of this job was here and is gone (the switch "
-                         "restarted, or the job was silent for too long): the job must "
-                         "re-form"};
+                         fmt::format("{} (the switch restarted, or the job was silent for too long): the job must "
+                                     "re-form",
+                                     hosted(join.terms))};
     }
-    if (would_host && config_.server_bytes == 0) {
+    return would_host ? objection_to_server(join.terms) : std::nullopt;
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::Join& join) const {
+    const wire::ChannelTerms& terms = join.terms;
+    const bool switchml = wire::is_switchml(terms.protocol);
+    if (!(switchml ? config_.serves_switchml : config_.serves_atp)) {
+        return Objection{wire::Refusal::unsupported,
+                         fmt::format("this switch does not serve {0}: start it with --protocol {0}, or both",
+                                     switchml ? "switchml" : "atp")};
+    }
+    if (switchml && (join.level != 0 || !is_single_unit(terms))) {
+        return Objection{wire::Refusal::unsupported,
+                         "SwitchML knows one switch: all workers of the job have to join the same"};
+    }
+    if (switchml && (terms.audit || terms.server.family != 0)) {
+        return Objection{wire::Refusal::unsupported, "SwitchML has no audit lane and no parameter server"};
+    }
+    return std::nullopt;
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms) const {
+    if (wire::is_switchml(terms.protocol)) return std::nullopt;
+    if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,
                          "this switch hosts no parameter servers (--no-server): let the job "
                          "have them colocated or dedicated"};
     }
-    if (would_host && server_bytes_ + server_bytes_of(join.terms) > config_.server_bytes) {
-        return Objection{
-            wire::Refusal::full,
-            fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
-                        "one needs {} MB; start the switch with more --server-memory",
-                        server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(join.terms) >> 20U)};
+    if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
+        return Objection{wire::Refusal::full,
+                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
+                                     "one needs {} MB; start the switch with more --server-memory",
+                                     server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U)};
     }
     return std::nullopt;
 }
@@ -239,8 +270,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
     }
     if (branch.hosts && !branch.opened && join.begun) {
-        return Objection{wire::Refusal::restarted,
-                         "the parameter server of this job was here and is gone: the job must re-form"};
+        return Objection{wire::Refusal::restarted, fmt::format("{}: the job must re-form", hosted(join.terms))};
     }
     if (branch.level == 0 && join.units.front().unit != branch.unit()) {
         return Objection{wire::Refusal::terms,
@@ -285,7 +315,8 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
                        .job = join.terms.job,
                        .token = join.terms.token,
                        .channel = join.terms.channel,
-                       .level = join.level});
+                       .level = join.level,
+                       .protocol = join.terms.protocol});
     return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
 }
 
@@ -314,17 +345,19 @@ void JoinTree::open_server(const Branch& branch) {
                        .job = branch.terms.job,
                        .token = branch.terms.token,
                        .channel = branch.terms.channel,
-                       .level = branch.level});
+                       .level = branch.level,
+                       .protocol = branch.terms.protocol});
 }
 
-void JoinTree::opened(std::uint32_t job, std::uint16_t channel) {
+void JoinTree::opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream) {
     Branch* branch = find(job, channel);
     if (branch == nullptr) return;
     branch->opened = true;
+    branch->stream = stream;
     tell_all(*branch);
 }
 
-void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel) {
+void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::string why) {
     Branch* branch = find(job, channel);
     if (branch == nullptr) return;
     ++counters_.refused;
@@ -332,9 +365,7 @@ void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel) {
                          .token = branch->terms.token,
                          .channel = channel,
                          .reason = wire::Refusal::full,
-                         .text = fmt::format("this host has no memory left for another parameter server of {} MB; take "
-                                             "a smaller window or fewer lanes",
-                                             server_bytes_of(branch->terms) >> 20U)});
+                         .text = std::move(why)});
     close(*branch);
 }
 
@@ -427,6 +458,7 @@ void JoinTree::ascend(Branch& branch, Time now) {
 void JoinTree::tell(const Branch& branch, const Address& to) {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
     joined.ready = branch.ready();
+    joined.stream = branch.stream;
     const std::uint32_t missing = branch.mask & ~branch.present;
     if (branch.level == 0) {
         joined.missing_members = missing;
@@ -461,6 +493,7 @@ void JoinTree::close(Branch& branch) {
                        .token = terms.token,
                        .channel = terms.channel,
                        .level = branch.level,
+                       .protocol = terms.protocol,
                        .last_of_job = last});
     last_ = nullptr;
     branches_.erase(key_of(terms.job, terms.channel));

@@ -20,6 +20,8 @@ namespace atp::net {
 
 struct JoinTreeConfig {
     Address parent;                                                // of no family: this switch is the last
+    bool serves_atp = true;                                        // to channels of that protocol
+    bool serves_switchml = false;                                  // likewise
     std::uint32_t jobs = 64;                                       // at once
     std::uint32_t channels = 256;                                  // at once, of all jobs
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;          // that the servers hosted here may take, together
@@ -41,16 +43,17 @@ struct Branch {
 
     wire::ChannelTerms terms;
     std::uint8_t level = 0;  // 0, 1: aggregates; 2: holds the server for the one switch below
-    bool hosts = false;      // the server stands here
+    bool hosts = false;      // the server stands here; of SwitchML, the slots
     std::uint32_t mask = 0;  // children that there are to be: members at level 0, units at level 1, one at level 2
     std::uint32_t present = 0;
     std::array<Child, ATP_BITMAP_BITS> children;
     std::vector<wire::JoiningUnit> units_below;  // level 2: what the one child speaks for
     std::array<std::uint8_t, max_ranks> child_of_rank{};
-    bool opened = false;  // hosts: the server exists
-    bool begun = false;   // somebody below was told `ready` before
-    Address up;           // !hosts: where JOINs go
-    Address up_data;      // and where packets go, known from its answer
+    bool opened = false;      // hosts: the server exists, or the slots are the channel's
+    std::uint8_t stream = 0;  // opened, SwitchML: what its packets call their job
+    bool begun = false;       // somebody below was told `ready` before
+    Address up;               // !hosts: where JOINs go
+    Address up_data;          // and where packets go, known from its answer
     bool up_ready = false;
     protocol::Time up_heard{};
     protocol::Time up_next{};  // when to confirm it again
@@ -68,7 +71,7 @@ struct Branch {
 struct TreeEvent {
     enum class Kind : std::uint8_t {
         admitted,  // a channel entered: its job's packets are to be accepted
-        opened,    // hosts, and everybody is there for the first time: make the server
+        opened,    // hosts, and everybody is there for the first time: make the server, or give it slots
         closed,    // forget it
     };
     Kind kind = Kind::admitted;
@@ -76,6 +79,7 @@ struct TreeEvent {
     std::uint32_t token = 0;
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
+    wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool last_of_job = false;  // closed: no other channel of the job is left here
 };
 
@@ -103,10 +107,10 @@ class JoinTree {
     void handle_joined(const wire::Joined& joined, const Address& from, protocol::Time now);
     void handle_refused(const wire::Refused& refused, const Address& from);
     void handle_timeout(protocol::Time now);
-    // The server of an opened event exists.
-    void opened(std::uint32_t job, std::uint16_t channel);
-    // It cannot exist, for want of memory: everybody is told, and the channel is forgotten.
-    void could_not_open(std::uint32_t job, std::uint16_t channel);
+    // The server of an opened event exists, or the channel has its slots, under the number of its stream.
+    void opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream = 0);
+    // There is no room for it, and why: everybody is told, and the channel is forgotten.
+    void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
 
     struct Transmit {
         Address to;
@@ -144,6 +148,8 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const Address& from,
                                                         protocol::Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
+    [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const Address& from, protocol::Time now) const;
@@ -172,7 +178,7 @@ class JoinTree {
     TreeCounters counters_;
 };
 
-// What a channel's server takes at most.
+// What a channel's server takes at most; SwitchML has none.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
 
 [[nodiscard]] Address address_of(const wire::Endpoint& endpoint);

@@ -82,7 +82,7 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
 // A refusal repeats no nonce, so it is known by its sender alone. False: it is somebody else's, or garbage.
 Result<bool> SwitchClient::refusal(const Datagram& datagram, std::uint8_t version) const {
     const auto refused = wire::decode_refused(datagram.bytes);
-    const bool foreign = version != ATP_VERSION || (refused && refused->reason == wire::Refusal::version);
+    const bool foreign = version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
     if (*datagram.from != address_ || (!refused && !foreign)) return false;
     return fail(
         Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),

@@ -14,8 +14,10 @@ namespace atp::net {
 struct SwitchNodeConfig {
     UdpConfig udp;   // `local` is where it listens; its other wishes hold for every shard's socket
     Address parent;  // the switch that joins this one with others; of no family: none
+    bool serves_atp = true;
     std::uint64_t memory_bytes = 64'000'000;  // of all aggregators, of all shards; 0: aggregates nothing, hosts servers
-    std::uint16_t lanes = 352;                // of one aggregator
+    std::uint64_t pool_bytes = 0;             // of SwitchML's slots, of all shards; 0: does not serve SwitchML
+    std::uint16_t lanes = 352;                // of one aggregator, and of one slot
     std::uint32_t shards = 1;                 // threads, each with its share of memory and of the channels
     std::vector<unsigned> cores;              // one for each shard, or none: wherever the kernel likes
     std::uint32_t jobs = 64;
@@ -30,5 +32,7 @@ struct SwitchNodeConfig {
 
 // What one shard's table has: as many aggregators as its share of the memory holds.
 [[nodiscard]] std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config);
+// And as many slots as its share of the pool.
+[[nodiscard]] std::uint32_t slots_of_shard(const SwitchNodeConfig& config);
 
 }  // namespace atp::net

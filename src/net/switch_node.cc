@@ -116,7 +116,7 @@ void SwitchNode::refuse_version(std::uint8_t version, const Address& to, std::si
     wire::Refused refused{
         .reason = wire::Refusal::version,
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
-                            software_name(), ATP_VERSION & 0xFU, version & 0xFU)};
+                            software_name(), wire::control_version & 0xFU, version & 0xFU)};
     // Another version's question may be short.
     if (wire::encode(refused, bytes) > wire::most_amplification * question_bytes) refused.text.clear();
     reply(to, {bytes.data(), wire::encode(refused, bytes)}, question_bytes);
@@ -135,7 +135,10 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
     }
     wire::Welcome welcome{.nonce = hello->nonce,
                           .received_bytes = static_cast<std::uint32_t>(bytes.size()),
-                          .path = {{.id = id_, .aggregators = aggregators_of_shard(config_), .lanes = config_.lanes}},
+                          .path = {{.id = id_,
+                                    .aggregators = aggregators_of_shard(config_),
+                                    .lanes = config_.lanes,
+                                    .slots = slots_of_shard(config_)}},
                           .software = software_name()};
     if (parent_ != nullptr) {
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
@@ -181,6 +184,7 @@ NodeSnapshot SwitchNode::snapshot() const {
                           .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
                           .lanes = config_.lanes,
                           .memory_bytes = config_.memory_bytes,
+                          .pool_bytes = config_.pool_bytes,
                           .ports = config_.ports,
                           .shards = {}};
     for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());

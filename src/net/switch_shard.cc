@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/switch_shard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "wire/control.h"
+#include "wire/switchml.h"
 
 namespace atp::net {
 namespace {
@@ -31,6 +34,8 @@ protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
 
 JoinTreeConfig tree_config(const SwitchNodeConfig& config) {
     return {.parent = config.parent,
+            .serves_atp = config.serves_atp,
+            .serves_switchml = config.pool_bytes != 0,
             .jobs = config.jobs,
             .channels = config.channels,
             .server_bytes = config.server_bytes / config.shards,
@@ -49,6 +54,11 @@ std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
     const std::uint64_t one = sizeof(atp_aggregator) + (std::uint64_t{config.lanes} * ATP_LANE_BYTES + 63) / 64 * 64;
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>(config.memory_bytes / config.shards / one, std::uint64_t{1} << 31U));
+}
+
+std::uint32_t slots_of_shard(const SwitchNodeConfig& config) {
+    const std::uint64_t one = protocol::switchml::Switch::bytes_of_slot(config.lanes);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.pool_bytes / config.shards / one, UINT32_MAX));
 }
 
 Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
@@ -72,6 +82,7 @@ SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, E
       dispatch_(std::move(dispatch)),
       socket_(std::move(socket)),
       switch_(switch_config(config)),
+      pool_({.slots = slots_of_shard(config), .lanes = config.lanes}),
       tree_(tree_config(config)),
       emulates_(emulates(config.ports)),
       ports_(port_config(config.ports, number)),
@@ -142,7 +153,17 @@ void SwitchShard::admit_arrival(const Datagram& datagram, Time now) {
             return;
         }
     }
-    add_packet(datagram.bytes, datagram.capacity, congested);
+    take_packet(datagram.bytes, datagram.capacity, *datagram.from, congested, now);
+}
+
+// SwitchML's are dealt with one by one; ATP's in batches, which hide what waiting for memory costs.
+void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, const Address& from, bool congested,
+                              Time now) {
+    if (wire::switchml::has_format(bytes)) {
+        process_update(bytes, from, now);
+    } else {
+        add_packet(bytes, capacity, congested);
+    }
 }
 
 // What a FLUSH becomes needs room that datagrams lying back to back do not have.
@@ -167,6 +188,18 @@ void SwitchShard::process_batch(Time now) {
     }
     parcels_.clear();
     scratch_used_ = 0;
+}
+
+void SwitchShard::process_update(std::span<std::byte> bytes, const Address& from, Time now) {
+    using protocol::switchml::Route;
+    const auto verdict = pool_.handle_packet(bytes, from);
+    if (verdict.route == Route::drop) return;
+    const Branch& branch = pool_.branch_of(verdict.job);
+    std::uint32_t meant = verdict.route == Route::everybody ? branch.present : 1U << verdict.worker;
+    for (bool again = false; meant != 0; meant &= meant - 1) {
+        const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
+        again = send(bytes, child.address, Ecn::capable_0, again, now);
+    }
 }
 
 // --------------------------------------------------------------------------------------------------------- Departures
@@ -349,7 +382,7 @@ void SwitchShard::release_held(Time now) {
             send_copy(held->bytes, held->peer, held->ecn);
             continue;
         }
-        add_packet(held->bytes, held->capacity, held->ecn == Ecn::congested);
+        take_packet(held->bytes, held->capacity, held->peer, held->ecn == Ecn::congested, now);
         process_batch(now);
         drain_servers(now);
     }
@@ -402,35 +435,55 @@ void SwitchShard::drain_tree(Time) {
 }
 
 void SwitchShard::handle_event(const TreeEvent& event) {
+    const bool switchml = wire::is_switchml(event.protocol);
     switch (event.kind) {
-        case TreeEvent::Kind::admitted: static_cast<void>(switch_.admit(event.job, event.token, event.level)); break;
-        case TreeEvent::Kind::opened: {
-            const Branch* branch = tree_.find(event.job, event.channel);
-            if (branch == nullptr) break;
-            if (auto host = host_server(*branch)) {
-                servers_[branch] = std::move(host);
-                tree_.opened(event.job, event.channel);
-            } else {
-                tree_.could_not_open(event.job, event.channel);
+        case TreeEvent::Kind::admitted:
+            if (!switchml) static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            break;
+        case TreeEvent::Kind::opened:
+            if (const Branch* branch = tree_.find(event.job, event.channel)) {
+                switchml ? open_stream(*branch) : open_server(*branch);
             }
             break;
-        }
-        case TreeEvent::Kind::closed: {
-            if (event.last_of_job) switch_.dismiss(event.job);
-            std::erase_if(servers_, [&](const auto& entry) {
-                const protocol::ChannelConfig& channel = entry.second->server.config().channel;
-                return channel.job == event.job && channel.channel == event.channel;
-            });
-            busy_servers_.clear();
-            busy_branches_.clear();
-            for (const auto& [branch, host] : servers_) {
-                host->queued = host->server.has_transmit();
-                if (!host->queued) continue;
-                busy_servers_.push_back(host.get());
-                busy_branches_.push_back(branch);
-            }
-            break;
-        }
+        case TreeEvent::Kind::closed: close_channel(event); break;
+    }
+}
+
+void SwitchShard::open_server(const Branch& branch) {
+    if (auto host = host_server(branch)) {
+        servers_[&branch] = std::move(host);
+        tree_.opened(branch.terms.job, branch.terms.channel);
+        return;
+    }
+    tree_.could_not_open(branch.terms.job, branch.terms.channel,
+                         fmt::format("this host has no memory left for another parameter server of {} MB; take a "
+                                     "smaller window or fewer lanes",
+                                     server_bytes_of(branch.terms) >> 20U));
+}
+
+void SwitchShard::open_stream(const Branch& branch) {
+    auto stream = pool_.open(branch);
+    if (stream) {
+        tree_.opened(branch.terms.job, branch.terms.channel, *stream);
+    } else {
+        tree_.could_not_open(branch.terms.job, branch.terms.channel, std::move(stream.error()));
+    }
+}
+
+void SwitchShard::close_channel(const TreeEvent& event) {
+    if (event.last_of_job) switch_.dismiss(event.job);
+    pool_.close(event.job, event.channel);
+    std::erase_if(servers_, [&](const auto& entry) {
+        const protocol::ChannelConfig& channel = entry.second->server.config().channel;
+        return channel.job == event.job && channel.channel == event.channel;
+    });
+    busy_servers_.clear();
+    busy_branches_.clear();
+    for (const auto& [branch, host] : servers_) {
+        host->queued = host->server.has_transmit();
+        if (!host->queued) continue;
+        busy_servers_.push_back(host.get());
+        busy_branches_.push_back(branch);
     }
 }
 
@@ -505,6 +558,7 @@ void SwitchShard::publish() {
     snapshot.tree = tree_.counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();
+    snapshot.pool = pool_.snapshot();
     switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
     });
@@ -512,8 +566,9 @@ void SwitchShard::publish() {
         ChannelSnapshot channel{.job = branch.terms.job,
                                 .channel = branch.terms.channel,
                                 .level = branch.level,
+                                .protocol = branch.terms.protocol,
                                 .ready = branch.ready(),
-                                .hosts = branch.hosts,
+                                .hosts = branch.hosts && !wire::is_switchml(branch.terms.protocol),
                                 .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
                                 .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
                                 .server = {}};

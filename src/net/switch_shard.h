@@ -15,6 +15,7 @@
 #include "net/held_packets.h"
 #include "net/hosted_server.h"
 #include "net/join_tree.h"
+#include "net/stream_pool.h"
 #include "net/switch_config.h"
 #include "net/switch_snapshot.h"
 #include "net/udp_socket.h"
@@ -29,8 +30,8 @@ struct ControlLetter {
     Ecn ecn = Ecn::not_capable;
 };
 
-// One thread's share of a software switch: a socket, a table of aggregators, the channels that hash to it with their
-// branches of the tree, and the servers that stand here.
+// One thread's share of a software switch: a socket, a table of aggregators, a pool of SwitchML's slots, the channels
+// that hash to it with their branches of the tree, and the servers that stand here.
 //
 // Calling order: open(), then a loop runs it. deliver() and snapshot() from any thread.
 // Owns: everything it uses, claimed when it is opened, but the servers, which come and go with jobs within a bound.
@@ -74,8 +75,11 @@ class SwitchShard final : public Actor {
     [[nodiscard]] bool resume(protocol::Time now);
     void receive(protocol::Time now);
     void admit_arrival(const Datagram& datagram, protocol::Time now);
+    void take_packet(std::span<std::byte> bytes, std::size_t capacity, const Address& from, bool congested,
+                     protocol::Time now);
     void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested);
     void process_batch(protocol::Time now);
+    void process_update(std::span<std::byte> bytes, const Address& from, protocol::Time now);
     void forward(const protocol::Parcel& parcel, protocol::Time now);
     void forward_up(const protocol::Parcel& parcel, Branch& branch, protocol::Time now);
     void forward_down(std::span<const std::byte> bytes, bool congested, const Branch& branch,
@@ -93,6 +97,9 @@ class SwitchShard final : public Actor {
     void handle_control(std::span<const std::byte> bytes, const Address& from, protocol::Time now);
     void drain_tree(protocol::Time now);
     void handle_event(const TreeEvent& event);
+    void open_server(const Branch& branch);
+    void open_stream(const Branch& branch);
+    void close_channel(const TreeEvent& event);
     void read_letters(protocol::Time now);
     void flush();
 
@@ -101,6 +108,7 @@ class SwitchShard final : public Actor {
     Dispatch dispatch_;
     std::unique_ptr<UdpSocket> socket_;
     protocol::Switch switch_;
+    StreamPool pool_;
     JoinTree tree_;
     bool emulates_;
     PortTable ports_;

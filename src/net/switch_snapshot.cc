@@ -40,14 +40,45 @@ Json packets_json(const protocol::SwitchCounters& counters) {
             {"forged", counters.forged}};
 }
 
-Json refused_json(const protocol::SwitchCounters& counters) {
+// By reason, without those that never came.
+template <class DecodeError, class Counters>
+Json refused_json(const Counters& counters) {
     Json json = Json::object();
     for (std::size_t i = 0; i < counters.refused.size(); ++i) {
-        if (counters.refused[i] != 0) {
-            json[std::string(wire::to_string(static_cast<wire::DecodeError>(i)))] = counters.refused[i];
-        }
+        if (counters.refused[i] != 0) json[std::string(to_string(static_cast<DecodeError>(i)))] = counters.refused[i];
     }
     return json;
+}
+
+Json updates_json(const protocol::switchml::SwitchCounters& counters) {
+    using protocol::switchml::Event;
+    return {{"gathered", counters.count(Event::gathered)},
+            {"completed", counters.count(Event::completed)},
+            {"duplicates", counters.count(Event::duplicate)},
+            {"answered", counters.count(Event::answered)},
+            {"late", counters.count(Event::late)},
+            {"ahead", counters.count(Event::ahead)},
+            {"misfits", counters.count(Event::misfit)},
+            {"overflows", counters.overflows}};
+}
+
+Json pool_json(const PoolSnapshot& pool) {
+    Json packets = updates_json(pool.packets);
+    packets["forged"] = pool.packets.count(protocol::switchml::Event::forged);
+    packets["strangers"] = pool.strangers;
+    Json streams = Json::array();
+    for (const StreamSnapshot& stream : pool.streams) {
+        streams.push_back({{"job", stream.job},
+                           {"channel", stream.channel},
+                           {"stream", stream.number},
+                           {"slots", stream.slots},
+                           {"packets", updates_json(stream.packets)}});
+    }
+    return {{"slots", pool.slots},
+            {"free_slots", pool.free_slots},
+            {"packets", packets},
+            {"refused", refused_json<wire::switchml::DecodeError>(pool.packets)},
+            {"streams", streams}};
 }
 
 Json udp_json(const UdpCounters& udp) {
@@ -89,9 +120,10 @@ Json server_json(const protocol::ServerCounters& server) {
 }
 
 Json channel_json(const ChannelSnapshot& channel) {
-    Json json{{"job", channel.job},           {"channel", channel.channel}, {"level", channel.level},
-              {"ready", channel.ready},       {"present", channel.present}, {"expected", channel.expected},
-              {"hosts_server", channel.hosts}};
+    Json json{
+        {"job", channel.job},           {"channel", channel.channel},   {"protocol", wire::to_string(channel.protocol)},
+        {"level", channel.level},       {"ready", channel.ready},       {"present", channel.present},
+        {"expected", channel.expected}, {"hosts_server", channel.hosts}};
     if (channel.hosts) json["server"] = server_json(channel.server);
     return json;
 }
@@ -108,7 +140,7 @@ Json shard_json(const ShardSnapshot& shard) {
     Json json{{"address", to_string(shard.address)},
               {"aggregators", shard.aggregators},
               {"packets", packets_json(shard.packets)},
-              {"refused", refused_json(shard.packets)},
+              {"refused", refused_json<wire::DecodeError>(shard.packets)},
               {"unrouted", shard.shard.unrouted},
               {"control_refused", shard.shard.control_refused},
               {"control_lost", shard.shard.letters_lost},
@@ -119,6 +151,7 @@ Json shard_json(const ShardSnapshot& shard) {
               {"members_left", shard.tree.left},
               {"udp", udp_json(shard.udp)},
               {"features", features_json(shard.features)}};
+    json["switchml"] = pool_json(shard.pool);
     Json& jobs = json["jobs"] = Json::array();
     for (const JobSnapshot& job : shard.jobs) {
         jobs.push_back({{"job", job.job}, {"packets", packets_json(job.counters)}});
@@ -139,9 +172,13 @@ Json shard_json(const ShardSnapshot& shard) {
 }  // namespace
 
 std::string to_json(const NodeSnapshot& snapshot) {
-    Json json{{"software", snapshot.software},          {"id", fmt::format("{:016x}", snapshot.id)},
-              {"address", to_string(snapshot.address)}, {"uptime_s", snapshot.uptime_s},
-              {"memory_bytes", snapshot.memory_bytes},  {"lanes", snapshot.lanes}};
+    Json json{{"software", snapshot.software},
+              {"id", fmt::format("{:016x}", snapshot.id)},
+              {"address", to_string(snapshot.address)},
+              {"uptime_s", snapshot.uptime_s},
+              {"memory_bytes", snapshot.memory_bytes},
+              {"pool_bytes", snapshot.pool_bytes},
+              {"lanes", snapshot.lanes}};
     if (snapshot.parent.family() != Family::none) {
         json["parent"] = to_string(snapshot.parent);
         json["parent_answers"] = snapshot.parent_answers;

@@ -11,6 +11,7 @@
 #include "net/udp_report.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
+#include "protocol/switchml/switch.h"
 
 namespace atp::net {
 
@@ -18,6 +19,7 @@ struct ChannelSnapshot {
     std::uint32_t job = 0;
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
+    wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool ready = false;
     bool hosts = false;
     std::uint32_t present = 0;   // children
@@ -28,6 +30,23 @@ struct ChannelSnapshot {
 struct JobSnapshot {
     std::uint32_t job = 0;
     protocol::SwitchCounters counters;
+};
+
+// One channel that speaks SwitchML.
+struct StreamSnapshot {
+    std::uint32_t job = 0;
+    std::uint16_t channel = 0;
+    std::uint8_t number = 0;  // what its packets call their job
+    std::uint32_t slots = 0;
+    protocol::switchml::SwitchCounters packets;
+};
+
+struct PoolSnapshot {
+    std::uint32_t slots = 0;
+    std::uint32_t free_slots = 0;
+    protocol::switchml::SwitchCounters packets;
+    std::uint64_t strangers = 0;  // packets that did not come from the member that they name
+    std::vector<StreamSnapshot> streams;
 };
 
 struct ShardCounters {
@@ -46,6 +65,7 @@ struct ShardSnapshot {
     TreeCounters tree;
     UdpCounters udp;
     UdpReport features;
+    PoolSnapshot pool;
     std::vector<JobSnapshot> jobs;
     std::vector<ChannelSnapshot> channels;
     std::vector<PeerPorts> ports;
@@ -60,6 +80,7 @@ struct NodeSnapshot {
     double uptime_s = 0;
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;
+    std::uint64_t pool_bytes = 0;
     PortTableConfig ports;
     std::vector<ShardSnapshot> shards;
 };

@@ -10,13 +10,16 @@
 namespace atp::wire {
 namespace {
 
-constexpr std::uint8_t version_mark = ATP_VERSION & 0xF0U;
+constexpr std::array<std::string_view, 4> protocol_names = {"atp", "switchml", "switchml-faithful",
+                                                            "switchml-lossless"};
+
+constexpr std::uint8_t version_mark = control_version & 0xF0U;
 
 // Appends big-endian fields; remembers whether they fitted.
 class Writer {
   public:
     Writer(std::span<std::byte> bytes, ControlType type) : bytes_(bytes) {
-        u8(ATP_VERSION);
+        u8(control_version);
         u8(static_cast<std::uint8_t>(type));
         u16(0);
     }
@@ -131,6 +134,7 @@ void write_terms(Writer& writer, const ChannelTerms& terms) {
     writer.u8(terms.window_log2), writer.flag(terms.audit), writer.u32(terms.aggregators);
     writer.u32(terms.first_seq), writer.u32(terms.mask1), writer.f64(terms.scale);
     writer.u8(terms.server.family), writer.u16(terms.server.port), writer.raw(terms.server.host);
+    writer.u8(static_cast<std::uint8_t>(terms.protocol));
 }
 
 ChannelTerms read_terms(Reader& reader) {
@@ -143,6 +147,9 @@ ChannelTerms read_terms(Reader& reader) {
     reader.check(terms.window_log2 <= ATP_WINDOW_LOG2_MAX && has_no_gap(terms.mask1));
     reader.check(std::isfinite(terms.scale) && terms.scale > 0);
     reader.check(terms.server.family == 0 || terms.server.family == 4 || terms.server.family == 6);
+    const std::uint8_t protocol = reader.u8();
+    reader.check(protocol >= 1 && protocol <= protocol_names.size());
+    terms.protocol = static_cast<ChannelProtocol>(protocol);
     return terms;
 }
 
@@ -166,7 +173,7 @@ JoiningUnit read_unit(Reader& reader, std::uint32_t mask1) {
 }  // namespace
 
 std::optional<ControlType> control_type(std::span<const std::byte> bytes) {
-    if (bytes.size() < control_prefix_bytes || load_u8(bytes.data()) != ATP_VERSION) return std::nullopt;
+    if (bytes.size() < control_prefix_bytes || load_u8(bytes.data()) != control_version) return std::nullopt;
     const std::uint8_t type = load_u8(bytes.data() + 1);
     if (type < static_cast<std::uint8_t>(ControlType::join) || type > static_cast<std::uint8_t>(ControlType::report)) {
         return std::nullopt;
@@ -180,7 +187,7 @@ std::optional<std::uint8_t> foreign_version(std::span<const std::byte> bytes) {
     const std::uint8_t type = load_u8(bytes.data() + 1);
     const bool asks =
         type == static_cast<std::uint8_t>(ControlType::join) || type == static_cast<std::uint8_t>(ControlType::hello);
-    if ((version & 0xF0U) != version_mark || version == ATP_VERSION || !asks) return std::nullopt;
+    if ((version & 0xF0U) != version_mark || version == control_version || !asks) return std::nullopt;
     return version;
 }
 
@@ -226,7 +233,7 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
 std::size_t encode(const Joined& message, std::span<std::byte> bytes) {
     Writer writer(bytes, ControlType::joined);
     writer.u32(message.job), writer.u32(message.token), writer.u16(message.channel), writer.flag(message.ready);
-    writer.u32(message.missing_units), writer.u32(message.missing_members);
+    writer.u32(message.missing_units), writer.u32(message.missing_members), writer.u8(message.stream);
     return writer.finish();
 }
 
@@ -235,6 +242,7 @@ std::optional<Joined> decode_joined(std::span<const std::byte> bytes) {
     Joined message;
     message.job = reader.u32(), message.token = reader.u32(), message.channel = reader.u16();
     message.ready = reader.flag(), message.missing_units = reader.u32(), message.missing_members = reader.u32();
+    message.stream = reader.u8();
     return accepted(reader, message);
 }
 
@@ -289,6 +297,7 @@ std::size_t encode(const Welcome& message, std::span<std::byte> bytes, std::size
     writer.u8(static_cast<std::uint8_t>(switches));
     for (std::size_t i = 0; i < switches; ++i) {
         writer.u64(message.path[i].id), writer.u32(message.path[i].aggregators), writer.u16(message.path[i].lanes);
+        writer.u32(message.path[i].slots);
     }
     writer.text(message.software, 64);
     return writer.finish(padded_bytes);
@@ -302,7 +311,7 @@ std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes) {
     reader.check(switches >= 1 && switches <= max_path_switches);
     for (std::size_t i = 0; i < switches && reader.ok(); ++i) {
         PathSwitch next;
-        next.id = reader.u64(), next.aggregators = reader.u32(), next.lanes = reader.u16();
+        next.id = reader.u64(), next.aggregators = reader.u32(), next.lanes = reader.u16(), next.slots = reader.u32();
         message.path.push_back(next);
     }
     message.software = reader.text(64);
@@ -371,6 +380,11 @@ std::string_view to_string(Refusal reason) {
         case Refusal::unsupported: return "unsupported";
     }
     return "unknown";
+}
+
+std::string_view to_string(ChannelProtocol protocol) {
+    const std::size_t at = static_cast<std::size_t>(protocol) - 1;
+    return at < protocol_names.size() ? protocol_names[at] : "unknown";
 }
 
 }  // namespace atp::wire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that build and watch the tree of switches. They share the port with packets, begin with the same version
-// byte, and have types that no packet has. docs/protocol.md, "Joining", is normative.
+// The messages that build and watch the tree of switches. They share the port with packets, begin with a version byte
+// of their own, and have types that no packet has. docs/protocol.md, "Joining", is normative.
 //
 // Decoding accepts any bytes: a message that it accepts has every field within its range and every list within its
 // bound. Functions of their arguments: no state, safe from every thread. Not for the packet path: they allocate.
@@ -30,6 +30,8 @@ enum class ControlType : std::uint8_t {
     report = 23,   // that part
 };
 
+// ATP's mark in the high nibble, as in its packets; the version of these messages in the low one.
+inline constexpr std::uint8_t control_version = 0xA2;
 inline constexpr std::size_t control_prefix_bytes = 4;    // version, type, two zero bytes
 inline constexpr std::size_t max_control_bytes = 65'504;  // padding included
 inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a request for one must be as long as its answer
@@ -60,6 +62,16 @@ struct JoiningUnit {
     bool operator==(const JoiningUnit&) const = default;
 };
 
+// What a channel's packets are, and what switches do with them.
+enum class ChannelProtocol : std::uint8_t {
+    atp = 1,
+    switchml,           // the switch compares offsets
+    switchml_faithful,  // it tells phases by a bit alone, as printed (hazard 37)
+    switchml_lossless,  // it has one copy of a slot, and nobody sends again
+};
+
+[[nodiscard]] constexpr bool is_switchml(ChannelProtocol protocol) { return protocol != ChannelProtocol::atp; }
+
 // What every member of a channel says alike.
 struct ChannelTerms {
     std::uint32_t job = 0;
@@ -73,6 +85,7 @@ struct ChannelTerms {
     std::uint32_t mask1 = 0;  // all units of the job
     double scale = 0;
     Endpoint server;
+    ChannelProtocol protocol = ChannelProtocol::atp;
 
     bool operator==(const ChannelTerms&) const = default;
 };
@@ -91,6 +104,7 @@ struct Joined {
     bool ready = false;
     std::uint32_t missing_units = 0;    // of whom nothing, or not everybody, was heard
     std::uint32_t missing_members = 0;  // of the receiver's own unit
+    std::uint8_t stream = 0;            // SwitchML, ready: what the channel's packets call their job
 };
 
 enum class Refusal : std::uint8_t {
@@ -129,7 +143,8 @@ struct Hello {
 struct PathSwitch {
     std::uint64_t id = 0;           // random at each start
     std::uint32_t aggregators = 0;  // that one channel can use
-    std::uint16_t lanes = 0;        // of one aggregator
+    std::uint16_t lanes = 0;        // of one aggregator, or slot
+    std::uint32_t slots = 0;        // of the pool that SwitchML's channels share; 0: it does not serve them
 
     bool operator==(const PathSwitch&) const = default;
 };
@@ -184,5 +199,7 @@ struct Report {
 
 [[nodiscard]] std::string_view to_string(ControlType type);
 [[nodiscard]] std::string_view to_string(Refusal reason);
+// "switchml-faithful".
+[[nodiscard]] std::string_view to_string(ChannelProtocol protocol);
 
 }  // namespace atp::wire

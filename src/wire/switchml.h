@@ -88,6 +88,11 @@ static_assert(static_cast<std::size_t>(DecodeError::worker) + 1 == decode_error_
 
 [[nodiscard]] std::string_view to_string(DecodeError error);
 
+// Whether it wants to be such a packet: ATP's, and all messages, begin otherwise.
+[[nodiscard]] inline bool has_format(std::span<const std::byte> bytes) {
+    return !bytes.empty() && load_u8(bytes.data()) == format_byte;
+}
+
 // A packet that was decoded: the header by value, the lanes still where they were received.
 struct Packet {
     Header header;

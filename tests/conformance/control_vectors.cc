@@ -39,8 +39,19 @@ wire::Join join_of_worker() {
                   .first_seq = 0x11121314,
                   .mask1 = 0x7,
                   .scale = 1e8,
-                  .server = {}};
+                  .server = {},
+                  .protocol = wire::ChannelProtocol::atp};
     join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
+    return join;
+}
+
+wire::Join join_of_switchml() {
+    wire::Join join = join_of_worker();
+    join.terms.protocol = wire::ChannelProtocol::switchml;
+    join.terms.audit = false;
+    join.terms.aggregators = 4096;
+    join.terms.mask1 = 0x1;
+    join.units = {{.unit = 0, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {2}}};
     return join;
 }
 
@@ -74,8 +85,8 @@ wire::Join join_of_last_switch() {
 wire::Welcome welcome() {
     return {.nonce = 0x1122334455667788,
             .received_bytes = 1472,
-            .path = {{.id = 0xAABBCCDDEEFF0011, .aggregators = 4096, .lanes = 256},
-                     {.id = 1, .aggregators = 1024, .lanes = 62}},
+            .path = {{.id = 0xAABBCCDDEEFF0011, .aggregators = 4096, .lanes = 256, .slots = 0x00012345},
+                     {.id = 1, .aggregators = 1024, .lanes = 62, .slots = 0}},
             .software = "atp 0.1.0"};
 }
 
@@ -133,6 +144,12 @@ void add_good(Table& table) {
                        message.ready = true;
                        message.missing_units = message.missing_members = 0;
                    })));
+    table.accepted("a worker joins a channel of SwitchML", to_bytes(join_of_switchml()));
+    table.accepted("the tree of a channel of SwitchML stands", to_bytes(but<wire::Joined>(joined, [](auto& message) {
+                       message.ready = true;
+                       message.missing_units = message.missing_members = 0;
+                       message.stream = 0xC8;
+                   })));
     for (unsigned reason = 1; reason <= static_cast<unsigned>(wire::Refusal::unsupported); ++reason) {
         wire::Refused message = refused();
         message.reason = static_cast<wire::Refusal>(reason);
@@ -175,6 +192,8 @@ void add_bad_joins(Table& table) {
     refuse("a join of nobody", [](wire::Join& join) { join.units.clear(); });
     refuse("a join with scale 0", [](wire::Join& join) { join.terms.scale = 0; });
     refuse("a join with a server of family 5", [](wire::Join& join) { join.terms.server.family = 5; });
+    refuse("a join of protocol 0", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{0}; });
+    refuse("a join of protocol 5", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{5}; });
 }
 
 void add_bad_others(Table& table) {
@@ -196,8 +215,10 @@ void add_bad_others(Table& table) {
     table.refused("a welcome of no switch",
                   to_bytes(but<wire::Welcome>(welcome(), [](wire::Welcome& message) { message.path.clear(); })));
     Bytes other_version = to_bytes(join_of_worker());
-    other_version[0] = std::byte{0xA2};
+    other_version[0] = std::byte{wire::control_version + 1};
     table.refused("a join of the next version", other_version);
+    other_version[0] = std::byte{ATP_VERSION};
+    table.refused("a join of the first version", other_version);
     Bytes other_type = to_bytes(leave);
     other_type[1] = std::byte{24};
     table.refused("the type past the last", other_type);
@@ -228,6 +249,7 @@ Json to_json(const wire::Join& join) {
             {"server_family", terms.server.family},
             {"server_port", terms.server.port},
             {"server_host", host},
+            {"protocol", wire::to_string(terms.protocol)},
             {"level", join.level},
             {"begun", join.begun},
             {"units", units}};
@@ -239,7 +261,8 @@ Json to_json(const wire::Joined& message) {
             {"channel", message.channel},
             {"ready", message.ready},
             {"missing_units", message.missing_units},
-            {"missing_members", message.missing_members}};
+            {"missing_members", message.missing_members},
+            {"stream", message.stream}};
 }
 
 Json to_json(const wire::Refused& message) {
@@ -263,7 +286,8 @@ Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }
 Json to_json(const wire::Welcome& message) {
     Json path = Json::array();
     for (const wire::PathSwitch& next : message.path) {
-        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
+        path.push_back(
+            {{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}, {"slots", next.slots}});
     }
     return {{"nonce", message.nonce},
             {"received_bytes", message.received_bytes},

@@ -178,16 +178,16 @@ TEST(PathProbe, TellsASwitchOfAnotherVersion) {
         socklen_t size = sizeof from;
         auto* const generic = reinterpret_cast<sockaddr*>(&from);
         if (recvfrom(socket.number(), bytes.data(), bytes.size(), 0, generic, &size) < 0) return false;
-        const wire::Refused refused{.reason = wire::Refusal::version, .text = "this switch speaks version 2"};
+        const wire::Refused refused{.reason = wire::Refusal::version, .text = "this switch speaks version 3"};
         const std::size_t length = wire::encode(refused, bytes);
-        bytes[0] = std::byte{(ATP_VERSION & 0xF0U) | 2U};
+        bytes[0] = std::byte{wire::control_version + 1};
         return sendto(socket.number(), bytes.data(), length, 0, generic, size) > 0;
     });
     const PathFacts facts = measure(address);
     EXPECT_TRUE(answering.get());
     ASSERT_TRUE(facts.silence);
     EXPECT_EQ(facts.silence->reason, net::Reason::version_mismatch);
-    EXPECT_THAT(check_version(facts, "atp").found, testing::HasSubstr("version 2"));
+    EXPECT_THAT(check_version(facts, "atp").found, testing::HasSubstr("version 3"));
 }
 
 // ------------------------------------------------------------------------------------------- A link with two lengths

@@ -14,6 +14,11 @@ net::SwitchNodeConfig small_switch() {
     return config;
 }
 
+net::SwitchNodeConfig serving_both(net::SwitchNodeConfig config) {
+    config.pool_bytes = config.memory_bytes;
+    return config;
+}
+
 std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config) {
     auto node = net::SwitchNode::start(config);
     if (node) return *std::move(node);
@@ -44,6 +49,12 @@ comm::Options small_options() {
     options.join_timeout = patience;
     options.timeout = patience;
     options.socket_buffer_bytes = 1U << 20U;
+    return options;
+}
+
+comm::Options switchml_options(wire::ChannelProtocol protocol) {
+    comm::Options options = small_options();
+    options.protocol = protocol;
     return options;
 }
 

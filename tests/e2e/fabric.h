@@ -22,6 +22,8 @@ inline constexpr protocol::Duration patience = std::chrono::seconds(20);
 
 // Small, and on any free port of loopback.
 [[nodiscard]] net::SwitchNodeConfig small_switch();
+// With a pool for SwitchML as large as its table for ATP.
+[[nodiscard]] net::SwitchNodeConfig serving_both(net::SwitchNodeConfig config);
 // Nothing, and a failure of the test, where it does not start.
 [[nodiscard]] std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config);
 [[nodiscard]] std::string address_of(const net::SwitchNode& node);
@@ -39,6 +41,8 @@ struct TwoLevels {
 
 // Fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
 [[nodiscard]] comm::Options small_options();
+// The same for SwitchML.
+[[nodiscard]] comm::Options switchml_options(wire::ChannelProtocol protocol = wire::ChannelProtocol::switchml);
 inline constexpr std::uint32_t small_lanes = 64;
 inline constexpr std::uint32_t small_window = 16;
 

@@ -23,23 +23,25 @@ constexpr std::uint32_t world = 3;
 constexpr std::size_t elements = 5000;
 
 net::Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
-                                                      const std::string& switch_address) {
+                                                      const std::string& switch_address,
+                                                      wire::ChannelProtocol protocol) {
     const auto address = net::resolve(store_address);
     if (!address) return tl::unexpected(address.error());
     auto store = comm::TcpStore::connect(address->front(), net::now() + patience);
     if (!store) return tl::unexpected(store.error());
     comm::Options options = small_options();
     options.switch_address = switch_address;
+    options.protocol = protocol;
     return comm::Communicator::form(**store, rank, world, options);
 }
 
 // What the process of the last rank does: sums until it is killed, or until something fails.
-[[noreturn]] void be_a_rank(int addresses) {
+[[noreturn]] void be_a_rank(int addresses, wire::ChannelProtocol protocol) {
     std::array<char, 256> text{};
     if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
     const std::string both(text.data());
     const std::size_t space = both.find(' ');
-    const auto formed = form(both.substr(0, space), world - 1, both.substr(space + 1));
+    const auto formed = form(both.substr(0, space), world - 1, both.substr(space + 1), protocol);
     if (!formed) _exit(2);
     for (std::uint32_t round = 0;; ++round) {
         Bytes values = tensor_of(comm::ElementType::float32, world - 1, elements, round);
@@ -49,15 +51,17 @@ net::Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_a
     }
 }
 
-TEST(Processes, ThatAreKilledAreNamedByTheOthers) {
+class Processes : public testing::TestWithParam<wire::ChannelProtocol> {};
+
+TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
     // Before this process has any other thread.
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) be_a_rank(pipe_ends[0]);
+    if (child == 0) be_a_rank(pipe_ends[0], GetParam());
 
-    net::SwitchNodeConfig config = small_switch();
+    net::SwitchNodeConfig config = serving_both(small_switch());
     config.hold = std::chrono::seconds(2);
     const auto node = start(config);
     auto store = comm::TcpStoreServer::start(net::Address::loopback(net::Family::ipv4, 0));
@@ -68,7 +72,7 @@ TEST(Processes, ThatAreKilledAreNamedByTheOthers) {
 
     std::atomic<std::uint32_t> rounds{0};
     each(world - 1, [&](std::uint32_t rank) {
-        const auto formed = form(store_address, rank, address_of(*node));
+        const auto formed = form(store_address, rank, address_of(*node), GetParam());
         if (!formed) {
             kill(child, SIGKILL);
             FAIL() << to_string(formed.error());
@@ -97,6 +101,10 @@ TEST(Processes, ThatAreKilledAreNamedByTheOthers) {
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
+
+INSTANTIATE_TEST_SUITE_P(OfBothProtocols, Processes,
+                         testing::Values(wire::ChannelProtocol::atp, wire::ChannelProtocol::switchml),
+                         [](const auto& protocol) { return std::string(to_string(protocol.param)); });
 
 }  // namespace
 }  // namespace atp::test

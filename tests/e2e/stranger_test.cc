@@ -15,6 +15,7 @@
 #include "values.h"
 #include "wire/control.h"
 #include "wire/packet.h"
+#include "wire/switchml.h"
 
 namespace atp::test {
 namespace {
@@ -54,7 +55,7 @@ class Stranger {
         Bytes bytes(below(400));
         for (std::byte& byte : bytes) byte = static_cast<std::byte>(below(256));
         if (bytes.size() > 1 && below(2) == 0) {
-            bytes[0] = std::byte{ATP_VERSION};
+            bytes[0] = std::byte{below(2) == 0 ? std::uint8_t{ATP_VERSION} : wire::control_version};
             bytes[1] = static_cast<std::byte>(below(26));
         }
         send(bytes, to);
@@ -82,6 +83,19 @@ class Stranger {
                                 .bitmap1 = 1,
                                 .mask1 = 1};
         wire::encode_header(header, bytes);
+        if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
+        send(bytes, to);
+    }
+    // Of SwitchML, whose packets have no token: of some stream and some member.
+    void send_update(const net::Address& to) {
+        Bytes bytes(wire::switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
+        const std::uint32_t offset = below(200);
+        wire::switchml::encode_header({.flags = static_cast<std::uint8_t>(below(2 * wire::switchml::all_flags)),
+                                       .job = static_cast<std::uint8_t>(below(3)),
+                                       .worker = static_cast<std::uint8_t>(below(3)),
+                                       .slot = static_cast<std::uint16_t>(offset % small_window),
+                                       .offset = offset},
+                                      bytes);
         if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
         send(bytes, to);
     }
@@ -141,9 +155,7 @@ std::vector<net::Address> open_ports() {
 }
 
 // Two ranks sum while two strangers send to every port there is.
-void sum_among_strangers(const std::vector<std::string>& switches, comm::ServerPlace server) {
-    comm::Options options = small_options();
-    options.server = server;
+void sum_among_strangers(const std::vector<std::string>& switches, const comm::Options& options = small_options()) {
     Job job(2, switches, options);
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
@@ -160,6 +172,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, comm::ServerP
                     for (const net::Address& port : ports) {
                         stranger.send_noise(port);
                         stranger.send_forgery(number, port);
+                        stranger.send_update(port);
                         stranger.send_control(number, port);
                     }
                     ++sent;
@@ -172,13 +185,15 @@ void sum_among_strangers(const std::vector<std::string>& switches, comm::ServerP
         });
         over = true;
     }
-    EXPECT_TRUE(eventually([&] { return counters_of(*ranks[0]).forged != 0; }));
+    // Without tokens strangers are told by their address, before the machine sees anything of theirs.
+    const bool tokens = !wire::is_switchml(options.protocol);
+    EXPECT_TRUE(eventually([&] { return !tokens || counters_of(*ranks[0]).forged != 0; }));
     EXPECT_TRUE(eventually([&] { return ranks[0]->counters()[0].strays != 0; }));
 }
 
 TEST(Strangers, ChangeNoSumOfOneSwitch) {
     const auto node = start(small_switch());
-    sum_among_strangers({address_of(*node)}, comm::ServerPlace::on_switch);
+    sum_among_strangers({address_of(*node)});
     EXPECT_TRUE(eventually([&] {
         const net::ShardSnapshot shard = node->snapshot().shards[0];
         return shard.packets.forged != 0 && shard.tree.forged != 0 && shard.tree.refused != 0 &&
@@ -188,12 +203,25 @@ TEST(Strangers, ChangeNoSumOfOneSwitch) {
 
 TEST(Strangers, ChangeNoSumOfTwoLevels) {
     TwoLevels fabric;
-    sum_among_strangers({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, comm::ServerPlace::on_switch);
+    sum_among_strangers({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
 }
 
 TEST(Strangers, ChangeNoSumOfServersBesideWorkers) {
     const auto node = start(small_switch());
-    sum_among_strangers({address_of(*node)}, comm::ServerPlace::colocated);
+    comm::Options options = small_options();
+    options.server = comm::ServerPlace::colocated;
+    sum_among_strangers({address_of(*node)}, options);
+}
+
+TEST(Strangers, ChangeNoSumOfSwitchMl) {
+    const auto node = start(serving_both(small_switch()));
+    sum_among_strangers({address_of(*node)}, switchml_options());
+    EXPECT_TRUE(eventually([&] {
+        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        const auto count = [&](protocol::switchml::Event event) { return pool.packets.count(event); };
+        return pool.strangers != 0 && count(protocol::switchml::Event::forged) != 0 &&
+               count(protocol::switchml::Event::refused) != 0;
+    })) << to_json(node->snapshot());
 }
 
 // Of the newest job that the switch knows.
@@ -239,15 +267,15 @@ TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
         const std::size_t size =
             joins ? wire::encode(join, bytes) : wire::encode(wire::Hello{.nonce = 7}, bytes, wire::least_hello_bytes);
         ASSERT_GT(size, 0U);
-        bytes[0] = std::byte{0xA2};
+        bytes[0] = std::byte{wire::control_version + 1};
         Stranger stranger(1);
         stranger.send({bytes.data(), size}, node->address());
         const Bytes answer = stranger.answer();
-        EXPECT_EQ(wire::refusal_version(answer), std::uint8_t{ATP_VERSION});
+        EXPECT_EQ(wire::refusal_version(answer), wire::control_version);
         const auto refused = wire::decode_refused(answer);
         ASSERT_TRUE(refused);
         EXPECT_EQ(refused->reason, wire::Refusal::version);
-        EXPECT_NE(refused->text.find("version 2"), std::string::npos) << refused->text;
+        EXPECT_NE(refused->text.find("version 3"), std::string::npos) << refused->text;
     }
 }
 
@@ -263,8 +291,8 @@ TEST(Versions, OfASwitchAreToldToTheRanks) {
             for (std::size_t i = 0; count && i < *count; ++i) {
                 const std::span<std::byte> room = foreign.reserve(1024);
                 const std::size_t size = wire::encode(
-                    wire::Refused{.reason = wire::Refusal::version, .text = "this switch speaks version 2"}, room);
-                room[0] = std::byte{0xA2};
+                    wire::Refused{.reason = wire::Refusal::version, .text = "this switch speaks version 3"}, room);
+                room[0] = std::byte{wire::control_version + 1};
                 foreign.commit(size, *datagrams[i].from);
             }
             static_cast<void>(foreign.flush());
@@ -274,7 +302,7 @@ TEST(Versions, OfASwitchAreToldToTheRanks) {
     const auto formed = Job(1, {to_string(foreign.local())}).form(0);
     ASSERT_FALSE(formed);
     EXPECT_EQ(formed.error().reason, net::Reason::version_mismatch);
-    EXPECT_TRUE(says(formed.error(), "version 2"));
+    EXPECT_TRUE(says(formed.error(), "version 3"));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ void require_in_range(const wire::Join& join) {
     require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "a packet holds the lanes");
     require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
     require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is a scale");
+    require(wire::to_string(join.terms.protocol) != "unknown", "the protocol is one");
     require(join.level <= ATP_LEVELS, "the level is one, or the server");
     require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "somebody joins");
     for (const wire::JoiningUnit& unit : join.units) {

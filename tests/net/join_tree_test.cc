@@ -110,8 +110,8 @@ class Tree {
         while (const auto event = tree.poll_event()) {
             events.push_back(*event);
             if (event->kind != Kind::opened) continue;
-            if (opens) tree.opened(event->job, event->channel);
-            if (lacks_memory) tree.could_not_open(event->job, event->channel);
+            if (opens) tree.opened(event->job, event->channel, stream);
+            if (lacks_memory) tree.could_not_open(event->job, event->channel, "there is no memory for it");
         }
         while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
     }
@@ -151,6 +151,7 @@ class Tree {
     JoinTree tree;
     bool opens = true;          // the server is made when it is asked for
     bool lacks_memory = false;  // or cannot be
+    std::uint8_t stream = 0;    // SwitchML: under this number
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;
@@ -368,6 +369,7 @@ TEST_F(Standing, OtherTermsAreRefusedByName) {
         {"scale", [](Terms& terms) { terms.scale = 1; }},
         {"place of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
         {"units of the job", [](Terms& terms) { terms.mask1 = 0x3; }},
+        {"protocol", [](Terms& terms) { terms.protocol = wire::ChannelProtocol::switchml; }},
     };
     for (const auto& [name, change] : changes) {
         Tree other;
@@ -469,6 +471,74 @@ TEST(JoinTree, ServersBeyondTheMemoryAreRefusedAndMemoryComesBack) {
     star.leave(0, 0, worker(0));
     star.join(second, worker(0));
     EXPECT_EQ(star.tree.counters().refused, 1U);
+}
+
+// --- SwitchML
+
+wire::Join of_switchml(wire::Join join) {
+    join.terms.protocol = wire::ChannelProtocol::switchml;
+    return join;
+}
+JoinTreeConfig serving_both() {
+    JoinTreeConfig config;
+    config.serves_switchml = true;
+    return config;
+}
+
+TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
+    JoinTreeConfig config = serving_both();
+    config.server_bytes = 0;
+    Tree star(config);
+    star.stream = 9;
+    star.join(of_switchml(join_of_member(0, 2, 0)), worker(0));
+    star.join(of_switchml(join_of_member(0, 2, 1)), worker(1));
+    ASSERT_EQ(star.count(Kind::opened), 1U);
+    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        ASSERT_TRUE(star.told_ready(worker(rank)));
+        EXPECT_EQ(star.sent_to<wire::Joined>(worker(rank)).back().stream, 9);
+    }
+    star.forget();
+    star.join(begun(of_switchml(join_of_member(0, 2, 1))), worker(1));
+    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "whenever it asks";
+    star.leave(0, 0, worker(0));
+    star.leave(0, 1, worker(1));
+    EXPECT_EQ(star.events.back().kind, Kind::closed);
+    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
+}
+
+TEST(JoinTree, ProtocolsThatTheSwitchDoesNotServeAreRefused) {
+    Tree atp_alone;
+    atp_alone.join(of_switchml(join_of_member(0, 2, 0)), worker(0));
+    atp_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol switchml");
+    JoinTreeConfig config = serving_both();
+    config.serves_atp = false;
+    Tree switchml_alone(config);
+    switchml_alone.join(join_of_member(0, 2, 0), worker(0));
+    switchml_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol atp");
+}
+
+TEST(JoinTree, WhatSwitchMlDoesNotKnowIsRefused) {
+    JoinTreeConfig config = serving_both();
+    config.parent = host(1);
+    const std::vector<std::pair<wire::Join, const char*>> joins = {
+        {join_of_member(0, 2, 0, 0, 0x3), "one switch"},
+        {join_of_unit(0, 0, 2, 0x1), "one switch"},
+        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; }), "audit"},
+        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.server = endpoint_of(host(5)); }), "server"},
+    };
+    for (const auto& [join, text] : joins) {
+        Tree rack(config);
+        rack.join(of_switchml(join), worker(0));
+        rack.expect_refused(worker(0), Refusal::unsupported, text);
+        EXPECT_EQ(rack.tree.channels(), 0U);
+    }
+}
+
+TEST(JoinTree, RestartedPoolRefusesWhoHadBegun) {
+    Tree star(serving_both());
+    star.join(begun(of_switchml(join_of_member(0, 2, 0))), worker(0));
+    star.expect_refused(worker(0), Refusal::restarted, "the slots of this job were here");
 }
 
 // --- restarts

@@ -38,7 +38,8 @@ Join some_join() {
                   .first_seq = 0xFFFFFFF0,
                   .mask1 = 0x7,
                   .scale = 1e8,
-                  .server = {}};
+                  .server = {},
+                  .protocol = ChannelProtocol::switchml_faithful};
     join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {515}}};
     return join;
 }
@@ -63,7 +64,7 @@ Join join_of_server() {
 
 const Welcome some_welcome{.nonce = 0x1122334455667788,
                            .received_bytes = 1500,
-                           .path = {{.id = 1, .aggregators = 2, .lanes = 3},
+                           .path = {{.id = 1, .aggregators = 2, .lanes = 3, .slots = 0x01020304},
                                     {.id = std::numeric_limits<std::uint64_t>::max(), .aggregators = 5, .lanes = 6}},
                            .software = "atp 0.1.0"};
 
@@ -131,7 +132,8 @@ TEST(Control, AnswersAreReadAsTheyWereWritten) {
                                                      .channel = 3,
                                                      .ready = true,
                                                      .missing_units = 0x80000001,
-                                                     .missing_members = 0x40000002}));
+                                                     .missing_members = 0x40000002,
+                                                     .stream = 200}));
     ASSERT_TRUE(joined.has_value());
     EXPECT_EQ(joined->job, 1U);
     EXPECT_EQ(joined->token, 2U);
@@ -139,6 +141,7 @@ TEST(Control, AnswersAreReadAsTheyWereWritten) {
     EXPECT_TRUE(joined->ready);
     EXPECT_EQ(joined->missing_units, 0x80000001U);
     EXPECT_EQ(joined->missing_members, 0x40000002U);
+    EXPECT_EQ(joined->stream, 200);
 
     for (std::uint8_t reason = 1; reason <= static_cast<std::uint8_t>(Refusal::unsupported); ++reason) {
         const auto refused = decode_refused(encoded(
@@ -331,31 +334,50 @@ TEST(Control, RandomBytesNeverCrash) {
     EXPECT_GT(accepted, 1000U) << "some survive their changes";
 }
 
+// --- names
+
+TEST(Control, ProtocolsHaveNames) {
+    for (const ChannelProtocol protocol : {ChannelProtocol::atp, ChannelProtocol::switchml,
+                                           ChannelProtocol::switchml_faithful, ChannelProtocol::switchml_lossless}) {
+        EXPECT_EQ(is_switchml(protocol), to_string(protocol).starts_with("switchml"));
+        EXPECT_EQ(is_switchml(protocol), to_string(protocol) != "atp");
+    }
+    EXPECT_EQ(to_string(ChannelProtocol{}), "unknown");
+    EXPECT_EQ(to_string(ChannelProtocol{5}), "unknown");
+}
+
 // --- versions
 
 TEST(Control, TypesAreThoseOfNoPacket) {
     for (unsigned type = 0; type < 256; ++type) {
-        const Bytes bytes{std::byte{ATP_VERSION}, static_cast<std::byte>(type), std::byte{0}, std::byte{0}};
+        const Bytes bytes{std::byte{control_version}, static_cast<std::byte>(type), std::byte{0}, std::byte{0}};
         EXPECT_EQ(control_type(bytes).has_value(), type >= 16 && type <= 23) << type;
         if (const auto known = control_type(bytes)) {
             EXPECT_NE(to_string(*known), "unknown");
         }
     }
     EXPECT_EQ(to_string(static_cast<ControlType>(24)), "unknown");
-    EXPECT_FALSE(control_type(Bytes(3, std::byte{ATP_VERSION})).has_value());
+    EXPECT_FALSE(control_type(Bytes(3, std::byte{control_version})).has_value());
+}
+
+TEST(Control, VersionOfAPacketIsAnother) {
+    Bytes packet = encoded(Hello{.nonce = 1});
+    packet[0] = std::byte{ATP_VERSION};
+    EXPECT_FALSE(control_type(packet).has_value());
+    EXPECT_EQ(foreign_version(packet), ATP_VERSION) << "what messages of version 1 began with";
 }
 
 TEST(Control, JoinOrHelloOfAnotherVersionIsWorthAnAnswer) {
     for (const Bytes& whole : one_of_each()) {
         const ControlType type = *control_type(whole);
         Bytes other = whole;
-        other[0] = std::byte{0xA2};
+        other[0] = std::byte{control_version + 1};
         EXPECT_FALSE(decodes(other, type));
         EXPECT_FALSE(control_type(other).has_value());
         const bool asks = type == ControlType::join || type == ControlType::hello;
         EXPECT_EQ(foreign_version(other).has_value(), asks) << to_string(type);
         if (asks) {
-            EXPECT_EQ(foreign_version(other), 0xA2);
+            EXPECT_EQ(foreign_version(other), control_version + 1);
         }
         EXPECT_FALSE(foreign_version(whole).has_value()) << "our own is not foreign";
         other[0] = std::byte{0xB1};

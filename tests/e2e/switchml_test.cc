@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second protocol over real sockets: the same jobs, a pool that they share, and what it cannot do said in words.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "fabric.h"
+#include "net/clock.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+using comm::ElementType;
+using comm::Reduction;
+using net::Reason;
+using protocol::switchml::Event;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using wire::ChannelProtocol;
+
+constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
+
+net::SwitchNodeConfig pool_alone() {
+    net::SwitchNodeConfig config = serving_both(small_switch());
+    config.serves_atp = false;
+    config.memory_bytes = 0;
+    return config;
+}
+
+// A pool of exactly so many slots.
+net::SwitchNodeConfig pool_of(std::uint32_t slots) {
+    net::SwitchNodeConfig config = pool_alone();
+    config.pool_bytes = slots * protocol::switchml::Switch::bytes_of_slot(config.lanes);
+    return config;
+}
+
+void work_through(comm::Communicator& communicator) {
+    std::uint32_t seed = 0;
+    for (const ElementType type : {ElementType::float32, ElementType::bfloat16, ElementType::int64}) {
+        for (const std::size_t size : {std::size_t{1}, std::size_t{small_lanes}, several_windows}) {
+            expect_sum(communicator, type, Reduction::sum, size, ++seed, true);
+        }
+    }
+    expect_sum(communicator, ElementType::float32, Reduction::average, several_windows, ++seed, false);
+    const std::uint32_t root = communicator.world() - 1;
+    std::uint32_t word = communicator.rank() == root ? 0xDEADBEEF : 0;
+    EXPECT_TRUE(succeeds(communicator.broadcast(&word, sizeof word, root)));
+    EXPECT_EQ(word, 0xDEADBEEF);
+    EXPECT_TRUE(succeeds(communicator.barrier()));
+}
+
+net::Error formation_error(const std::vector<std::string>& switches, const comm::Options& options,
+                           std::uint32_t world = 1) {
+    const auto formed = Job(world, switches, options).form_all();
+    for (const auto& rank : formed) {
+        if (!rank) return rank.error();
+    }
+    ADD_FAILURE() << "it formed";
+    return {};
+}
+
+class SwitchMlWorlds : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(SwitchMlWorlds, SumToTheLastBit) {
+    const auto node = start(pool_alone());
+    Job(GetParam(), {address_of(*node)}, switchml_options()).run(work_through);
+    EXPECT_TRUE(eventually([&] {
+        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        return pool.packets.count(Event::completed) != 0 && pool.streams.empty() && pool.free_slots == pool.slots;
+    })) << "what has ended gives its slots back";
+}
+
+INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlWorlds, testing::Values(1, 4, 8));
+
+class SwitchMlModes : public testing::TestWithParam<ChannelProtocol> {};
+
+TEST_P(SwitchMlModes, SumToTheLastBitWhereNothingIsLost) {
+    const auto node = start(pool_alone());
+    comm::Options options = switchml_options(GetParam());
+    options.resend_after = seconds(1);  // nothing that printed SwitchML could take for another phase's (hazard 37)
+    Job(3, {address_of(*node)}, options).run(work_through);
+}
+
+INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlModes,
+                         testing::Values(ChannelProtocol::switchml, ChannelProtocol::switchml_faithful,
+                                         ChannelProtocol::switchml_lossless));
+
+TEST(SwitchMl, SumsWhileEmulatedPortsLosePackets) {
+    net::SwitchNodeConfig config = pool_alone();
+    config.ports.in.loss = config.ports.out.loss = 0.02;
+    const auto node = start(config);
+    Job(4, {address_of(*node)}, switchml_options()).run([](comm::Communicator& communicator) {
+        for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, several_windows, round);
+        EXPECT_TRUE(eventually([&] { return counters_of(communicator).resent != 0; }));
+    });
+    EXPECT_TRUE(eventually([&] {
+        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        return pool.packets.count(Event::duplicate) != 0 && pool.packets.count(Event::answered) != 0;
+    })) << to_json(node->snapshot());
+}
+
+TEST(SwitchMl, SpreadsChannelsOverShards) {
+    net::SwitchNodeConfig config = pool_alone();
+    config.shards = 3;
+    const auto node = start(config);
+    comm::Options options = switchml_options();
+    options.channels = 4;
+    Job(2, {address_of(*node)}, options).run(work_through);
+}
+
+TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
+    const auto node = start(serving_both(small_switch()));
+    std::vector<std::jthread> jobs;
+    for (const ChannelProtocol protocol :
+         {ChannelProtocol::switchml, ChannelProtocol::atp, ChannelProtocol::switchml}) {
+        jobs.emplace_back([&, protocol] {
+            Job(3, {address_of(*node)}, switchml_options(protocol)).run([](comm::Communicator& communicator) {
+                for (std::uint32_t round = 0; round < 20; ++round) expect_sum(communicator, several_windows, round);
+            });
+        });
+    }
+    jobs.clear();
+    EXPECT_TRUE(eventually([&] {
+        const net::ShardSnapshot shard = node->snapshot().shards[0];
+        return shard.packets.events[ATP_EVENT_COMPLETED] != 0 && shard.pool.packets.count(Event::completed) != 0;
+    }));
+}
+
+// ------------------------------------------------------------------------------------------------------- What is
+// refused
+
+TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
+    const auto node = start(pool_of(small_window * 3 / 2));
+    {
+        const auto first = Job(2, {address_of(*node)}, switchml_options()).formed();
+        ASSERT_EQ(first.size(), 2U);
+        const net::Error error = formation_error({address_of(*node)}, switchml_options(), 2);
+        EXPECT_EQ(error.reason, Reason::rejected);
+        EXPECT_TRUE(says(error, "8 of 24 slots are free"));
+        EXPECT_TRUE(says(error, "--memory"));
+    }
+    Job(2, {address_of(*node)}, switchml_options()).run(work_through);
+}
+
+TEST(SwitchMl, TellsThatPacketsAreLongerThanSlots) {
+    net::SwitchNodeConfig config = pool_alone();
+    config.lanes = small_lanes - 8;
+    const auto node = start(config);
+    const net::Error error = formation_error({address_of(*node)}, switchml_options());
+    EXPECT_EQ(error.reason, Reason::rejected);
+    EXPECT_TRUE(says(error, "56"));
+    comm::Options options = switchml_options();
+    options.lanes = 0;
+    Job(1, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
+        EXPECT_EQ(communicator.formation().lanes, small_lanes - 8);
+        expect_sum(communicator, several_windows, 1);
+    });
+}
+
+TEST(SwitchMl, TellsWhichProtocolASwitchDoesNotServe) {
+    const auto atp_alone = start(small_switch());
+    EXPECT_TRUE(says(formation_error({address_of(*atp_alone)}, switchml_options()), "--protocol switchml"));
+    const auto switchml_alone = start(pool_alone());
+    EXPECT_TRUE(says(formation_error({address_of(*switchml_alone)}, small_options()), "--protocol atp"));
+}
+
+TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
+    const net::SwitchNodeConfig config = serving_both(small_switch());
+    TwoLevels fabric(config, config);
+    const net::Error error =
+        formation_error({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, switchml_options(), 2);
+    EXPECT_EQ(error.reason, Reason::unsupported);
+    EXPECT_TRUE(says(error, "one switch"));
+    Job(2, {address_of(*fabric.leaves[0])}, switchml_options()).run(work_through);
+}
+
+TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
+    const auto refused = [](std::uint32_t world, auto change) {
+        comm::MemoryStore store;
+        comm::Options options = switchml_options();
+        options.switch_address = "127.0.0.1:1";
+        change(options);
+        const auto formed = comm::Communicator::form(store, 0, world, options);
+        return !formed && formed.error().reason == Reason::malformed;
+    };
+    EXPECT_TRUE(refused(33, [](comm::Options&) {}));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.audit = true; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.server = comm::ServerPlace::colocated; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.resend_after = {}; }));
+}
+
+// -------------------------------------------------------------------------------------------- What it cannot sum, it
+// says
+
+// Every rank is told, and what comes after is refused.
+template <class Value>
+void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& inputs) {
+    const auto node = start(pool_alone());
+    const auto ranks = Job(static_cast<std::uint32_t>(inputs.size()), {address_of(*node)}, switchml_options()).formed();
+    ASSERT_EQ(ranks.size(), inputs.size());
+    each(static_cast<std::uint32_t>(inputs.size()), [&](std::uint32_t rank) {
+        std::vector<Value> values = inputs[rank];
+        const auto sum = [&] {
+            return ranks[rank]->all_reduce({values.data(), values.data(), values.size()}, type, Reduction::sum);
+        };
+        const net::Error error = error_of(sum());
+        EXPECT_EQ(error.reason, Reason::too_large) << "rank " << rank << ": " << to_string(error);
+        EXPECT_TRUE(says(error, "32 bits"));
+        EXPECT_EQ(error_of(sum()).reason, Reason::closed);
+    });
+}
+
+TEST(SwitchMl, SumsBeyondThirtyTwoBitsAreAnError) {
+    // Each fits an integer of the scale, and the sum does not: 3 * 20 * 1e8 > 2^31.
+    expect_overflow(ElementType::float32, std::vector(3, std::vector<float>(several_windows, 20.0F)));
+    expect_overflow(ElementType::int32, std::vector(2, std::vector<std::int32_t>{1, 1 << 30, 1}));
+}
+
+TEST(SwitchMl, NumbersThatAreNoIntegersOfTheScaleAreAnError) {
+    std::vector<std::vector<float>> inputs(2, std::vector<float>(several_windows, 0.5F));
+    inputs[1][several_windows / 2] = std::numeric_limits<float>::quiet_NaN();
+    expect_overflow(ElementType::float32, inputs);
+    inputs[1][several_windows / 2] = 1e20F;
+    expect_overflow(ElementType::float32, inputs);
+}
+
+// ---------------------------------------------------------------------------------------------------- Those that go
+// away
+
+TEST(SwitchMl, NamesARankThatLeaves) {
+    const auto node = start(pool_alone());
+    auto ranks = Job(3, {address_of(*node)}, switchml_options()).formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    each(3, [&](std::uint32_t rank) {
+        if (rank == 1) {
+            std::this_thread::sleep_for(milliseconds(50));
+            ranks[1].reset();
+            return;
+        }
+        std::vector<float> values(several_windows, 1.0F);
+        const net::Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
+                                                                  ElementType::float32, Reduction::sum));
+        EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
+        EXPECT_TRUE(says(error, "rank 1"));
+    });
+}
+
+TEST(SwitchMl, ALateRankEndsTheOthersByTheirDeadline) {
+    const auto node = start(pool_alone());
+    const auto ranks = Job(2, {address_of(*node)}, switchml_options()).formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    std::vector<float> values(several_windows, 1.0F);
+    const net::Error error =
+        error_of(ranks[0]->all_reduce({values.data(), values.data(), values.size()}, ElementType::float32,
+                                      Reduction::sum, net::now() + milliseconds(500)));
+    EXPECT_EQ(error.reason, Reason::timed_out);
+    EXPECT_TRUE(says(error, "some rank is late"));
+    EXPECT_GE(error.elapsed, milliseconds(450));
+}
+
+TEST(SwitchMl, AsksForReformingWhereItsSwitchRestarts) {
+    auto node = start(pool_alone());
+    Job job(2, {address_of(*node)}, switchml_options());
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    std::vector<float> values(several_windows, 1.0F);
+    const auto pending =
+        ranks[0]->all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum);
+    net::SwitchNodeConfig again = node->config();
+    again.udp.local = node->address();
+    node.reset();
+    node = start(again);
+    ASSERT_NE(node, nullptr);
+    const net::Error error = error_of(pending);
+    EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
+    EXPECT_TRUE(says(error, "the slots of this job were here and are gone"));
+    ranks.clear();
+    job.options().generation = 1;
+    job.run(work_through);
+}
+
+}  // namespace
+}  // namespace atp::test
