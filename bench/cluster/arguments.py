@@ -36,6 +36,7 @@ topologies
 systems
   atp, gloo, openmpi
                by programs of their own: `atp bench`, bench_gloo, and bench_mpi with mpirun
+  switchml     by `atp switch` and `atp bench` with --protocol switchml; not in racks, since it knows one switch
   torch-atp, torch-gloo
                through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`,
                the report says how much longer they take.
@@ -92,6 +93,9 @@ def _settle_work(parser, options):
     known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE
     if not set(options.systems) <= set(known):
         parser.error(f"argument --systems: each of {', '.join(known)} at most once")
+    confined = [name for name in options.systems if not known[name].spans_racks]
+    if confined and options.topology.has_racks:
+        parser.error(f"argument --systems: {', '.join(confined)} cannot span racks")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
 

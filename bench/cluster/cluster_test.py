@@ -115,6 +115,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(vars(short), vars(long))
         self.assertEqual(arguments.parse(["--racks", "2x4"]).topology, topology.parse("racks:2x4"))
 
+    def test_what_knows_one_switch_is_refused_in_racks(self):
+        for shape in ("star:4", "local:4"):
+            self.assertEqual(arguments.parse(["--topology", shape, "--peer", "switchml"]).systems, ["atp", "switchml"])
+        ran = subprocess.run([RUN, "--racks", "2x2", "--peer", "switchml"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("switchml cannot span racks", ran.stderr)
+
     def test_bad_usage_is_refused_by_name(self):
         for flag, value in (
             ("--topology", "ring:4"),
@@ -182,6 +189,16 @@ class Runs(unittest.TestCase):
             self.assertGreater(gloo[figure], 0)
         # Each of two ranks sends the other half of its tensor and half of the sum, in packets with headers.
         self.assertGreater(gloo["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+
+    def test_switchml_is_measured_beside_atp(self):
+        if not os.path.exists(os.path.join(programs, "atp")):
+            self.skipTest("there is no atp")
+        status, output, errors = self.run_small(programs, "--bytes", "256KiB", "--systems", "switchml,atp", "--json")
+        self.assertEqual(status, 0, errors)
+        measured = json.loads(output)["systems"]
+        for name in ("switchml", "atp"):
+            # Each rank sends its tensor once.
+            self.assertGreater(measured[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
     def test_openmpi_is_measured_over_the_links(self):
         if not (shutil.which("mpirun") and os.path.exists(os.path.join(programs, "bench_mpi"))):

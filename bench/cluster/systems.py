@@ -64,6 +64,7 @@ class System:
     targets = ()
     variants = ("",)
     first_rank_starts_others = False
+    spans_racks = True
 
     def __init__(self, name):
         self.name = name
@@ -130,6 +131,18 @@ class Atp(AtpSwitches):
             "--json",
             *self._rank_flags,
         ]
+
+
+class SwitchMl(Atp):
+    """The same programs with the other protocol. It knows one switch."""
+
+    spans_racks = False
+
+    def switch_command(self, switch):
+        return [*super().switch_command(switch), "--protocol", "switchml"]
+
+    def rank_command(self, rank, work, variant):
+        return [*super().rank_command(rank, work, variant), "--protocol", "switchml"]
 
 
 class Gloo(System):
@@ -291,7 +304,14 @@ class TorchRanks:
         ]
 
 
-OF_ALL_REDUCE = {"atp": Atp, "gloo": Gloo, "openmpi": OpenMpi, "torch-atp": TorchAtp, "torch-gloo": TorchGloo}
+OF_ALL_REDUCE = {
+    "atp": Atp,
+    "gloo": Gloo,
+    "openmpi": OpenMpi,
+    "torch-atp": TorchAtp,
+    "torch-gloo": TorchGloo,
+    "switchml": SwitchMl,
+}
 OF_TRAINING = {"atp": TorchAtp, "gloo": TorchGloo}
 
 

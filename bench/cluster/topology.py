@@ -38,6 +38,10 @@ class Topology:
         """All nodes are this machine: there are no links."""
         return self.text.startswith("local:")
 
+    @property
+    def has_racks(self):
+        return any(switch.parent for switch in self.switches)
+
     def ranks(self, placement):
         """The host of each rank: `packed` fills a rack before the next one, `dealt` deals ranks out over the racks."""
         if placement == "packed":
