@@ -23,6 +23,7 @@ packages=(
 # What a distribution may lack; what needs it is then not built, and says so.
 wanted_packages=(
     libgloo-dev libopenmpi-dev openmpi-bin              # bench/peer
+    libbpf-dev bpftool                                  # src/xdp
 )
 # Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
 lint_tools=(clang-format clang-tidy)

@@ -20,14 +20,14 @@
 namespace atp::wire {
 
 enum class ControlType : std::uint8_t {
-    join = 16,     // up: a worker, or a switch on behalf of everybody below it, takes part in a channel
-    joined = 17,   // down: what is known of the tree; `ready` when it stands, whole, up to the server
-    refused = 18,  // down: no, and why
-    leave = 19,    // up: no longer
-    hello = 20,    // to a switch: who are you, and does a message of this length arrive?
-    welcome = 21,  // its answer, of the same length and with the same ECN bits
-    stats = 22,    // to a switch: one part of its report, please
-    report = 23,   // that part
+    join = ATP_TYPE_CONTROL,  // up: a worker, or a switch on behalf of everybody below it, takes part in a channel
+    joined = 17,              // down: what is known of the tree; `ready` when it stands, whole, up to the server
+    refused = 18,             // down: no, and why
+    leave = 19,               // up: no longer
+    hello = 20,               // to a switch: who are you, and does a message of this length arrive?
+    welcome = 21,             // its answer, of the same length and with the same ECN bits
+    stats = 22,               // to a switch: one part of its report, please
+    report = 23,              // that part
 };
 
 // ATP's mark in the high nibble, as in its packets; the version of these messages in the low one.

@@ -59,6 +59,8 @@ enum atp_type {
     ATP_TYPE_FLUSH = 6,    /* down: the switch at level `hop` hands out what it holds of seq, and stops holding it */
 };
 #define ATP_TYPE_LAST ATP_TYPE_FLUSH
+/* From here on the type is one of a control message, which shares the port and the version byte: wire/control.h. */
+#define ATP_TYPE_CONTROL 16u
 
 enum atp_flag {
     ATP_FLAG_RESEND = 1 << 0,    /* sent again: never claims, fetches what the first level holds */

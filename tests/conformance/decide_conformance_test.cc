@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "decide_rows.h"
 #include "decide_vectors.h"
 #include "protocol/switch.h"
 #include "vector_file.h"
@@ -24,77 +24,7 @@
 namespace atp::conformance {
 namespace {
 
-using nlohmann::json;
 using Bytes = std::vector<std::byte>;
-
-atp_header header_of(const json& fields) {
-    atp_header header{};
-    header.version = ATP_VERSION;
-    fields.at("type").get_to(header.type);
-    fields.at("flags").get_to(header.flags);
-    fields.at("hop").get_to(header.hop);
-    fields.at("dtype").get_to(header.dtype);
-    fields.at("window_log2").get_to(header.window_log2);
-    fields.at("job").get_to(header.job);
-    fields.at("token").get_to(header.token);
-    fields.at("channel").get_to(header.channel);
-    fields.at("worker").get_to(header.worker);
-    fields.at("seq").get_to(header.seq);
-    fields.at("index").get_to(header.index);
-    fields.at("argument").get_to(header.argument);
-    fields.at("bitmap0").get_to(header.bitmap0);
-    fields.at("mask0").get_to(header.mask0);
-    fields.at("bitmap1").get_to(header.bitmap1);
-    fields.at("mask1").get_to(header.mask1);
-    return header;
-}
-
-atp_aggregator aggregator_of(const json& fields) {
-    atp_aggregator aggregator{};
-    fields.at("job").get_to(aggregator.job);
-    fields.at("token").get_to(aggregator.token);
-    fields.at("seq").get_to(aggregator.seq);
-    fields.at("channel").get_to(aggregator.channel);
-    fields.at("status").get_to(aggregator.status);
-    fields.at("bitmap").get_to(aggregator.bitmap);
-    fields.at("lanes").get_to(aggregator.lanes);
-    fields.at("flags").get_to(aggregator.flags);
-    fields.at("purpose").get_to(aggregator.purpose);
-    fields.at("unit").get_to(aggregator.unit);
-    fields.at("touched_us").get_to(aggregator.touched_us);
-    return aggregator;
-}
-
-DecideState state_of(const json& fields) {
-    return {.packet = header_of(fields.at("packet")),
-            .lanes = fields.at("lanes").get<DecideLanes>(),
-            .aggregator = aggregator_of(fields.at("aggregator")),
-            .held = fields.at("held").get<DecideLanes>()};
-}
-
-struct Row {
-    DecideVector given;  // without decision and after
-    std::string packet_action, lanes_action, event;
-    DecideState after;
-};
-
-std::vector<Row> committed() {
-    std::vector<Row> rows;
-    for (const json& fields : json::parse(committed_text("decide.json"))) {
-        Row row;
-        fields.at("description").get_to(row.given.description);
-        fields.at("now_us").get_to(row.given.now_us);
-        fields.at("ageing_us").get_to(row.given.ageing_us);
-        fields.at("flush_here").get_to(row.given.flush_here);
-        row.given.before = state_of(fields.at("before"));
-        fields.at("packet_action").get_to(row.packet_action);
-        fields.at("lanes_action").get_to(row.lanes_action);
-        fields.at("event").get_to(row.event);
-        row.after = state_of(fields.at("after"));
-        rows.push_back(row);
-    }
-    return rows;
-}
 
 void expect_same_packet(const atp_header& actual, const atp_header& expected) {
     EXPECT_EQ(wire::to_string(actual, 0), wire::to_string(expected, 0));
@@ -119,7 +49,7 @@ void expect_same_aggregator(const atp_aggregator& actual, const atp_aggregator& 
 }
 
 TEST(DecideVectors, AreDecidedAsTheFileSays) {
-    for (const Row& row : committed()) {
+    for (const DecideRow& row : committed_rows()) {
         SCOPED_TRACE(row.given.description);
         DecideVector vector = row.given;
         carry_out(vector);
@@ -181,25 +111,13 @@ protocol::Switch switch_for(const DecideVector& given) {
     const atp_header& packet = given.before.packet;
     protocol::Switch machine(
         {.aggregators = packet.index + 1, .lanes = 8, .jobs = 1, .ageing = std::chrono::microseconds(given.ageing_us)});
-    // A flush that is not for here is one of the other level; what lies behind both levels meets the last.
-    const bool elsewhere = packet.type == ATP_TYPE_FLUSH && !given.flush_here;
-    const unsigned level = elsewhere ? 1U - packet.hop : std::min<unsigned>(packet.hop, ATP_LEVELS - 1);
-    EXPECT_TRUE(machine.admit(packet.job, packet.token, static_cast<std::uint8_t>(level)));
+    EXPECT_TRUE(machine.admit(packet.job, packet.token, level_of(given)));
     Loader loader(packet.index, given.before.aggregator, given.before.held);
     machine.persist(loader);
     return machine;
 }
 
-Bytes bytes_of(const atp_header& header, const DecideLanes& lanes) {
-    Bytes bytes(ATP_HEADER_BYTES + lanes.size() * ATP_LANE_BYTES);
-    wire::encode_header(header, bytes);
-    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-        wire::store_u32(&bytes[ATP_HEADER_BYTES + lane * ATP_LANE_BYTES], static_cast<std::uint32_t>(lanes[lane]));
-    }
-    return bytes;
-}
-
-void expect_switch_does(const Row& row) {
+void expect_switch_does(const DecideRow& row) {
     protocol::Switch machine = switch_for(row.given);
     const atp_header& packet = row.given.before.packet;
     Bytes bytes = bytes_of(packet, row.given.before.lanes);
@@ -230,7 +148,7 @@ void expect_switch_does(const Row& row) {
 }
 
 TEST(DecideVectors, AreCarriedOutByTheSoftwareSwitchToTheByte) {
-    for (const Row& row : committed()) {
+    for (const DecideRow& row : committed_rows()) {
         SCOPED_TRACE(row.given.description);
         expect_switch_does(row);
     }
@@ -240,7 +158,7 @@ TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
     std::set<std::string> packet_actions;
     std::set<std::string> lanes_actions;
     std::set<std::pair<int, std::string>> events;
-    for (const Row& row : committed()) {
+    for (const DecideRow& row : committed_rows()) {
         packet_actions.insert(row.packet_action);
         lanes_actions.insert(row.lanes_action);
         events.insert({row.given.before.packet.hop, row.event});
@@ -257,7 +175,7 @@ TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
 
 TEST(DecideVectors, HaveEachADescriptionOfItsOwn) {
     std::set<std::string> descriptions;
-    for (const Row& row : committed())
+    for (const DecideRow& row : committed_rows())
         EXPECT_TRUE(descriptions.insert(row.given.description).second) << row.given.description;
 }
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What stands in front of a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, UDP. Reading it, and keeping its
+ * checksums true when what follows changes.
+ *
+ * A frame is remembered as offsets, and pointers are made of them where they are used: a pointer that lived on would
+ * carry what each loop had found out about it, and the verifier would follow every length of every loop separately.
+ */
+#ifndef ATP_XDP_FRAME_BPF_H
+#define ATP_XDP_FRAME_BPF_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+
+#include "wire/format.h"
+
+#define ATP_VLAN_TAGS 2
+#define ATP_ECN_MASK 3
+#define ATP_ECN_CONGESTED 3
+#define ATP_HOPS_OF_A_NEW_PACKET 64
+#define ATP_OFFSET_MASK 127u /* Ethernet, two tags and the longest IPv4 header are 82 bytes */
+
+struct atp_vlan_tag {
+    __be16 control;
+    __be16 protocol;
+};
+
+struct atp_frame {
+    uint32_t network;  /* offset of the IP header */
+    uint32_t datagram; /* and of the UDP header */
+    uint32_t bytes;    /* of the UDP datagram, its header with it */
+    uint16_t check;    /* the checksum that it came with */
+    __be16 source;
+    __be16 destination;
+    uint8_t version; /* of IP */
+    uint8_t congested;
+    uint64_t pseudo_sum; /* the part of the checksum that stands for addresses, protocol and length */
+};
+
+static inline void* atp_begin(const struct xdp_md* context) { return (void*)(long)context->data; }
+static inline void* atp_end(const struct xdp_md* context) { return (void*)(long)context->data_end; }
+
+/* Unchecked: whoever uses it compares with atp_end() first. */
+static inline struct udphdr* atp_datagram(const struct xdp_md* context, const struct atp_frame* frame) {
+    return atp_begin(context) + (frame->datagram & ATP_OFFSET_MASK);
+}
+
+static inline uint64_t atp_sum_of_words(const uint32_t* words, uint32_t count) {
+    uint64_t sum = 0;
+#pragma clang loop unroll(full)
+    for (uint32_t i = 0; i < count; ++i) sum += words[i];
+    return sum;
+}
+
+static inline __be16 atp_skip_tags(void** at, const void* end, __be16 protocol) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < ATP_VLAN_TAGS; ++i) {
+        struct atp_vlan_tag* tag = *at;
+        if (protocol != bpf_htons(ETH_P_8021Q) && protocol != bpf_htons(ETH_P_8021AD)) break;
+        if ((void*)(tag + 1) > end) break;
+        protocol = tag->protocol;
+        *at = tag + 1;
+    }
+    return protocol;
+}
+
+/* The length of the header; 0 for what carries no whole datagram. */
+static inline uint32_t atp_read_ipv4(const struct xdp_md* context, struct atp_frame* frame, void* at) {
+    struct iphdr* ip = at;
+    if ((void*)(ip + 1) > atp_end(context)) return 0;
+    uint32_t header_bytes = ip->ihl * 4u;
+    uint32_t fragment = bpf_ntohs(ip->frag_off) & 0x3fffu; /* "more follow", and the offset */
+    if (ip->version != 4 || header_bytes < sizeof *ip || fragment != 0 || ip->protocol != IPPROTO_UDP) return 0;
+    frame->version = 4;
+    frame->congested = (ip->tos & ATP_ECN_MASK) == ATP_ECN_CONGESTED;
+    frame->bytes = bpf_ntohs(ip->tot_len) - header_bytes;
+    frame->pseudo_sum = (uint64_t)ip->saddr + ip->daddr;
+    return header_bytes;
+}
+
+static inline uint32_t atp_read_ipv6(const struct xdp_md* context, struct atp_frame* frame, void* at) {
+    struct ipv6hdr* ip = at;
+    if ((void*)(ip + 1) > atp_end(context)) return 0;
+    if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP) return 0;
+    frame->version = 6;
+    frame->congested = (ip->flow_lbl[0] >> 4 & ATP_ECN_MASK) == ATP_ECN_CONGESTED;
+    frame->bytes = bpf_ntohs(ip->payload_len);
+    frame->pseudo_sum = atp_sum_of_words(ip->saddr.in6_u.u6_addr32, 4) + atp_sum_of_words(ip->daddr.in6_u.u6_addr32, 4);
+    return sizeof *ip;
+}
+
+/* True for a UDP datagram that is there as a whole. */
+static inline int atp_read_frame(const struct xdp_md* context, struct atp_frame* frame) {
+    struct ethhdr* ethernet = atp_begin(context);
+    void* at = ethernet + 1;
+    if (at > atp_end(context)) return 0;
+    __be16 protocol = atp_skip_tags(&at, atp_end(context), ethernet->h_proto);
+    uint32_t header_bytes = 0;
+    if (protocol == bpf_htons(ETH_P_IP)) header_bytes = atp_read_ipv4(context, frame, at);
+    if (protocol == bpf_htons(ETH_P_IPV6)) header_bytes = atp_read_ipv6(context, frame, at);
+    if (header_bytes == 0) return 0;
+
+    frame->network = at - atp_begin(context);
+    frame->datagram = frame->network + header_bytes;
+    const struct udphdr* udp = atp_datagram(context, frame);
+    if ((void*)(udp + 1) > atp_end(context)) return 0;
+    if (frame->bytes < sizeof *udp || frame->bytes != bpf_ntohs(udp->len)) return 0;
+    frame->check = udp->check;
+    frame->source = udp->source;
+    frame->destination = udp->dest;
+    frame->pseudo_sum += bpf_htons(IPPROTO_UDP) + udp->len;
+    return (void*)udp + frame->bytes <= atp_end(context);
+}
+
+/* ---- checksums: ones' complement sums of 16 bits, in the byte order of memory, as any of their orders gives */
+
+static inline uint16_t atp_fold(uint64_t sum) {
+    sum = (sum & 0xffffffffu) + (sum >> 32);
+    sum = (sum & 0xffffffffu) + (sum >> 32);
+    sum = (sum & 0xffffu) + (sum >> 16);
+    sum = (sum & 0xffffu) + (sum >> 16);
+    sum = (sum & 0xffffu) + (sum >> 16);
+    return (uint16_t)sum;
+}
+
+/* Taking away is adding the complement. */
+static inline uint64_t atp_minus(uint64_t sum) { return (uint16_t)~atp_fold(sum); }
+
+enum atp_checksum {
+    ATP_CHECKSUM_NONE,    /* the sender gave none */
+    ATP_CHECKSUM_PARTIAL, /* the sender leaves all but the pseudo header to a network card that was never passed */
+    ATP_CHECKSUM_FULL,
+    ATP_CHECKSUM_WRONG,
+};
+
+/*
+ * `payload` is the sum of the payload. Full is tried first: what came over a wire is never taken for partial, and what
+ * never did is not looked at by its receiver.
+ */
+static inline enum atp_checksum atp_check_datagram(const struct atp_frame* frame, uint64_t payload) {
+    uint64_t length = bpf_htons(frame->bytes);
+    if (frame->check == 0) return ATP_CHECKSUM_NONE;
+    if (atp_fold(frame->pseudo_sum + frame->source + frame->destination + length + frame->check + payload) == 0xffffu)
+        return ATP_CHECKSUM_FULL;
+    return frame->check == atp_fold(frame->pseudo_sum) ? ATP_CHECKSUM_PARTIAL : ATP_CHECKSUM_WRONG;
+}
+
+/* A checksum once the sum of what it covers has changed by `change`. */
+static inline uint16_t atp_changed_checksum(uint16_t check, uint64_t change) {
+    check = ~atp_fold((uint16_t)~check + change);
+    return check == 0 ? 0xffff : check;
+}
+
+/* `change` is that of what UDP covers; `in_pseudo_header`, the part of it that lies there. */
+static inline void atp_update_checksum(const struct xdp_md* context, const struct atp_frame* frame,
+                                       enum atp_checksum kind, uint64_t change, uint64_t in_pseudo_header) {
+    struct udphdr* udp = atp_datagram(context, frame);
+    if ((void*)(udp + 1) > atp_end(context)) return;
+    if (kind == ATP_CHECKSUM_FULL) udp->check = atp_changed_checksum(frame->check, change);
+    if (kind == ATP_CHECKSUM_PARTIAL) udp->check = atp_fold(frame->check + in_pseudo_header);
+}
+
+/* ---- turning a datagram around, with another length */
+
+/* Cuts the frame behind a payload of `bytes`, or makes room for it. */
+static inline int atp_resize(struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
+    long now = atp_end(context) - atp_begin(context);
+    barrier_var(now); /* the difference of two pointers takes all 64 bits */
+    return bpf_xdp_adjust_tail(context, (int)(frame->datagram + sizeof(struct udphdr) + bytes - now)) == 0;
+}
+
+/* An address that many share is nobody's to send from. */
+static inline int atp_has_one_receiver(const struct xdp_md* context) {
+    struct ethhdr* ethernet = atp_begin(context);
+    return (void*)(ethernet + 1) <= atp_end(context) && (ethernet->h_dest[0] & 1) == 0;
+}
+
+static inline void atp_turn_ipv4(struct iphdr* ip, uint32_t header_and_bytes) {
+    uint16_t* life = (uint16_t*)&ip->ttl; /* the checksum's word that it is in */
+    uint64_t before = (uint64_t)ip->tot_len + *life;
+    __be32 source = ip->saddr;
+    ip->saddr = ip->daddr;
+    ip->daddr = source;
+    ip->ttl = ATP_HOPS_OF_A_NEW_PACKET;
+    ip->tot_len = bpf_htons(header_and_bytes);
+    ip->check = atp_changed_checksum(ip->check, atp_minus(before) + ip->tot_len + *life);
+}
+
+static inline void atp_turn_ipv6(struct ipv6hdr* ip, uint32_t bytes) {
+    struct in6_addr source = ip->saddr;
+    ip->saddr = ip->daddr;
+    ip->daddr = source;
+    ip->hop_limit = ATP_HOPS_OF_A_NEW_PACKET;
+    ip->payload_len = bpf_htons(bytes);
+}
+
+/* From its receiver to its sender, with `bytes` of UDP. */
+static inline void atp_turn_around(const struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
+    struct ethhdr* ethernet = atp_begin(context);
+    void* network = atp_begin(context) + (frame->network & ATP_OFFSET_MASK);
+    struct udphdr* udp = atp_datagram(context, frame);
+    if ((void*)(ethernet + 1) > atp_end(context) || (void*)(udp + 1) > atp_end(context)) return;
+    struct ethhdr before = *ethernet;
+    __builtin_memcpy(ethernet->h_dest, before.h_source, ETH_ALEN);
+    __builtin_memcpy(ethernet->h_source, before.h_dest, ETH_ALEN);
+    udp->source = frame->destination;
+    udp->dest = frame->source;
+    udp->len = bpf_htons(bytes);
+    if (frame->version == 4 && network + sizeof(struct iphdr) <= atp_end(context))
+        atp_turn_ipv4(network, frame->datagram - frame->network + bytes);
+    if (frame->version == 6 && network + sizeof(struct ipv6hdr) <= atp_end(context)) atp_turn_ipv6(network, bytes);
+}
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "xdp/kernel_switch.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "kernel_switch_program.skel.h"
+
+namespace atp::xdp {
+namespace {
+
+using Operation = net::Operation;
+
+constexpr std::size_t verifier_log_bytes = 256 * 1024;
+constexpr std::size_t largest_frame_bytes = 4096;
+constexpr std::uint32_t slot_of_all = 0;
+
+// The verifier's last words before its statistics say what it did not like.
+std::string last_words(std::string_view log) {
+    log = log.substr(0, log.find('\0'));
+    const std::size_t statistics = log.rfind("processed ");
+    if (statistics != std::string_view::npos) log = log.substr(0, statistics);
+    while (!log.empty() && log.back() == '\n') log.remove_suffix(1);
+    return std::string(log.substr(log.find_last_of('\n') + 1));
+}
+
+net::Failure load_failure(int code, std::string_view log) {
+    const std::string words = last_words(log);
+    if (!words.empty())
+        return net::fail_with_errno(Operation::open, code, "XDP program", "the verifier says: " + words);
+    return net::fail_with_errno(Operation::open, code, "XDP program",
+                                code == EPERM ? "loading needs CAP_BPF and CAP_NET_ADMIN" : std::string());
+}
+
+void add(const atp_xdp_counters& from, KernelCounters& to) {
+    for (std::size_t i = 0; i < to.packets.events.size(); ++i) to.packets.events[i] += from.events[i];
+    for (std::size_t i = 0; i < to.packets.refused.size(); ++i) to.packets.refused[i] += from.refused[i];
+    to.packets.forged += from.forged;
+    to.packets.ecn += from.ecn;
+    to.packets.overflows += from.overflows;
+    to.packets.no_room += from.no_room;
+    to.oversized += from.oversized;
+    to.damaged += from.damaged;
+}
+
+Fate fate_of(std::uint32_t verdict) {
+    switch (verdict) {
+        case XDP_DROP: return Fate::dropped;
+        case XDP_PASS: return Fate::passed;
+        case XDP_TX: return Fate::sent_back;
+        default: return Fate::failed;
+    }
+}
+
+std::uint32_t ageing_us(protocol::Duration ageing) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ageing.count() / 1000, 0, 0x7fffffff));
+}
+
+}  // namespace
+
+struct KernelSwitch::Skeleton {
+    kernel_switch_program* program = nullptr;
+
+    Skeleton() = default;
+    ~Skeleton() { kernel_switch_program__destroy(program); }
+    Skeleton(const Skeleton&) = delete;
+    Skeleton& operator=(const Skeleton&) = delete;
+
+    [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
+    [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
+    [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
+    [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
+};
+
+KernelSwitch::KernelSwitch(const KernelSwitchConfig& config)
+    : config_(config), skeleton_(std::make_unique<Skeleton>()), free_slots_(config.jobs) {
+    std::iota(free_slots_.rbegin(), free_slots_.rend(), slot_of_all + 1);
+}
+
+KernelSwitch::~KernelSwitch() = default;
+
+net::Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfig& config) {
+    std::unique_ptr<KernelSwitch> loaded(new KernelSwitch(config));
+    libbpf_set_print(nullptr);  // it prints what the result says as well
+    kernel_switch_program* program = loaded->skeleton_->program = kernel_switch_program__open();
+    if (program == nullptr) return net::fail_with_errno(Operation::open, errno, "XDP program");
+    program->rodata->atp_port_be = htons(config.port);
+    program->rodata->atp_ageing_us = ageing_us(config.ageing);
+    program->rodata->atp_clock_stands = config.clock_stands ? 1 : 0;
+    bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
+    bpf_map__set_max_entries(program->maps.atp_jobs, config.jobs);
+    bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
+    std::vector<char> log(verifier_log_bytes);
+    bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
+    const int code = kernel_switch_program__load(program);
+    bpf_program__set_log_buf(program->progs.atp_switch, nullptr, 0);
+    if (code != 0) return load_failure(-code, {log.data(), log.size()});
+    return loaded;
+}
+
+bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+    if (token == 0) return false;
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) return entry.token == token && entry.level == level;
+    if (free_slots_.empty()) return false;
+    entry = {.token = token, .slot = free_slots_.back(), .level = level, .unused = {}};
+    clear_counters(entry.slot);
+    if (bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_NOEXIST) != 0) return false;
+    free_slots_.pop_back();
+    return true;
+}
+
+void KernelSwitch::dismiss(std::uint32_t job) {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return;
+    bpf_map_delete_elem(skeleton_->jobs(), &job);
+    free_slots_.push_back(entry.slot);
+}
+
+KernelCounters KernelSwitch::counters() const { return counters_in(slot_of_all); }
+
+std::optional<KernelCounters> KernelSwitch::job_counters(std::uint32_t job) const {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return std::nullopt;
+    return counters_in(entry.slot);
+}
+
+KernelCounters KernelSwitch::counters_in(std::uint32_t slot) const {
+    std::vector<atp_xdp_counters> of_processors(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+    KernelCounters sum;
+    if (bpf_map_lookup_elem(skeleton_->counters(), &slot, of_processors.data()) != 0) return sum;
+    for (const atp_xdp_counters& counters : of_processors) add(counters, sum);
+    return sum;
+}
+
+void KernelSwitch::clear_counters(std::uint32_t slot) {
+    const std::vector<atp_xdp_counters> zero(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+    bpf_map_update_elem(skeleton_->counters(), &slot, zero.data(), BPF_ANY);
+}
+
+std::uint32_t KernelSwitch::occupied() const {
+    std::uint32_t count = 0;
+    atp_xdp_aggregator aggregator;
+    for (std::uint32_t index = 0; index < config_.aggregators; ++index) {
+        if (read(index, aggregator) && aggregator.state.status != ATP_AGGREGATOR_FREE) ++count;
+    }
+    return count;
+}
+
+bool KernelSwitch::read(std::uint32_t index, atp_xdp_aggregator& aggregator) const {
+    return bpf_map_lookup_elem_flags(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
+}
+
+bool KernelSwitch::write(std::uint32_t index, const atp_xdp_aggregator& aggregator) {
+    return bpf_map_update_elem(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
+}
+
+void KernelSwitch::set_now_us(std::uint32_t now_us) { skeleton_->program->bss->atp_standing_now_us = now_us; }
+
+net::Result<Outcome> KernelSwitch::run(std::span<const std::byte> frame, std::uint32_t repeat) const {
+    Outcome outcome;
+    outcome.frame.resize(largest_frame_bytes);
+    bpf_test_run_opts options{};
+    options.sz = sizeof options;
+    options.data_in = frame.data();
+    options.data_size_in = static_cast<std::uint32_t>(frame.size());
+    options.data_out = outcome.frame.data();
+    options.data_size_out = static_cast<std::uint32_t>(outcome.frame.size());
+    options.repeat = static_cast<int>(repeat);
+    if (bpf_prog_test_run_opts(skeleton_->code(), &options) != 0) {
+        return net::fail_with_errno(Operation::send, errno, "XDP program");
+    }
+    outcome.fate = fate_of(options.retval);
+    outcome.frame.resize(options.data_size_out);
+    outcome.duration_ns = options.duration;
+    return outcome;
+}
+
+std::int32_t lane_of(const atp_xdp_aggregator& aggregator, std::size_t lane) {
+    const std::uint64_t pair = aggregator.pairs[lane / 2];
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(lane % 2 == 0 ? pair >> 32U : pair));
+}
+
+void set_lane(atp_xdp_aggregator& aggregator, std::size_t lane, std::int32_t value) {
+    const unsigned shift = lane % 2 == 0 ? 32 : 0;
+    std::uint64_t& pair = aggregator.pairs[lane / 2];
+    pair &= ~(std::uint64_t{UINT32_MAX} << shift);
+    pair |= std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
+}
+
+}  // namespace atp::xdp

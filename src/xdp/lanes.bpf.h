@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Moving lanes between a packet and an aggregator, two at a time: eight bytes of a packet are two lanes, and swapping
+ * them puts the first into the upper half of a number in host order. Additions wrap and say which left 32 bits; whoever
+ * did is repaired in a second pass, so that the usual one has no branch and no more than it needs.
+ */
+#ifndef ATP_XDP_LANES_BPF_H
+#define ATP_XDP_LANES_BPF_H
+
+#include "xdp/frame.bpf.h"
+#include "xdp/layout.h"
+
+#define ATP_PAIRS_A_BLOCK 8u
+#define ATP_LANES_A_BLOCK (2 * ATP_PAIRS_A_BLOCK)
+#define ATP_XDP_BLOCKS (ATP_XDP_LANES / ATP_LANES_A_BLOCK)
+#define ATP_LANES_OFFSET (sizeof(struct udphdr) + ATP_HEADER_BYTES) /* from the UDP header */
+#define ATP_BOTH_LANES (~0ull)
+#define ATP_UPPER_LANE 0xffffffff00000000ull
+#define ATP_SIGN_OF_LANES 0x8000000080000000ull
+
+/* Lanes of a packet. */
+struct atp_wire_lanes {
+    const struct xdp_md* context;
+    const struct atp_frame* frame;
+    uint32_t count;
+};
+
+/* What the steps of one pass gather. */
+struct atp_tally {
+    uint64_t overflowed; /* sign bits: of all steps but the last one */
+    uint64_t last;       /* and of that one */
+    uint64_t sum;        /* of the packet's eight bytes, as they stand */
+    uint64_t upper;      /* and of their upper halves: what `sum` alone cannot carry */
+};
+
+typedef void (*atp_pair_step)(uint64_t* wire, uint64_t* held, struct atp_tally* tally);
+
+/* The same number, of which the compiler and the verifier know nothing from elsewhere, nor elsewhere from here. */
+static inline uint32_t atp_forgotten(uint32_t number) {
+    barrier_var(number);
+    return number;
+}
+
+/*
+ * Whole blocks, then what is left of pairs, then what is left of lanes. Where the blocks end is computed anew, not
+ * counted, so that the verifier follows what comes behind them once and not for each number of blocks.
+ */
+static inline void atp_each_pair(atp_pair_step step, const struct atp_wire_lanes* wire, uint64_t* held,
+                                 struct atp_tally* tally) {
+    const void* end = atp_end(wire->context);
+    uint64_t* pair = (void*)atp_datagram(wire->context, wire->frame) + ATP_LANES_OFFSET;
+    uint32_t blocks = atp_forgotten(wire->count) / ATP_LANES_A_BLOCK;
+#pragma clang loop unroll(disable)
+    for (uint32_t done = 0; done < ATP_XDP_BLOCKS; done = atp_forgotten(done + 1)) {
+        if (done >= blocks) break;
+        if ((void*)(pair + ATP_PAIRS_A_BLOCK) > end) return;
+#pragma clang loop unroll(full)
+        for (uint32_t at = 0; at < ATP_PAIRS_A_BLOCK; ++at)
+            step(pair + at, held + done * ATP_PAIRS_A_BLOCK + at, tally);
+        pair += ATP_PAIRS_A_BLOCK;
+    }
+
+    uint32_t lanes = atp_forgotten(wire->count);
+    blocks = atp_forgotten(lanes / ATP_LANES_A_BLOCK);
+    if (blocks >= ATP_XDP_BLOCKS) return;
+    pair = (void*)atp_datagram(wire->context, wire->frame) + ATP_LANES_OFFSET;
+    pair += blocks * ATP_PAIRS_A_BLOCK;
+    held += blocks * ATP_PAIRS_A_BLOCK;
+    uint32_t pairs = lanes % ATP_LANES_A_BLOCK / 2;
+#pragma clang loop unroll(disable)
+    for (uint32_t done = 0; done < ATP_PAIRS_A_BLOCK - 1; done = atp_forgotten(done + 1)) {
+        if (done >= pairs) break;
+        if ((void*)(pair + 1) > end) return;
+        step(pair++, held++, tally);
+    }
+    if ((lanes & 1) != 0) {
+        uint32_t* lane = (void*)pair;
+        if ((void*)(lane + 1) > end) return;
+        uint64_t alone = *lane;
+        step(&alone, held, tally);
+        *lane = (uint32_t)alone;
+    }
+}
+
+static inline void atp_sum_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t pair = *wire;
+    tally->sum += pair;
+    tally->upper += pair >> 32;
+}
+
+static inline void atp_store_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    *held = bpf_be64_to_cpu(*wire);
+}
+
+static inline void atp_add_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t addend = bpf_be64_to_cpu(*wire);
+    uint64_t differs = addend ^ *held;
+    uint64_t sum = addend + *held;
+    sum -= (sum ^ differs) & (1ull << 32); /* what the lower lane carried into the upper one */
+    *held = sum;
+    tally->overflowed |= tally->last;
+    tally->last = (sum ^ addend) & ~differs; /* like signs gave another */
+}
+
+static inline uint32_t atp_saturated(uint32_t sum, uint32_t addend) {
+    uint32_t before = sum - addend;
+    uint32_t overflowed = (uint32_t)((int32_t)((sum ^ before) & (sum ^ addend)) >> 31);
+    uint32_t limit = (uint32_t)((int32_t)before >> 31) ^ 0x7fffffffu;
+    return (sum & ~overflowed) | (limit & overflowed);
+}
+
+static inline void atp_saturate_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t addend = bpf_be64_to_cpu(*wire);
+    uint64_t upper = atp_saturated((uint32_t)(*held >> 32), (uint32_t)(addend >> 32));
+    *held = upper << 32 | atp_saturated((uint32_t)*held, (uint32_t)addend);
+}
+
+static inline void atp_emit_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t pair = bpf_cpu_to_be64(*held);
+    *wire = pair;
+    tally->sum += pair;
+    tally->upper += pair >> 32;
+}
+
+/* Adds to the ones' complement sum that checksums are made of. */
+static inline uint64_t atp_checksum_of(const struct atp_tally* tally) {
+    return tally->upper + (tally->sum - (tally->upper << 32));
+}
+
+/* The audit lane, the last, wraps: what it does is no overflow. */
+static inline uint64_t atp_checked_of_last(uint32_t count, int audit) {
+    if (!audit) return ATP_BOTH_LANES;
+    return (count & 1) != 0 ? 0 : ATP_UPPER_LANE;
+}
+
+/* True when a lane left 32 bits. */
+static inline int atp_add_lanes(const struct atp_wire_lanes* wire, uint64_t* held, int audit) {
+    struct atp_tally tally = {};
+    uint64_t checked = atp_checked_of_last(wire->count, audit);
+    uint32_t last = (wire->count - 1) / 2;
+    atp_each_pair(atp_add_step, wire, held, &tally);
+    if (((tally.overflowed | (tally.last & checked)) & ATP_SIGN_OF_LANES) == 0 || last >= ATP_XDP_PAIRS) return 0;
+    uint64_t wrapped = held[last];
+    atp_each_pair(atp_saturate_step, wire, held, &tally);
+    held[last] = (held[last] & checked) | (wrapped & ~checked);
+    return 1;
+}
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ethernet frames around packets, made and read by plain code of its own: what the kernel's program does with them is
+// held against it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace atp::test {
+
+using Bytes = std::vector<std::byte>;
+
+enum class Checksum : std::uint8_t { full, none, partial, wrong };
+
+// How a payload is wrapped.
+struct Wrapping {
+    int ip = 4;
+    int vlan_tags = 0;
+    int ipv4_option_words = 0;
+    bool congested = false;
+    Checksum checksum = Checksum::full;
+    std::uint16_t source = 50'000;
+    std::uint16_t destination = 4790;
+    bool to_many = false;        // an Ethernet multicast address
+    std::size_t padding = 0;     // behind the datagram
+    std::uint16_t fragment = 0;  // IPv4's fragment field
+    std::uint8_t protocol = 17;  // UDP
+    std::uint8_t hop_limit = 3;
+};
+
+[[nodiscard]] Bytes wrap(std::span<const std::byte> payload, const Wrapping& wrapping);
+
+// What is read from a frame again.
+struct Unwrapped {
+    Bytes payload;
+    Bytes ethernet;  // the addresses, and tags if any
+    Bytes source, destination;
+    std::uint16_t source_port = 0, destination_port = 0;
+    std::uint8_t hop_limit = 0;
+    bool network_checksum_holds = false;  // true for IPv6, which has none
+    Checksum checksum = Checksum::wrong;
+    std::size_t padding = 0;
+};
+
+// Of a frame that wrap() made, whatever has become of it. Throws where its lengths contradict each other.
+[[nodiscard]] Unwrapped unwrap(std::span<const std::byte> frame);
+
+}  // namespace atp::test

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// What no row of the vectors says of the program inside the kernel: whole packets of every length, frames that are not
+// its business, and what it counts.
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "decide_rows.h"
+#include "frames.h"
+#include "loaded_switch.h"
+#include "wire/packet.h"
+
+namespace atp::test {
+namespace {
+
+using Lanes = conformance::DecideLanes;
+
+constexpr std::uint32_t job = 7;
+constexpr std::uint32_t token = 0x5EED;
+constexpr std::uint32_t members_mask = 0x7;
+
+atp_header gradient(unsigned member, std::uint32_t seq = 1) {
+    atp_header header{};
+    header.type = ATP_TYPE_GRADIENT;
+    header.dtype = ATP_DTYPE_INT32;
+    header.window_log2 = 8;
+    header.job = job;
+    header.token = token;
+    header.worker = static_cast<std::uint16_t>(member);
+    header.seq = seq;
+    header.index = seq % 16;
+    header.bitmap0 = 1U << member;
+    header.mask0 = members_mask;
+    header.bitmap1 = 1;
+    header.mask1 = 3;
+    return header;
+}
+
+atp_header gradient_with(unsigned member, unsigned flags) {
+    atp_header header = gradient(member);
+    header.flags = static_cast<std::uint16_t>(flags);
+    return header;
+}
+
+atp_header flush() {
+    atp_header header = gradient(0);
+    header.type = ATP_TYPE_FLUSH;
+    header.dtype = ATP_DTYPE_NONE;
+    header.bitmap0 = members_mask;
+    return header;
+}
+
+std::int32_t saturated(std::int64_t sum) {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(sum, std::numeric_limits<std::int32_t>::min(),
+                                                              std::numeric_limits<std::int32_t>::max()));
+}
+
+// Adds as the packets' own arithmetic has it; true when a lane left 32 bits.
+bool add(const Lanes& addends, bool audit, Lanes& sums) {
+    bool overflowed = false;
+    for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+        const std::int64_t exact = std::int64_t{sums[lane]} + addends[lane];
+        if (audit && lane + 1 == sums.size()) {
+            sums[lane] = static_cast<std::int32_t>(static_cast<std::uint32_t>(exact));
+        } else {
+            sums[lane] = saturated(exact);
+            overflowed |= sums[lane] != exact;
+        }
+    }
+    return overflowed;
+}
+
+class SwitchInTheKernel : public LoadedSwitch {
+  protected:
+    void SetUp() override {
+        load({.aggregators = 16, .jobs = 4, .ageing = std::chrono::hours(1)});
+        if (machine == nullptr) return;
+        ASSERT_TRUE(machine->admit(job, token, 0));
+    }
+
+    xdp::Outcome run(const Bytes& frame) {
+        auto outcome = machine->run(frame);
+        EXPECT_TRUE(outcome) << net::to_string(outcome.error());
+        return outcome ? *outcome : xdp::Outcome{};
+    }
+    xdp::Outcome send(const atp_header& header, const Lanes& lanes, const Wrapping& wrapping = {}) {
+        return run(wrap(conformance::bytes_of(header, lanes), wrapping));
+    }
+    void expect_untouched(const Bytes& frame) {
+        const xdp::Outcome outcome = run(frame);
+        EXPECT_EQ(outcome.fate, xdp::Fate::passed);
+        EXPECT_EQ(outcome.frame, frame);
+    }
+    std::uint64_t events() const {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t count : machine->counters().packets.events) sum += count;
+        return sum;
+    }
+};
+
+// Three members' packets of this length, and their sum against plain arithmetic.
+class Lengths : public SwitchInTheKernel {
+  protected:
+    Lanes draw(std::size_t lanes, std::int32_t limit) {
+        std::uniform_int_distribution<std::int32_t> any(-limit, limit);
+        Lanes drawn(lanes);
+        for (std::int32_t& lane : drawn) lane = any(random_);
+        return drawn;
+    }
+
+    void expect_sum(std::size_t lanes, std::int32_t limit, unsigned flags) {
+        const bool audit = (flags & ATP_FLAG_AUDIT) != 0;
+        Lanes sums(lanes);
+        bool overflowed = false;
+        xdp::Outcome outcome;
+        ++seq_;
+        for (unsigned member = 0; member < 3; ++member) {
+            const Lanes addends = draw(lanes, limit);
+            if (member == 0) sums = addends;
+            if (member != 0) overflowed |= add(addends, audit, sums);
+            atp_header header = gradient(member, seq_);
+            header.index = 3;
+            header.window_log2 = 0;  // each takes the aggregator of the one before over
+            header.flags = static_cast<std::uint16_t>(flags);
+            outcome = send(header, addends, {.padding = seq_ % 3});
+            EXPECT_EQ(outcome.fate, member == 2 ? xdp::Fate::passed : xdp::Fate::dropped);
+        }
+        Unwrapped after = unwrap(outcome.frame);
+        wire::Packet packet;
+        ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
+        EXPECT_EQ((packet.header.flags & ATP_FLAG_OVERFLOW) != 0, overflowed);
+        EXPECT_EQ(packet.header.hop, 1);
+        EXPECT_EQ(packet.header.bitmap0, members_mask);
+        EXPECT_EQ(after.payload, conformance::bytes_of(packet.header, sums));
+        EXPECT_EQ(after.checksum, Checksum::full);
+        EXPECT_EQ(after.padding, seq_ % 3);
+    }
+
+    void expect_sums_of_every_length(std::int32_t limit, unsigned flags) {
+        if (machine == nullptr) return;
+        for (std::size_t lanes = 1; lanes <= ATP_XDP_LANES; ++lanes) {
+            SCOPED_TRACE(lanes);
+            expect_sum(lanes, limit, flags);
+            if (HasFailure()) return;
+        }
+    }
+
+  private:
+    std::mt19937 random_{1};
+    std::uint32_t seq_ = 0;
+};
+
+constexpr std::int32_t never_overflows = 1 << 28;
+constexpr std::int32_t often_overflows = std::numeric_limits<std::int32_t>::max();
+
+TEST_F(Lengths, AreAddedToTheLastLane) { expect_sums_of_every_length(never_overflows, 0); }
+
+TEST_F(Lengths, SaturateLaneByLane) { expect_sums_of_every_length(often_overflows, 0); }
+
+TEST_F(Lengths, WrapInTheAuditLaneAlone) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
+
+TEST_F(Lengths, WrapInTheAuditLaneWithoutAnOverflow) {
+    if (machine == nullptr) return;
+    constexpr std::int32_t big = std::numeric_limits<std::int32_t>::max();
+    for (const std::size_t lanes : {1U, 2U, 3U, 16U, 17U, 351U, 352U}) {
+        SCOPED_TRACE(lanes);
+        Lanes addends(lanes, 1);
+        addends.back() = big;
+        machine->dismiss(job);
+        ASSERT_TRUE(machine->admit(job, token, 0));
+        ASSERT_TRUE(machine->write(1, {}));
+        for (unsigned member = 0; member < 3; ++member) send(gradient_with(member, ATP_FLAG_AUDIT), addends);
+        EXPECT_EQ(machine->job_counters(job)->packets.overflows, 0U);
+        EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_COMPLETED], 1U);
+    }
+}
+
+TEST_F(SwitchInTheKernel, HandsBackWhatItHoldsInPlaceOfAFlush) {
+    if (machine == nullptr) return;
+    for (const int ip : {4, 6}) {
+        for (const Checksum checksum : {Checksum::full, Checksum::none, Checksum::partial}) {
+            ASSERT_TRUE(machine->write(1, {}));
+            Lanes lanes(ATP_XDP_LANES);
+            for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = static_cast<std::int32_t>(i * 1'000'003);
+            EXPECT_EQ(send(gradient(2), lanes).fate, xdp::Fate::dropped);
+            const Wrapping wrapping{.ip = ip, .vlan_tags = 1, .checksum = checksum, .padding = 4};
+            const Unwrapped sent = unwrap(wrap(conformance::bytes_of(flush(), {}), wrapping));
+            const xdp::Outcome outcome = send(flush(), {}, wrapping);
+            ASSERT_EQ(outcome.fate, xdp::Fate::sent_back);
+            Unwrapped back = unwrap(outcome.frame);
+            wire::Packet packet;
+            ASSERT_EQ(wire::decode(back.payload, packet), wire::DecodeError::none);
+            EXPECT_EQ(packet.header.type, ATP_TYPE_GRADIENT);
+            EXPECT_EQ(packet.header.bitmap0, 4U);
+            EXPECT_EQ(back.payload, conformance::bytes_of(packet.header, lanes));
+            EXPECT_EQ(back.checksum, checksum);
+            EXPECT_TRUE(back.network_checksum_holds);
+            EXPECT_EQ(back.hop_limit, 64);
+            EXPECT_EQ(back.padding, 0U);
+            EXPECT_TRUE(std::equal(back.ethernet.begin(), back.ethernet.begin() + 6, sent.ethernet.begin() + 6));
+            EXPECT_TRUE(std::equal(sent.ethernet.begin(), sent.ethernet.begin() + 6, back.ethernet.begin() + 6));
+            EXPECT_EQ(back.source, sent.destination);
+            EXPECT_EQ(back.destination, sent.source);
+        }
+    }
+}
+
+TEST_F(SwitchInTheKernel, CannotAnswerAFlushThatManyReceive) {
+    if (machine == nullptr) return;
+    send(gradient(0), {1, 2, 3});
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(machine->counters().packets.no_room, 1U);
+    EXPECT_EQ(machine->occupied(), 1U) << "it is still there for a flush that can be answered";
+}
+
+TEST_F(SwitchInTheKernel, PassesWhatIsNoneOfItsBusinessUntouched) {
+    if (machine == nullptr) return;
+    const Bytes payload = conformance::bytes_of(gradient(0), {1, 2, 3});
+    Bytes control = payload;
+    control[ATP_OFFSET_TYPE] = std::byte{ATP_TYPE_CONTROL};
+    expect_untouched(wrap(payload, {.destination = 4791}));
+    expect_untouched(wrap(payload, {.fragment = 0x2000}));
+    expect_untouched(wrap(payload, {.fragment = 0x0001}));
+    expect_untouched(wrap(payload, {.protocol = 6}));
+    expect_untouched(wrap(payload, {.ip = 6, .protocol = 6}));
+    expect_untouched(wrap(payload, {.vlan_tags = 3}));
+    expect_untouched(wrap(control, {}));
+    Bytes arp = wrap(payload, {});
+    arp[13] = std::byte{6};
+    expect_untouched(arp);
+    EXPECT_EQ(events(), 0U);
+    EXPECT_EQ(machine->occupied(), 0U);
+    EXPECT_EQ(machine->counters().packets.forged, 0U);
+}
+
+TEST_F(SwitchInTheKernel, PassesFramesThatAreCutShort) {
+    if (machine == nullptr) return;
+    const Bytes whole = wrap(conformance::bytes_of(gradient(0), {1, 2, 3}), {});
+    for (std::size_t size = 14; size < whole.size(); ++size) {
+        expect_untouched(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+    }
+    EXPECT_EQ(events(), 0U);
+}
+
+TEST_F(SwitchInTheKernel, ReadsPacketsThatComeFromItsPortToo) {
+    if (machine == nullptr) return;
+    send(gradient(0), {1, 2, 3});
+    atp_header ack = gradient(0);
+    ack.type = ATP_TYPE_ACK;
+    ack.dtype = ATP_DTYPE_FLOAT32;
+    const Bytes frame = wrap(conformance::bytes_of(ack, {1}), {.source = 4790, .destination = 50'000});
+    expect_untouched(frame);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_RELEASED], 1U);
+    EXPECT_EQ(machine->occupied(), 0U);
+}
+
+TEST_F(SwitchInTheKernel, AddsNothingThatWasDamaged) {
+    if (machine == nullptr) return;
+    send(gradient(0), {1, 2, 3});
+    expect_untouched(wrap(conformance::bytes_of(gradient(1), {1, 2, 3}), {.checksum = Checksum::wrong}));
+    EXPECT_EQ(machine->counters().damaged, 1U);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_ADDED], 0U);
+}
+
+TEST_F(SwitchInTheKernel, PassesWhatHasMoreLanesThanAnAggregator) {
+    if (machine == nullptr) return;
+    expect_untouched(wrap(conformance::bytes_of(gradient(0), Lanes(ATP_XDP_LANES + 1)), {}));
+    EXPECT_EQ(machine->counters().oversized, 1U);
+    EXPECT_EQ(machine->job_counters(job)->oversized, 1U);
+}
+
+TEST_F(SwitchInTheKernel, SendsWhatItsTableDoesNotHaveToTheServer) {
+    if (machine == nullptr) return;
+    atp_header header = gradient(0);
+    header.index = 16;
+    const xdp::Outcome outcome = send(header, {1, 2, 3});
+    EXPECT_EQ(outcome.fate, xdp::Fate::passed);
+    Unwrapped after = unwrap(outcome.frame);
+    wire::Packet packet;
+    ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
+    EXPECT_EQ(packet.header.flags, ATP_FLAG_BYPASS);
+    EXPECT_EQ(packet.header.hop, 1);
+    EXPECT_EQ(after.checksum, Checksum::full);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_MISFIT], 1U);
+}
+
+TEST_F(SwitchInTheKernel, PassesOtherJobsAndOtherIncarnationsUntouched) {
+    if (machine == nullptr) return;
+    atp_header stranger = gradient(0);
+    stranger.job = 8;
+    expect_untouched(wrap(conformance::bytes_of(stranger, {1}), {}));
+    EXPECT_EQ(machine->job_counters(job)->packets.forged, 0U);
+    atp_header forged = gradient(0);
+    forged.token = 9;
+    expect_untouched(wrap(conformance::bytes_of(forged, {1}), {}));
+    EXPECT_EQ(machine->job_counters(job)->packets.forged, 1U);
+    EXPECT_EQ(machine->counters().packets.forged, 2U);
+    EXPECT_EQ(machine->occupied(), 0U);
+}
+
+TEST_F(SwitchInTheKernel, CarriesAMarkOfAnAbsorbedPacketOnward) {
+    if (machine == nullptr) return;
+    for (const int ip : {4, 6}) {
+        ASSERT_TRUE(machine->write(1, {}));
+        send(gradient(0), {1, 2, 3}, {.ip = ip, .congested = true});
+        send(gradient(1), {1, 2, 3}, {.ip = ip});
+        Unwrapped after = unwrap(send(gradient(2), {1, 2, 3}, {.ip = ip}).frame);
+        wire::Packet packet;
+        ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
+        EXPECT_EQ(packet.header.flags, ATP_FLAG_ECN);
+        EXPECT_EQ(after.checksum, Checksum::full);
+    }
+    EXPECT_EQ(machine->counters().packets.ecn, 2U);
+}
+
+TEST_F(SwitchInTheKernel, CountsForEachJobAndStartsAnewForItsNextIncarnation) {
+    if (machine == nullptr) return;
+    ASSERT_TRUE(machine->admit(8, token, 0));
+    send(gradient(0), {1, 2, 3});
+    EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_CLAIMED], 1U);
+    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U);
+    machine->dismiss(job);
+    EXPECT_EQ(machine->job_counters(job), std::nullopt);
+    ASSERT_TRUE(machine->admit(job, token + 1, 0));
+    EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_CLAIMED], 0U);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLAIMED], 1U);
+}
+
+TEST_F(SwitchInTheKernel, AdmitsAsManyJobsAsItHasRoomForAndNoneTwice) {
+    if (machine == nullptr) return;
+    EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 belongs to nobody";
+    EXPECT_TRUE(machine->admit(job, token, 0)) << "it is here already";
+    EXPECT_FALSE(machine->admit(job, token + 1, 0));
+    EXPECT_FALSE(machine->admit(job, token, 1));
+    for (std::uint32_t other = 8; other < 11; ++other) EXPECT_TRUE(machine->admit(other, token, 0));
+    EXPECT_FALSE(machine->admit(11, token, 0));
+    machine->dismiss(8);
+    EXPECT_TRUE(machine->admit(11, token, 1));
+}
+
+// Keeps this thread on a processor of its own and, where that is allowed, everybody else off it for the moment: two
+// threads then do run at once, however busy the machine is.
+void take_processor(std::size_t number) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(number, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    const sched_param first{.sched_priority = 1};
+    sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+// Lets two threads go at the same moment, as closely as they can: a barrier that sleeps would wake them one by one.
+class Meeting {
+  public:
+    void wait() {
+        const std::uint32_t turn = arrived_.fetch_add(1) / 2;
+        while (arrived_.load() < 2 * (turn + 1)) std::this_thread::yield();
+    }
+
+  private:
+    std::atomic<std::uint32_t> arrived_ = 0;
+};
+
+// Both packets of a fragment meet in its aggregator at once: a lost or torn addition changes the sum.
+TEST_F(SwitchInTheKernel, AddsFromTwoProcessorsAtOnce) {
+    if (machine == nullptr) return;
+    constexpr std::uint32_t fragments = 20'000;
+    constexpr std::uint32_t both = 0x3;
+    std::atomic<std::uint32_t> right = 0;
+    Meeting meeting;
+    const auto work = [&](unsigned member) {
+        take_processor(member);
+        const Lanes ones(ATP_XDP_LANES, 1);
+        const Lanes sum(ATP_XDP_LANES, 2);
+        for (std::uint32_t seq = 1; seq <= fragments; ++seq) {
+            atp_header header = gradient(member, seq);
+            header.window_log2 = 0;
+            header.mask0 = both;
+            const Bytes frame = wrap(conformance::bytes_of(header, ones), {});
+            meeting.wait();
+            const auto outcome = machine->run(frame);
+            if (!outcome || outcome->fate != xdp::Fate::passed) continue;
+            header.bitmap0 = both;
+            header.hop = 1;
+            if (unwrap(outcome->frame).payload == conformance::bytes_of(header, sum)) ++right;
+        }
+    };
+    std::thread one(work, 0);
+    std::thread other(work, 1);
+    one.join();
+    other.join();
+    EXPECT_EQ(right, fragments);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_COMPLETED], fragments);
+}
+
+}  // namespace
+}  // namespace atp::test

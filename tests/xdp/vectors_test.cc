@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds the program inside the kernel to the committed vectors of decisions and of packets, every row of them.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "decide_rows.h"
+#include "frames.h"
+#include "loaded_switch.h"
+#include "vector_file.h"
+#include "wire/packet.h"
+
+namespace atp::test {
+namespace {
+
+using conformance::DecideLanes;
+using conformance::DecideRow;
+
+std::string fate_name(xdp::Fate fate) {
+    switch (fate) {
+        case xdp::Fate::dropped: return "drop";
+        case xdp::Fate::passed: return "forward";
+        case xdp::Fate::sent_back: return "return";
+        default: return "failed";
+    }
+}
+
+xdp::KernelSwitchConfig config_of(const conformance::DecideVector& given) {
+    return {.aggregators = 16, .jobs = 2, .ageing = std::chrono::microseconds(given.ageing_us), .clock_stands = true};
+}
+
+void put(xdp::KernelSwitch& machine, std::uint32_t index, const atp_aggregator& state, const DecideLanes& held) {
+    atp_xdp_aggregator aggregator{};
+    aggregator.state = state;
+    for (std::size_t lane = 0; lane < held.size(); ++lane) xdp::set_lane(aggregator, lane, held[lane]);
+    ASSERT_TRUE(machine.write(index, aggregator));
+}
+
+void expect_same_state(const atp_aggregator& actual, const atp_aggregator& expected) {
+    EXPECT_EQ(actual.status, expected.status);
+    EXPECT_EQ(actual.job, expected.job);
+    EXPECT_EQ(actual.token, expected.token);
+    EXPECT_EQ(actual.seq, expected.seq);
+    EXPECT_EQ(actual.channel, expected.channel);
+    EXPECT_EQ(actual.bitmap, expected.bitmap);
+    EXPECT_EQ(actual.lanes, expected.lanes);
+    EXPECT_EQ(actual.purpose, expected.purpose);
+    EXPECT_EQ(actual.flags, expected.flags);
+    EXPECT_EQ(actual.unit, expected.unit);
+    EXPECT_EQ(actual.touched_us, expected.touched_us);
+}
+
+void expect_aggregator(const xdp::KernelSwitch& machine, std::uint32_t index, const conformance::DecideState& after) {
+    atp_xdp_aggregator aggregator{};
+    ASSERT_TRUE(machine.read(index, aggregator));
+    expect_same_state(aggregator.state, after.aggregator);
+    for (std::size_t lane = 0; lane < after.held.size(); ++lane) {
+        EXPECT_EQ(xdp::lane_of(aggregator, lane), after.held[lane]) << lane;
+    }
+}
+
+bool is_packet(Bytes payload) {
+    wire::Packet packet;
+    return wire::decode(payload, packet) == wire::DecodeError::none;
+}
+
+class DecideVectorsInTheKernel : public LoadedSwitch {
+  protected:
+    // The event that alone was counted since `before`.
+    std::string counted_since(const xdp::KernelCounters& before) const {
+        const xdp::KernelCounters now = machine->counters();
+        std::string events;
+        for (std::size_t event = 0; event < ATP_EVENT_COUNT; ++event) {
+            for (auto n = before.packets.events[event]; n < now.packets.events[event]; ++n) {
+                events += conformance::event_name(static_cast<unsigned>(event));
+            }
+        }
+        return events;
+    }
+
+    void answer(const DecideRow& row, const Wrapping& wrapping) {
+        const atp_header& packet = row.given.before.packet;
+        ASSERT_TRUE(machine->admit(packet.job, packet.token, conformance::level_of(row.given)));
+        put(*machine, packet.index, row.given.before.aggregator, row.given.before.held);
+        machine->set_now_us(row.given.now_us);
+        const xdp::KernelCounters before = machine->counters();
+        const Bytes frame = wrap(conformance::bytes_of(packet, row.given.before.lanes), wrapping);
+        const auto outcome = machine->run(frame);
+        ASSERT_TRUE(outcome) << net::to_string(outcome.error());
+
+        if (!is_packet(unwrap(frame).payload)) {  // what a switch that is asked drops is its receiver's to refuse here
+            EXPECT_EQ(outcome->fate, xdp::Fate::passed);
+            EXPECT_EQ(outcome->frame, frame);
+            expect_aggregator(*machine, packet.index, row.given.before);
+            machine->dismiss(packet.job);
+            return;
+        }
+        // What lies behind the switch's level it passes without asking.
+        const bool behind = packet.hop >= ATP_LEVELS;
+        EXPECT_EQ(counted_since(before), behind ? conformance::event_name(ATP_EVENT_PASSED) : row.event);
+        EXPECT_EQ(fate_name(outcome->fate), row.packet_action);
+        expect_aggregator(*machine, packet.index, row.after);
+        if (outcome->fate != xdp::Fate::dropped) expect_frame(row, frame, outcome->frame);
+        machine->dismiss(packet.job);
+    }
+
+    static void expect_frame(const DecideRow& row, const Bytes& sent, const Bytes& left) {
+        const Unwrapped before = unwrap(sent);
+        const Unwrapped after = unwrap(left);
+        EXPECT_EQ(after.payload, conformance::bytes_of(row.after.packet, row.after.lanes));
+        EXPECT_EQ(after.checksum, before.checksum);
+        EXPECT_TRUE(after.network_checksum_holds);
+        const bool returned = row.packet_action == "return";
+        EXPECT_EQ(after.source, returned ? before.destination : before.source);
+        EXPECT_EQ(after.destination, returned ? before.source : before.destination);
+        EXPECT_EQ(after.source_port, returned ? before.destination_port : before.source_port);
+        EXPECT_EQ(after.destination_port, returned ? before.source_port : before.destination_port);
+    }
+
+    void answer_all(const Wrapping& wrapping) {
+        const std::vector<DecideRow> rows = conformance::committed_rows();
+        ASSERT_FALSE(rows.empty());
+        load(config_of(rows.front().given));
+        if (machine == nullptr) return;
+        for (const DecideRow& row : rows) {
+            SCOPED_TRACE(row.given.description);
+            ASSERT_EQ(row.given.ageing_us, rows.front().given.ageing_us) << "the program was loaded with this";
+            answer(row, wrapping);
+        }
+    }
+};
+
+TEST_F(DecideVectorsInTheKernel, AreAnsweredOverIpv4) { answer_all({}); }
+
+TEST_F(DecideVectorsInTheKernel, AreAnsweredOverIpv6) { answer_all({.ip = 6}); }
+
+TEST_F(DecideVectorsInTheKernel, AreAnsweredBehindTagsAndOptions) {
+    answer_all({.vlan_tags = 2, .ipv4_option_words = 10});
+}
+
+TEST_F(DecideVectorsInTheKernel, AreAnsweredWithoutAChecksum) { answer_all({.checksum = Checksum::none}); }
+
+TEST_F(DecideVectorsInTheKernel, AreAnsweredWithAChecksumLeftToTheNetworkCard) {
+    answer_all({.checksum = Checksum::partial});
+}
+
+class WireVectorsInTheKernel : public LoadedSwitch {};
+
+TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) {
+    load({.aggregators = 16, .jobs = 2});
+    if (machine == nullptr) return;
+    for (const auto& vector : nlohmann::json::parse(conformance::committed_text("wire.json"))) {
+        const auto description = vector.at("description").get<std::string>();
+        SCOPED_TRACE(description);
+        const Bytes payload = conformance::bytes_of(vector.at("hex").get<std::string>(),
+                                                    vector.at("zero_bytes_after_hex").get<std::size_t>());
+        if (payload.size() > 1472) continue;  // no frame holds it
+        const xdp::KernelCounters before = machine->counters();
+        const Bytes frame = wrap(payload, {});
+        const auto outcome = machine->run(frame);
+        ASSERT_TRUE(outcome) << net::to_string(outcome.error());
+        EXPECT_EQ(outcome->fate, xdp::Fate::passed);
+        EXPECT_EQ(outcome->frame, frame);
+
+        const xdp::KernelCounters after = machine->counters();
+        const std::string reason = vector.value("error", "none");
+        std::uint64_t refused = 0;
+        for (std::size_t i = 0; i < after.packets.refused.size(); ++i) {
+            const std::uint64_t now = after.packets.refused[i] - before.packets.refused[i];
+            refused += now;
+            EXPECT_EQ(now, reason == wire::to_string(static_cast<wire::DecodeError>(i)) && reason != "none" ? 1U : 0U);
+        }
+        EXPECT_EQ(refused + after.packets.forged - before.packets.forged, 1U) << "nobody was admitted";
+    }
+}
+
+}  // namespace
+}  // namespace atp::test
