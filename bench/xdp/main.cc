@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_xdp: what the switch inside the kernel spends on a packet, by what the packet is, as BPF_PROG_TEST_RUN measures
+// it. Each packet is a run of its own, with its own bytes and its own aggregator out of a table of the usual size, so
+// nothing is in the nearest cache that would not be there behind a network card. The switch in user space answers to
+// the same packets in turns with it, without sockets.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "frames.h"
+#include "protocol/switch.h"
+#include "wire/packet.h"
+#include "xdp/kernel_switch.h"
+
+namespace atp::bench {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_bad_usage = 2;
+constexpr std::uint32_t job = 7;
+constexpr std::uint32_t token = 0x5EED;
+constexpr std::uint32_t workers = 8;
+constexpr std::uint32_t aggregators = 4096;
+constexpr double bar_ns = 700;  // a gradient of 352 lanes: 16 Gbit/s on one core
+
+struct Options {
+    std::uint32_t fragments = 5'000;
+    bool json = false;
+    bool fail_above_bar = false;
+};
+
+enum Kind { claim, add, complete, ack, other, kinds };
+constexpr std::array<const char*, kinds> kind_names = {"claim", "add", "complete", "ack", "other"};
+
+struct Figures {
+    std::array<std::vector<double>, kinds> kernel_ns, user_ns;
+    bool right = true;
+};
+
+double quantile(std::vector<double> values, double share) {
+    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[static_cast<std::size_t>(at)];
+}
+
+// The mean gradient of a fragment: one claims, one completes, all others are added.
+double gradient_ns(const std::array<std::vector<double>, kinds>& of) {
+    return (quantile(of[claim], 0.5) + (workers - 2) * quantile(of[add], 0.5) + quantile(of[complete], 0.5)) / workers;
+}
+
+atp_header header_of(Kind kind, std::uint32_t seq, std::uint32_t worker) {
+    atp_header header{};
+    header.type = kind == ack ? ATP_TYPE_ACK : ATP_TYPE_GRADIENT;
+    header.dtype = kind == ack ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
+    header.window_log2 = 8;
+    header.job = job;
+    header.token = token;
+    header.worker = static_cast<std::uint16_t>(worker);
+    header.seq = seq;
+    header.index = seq * 0x9E3779B1U % aggregators;
+    header.mask0 = (1U << workers) - 1;
+    header.bitmap0 = kind == ack ? header.mask0 : 1U << worker;
+    header.bitmap1 = header.mask1 = 1;
+    return header;
+}
+
+std::int32_t value_of(std::uint32_t seq, std::uint32_t worker, std::uint32_t lane) {
+    return static_cast<std::int32_t>((seq * workers + worker + lane) * 0x9E3779B1U) >> 8;
+}
+
+class Comparison {
+  public:
+    Comparison(xdp::KernelSwitch& kernel, std::uint32_t lanes)
+        : kernel_(kernel), user_({.aggregators = aggregators, .lanes = ATP_XDP_LANES}), lanes_(lanes) {
+        figures_.right = kernel_.admit(job, token, 0) && user_.admit(job, token, 0);
+    }
+
+    Figures measure(std::uint32_t fragments) {
+        for (std::uint32_t seq = 1; seq <= fragments; ++seq) {
+            for (std::uint32_t worker = 0; worker < workers; ++worker) {
+                send(worker == 0 ? claim : worker + 1 == workers ? complete : add, seq, worker);
+            }
+            send(ack, seq, 0);
+            send(other, seq, 0);
+        }
+        return std::move(figures_);
+    }
+
+  private:
+    void send(Kind kind, std::uint32_t seq, std::uint32_t worker) {
+        test::Bytes packet(ATP_HEADER_BYTES + lanes_ * ATP_LANE_BYTES);
+        wire::encode_header(header_of(kind, seq, worker), packet);
+        for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+            wire::store_u32(lane_at(packet, lane), static_cast<std::uint32_t>(value_of(seq, worker, lane)));
+        }
+        const std::uint16_t port = kind == other ? 9 : 4790;
+        const auto outcome = kernel_.run(test::wrap(packet, {.destination = port}));
+        figures_.right &= outcome && (outcome->fate == xdp::Fate::dropped) == (kind == claim || kind == add);
+        if (!outcome) return;
+        figures_.kernel_ns[kind].push_back(outcome->duration_ns);
+        if (kind == other) return;
+        ask_user_space(kind, packet);
+        if (kind == complete) {
+            figures_.right &= is_sum(seq, test::unwrap(outcome->frame).payload) && is_sum(seq, packet);
+        }
+    }
+
+    void ask_user_space(Kind kind, test::Bytes& packet) {
+        const auto size = static_cast<std::uint32_t>(packet.size());
+        protocol::Parcel parcel{
+            .data = packet.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
+        const auto start = std::chrono::steady_clock::now();
+        user_.handle_packet(parcel, protocol::Time{std::chrono::microseconds(1)});
+        figures_.user_ns[kind].push_back(
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
+    }
+
+    static std::byte* lane_at(test::Bytes& packet, std::uint32_t lane) {
+        return packet.data() + ATP_HEADER_BYTES + lane * ATP_LANE_BYTES;
+    }
+
+    bool is_sum(std::uint32_t seq, test::Bytes packet) const {
+        for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+            std::int32_t sum = 0;
+            for (std::uint32_t worker = 0; worker < workers; ++worker) sum += value_of(seq, worker, lane);
+            if (wire::load_u32(lane_at(packet, lane)) != static_cast<std::uint32_t>(sum)) return false;
+        }
+        return true;
+    }
+
+    xdp::KernelSwitch& kernel_;
+    protocol::Switch user_;
+    std::uint32_t lanes_;
+    Figures figures_;
+};
+
+double gigabits_per_s(std::uint32_t lanes, double ns) { return 8.0 * (ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES) / ns; }
+
+void print(const Figures& figures, std::uint32_t lanes) {
+    for (int kind = 0; kind < kinds; ++kind) {
+        const auto& kernel = figures.kernel_ns[static_cast<std::size_t>(kind)];
+        const auto& user = figures.user_ns[static_cast<std::size_t>(kind)];
+        fmt::print("{:<9} {:>5} {:>8.0f} {:>8.0f} {:>8.0f}  {}\n", kind_names[static_cast<std::size_t>(kind)], lanes,
+                   quantile(kernel, 0.1), quantile(kernel, 0.5), quantile(kernel, 0.9),
+                   user.empty() ? "" : fmt::format("{:>8.0f}", quantile(user, 0.5)));
+    }
+    const double mean_ns = gradient_ns(figures.kernel_ns);
+    fmt::print("gradients {:>5} {:>17.0f}   {:>16.0f}   {:.1f} Gbit/s a core\n", lanes, mean_ns,
+               gradient_ns(figures.user_ns), gigabits_per_s(lanes, mean_ns));
+}
+
+void print_json(const Figures& figures, std::uint32_t lanes) {
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+        const auto& user = figures.user_ns[kind];
+        fmt::print(R"({{"kind": "{}", "lanes": {}, "ns": {}, "user_space_ns": {}}})"
+                   "\n",
+                   kind_names[kind], lanes, quantile(figures.kernel_ns[kind], 0.5),
+                   user.empty() ? "null" : fmt::format("{}", quantile(user, 0.5)));
+    }
+    fmt::print(R"({{"kind": "gradients", "lanes": {}, "ns": {}, "user_space_ns": {}}})"
+               "\n",
+               lanes, gradient_ns(figures.kernel_ns), gradient_ns(figures.user_ns));
+}
+
+// False where a figure cannot be had, or misses its bar.
+bool run(const Options& options, std::uint32_t lanes) {
+    auto kernel = xdp::KernelSwitch::load({.aggregators = aggregators});
+    if (!kernel) {
+        fmt::print(stderr, "bench_xdp: {}\n", net::to_string(kernel.error()));
+        return false;
+    }
+    const Figures figures = Comparison(**kernel, lanes).measure(options.fragments);
+    if (!figures.right) {
+        fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, so its figures mean nothing\n", lanes);
+        return false;
+    }
+    options.json ? print_json(figures, lanes) : print(figures, lanes);
+    if (!options.fail_above_bar || gradient_ns(figures.kernel_ns) <= bar_ns) return true;
+    fmt::print(stderr, "bench_xdp: {} lanes: above its bar of {} ns\n", lanes, bar_ns);
+    return false;
+}
+
+}  // namespace
+}  // namespace atp::bench
+
+int main(int argc, char** argv) {
+    using namespace atp::bench;
+    CLI::App app{"Measures what the switch inside the kernel spends on a packet, and the one in user space beside it."};
+    app.name("bench_xdp");
+    Options options;
+    app.add_option("--fragments", options.fragments, "of each length")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    app.add_flag("--json", options.json, "print an object a line: {kind, lanes, ns, user_space_ns}");
+    app.add_flag("--fail-above-bar", options.fail_above_bar,
+                 fmt::format("exit status 1 where a gradient takes more than {} ns", bar_ns));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : exit_bad_usage;
+    }
+    if (!options.json) {
+        fmt::print("{:<9} {:>5} {:>8} {:>8} {:>8}  {:>8}\n", "ns", "lanes", "10 %", "median", "90 %", "user");
+    }
+    return run(options, 62) && run(options, ATP_XDP_LANES) ? 0 : exit_failed;
+}
