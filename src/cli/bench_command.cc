@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -16,9 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "cli/bench_flags.h"
 #include "cli/bench_fleet.h"
 #include "cli/bench_rank.h"
-#include "cli/flags.h"
 #include "cli/units.h"
 #include "comm/tcp_store_server.h"
 #include "net/clock.h"
@@ -28,69 +27,6 @@ namespace atp::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Which of mmsg, gso and gro are to be left out.
-struct Without {
-    bool mmsg = false, gso = false, gro = false;
-};
-std::optional<Without> parse_without(std::string_view text) {
-    Without without;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(','), text.size());
-        const std::string_view name = text.substr(0, end);
-        if (name == "mmsg") {
-            without.mmsg = true;
-        } else if (name == "gso") {
-            without.gso = true;
-        } else if (name == "gro") {
-            without.gro = true;
-        } else {
-            return std::nullopt;
-        }
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return without;
-}
-
-constexpr std::array<std::pair<std::string_view, wire::ChannelProtocol>, 3> switchml_modes{
-    {{"offsets", wire::ChannelProtocol::switchml},
-     {"faithful", wire::ChannelProtocol::switchml_faithful},
-     {"lossless", wire::ChannelProtocol::switchml_lossless}}};
-
-std::optional<wire::ChannelProtocol> parse_switchml_mode(std::string_view text) {
-    for (const auto& [name, mode] : switchml_modes) {
-        if (name == text) return mode;
-    }
-    return std::nullopt;
-}
-std::string mode_text(wire::ChannelProtocol mode) {
-    for (const auto& [name, known] : switchml_modes) {
-        if (known == mode) return std::string(name);
-    }
-    return {};
-}
-
-struct Options {
-    BenchRank bench;
-    bool switchml = false;
-    wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
-    bool single = false;  // this process is one rank
-    std::uint32_t workers = 4;
-    std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
-    std::uint64_t memory = 64'000'000;
-    std::string peer;
-    std::string peer_algorithm = "best";
-    bool json = false;
-    bool store_elsewhere = false;
-    bool ladder = false;
-    Without without;
-    std::uint32_t switch_threads = 1;
-    protocol::Duration timeout = std::chrono::minutes(10);
-};
-
-constexpr std::uint32_t most_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
-
-constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
 
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
@@ -132,7 +68,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
 
 // ------------------------------------------------------------------------------------------------------------ One rank
 
-int run_rank(const Options& options) {
+int run_rank(const BenchOptions& options) {
     if (options.bench.rank >= options.bench.world) {
         fmt::print(stderr, "atp bench: rank {} of {}: ranks begin with 0\n", options.bench.rank, options.bench.world);
         return exit_misused;
@@ -173,7 +109,7 @@ std::string without_text(const comm::Options& options) {
 
 class AllHere {
   public:
-    AllHere(const Options& options, const StopSignals& signals) : options_(options), signals_(signals) {}
+    AllHere(const BenchOptions& options, const StopSignals& signals) : options_(options), signals_(signals) {}
 
     net::Result<void> start_switch() {
         if (!options_.bench.options.switch_address.empty()) {
@@ -266,8 +202,9 @@ class AllHere {
             command.insert(command.end(), {"--bytes", std::to_string(bytes)});
         }
         if (options_.switchml) {
-            command.insert(command.end(), {"--protocol", "switchml", "--switchml-mode", mode_text(comm.protocol),
-                                           "--switchml-timeout", duration_text(comm.resend_after)});
+            command.insert(command.end(),
+                           {"--protocol", "switchml", "--switchml-mode", switchml_mode_text(comm.protocol),
+                            "--switchml-timeout", duration_text(comm.resend_after)});
         }
         if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
         if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
@@ -304,7 +241,7 @@ class AllHere {
         return {};
     }
 
-    const Options& options_;
+    const BenchOptions& options_;
     const StopSignals& signals_;
     std::unique_ptr<net::SwitchNode> node_;
     std::string switch_address_;
@@ -314,7 +251,7 @@ void show_progress(std::uint32_t repeat, std::uint32_t repeats, std::string_view
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\rround {} of {}: {}\033[K", repeat + 1, repeats, system);
 }
 
-void print_results(const Options& options, const Times& atp, const Times& peer, const std::string& algorithm,
+void print_results(const BenchOptions& options, const Times& atp, const Times& peer, const std::string& algorithm,
                    const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
@@ -363,7 +300,7 @@ void print_results(const Options& options, const Times& atp, const Times& peer, 
 }
 
 // Which of Gloo's algorithms suits this machine: one repetition of each decides.
-net::Result<std::string> fastest_algorithm(AllHere& here, const Options& options) {
+net::Result<std::string> fastest_algorithm(AllHere& here, const BenchOptions& options) {
     if (options.peer_algorithm != "best") return options.peer_algorithm;
     std::string fastest;
     double least = 0;
@@ -380,7 +317,7 @@ net::Result<std::string> fastest_algorithm(AllHere& here, const Options& options
     return fastest;
 }
 
-int run_all_here(const Options& options) {
+int run_all_here(const BenchOptions& options) {
     const StopSignals signals;
     AllHere here(options, signals);
     if (auto started = here.start_switch(); !started) return failed(started.error());
@@ -414,7 +351,7 @@ int run_all_here(const Options& options) {
 }
 
 // What each way of talking to the kernel brings, one added to the other (fig. 19 of the paper, for sockets).
-int run_ladder(const Options& options) {
+int run_ladder(const BenchOptions& options) {
     struct Rung {
         const char* name;
         bool mmsg, gso, gro;
@@ -431,7 +368,7 @@ int run_ladder(const Options& options) {
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
         for (std::size_t i = 0; i < rungs.size(); ++i) {
             show_progress(repeat, repeats, rungs[i].name);
-            Options own = options;
+            BenchOptions own = options;
             own.bench.options.mmsg = rungs[i].mmsg;
             own.bench.options.gso = rungs[i].gso;
             own.bench.options.gro = rungs[i].gro;
@@ -466,7 +403,7 @@ int run_ladder(const Options& options) {
     return exit_passed;
 }
 
-int run_bench(Options options) {
+int run_bench(BenchOptions options) {
     if (options.bench.sizes.empty()) options.bench.sizes.assign(usual_sizes.begin(), usual_sizes.end());
     const std::size_t width = comm::bytes_of(options.bench.type);
     for (std::uint64_t& bytes : options.bench.sizes) {
@@ -491,110 +428,13 @@ int run_bench(Options options) {
     return run_all_here(options);
 }
 
-std::optional<comm::ElementType> parse_bench_type(std::string_view text) {
-    const auto type = comm::parse_element_type(text);
-    if (type == comm::ElementType::float16 || type == comm::ElementType::bfloat16) return std::nullopt;
-    return type;
-}
-
-std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
-    const auto packets = parse_size(text);
-    if (!packets || !std::has_single_bit(*packets) || *packets > 1U << ATP_WINDOW_LOG2_MAX) return std::nullopt;
-    return static_cast<std::uint32_t>(*packets);
-}
-
-// Whether it is SwitchML.
-std::optional<bool> parse_protocol(std::string_view text) {
-    if (text == "switchml") return true;
-    return text == "atp" ? std::optional(false) : std::nullopt;
-}
-
-std::optional<std::string> parse_peer(std::string_view text) {
-    return text == "gloo" ? std::optional<std::string>(text) : std::nullopt;
-}
-
-std::optional<std::string> parse_algorithm(std::string_view text) {
-    const bool known = text == "best" || std::ranges::find(gloo_algorithms, text) != gloo_algorithms.end();
-    return known ? std::optional<std::string>(text) : std::nullopt;
-}
-
-std::optional<comm::ServerPlace> parse_place(std::string_view text) {
-    if (text == "switch") return comm::ServerPlace::on_switch;
-    if (text == "colocated") return comm::ServerPlace::colocated;
-    return std::nullopt;
-}
-
 }  // namespace
 
 std::function<int()> register_bench(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchOptions>();
     CLI::App* command = program.add_subcommand(
         "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
-    BenchRank& bench = options->bench;
-    comm::Options& comm = bench.options;
-    Flags what(*command, "What to measure");
-    what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms,
-                  "of the tensor; may be repeated [1kB to 67MB]");
-    what.number("--rounds", bench.rounds, 1, 1'000'000, "measured operations of each size [20]");
-    what.number("--warmup", bench.warmup, 0, 1'000'000, "operations before those [3]");
-    what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
-                "of the elements [float32]");
-    what.flag("--json", options->json, "a JSON object for each size");
-    Flags rank(*command, "One rank of many");
-    CLI::Option* const single =
-        rank.number("--rank", bench.rank, 0, most_ranks - 1, "of this process; needs the next three")
-            ->each([options](const std::string&) { options->single = true; });
-    CLI::Option* const at_switch =
-        rank.text("--switch", comm.switch_address, "ADDRESS", "of the switch of this rank, host:port");
-    CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "how many ranks there are");
-    CLI::Option* const rendezvous =
-        rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
-    single->needs(world)->needs(rendezvous)->needs(at_switch);
-    world->needs(single);
-    rendezvous->needs(single);
-    rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store")->needs(single);
-    Flags here(*command, "All ranks on this machine (the default)");
-    here.number("--workers", options->workers, 1, ATP_BITMAP_BITS, "processes, under one switch [4]")->excludes(single);
-    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]")
-        ->excludes(single)
-        ->excludes(at_switch);
-    CLI::Option* const peer =
-        here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo", "run it beside, in turns")->excludes(single);
-    here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
-                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "of Gloo [best]")
-        ->needs(peer);
-    here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other")
-        ->excludes(single)
-        ->excludes(peer);
-    here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]")
-        ->excludes(single)
-        ->excludes(at_switch);
-    here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]")
-        ->excludes(single);
-    Flags how(*command, "How");
-    how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
-    how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
-               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]");
-    how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
-               "after which a packet without a result is sent again [1ms]");
-    how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
-    how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
-    how.parsed("--window", comm.window, "N", parse_window_packets, "a power of two up to 65536",
-               "packets under way at most; SwitchML's slots [by their size]");
-    how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
-    how.appended(
-        "--dedicated-server", comm.dedicated_servers, "ADDRESS",
-        [](std::string_view text) { return text.empty() ? std::nullopt : std::optional<std::string>(text); },
-        "host:port", "where servers stand that are on hosts of their own; may be repeated");
-    how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
-    how.call(
-        "--no-halving", [options] { options->bench.options.halve = false; },
-        "keep the window on loss and congestion, as the papers' experiments do");
-    how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
-    how.parsed("--without", options->without, "LIST", parse_without, "mmsg, gso, gro, with commas between them",
-               "ways of sending and receiving to do without");
-    how.parsed("--timeout", comm.join_timeout, "TIME", parse_wait, wait_forms, "to find the others [30s]");
-    how.parsed("--deadline", comm.timeout, "TIME", parse_wait, wait_forms, "of each operation [300s]");
+    add_bench_flags(*command, options);
     return [options] { return run_bench(*options); };
 }
 

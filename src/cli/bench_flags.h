@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `atp bench` is told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/bench_rank.h"
+#include "protocol/time.h"
+#include "wire/control.h"
+
+namespace atp::cli {
+
+inline constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
+
+// Which of mmsg, gso and gro are to be left out.
+struct BenchWithout {
+    bool mmsg = false, gso = false, gro = false;
+};
+
+struct BenchOptions {
+    BenchRank bench;
+    bool switchml = false;
+    wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
+    bool single = false;  // this process is one rank
+    std::uint32_t workers = 4;
+    std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
+    std::uint64_t memory = 64'000'000;
+    std::string peer;
+    std::string peer_algorithm = "best";
+    bool json = false;
+    bool store_elsewhere = false;
+    bool ladder = false;
+    BenchWithout without;
+    std::uint32_t switch_threads = 1;
+    protocol::Duration timeout = std::chrono::minutes(10);
+};
+
+// The options outlive the command's parsing.
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
+
+// As --switchml-mode takes it.
+[[nodiscard]] std::string switchml_mode_text(wire::ChannelProtocol mode);
+
+}  // namespace atp::cli
