@@ -36,7 +36,8 @@ topologies
 systems
   atp, gloo, openmpi
                by programs of their own: `atp bench`, bench_gloo, and bench_mpi with mpirun
-  switchml     by `atp switch` and `atp bench` with --protocol switchml; not in racks, since it knows one switch
+  switchml     by `atp switch` and `atp bench` with --protocol switchml; not in racks, since it knows one switch. Slots
+               and timer are those that are fastest when each pair is tried once, or what --rank-flags says
   torch-atp, torch-gloo
                through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`,
                the report says how much longer they take.

@@ -122,6 +122,12 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(ran.returncode, 2)
         self.assertIn("switchml cannot span racks", ran.stderr)
 
+    def test_switchml_is_tuned_unless_it_is_told(self):
+        usual = arguments.parse(["--systems", "switchml"])
+        self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
+        told = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
+        self.assertEqual(systems.SwitchMl("switchml", "bin", told).variants, ("",))
+
     def test_bad_usage_is_refused_by_name(self):
         for flag, value in (
             ("--topology", "ring:4"),

@@ -134,15 +134,26 @@ class Atp(AtpSwitches):
 
 
 class SwitchMl(Atp):
-    """The same programs with the other protocol. It knows one switch."""
+    """The same programs with the other protocol. It knows one switch. How many packets are to be under way, and how
+    long to wait for a result, depends on the network: the benchmark tries some pairs, unless it is told."""
 
     spans_racks = False
+    tunings = {
+        f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)
+        for slots, timeout in ((16, "1ms"), (64, "5ms"), (256, "20ms"))
+    }
+
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        if not {"--window", "--switchml-timeout"} & set(options.rank_flags):
+            self.variants = tuple(self.tunings)
 
     def switch_command(self, switch):
         return [*super().switch_command(switch), "--protocol", "switchml"]
 
     def rank_command(self, rank, work, variant):
-        return [*super().rank_command(rank, work, variant), "--protocol", "switchml"]
+        tuning = self.tunings.get(variant, ())
+        return [*super().rank_command(rank, work, variant), "--protocol", "switchml", *tuning]
 
 
 class Gloo(System):
