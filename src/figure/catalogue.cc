@@ -10,8 +10,7 @@
 namespace atp::figure {
 namespace {
 
-constexpr std::array all{&fig9,          &fig12,      &fig14,        &fig16,         &fig19,
-                         &beyond_server, &beyond_mtu, &beyond_scale, &beyond_restart};
+constexpr std::array all{&fig9, &fig14, &fig16, &fig19, &beyond_server, &beyond_mtu, &beyond_scale, &beyond_restart};
 
 // Letters to add, to take away or to change, to make one of the other.
 std::size_t distance_between(std::string_view a, std::string_view b) {

@@ -7,7 +7,6 @@
 namespace atp::figure {
 
 extern const Figure fig9;            // racks.cc
-extern const Figure fig12;           // dumbbell.cc
 extern const Figure fig14;           // hashing.cc
 extern const Figure fig16;           // background.cc
 extern const Figure fig19;           // hosts.cc

@@ -16,7 +16,7 @@ constexpr Scheme schemes[] = {
 constexpr unsigned most_jobs = 8;
 
 Drawing draw_fig14(const Lab& lab) {
-    const std::vector<unsigned> counts = lab.pick<std::vector<unsigned>>({1, 4, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+    const std::vector<unsigned> counts = lab.pick<std::vector<unsigned>>({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
     std::vector<sim::Scenario> points;
     for (const Scheme& scheme : schemes) {
         for (const unsigned jobs : counts) {
@@ -26,8 +26,8 @@ Drawing draw_fig14(const Lab& lab) {
             point.aggregators = most_jobs << point.window_log2;
             point.linear = scheme.linear;
             point.partition = scheme.partition;
-            point.bytes = lab.pick<std::uint64_t>(2'000'000, 8'000'000);
-            point.iterations = lab.pick(2U, 4U);
+            point.bytes = lab.pick<std::uint64_t>(4'000'000, 8'000'000);
+            point.iterations = lab.pick(3U, 4U);
             points.push_back(point);
         }
     }

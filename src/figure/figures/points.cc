@@ -22,6 +22,7 @@ sim::Scenario testbed(std::string_view topology) {
     point.server = sim::ServerPlace::dedicated;
     point.host_cost = sim::cost_of_papers;
     point.tcp_cost = sim::tcp_cost_of_papers;
+    point.rdma_cost = sim::rdma_cost_of_papers;
     point.audit = false;
     return point;
 }
