@@ -150,6 +150,13 @@ enum atp_server {
     ATP_SERVER_DEDICATED = 2  /* on hosts of their own: `dedicated_servers` */
 };
 
+enum atp_scaling {
+    ATP_SCALING_FIXED = 0,  /* at the job's `scale` */
+    ATP_SCALING_DYNAMIC = 1 /* of each fragment, at the one that fits its last sum */
+};
+
+enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
+
 /* The same on all ranks, but for what is marked "own". Zero: chosen from what is found, unless said otherwise. */
 struct atp_options {
     size_t struct_size;                   /* atp_options_init() writes it */
@@ -173,6 +180,8 @@ struct atp_options {
     size_t core_count;
     uint32_t socket_buffer_bytes; /* own; 8 MiB */
     uint32_t reserved;            /* 0 */
+    int32_t scaling;              /* enum atp_scaling */
+    int32_t lane_type;            /* enum atp_lane_type */
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */

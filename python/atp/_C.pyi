@@ -15,6 +15,8 @@ class Wishes:
     switch_address: str
     server: str
     dedicated_servers: list[str]
+    scaling: str
+    lanes: str
     channels: int
     timeout_s: float
 

@@ -98,6 +98,8 @@ def _wishes(settings: Settings, address: str) -> _C.Wishes:
     wishes.switch_address = address
     wishes.server = settings.server
     wishes.dedicated_servers = list(settings.dedicated_servers)
+    wishes.scaling = settings.scaling
+    wishes.lanes = settings.lanes
     wishes.channels = settings.channels
     wishes.timeout_s = settings.timeout_s
     return wishes

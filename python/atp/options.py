@@ -13,6 +13,8 @@ from .topology import Place, Topology, is_address
 
 _SERVERS = "'switch', 'colocated' or 'dedicated:host:port[,host:port...]'"
 _MOST_CHANNELS = 64
+_SCALINGS = ("fixed", "dynamic")
+_LANES = ("int32", "int16")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Options:
             `atp.topology` describes it.
         server: ATP_SERVER, where the parameter server stands: "switch" (the default), "colocated" beside the workers,
             or "dedicated:host:port[,host:port...]".
+        scaling: ATP_SCALING, at what scale gradients become integers: "fixed" (the default), or "dynamic", which fits
+            each packet to the last sum at the same place.
+        lanes: ATP_LANES, what carries a number in a packet: "int32" (the default), or "int16", half the bytes.
         channels: ATP_CHANNELS, how many streams a rank has, each with a thread; 1 to 64. Default: 1.
         timeout: ATP_TIMEOUT, in seconds: of operations, of forming the group. Default: that of init_process_group.
     """
@@ -32,6 +37,8 @@ class Options:
     switch: str | None = None
     topology: str | os.PathLike[str] | None = None
     server: str | None = None
+    scaling: str | None = None
+    lanes: str | None = None
     channels: int | None = None
     timeout: timedelta | float | None = None
 
@@ -43,6 +50,8 @@ class Settings:
     switch: str | None
     server: str
     dedicated_servers: tuple[str, ...]
+    scaling: str
+    lanes: str
     channels: int
     timeout_s: float
 
@@ -66,6 +75,8 @@ def settle(
         switch=_switch(found["switch"], found["topology"], place),
         server=server,
         dedicated_servers=servers,
+        scaling=_one_of(_SCALINGS, *found["scaling"]),
+        lanes=_one_of(_LANES, *found["lanes"]),
         channels=_channels(*found["channels"]),
         timeout_s=timeout_s or default_timeout.total_seconds(),
     )
@@ -109,6 +120,15 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
     if place != "dedicated" or not all(is_address(address) for address in addresses):
         raise ValueError(f"{name}: accepted is {_SERVERS}")
     return "dedicated", addresses
+
+
+def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:
+    """The first is the default."""
+    if value is None:
+        return accepted[0]
+    if value not in accepted:
+        raise ValueError(f"{name}: accepted is {' or '.join(map(repr, accepted))}")
+    return str(value)
 
 
 def _channels(value: object, name: str) -> int:

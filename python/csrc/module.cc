@@ -65,6 +65,8 @@ struct Wishes {
     std::string switch_address;
     std::string server;
     std::vector<std::string> dedicated_servers;
+    std::string scaling;
+    std::string lanes;
     std::uint32_t channels = 1;
     double timeout_s = 300;
 };
@@ -76,6 +78,8 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     options.switch_address = wishes.switch_address;
     options.server = place_from(wishes.server);
     options.dedicated_servers = wishes.dedicated_servers;
+    options.scaling = comm::parse_scaling(wishes.scaling).value_or(options.scaling);
+    options.lane_type = comm::parse_lane_type(wishes.lanes).value_or(options.lane_type);
     options.channels = wishes.channels;
     options.timeout = duration_of(wishes.timeout_s);
     options.join_timeout = duration_of(wishes.timeout_s);
@@ -114,6 +118,8 @@ PYBIND11_MODULE(_C, module) {
         .def_readwrite("switch_address", &Wishes::switch_address)
         .def_readwrite("server", &Wishes::server)
         .def_readwrite("dedicated_servers", &Wishes::dedicated_servers)
+        .def_readwrite("scaling", &Wishes::scaling)
+        .def_readwrite("lanes", &Wishes::lanes)
         .def_readwrite("channels", &Wishes::channels)
         .def_readwrite("timeout_s", &Wishes::timeout_s);
 

@@ -162,7 +162,7 @@ net::Result<comm::Handle> Stager::all_reduce(comm::Communicator& communicator, s
                                              comm::ElementType type, comm::Reduction reduction,
                                              protocol::Time deadline) {
     const c10::Device device = staged.front().memory.device();
-    if (!device.is_cpu() && !comm::is_integer(type)) {
+    if (!device.is_cpu() && !comm::is_integer(type) && !communicator.fits_numbers()) {
         if (const Queue queue = queue_of(device)) {
             return all_reduce_converted(communicator, staged, queue, type, reduction, deadline);
         }

@@ -114,6 +114,10 @@ net::Result<comm::Options> options_from(const atp_options* options) {
     if (known.server < ATP_SERVER_ON_SWITCH || known.server > ATP_SERVER_DEDICATED) {
         return tl::unexpected(malformed("a place of the server that is none"));
     }
+    if (known.scaling < ATP_SCALING_FIXED || known.scaling > ATP_SCALING_DYNAMIC || known.lane_type < ATP_LANE_INT32 ||
+        known.lane_type > ATP_LANE_INT16) {
+        return tl::unexpected(malformed("a scaling or a type of lanes that is none"));
+    }
     if ((known.dedicated_servers == nullptr && known.dedicated_server_count != 0) ||
         (known.cores == nullptr && known.core_count != 0)) {
         return tl::unexpected(malformed("a list of servers or cores that is not there"));
@@ -125,6 +129,8 @@ net::Result<comm::Options> options_from(const atp_options* options) {
     result.window = known.window;
     result.scale = known.scale;
     result.audit = known.audit != 0;
+    result.scaling = static_cast<comm::Scaling>(known.scaling);
+    result.lane_type = static_cast<comm::LaneType>(known.lane_type);
     result.halve = known.halve != 0;
     result.server = static_cast<comm::ServerPlace>(known.server);
     for (std::size_t i = 0; i < known.dedicated_server_count; ++i) {

@@ -220,7 +220,7 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
                                 .hop = hop,
                                 .dtype = ATP_DTYPE_INT32,
                                 .window_log2 = configuration_.window_log2,
-                                .zero = 0,
+                                .scale = 0,
                                 .job = held.job,
                                 .token = held.token,
                                 .channel = held.channel,

@@ -28,6 +28,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Numbers of the benchmark are multiples of the scale's inverse: of a power of two, so that the scales which dynamic
+// scaling finds say them exactly.
+constexpr double dynamic_bench_scale = 0x1p27;
+
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
 
@@ -60,6 +64,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"probes", size.counters.probes},
             {"stale_acks", size.counters.stale_acks},
             {"halvings", size.counters.halvings},
+            {"float_fragments", size.counters.float_fragments},
             {"dropped_by_kernel", size.counters.dropped_by_kernel},
             {"lanes", size.lanes},
             {"window", size.window},
@@ -206,7 +211,8 @@ class AllHere {
                            {"--protocol", "switchml", "--switchml-mode", switchml_mode_text(comm.protocol),
                             "--switchml-timeout", duration_text(comm.resend_after)});
         }
-        if (comm.lanes != 0) command.insert(command.end(), {"--lanes", std::to_string(comm.lanes)});
+        command.insert(command.end(), {"--lanes", lanes_text(comm)});
+        command.insert(command.end(), {"--scaling", std::string(comm::to_string(comm.scaling))});
         if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
         command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
         command.insert(command.end(), {"--deadline", duration_text(comm.timeout)});
@@ -419,6 +425,9 @@ int run_bench(BenchOptions options) {
         options.bench.options.server = comm::ServerPlace::dedicated;
     }
     if (options.switchml) options.bench.options.protocol = options.switchml_mode;
+    options.bench.options.lanes = options.lanes.count;
+    options.bench.options.lane_type = options.lanes.type;
+    if (options.bench.options.scaling == comm::Scaling::dynamic) options.bench.options.scale = dynamic_bench_scale;
     if (options.without.mmsg) options.bench.options.mmsg = false;
     if (options.without.gso) options.bench.options.gso = false;
     if (options.without.gro) options.bench.options.gro = false;

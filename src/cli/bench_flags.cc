@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,22 @@ std::optional<BenchWithout> parse_without(std::string_view text) {
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return without;
+}
+
+std::optional<BenchLanes> parse_lanes(std::string_view text) {
+    BenchLanes lanes;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lanes.count);
+    if (error == std::errc()) {
+        if (lanes.count < 2 || lanes.count > ATP_MAX_LANES) return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        if (text.empty()) return lanes;
+        if (!text.starts_with(':')) return std::nullopt;
+        text.remove_prefix(1);
+    }
+    const auto type = comm::parse_lane_type(text);
+    if (!type) return std::nullopt;
+    lanes.type = *type;
+    return lanes;
 }
 
 std::optional<wire::ChannelProtocol> parse_switchml_mode(std::string_view text) {
@@ -138,7 +155,11 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
                "after which a packet without a result is sent again [1ms]");
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
-    how.number("--lanes", comm.lanes, 2, ATP_MAX_LANES, "of a packet [what the way to the switch carries]");
+    how.parsed("--lanes", options->lanes, "N|TYPE|N:TYPE", parse_lanes,
+               fmt::format("a number from 2 to {}, int32 or int16, or both with a colon between", ATP_MAX_LANES),
+               "of a packet, and what carries a number [what the way to the switch carries, int32]");
+    how.parsed("--scaling", comm.scaling, "HOW", comm::parse_scaling, "fixed or dynamic",
+               "at the job's scale, or at one that fits the last sum [fixed]");
     how.parsed("--window", comm.window, "N", parse_window_packets, "a power of two up to 65536",
                "packets under way at most; SwitchML's slots [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
@@ -158,6 +179,11 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
 }
 
 }  // namespace
+
+std::string lanes_text(const comm::Options& options) {
+    const std::string_view type = to_string(options.lane_type);
+    return options.lanes == 0 ? std::string(type) : fmt::format("{}:{}", options.lanes, type);
+}
 
 std::string switchml_mode_text(wire::ChannelProtocol mode) {
     for (const auto& [name, known] : switchml_modes) {

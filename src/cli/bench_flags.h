@@ -23,8 +23,15 @@ struct BenchWithout {
     bool mmsg = false, gso = false, gro = false;
 };
 
+// How many lanes a packet has, 0 for as many as the way to the switch carries, and what carries a number.
+struct BenchLanes {
+    std::uint32_t count = 0;
+    comm::LaneType type = comm::LaneType::int32;
+};
+
 struct BenchOptions {
     BenchRank bench;
+    BenchLanes lanes;
     bool switchml = false;
     wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
     bool single = false;  // this process is one rank
@@ -44,6 +51,8 @@ struct BenchOptions {
 // The options outlive the command's parsing.
 void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
 
+// As --lanes takes it.
+[[nodiscard]] std::string lanes_text(const comm::Options& options);
 // As --switchml-mode takes it.
 [[nodiscard]] std::string switchml_mode_text(wire::ChannelProtocol mode);
 

@@ -28,10 +28,20 @@ using comm::ElementType;
 // Values repeat after a prime number of elements: cheap to make and to check, and no packet begins like another.
 constexpr std::size_t period = 4093;
 
-// What `rank` contributes at `element`, as an integer of the scale: within +-1e7, so that sums stay within 32 bits.
-std::int32_t contribution(std::uint32_t rank, std::size_t element) {
+// Within this, sums stay within 32 bits at the job's scale, and keep all of their bits at a scale that fits them.
+std::int32_t largest_contribution(const BenchRank& bench) {
+    const bool scaled = !comm::is_integer(bench.type);
+    const auto world = static_cast<std::int32_t>(bench.world);
+    if (scaled && bench.options.lane_type == comm::LaneType::int16) return (1 << 11) / world;
+    if (scaled && bench.options.scaling == comm::Scaling::dynamic) return (1 << 24) / world;
+    return 10'000'000;
+}
+
+// What `rank` contributes at `element`, as an integer of the scale.
+std::int32_t contribution(const BenchRank& bench, std::uint32_t rank, std::size_t element) {
     const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + rank * 40503U + 12345U);
-    return static_cast<std::int32_t>(mixed % 20'000'001U) - 10'000'000;
+    const std::int32_t largest = largest_contribution(bench);
+    return static_cast<std::int32_t>(mixed % (2U * static_cast<std::uint32_t>(largest) + 1U)) - largest;
 }
 
 // One period of a rank's tensor, and of the sum, as bytes of the element type.
@@ -39,8 +49,8 @@ class Pattern {
   public:
     Pattern(const BenchRank& bench) : type_(bench.type), width_(comm::bytes_of(bench.type)) {
         for (std::size_t i = 0; i < period; ++i) {
-            append(own_, static_cast<float>(contribution(bench.rank, i) / bench.options.scale),
-                   contribution(bench.rank, i));
+            const std::int32_t own = contribution(bench, bench.rank, i);
+            append(own_, static_cast<float>(own / bench.options.scale), own);
             std::int64_t sum = 0;
             for (std::uint32_t rank = 0; rank < bench.world; ++rank) sum += quantised(bench, rank, i);
             append(sum_, static_cast<float>(static_cast<double>(sum) * (1.0 / bench.options.scale)), sum);
@@ -66,8 +76,8 @@ class Pattern {
   private:
     // What the rank's element becomes on the wire.
     std::int64_t quantised(const BenchRank& bench, std::uint32_t rank, std::size_t element) const {
-        if (comm::is_integer(type_)) return contribution(rank, element);
-        const float value = static_cast<float>(contribution(rank, element) / bench.options.scale);
+        if (comm::is_integer(type_)) return contribution(bench, rank, element);
+        const float value = static_cast<float>(contribution(bench, rank, element) / bench.options.scale);
         return static_cast<std::int64_t>(std::nearbyint(value * static_cast<float>(bench.options.scale)));
     }
     void append(std::vector<std::byte>& bytes, float number, std::int64_t integer) {
@@ -154,6 +164,7 @@ class Measurement {
             sum.probes += channel.worker.probes;
             sum.stale_acks += channel.worker.stale_acks;
             sum.halvings += channel.worker.halvings;
+            sum.float_fragments += channel.worker.float_fragments;
             sum.dropped_by_kernel += channel.udp.dropped_packets;
         }
         return sum;
@@ -199,6 +210,7 @@ BenchCounters operator-(const BenchCounters& now, const BenchCounters& before) {
             .probes = now.probes - before.probes,
             .stale_acks = now.stale_acks - before.stale_acks,
             .halvings = now.halvings - before.halvings,
+            .float_fragments = now.float_fragments - before.float_fragments,
             .dropped_by_kernel = now.dropped_by_kernel - before.dropped_by_kernel};
 }
 

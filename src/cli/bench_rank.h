@@ -33,6 +33,7 @@ struct BenchCounters {
     std::uint64_t probes = 0;
     std::uint64_t stale_acks = 0;
     std::uint64_t halvings = 0;
+    std::uint64_t float_fragments = 0;  // what did not fit integers
     std::uint64_t dropped_by_kernel = 0;
 
     friend BenchCounters operator-(const BenchCounters& now, const BenchCounters& before);

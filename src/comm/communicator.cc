@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "comm/fitted_tensor.h"
 #include "comm/formation.h"
 #include "comm/group.h"
 #include "comm/tensors.h"
@@ -22,6 +23,8 @@ using protocol::Time;
 
 // A tensor of fewer packets than this for each channel is not worth cutting up.
 constexpr std::uint64_t least_fragments_of_slice = 8;
+// Kinds of operations whose scales are remembered; any others travel at the job's.
+constexpr std::size_t most_histories = 4096;
 
 net::Failure refuse(net::Operation operation, net::Reason reason, std::string text) {
     return net::fail(operation, reason, {}, std::move(text));
@@ -33,6 +36,9 @@ std::optional<std::string> switchml_problem_of(std::uint32_t world, const Option
         return fmt::format("a world of {} ranks; SwitchML knows one switch, with {} at most", world, ATP_BITMAP_BITS);
     }
     if (options.audit) return "an audit lane; SwitchML has none";
+    if (options.scaling != Scaling::fixed || options.lane_type != LaneType::int32) {
+        return "scales or lanes of ATP's; SwitchML has one scale, and 32 bits";
+    }
     if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
     if (options.resend_after <= protocol::Duration::zero()) return "no time after which a packet is sent again";
     return std::nullopt;
@@ -116,8 +122,12 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
     if (deadline == protocol::never) deadline = net::after(now, options_.timeout);
     const std::uint16_t purpose = purpose_of(operation, elements, detail);
     const std::uint64_t lanes = tensor->size();
+    const std::scoped_lock lock(order_);
+    if (fits_numbers() && !tensor->plain() && lanes != 0) {
+        tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
+    }
     const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
-    const std::uint64_t payload = formation_.lanes - (options_.audit ? 1 : 0);
+    const std::uint64_t payload = payload_lanes();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
     const std::uint64_t share = (fragments + parts - 1) / parts * payload;
@@ -129,11 +139,26 @@ net::Result<Handle> Communicator::submit(net::Operation operation, std::unique_p
     // One channel's failure is the communicator's: parts on other channels could only wait for their deadline, and the
     // next operation of this rank must not meet an earlier one of others there.
     if (channels_.size() > 1) work->on_failure([this](const net::Error& error) { end_channels(error); });
-    const std::scoped_lock lock(order_);
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
     }
     return work;
+}
+
+// Of tensors whose numbers may travel in another form. All ranks call the same operations in the same order, so they
+// find the same histories.
+std::unique_ptr<protocol::Tensor> Communicator::fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind) {
+    const std::uint64_t fragment = payload_lanes();
+    std::shared_ptr<ScaleHistory> history;
+    if (options_.scaling == Scaling::dynamic) {
+        auto found = histories_.find(kind);
+        if (found == histories_.end() && histories_.size() < most_histories) {
+            found = histories_.emplace(kind, std::make_shared<ScaleHistory>(tensor->size(), fragment, feed_)).first;
+        }
+        if (found != histories_.end()) history = found->second;
+    }
+    const NumberForm form{.scale = options_.scale, .scaling = options_.scaling, .lane_type = options_.lane_type};
+    return std::make_unique<FittedTensor>(std::move(tensor), form, fragment, std::move(history));
 }
 
 net::Result<Handle> Communicator::all_reduce(const Buffer& buffer, ElementType type, Reduction reduction,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,6 +17,7 @@
 #include "comm/feed.h"
 #include "comm/operation.h"
 #include "comm/options.h"
+#include "comm/scale_history.h"
 #include "comm/store.h"
 #include "net/result.h"
 
@@ -87,6 +89,10 @@ class Communicator {
 
     [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
     // As make_sum_tensor() wants them for tensors that the caller makes.
+    // Whether scaled numbers travel in another form than round(x * scale()) in 32 bits.
+    [[nodiscard]] bool fits_numbers() const {
+        return options_.scaling != Scaling::fixed || options_.lane_type != LaneType::int32;
+    }
     [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
     [[nodiscard]] double factor(Reduction reduction) const {
         return reduction == Reduction::average ? 1.0 / world_ : 1.0;
@@ -107,13 +113,22 @@ class Communicator {
         std::vector<std::byte> values;
         Handle work;
     };
-    struct Parts;
+    // Operations that are the same but for their numbers.
+    struct Kind {
+        net::Operation operation;
+        std::uint64_t elements;
+        std::uint32_t detail;
+        auto operator<=>(const Kind&) const = default;
+    };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
     [[nodiscard]] net::Result<void> set_up(Store& store);
     [[nodiscard]] net::Result<Handle> submit(net::Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                              std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                              protocol::Time deadline);
+
+    [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind);
 
     void wake_channels();
     void end_channels(const net::Error& reason);
@@ -126,6 +141,7 @@ class Communicator {
     std::vector<std::unique_ptr<Channel>> channels_;
     std::mutex order_;  // all channels get operations in one order
     std::uint64_t next_channel_ = 0;
+    std::map<Kind, std::shared_ptr<ScaleHistory>> histories_;
     std::mutex keys_mutex_;
     std::map<std::uint64_t, Key> keys_;
 };

@@ -44,10 +44,12 @@ net::Failure refuse(net::Operation operation, net::Reason reason, std::string pe
 std::string terms_text(const Options& options) {
     std::string servers;
     for (const std::string& server : options.dedicated_servers) servers += " " + server;
-    return fmt::format("version={} protocol={} channels={} lanes={} window={} scale={} audit={} halve={} server={}{}",
-                       wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
-                       options.window, options.scale, options.audit, options.halve, static_cast<int>(options.server),
-                       servers);
+    return fmt::format(
+        "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
+        "server={}{}",
+        wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
+        options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit,
+        options.halve, static_cast<int>(options.server), servers);
 }
 
 struct Reach {

@@ -27,6 +27,9 @@ class Slice final : public protocol::Tensor {
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
         return whole_.ready(first_ + first, count);
     }
+    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.format(first_ + first, count);
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         return whole_.load_integers(first_ + first, lanes);
     }
@@ -34,6 +37,9 @@ class Slice final : public protocol::Tensor {
         whole_.load_floats(first_ + first, lanes);
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
+    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override {
+        whole_.store_shorts(first_ + first, lanes);
+    }
 
   private:
     protocol::Tensor& whole_;

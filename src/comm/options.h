@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocol/time.h"
@@ -18,6 +20,21 @@ enum class ServerPlace : std::uint8_t {
     dedicated,  // on hosts of their own (`atp switch --memory 0`)
 };
 
+// What scale the float32 numbers of a fragment travel at.
+enum class Scaling : std::uint8_t {
+    fixed,    // the job's
+    dynamic,  // the one that fits the last sum at the same place; the job's, where there was none
+};
+
+// What carries a scaled number in a packet.
+enum class LaneType : std::uint8_t { int32, int16 };
+
+// As in the enumerations.
+[[nodiscard]] std::string_view to_string(Scaling scaling);
+[[nodiscard]] std::string_view to_string(LaneType type);
+[[nodiscard]] std::optional<Scaling> parse_scaling(std::string_view name);
+[[nodiscard]] std::optional<LaneType> parse_lane_type(std::string_view name);
+
 // What a communicator is told; the same on all ranks, but for what is marked "own". Zero: chosen from what is found.
 struct Options {
     std::string switch_address;  // own: the switch of this rank, host:port
@@ -28,8 +45,10 @@ struct Options {
     std::uint32_t lanes = 0;     // of a packet; what the way to the switch carries at most
     std::uint32_t window = 0;    // packets that a channel may have under way at most, a power of two
     double scale = 1e8;          // float32 x travels as round(x * scale)
-    bool audit = false;          // four bytes a packet that prove each sum
-    bool halve = true;           // the window on congestion and loss; off only to repeat experiments
+    Scaling scaling = Scaling::fixed;
+    LaneType lane_type = LaneType::int32;
+    bool audit = false;  // four bytes a packet that prove each sum
+    bool halve = true;   // the window on congestion and loss; off only to repeat experiments
     ServerPlace server = ServerPlace::on_switch;
     std::vector<std::string> dedicated_servers;                      // host:port, the channels' in turn
     protocol::Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: a packet whose result is so late

@@ -3,6 +3,8 @@
 // again); the last lines pick one at run time.
 #include "numeric/lanes.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/lanes.cc"
 #include "hwy/foreach_target.h"
@@ -369,6 +371,20 @@ bool quantise(const float* values, std::size_t count, float scale, std::byte* wi
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     run32(Dequantise{wire, inverse_scale, values}, count);
 }
+// As integers, the bits of floats without sign are in order, with infinity and NaN on top: compilers make vectors of
+// it.
+float largest_magnitude(const float* values, std::size_t count) {
+    constexpr std::uint32_t sign = 1U << 31U;
+    std::int32_t largest = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        std::uint32_t bits;
+        std::memcpy(&bits, values + at, sizeof bits);
+        largest = std::max(largest, static_cast<std::int32_t>(bits & ~sign));
+    }
+    float magnitude;
+    std::memcpy(&magnitude, &largest, sizeof magnitude);
+    return magnitude;
+}
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
     run32(Emit<float>{values, wire}, count);
 }
@@ -406,6 +422,7 @@ namespace atp::numeric {
 namespace {
 HWY_EXPORT(quantise);
 HWY_EXPORT(dequantise);
+HWY_EXPORT(largest_magnitude);
 HWY_EXPORT(floats_to_wire);
 HWY_EXPORT(floats_from_wire);
 HWY_EXPORT(lanes_store);
@@ -424,6 +441,9 @@ bool quantise(const float* values, std::size_t count, float scale, std::byte* wi
 }
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     HWY_DYNAMIC_DISPATCH(dequantise)(wire, count, inverse_scale, values);
+}
+float largest_magnitude(const float* values, std::size_t count) {
+    return HWY_DYNAMIC_DISPATCH(largest_magnitude)(values, count);
 }
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(floats_to_wire)(values, count, wire);

@@ -24,6 +24,9 @@ namespace atp::numeric {
 // values[i] = float(lane) * inverse_scale, each step rounded to float32.
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values);
 
+// The largest magnitude among the values; NaN when one of them is.
+[[nodiscard]] float largest_magnitude(const float* values, std::size_t count);
+
 // Floats as they are, NaN payloads included: only the byte order changes.
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire);
 void floats_from_wire(const std::byte* wire, std::size_t count, float* values);

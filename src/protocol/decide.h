@@ -32,7 +32,7 @@ struct atp_aggregator {
     uint32_t seq;
     uint16_t channel;
     uint8_t status;
-    uint8_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN) of what was added */
+    uint8_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN, ATP_AGGREGATOR_INT16) of what was added */
     uint32_t bitmap;
     uint16_t lanes;   /* how many are in use: a packet with another number never mixes in */
     uint16_t purpose; /* nor does one of another purpose */
@@ -57,6 +57,8 @@ enum atp_lanes_action {
 
 /* What the lanes are, and no property of their values: gradients that differ in it never mix. */
 #define ATP_FLAGS_OF_LANES (ATP_FLAG_AUDIT | ATP_FLAG_PLAIN)
+/* Among the flags of an aggregator, in the place of one that it never keeps: its lanes hold two numbers each. */
+#define ATP_AGGREGATOR_INT16 ATP_FLAG_RESEND
 
 /* What happened, for counters and traces. */
 enum atp_switch_event {
@@ -168,6 +170,12 @@ static inline int atp_fits_level(const struct atp_header* packet) {
     return packet->bitmap1 != 0 && ((packet->flags & ATP_FLAG_WHOLE) || packet->bitmap0 == packet->mask0);
 }
 
+static inline uint8_t atp_kind_of_lanes(const struct atp_header* packet) {
+    unsigned kind = packet->flags & (unsigned)ATP_FLAGS_OF_LANES;
+    if (packet->dtype == ATP_DTYPE_INT16) kind |= (unsigned)ATP_AGGREGATOR_INT16;
+    return (uint8_t)kind;
+}
+
 /*
  * Beyond the same fragment: the same level, unit and kind of lanes, so that adding is meaningful; and whatever is held
  * is within the packet's mask, so that the packet can carry it away.
@@ -176,7 +184,7 @@ static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes
                                  const struct atp_aggregator* aggregator) {
     return aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
            (aggregator->purpose == atp_purpose_of(packet) || ATP_BREAK(mix_purposes)) &&
-           ((aggregator->flags ^ packet->flags) & ATP_FLAGS_OF_LANES) == 0 &&
+           ((aggregator->flags ^ atp_kind_of_lanes(packet)) & (ATP_FLAGS_OF_LANES | ATP_AGGREGATOR_INT16)) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }
 
@@ -188,7 +196,7 @@ static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t 
     aggregator->bitmap = atp_contribution(packet);
     aggregator->lanes = lanes;
     aggregator->purpose = atp_purpose_of(packet);
-    aggregator->flags = (uint8_t)(packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAGS_OF_LANES));
+    aggregator->flags = (uint8_t)((packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW)) | atp_kind_of_lanes(packet));
     aggregator->touched_us = now_us;
     return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_STORE, event);
 }
@@ -269,7 +277,7 @@ static inline struct atp_decision atp_decide_gradient(struct atp_header* packet,
     uint8_t claim_event = ATP_EVENT_CLAIMED;
     if ((packet->flags & ATP_FLAG_BYPASS) || packet->hop >= ATP_LEVELS)
         return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_BYPASSED);
-    if (packet->dtype != ATP_DTYPE_INT32) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
+    if (packet->dtype == ATP_DTYPE_FLOAT32) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
     if ((packet->flags & ATP_FLAG_RESEND) && !ATP_BREAK(resend_claims)) return atp_resend(packet, lanes, aggregator);
     if (!atp_fits_level(packet)) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
     if (atp_contribution(packet) == atp_level_mask(packet)) {
@@ -325,7 +333,7 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
         aggregator->unit != atp_unit_of(packet) || (aggregator->bitmap & ~atp_level_mask(packet)) != 0)
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
     packet->type = ATP_TYPE_GRADIENT;
-    packet->dtype = ATP_DTYPE_INT32;
+    packet->dtype = (aggregator->flags & ATP_AGGREGATOR_INT16) ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
     packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAGS_OF_LANES));
     if (ATP_BREAK(flush_forgets_plain)) packet->flags = (uint16_t)(packet->flags & ~(unsigned)ATP_FLAG_PLAIN);
     packet->worker = ATP_WORKER_ALL;

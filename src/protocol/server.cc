@@ -8,6 +8,7 @@
 #include <new>
 
 #include "numeric/lanes.h"
+#include "numeric/short_lanes.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {
@@ -26,6 +27,8 @@ bool single_bit(std::uint32_t bits) { return std::has_single_bit(bits); }
 unsigned lowest(std::uint32_t bits) { return static_cast<unsigned>(std::countr_zero(bits)); }
 
 bool is_plain(const atp_header& header) { return (header.flags & ATP_FLAG_PLAIN) != 0; }
+
+bool is_short(const atp_header& header) { return header.dtype == ATP_DTYPE_INT16; }
 
 unsigned population(std::uint32_t bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
@@ -136,8 +139,7 @@ std::optional<Server::Set> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
     Set set{.units = header.bitmap1, .members = header.bitmap0, .whole = (header.flags & ATP_FLAG_WHOLE) != 0};
     if ((set.units & ~membership_.all_units()) != 0 || set.units == 0) return std::nullopt;
-    const std::size_t least = config_.channel.audit ? 2 : 1;
-    if (packet.lane_count() < least || packet.lane_count() > config_.channel.lanes) return std::nullopt;
+    if (packet.lane_count() <= audit_lanes() || lanes_of(packet) > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
     if (is_plain(header) && header.dtype != ATP_DTYPE_INT32) return std::nullopt;
     if (set.whole) return set;
@@ -226,13 +228,16 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
     // The first that is in decides for all.
     if (record.count == 0) return;
     record.plain = is_plain(packet.header);
-    record.lanes = static_cast<std::uint16_t>(packet.lane_count());
+    record.shorts = is_short(packet.header);
+    record.scale = packet.header.scale;
+    record.lanes = static_cast<std::uint16_t>(lanes_of(packet));
     record.purpose = packet.header.argument;
 }
 
 // Other numbers, another many of them, or for another purpose: a sum would mean nothing.
-bool Server::differs(const Record& record, const wire::Packet& packet) {
-    return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != packet.lane_count() ||
+bool Server::differs(const Record& record, const wire::Packet& packet) const {
+    return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != lanes_of(packet) ||
+                                 record.scale != packet.header.scale ||
                                  (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
@@ -264,7 +269,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
         ++counters_.audit_failures;
         return;
     }
-    const std::span<std::int64_t> sums = sums_of(record).first(payload_of(packet.lane_count()));
+    const std::span<std::int64_t> sums = sums_of(record).first(payload_of(lanes_of(packet)));
     Relation found = relation(record, set);
     if (ATP_BREAK(merge_overlapping) && found == Relation::overlaps) found = Relation::disjoint;
     if (ATP_BREAK(replace_smaller) && found == Relation::inside) found = Relation::contains;
@@ -273,7 +278,8 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
             if (record.count == 0) {
                 assign(record, packet, set);
             } else {
-                numeric::sums_add(packet.lanes.data(), sums.size(), sums.data());
+                const auto add = is_short(packet.header) ? numeric::sums_add_shorts : numeric::sums_add;
+                add(packet.lanes.data(), sums.size(), sums.data());
                 ++record.merges;
             }
             mark_in(record, set, false);
@@ -294,12 +300,18 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
 
 // What is in so far is this packet. The usual one brings everybody's sum at once and needs no wider accumulator.
 void Server::assign(Record& record, const wire::Packet& packet, const Set& set) {
-    const std::size_t lanes = payload_of(packet.lane_count());
-    record.converted = !is_plain(packet.header) && count_of(set) == membership_.workers();
-    if (record.converted) {
-        numeric::lanes_to_floats(packet.lanes.data(), lanes, 1.0 / config_.scale, result_of(record).data());
+    const std::size_t elements = payload_of(lanes_of(packet));
+    const std::byte* lanes = packet.lanes.data();
+    const bool is_whole = count_of(set) == membership_.workers();
+    record.converted = is_whole && !is_plain(packet.header);
+    if (is_whole && is_short(packet.header)) {
+        std::copy_n(lanes, elements * numeric::short_bytes, result_of(record).data());
+    } else if (record.converted) {
+        numeric::lanes_to_floats(lanes, elements, inverse_scale(packet.header.scale), result_of(record).data());
+    } else if (is_short(packet.header)) {
+        numeric::sums_assign_shorts(lanes, elements, sums_of(record).data());
     } else {
-        numeric::sums_assign(packet.lanes.data(), lanes, sums_of(record).data());
+        numeric::sums_assign(lanes, elements, sums_of(record).data());
     }
 }
 
@@ -355,7 +367,11 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     if ((header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) == 0 || record.mode != Mode::aggregated) return;
     if (membership_.units() > 1 && !record.level1_flushed) {
         record.level1_flushed = true;
-        send(Answer{.type = ATP_TYPE_FLUSH, .hop = 1, .seq = record.seq, .units = membership_.all_units()},
+        send(Answer{.type = ATP_TYPE_FLUSH,
+                    .scale = header.scale,
+                    .hop = 1,
+                    .seq = record.seq,
+                    .units = membership_.all_units()},
              counters_.flushes);
     }
     if ((header.flags & ATP_FLAG_COLLISION) == 0 || set.whole) return;
@@ -363,7 +379,12 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     const std::uint32_t missing = membership_.unit_mask(unit) & ~row(in_, record)[unit];
     if (missing == 0 || membership_.unit(unit).direct || (record.flushed_units & set.units) != 0) return;
     record.flushed_units |= set.units;
-    send(Answer{.type = ATP_TYPE_FLUSH, .hop = 0, .seq = record.seq, .members = missing, .units = set.units},
+    send(Answer{.type = ATP_TYPE_FLUSH,
+                .scale = header.scale,
+                .hop = 0,
+                .seq = record.seq,
+                .members = missing,
+                .units = set.units},
          counters_.flushes);
 }
 
@@ -389,15 +410,23 @@ void Server::freeze(Record& record) {
     const std::size_t lanes = payload_of(record.lanes);
     if (record.plain) {
         numeric::sums_to_integers(sums_of(record).data(), lanes, result.data());
-    } else if (record.converted) {
-        // The result stands there already.
     } else if (record.mode == Mode::floats) {
         numeric::exact_round(exact_of(record).data(), lanes, result.data());
+    } else if (record.converted) {
+        record.short_result = record.shorts;  // it stands there already
+    } else if (record.shorts && numeric::sums_to_shorts(sums_of(record).data(), lanes, result.data())) {
+        record.short_result = true;
     } else {
-        numeric::sums_to_floats(sums_of(record).data(), lanes, 1.0 / config_.scale, result.data());
+        numeric::sums_to_floats(sums_of(record).data(), lanes, inverse_scale(record.scale), result.data());
     }
     // The lane of the audit means nothing in an ACK; what an earlier, longer fragment left there is nobody's.
-    std::ranges::fill(result.subspan(lanes * ATP_LANE_BYTES, (record.lanes - lanes) * ATP_LANE_BYTES), std::byte{0});
+    const std::size_t audit_at = (result_lanes(record) - audit_lanes()) * ATP_LANE_BYTES;
+    std::ranges::fill(result.subspan(audit_at, audit_lanes() * ATP_LANE_BYTES), std::byte{0});
+}
+
+std::size_t Server::lanes_of(const wire::Packet& packet) const {
+    const std::size_t payload = payload_of(packet.lane_count());
+    return (is_short(packet.header) ? 2 * payload : payload) + audit_lanes();
 }
 
 // The index that seq + W will use. It travels in every ACK of seq, the same in each, and nobody can send seq + W
@@ -524,7 +553,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         if (record.seq != answer.seq) continue;  // everybody has moved on since it was queued
         const bool with_result = answer.type == ATP_TYPE_ACK;
         if (with_result != (record.state == State::complete)) continue;
-        const std::size_t lane_bytes = with_result ? std::size_t{record.lanes} * ATP_LANE_BYTES : 0;
+        const std::size_t lane_bytes = with_result ? result_lanes(record) * ATP_LANE_BYTES : 0;
         if (buffer.size() < ATP_HEADER_BYTES + lane_bytes) return std::nullopt;
 
         const ChannelConfig& channel = config_.channel;
@@ -532,7 +561,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         std::uint8_t dtype = answer.dtype;
         std::uint32_t argument = with_result ? record.next_index : 0;
         if (answer.type == ATP_TYPE_WAIT && record.mismatched) argument = ATP_WAIT_MISMATCHED;
-        if (with_result) dtype = record.plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+        if (with_result) dtype = result_dtype(record);
         if (with_result && record.plain) flags |= ATP_FLAG_PLAIN;
         if (with_result && record.ecn) flags |= ATP_FLAG_ECN;
         if (with_result && channel.audit) flags |= ATP_FLAG_AUDIT;
@@ -543,7 +572,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
             .hop = answer.hop,
             .dtype = dtype,
             .window_log2 = channel.window_log2,
-            .zero = 0,
+            .scale = with_result ? record.scale : answer.scale,
             .job = channel.job,
             .token = channel.token,
             .channel = channel.channel,

@@ -16,6 +16,7 @@
 #include "protocol/channel.h"
 #include "protocol/membership.h"
 #include "protocol/ring.h"
+#include "protocol/scale.h"
 #include "protocol/time.h"
 #include "protocol/variant.h"
 #include "wire/packet.h"
@@ -104,10 +105,13 @@ class Server {
         bool collision = false;
         // As of everything that is in:
         bool plain = false;
-        std::uint16_t lanes = 0;
+        bool shorts = false;
+        std::uint8_t scale = scale_of_job;
+        std::uint16_t lanes = 0;  // as if none were shorts
         std::uint32_t purpose = 0;
-        bool converted = false;   // it came whole: the result stands where it belongs already
-        bool mismatched = false;  // somebody sent something else: it will never be complete
+        bool converted = false;     // it came whole: the result stands where it belongs already
+        bool short_result = false;  // once complete
+        bool mismatched = false;    // somebody sent something else: it will never be complete
         bool level1_flushed = false;
         std::uint32_t flushed_units = 0;
         std::uint32_t index = 0;       // the aggregator of this round
@@ -120,6 +124,7 @@ class Server {
     struct Answer {
         std::uint8_t type = 0;
         std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK's is its record's
+        std::uint8_t scale = scale_of_job;    // of a FLUSH, likewise
         std::uint16_t flags = 0;
         std::uint16_t worker = ATP_WORKER_ALL;
         std::uint8_t hop = 0;
@@ -130,7 +135,7 @@ class Server {
         template <class Archive>
         void persist(Archive& archive) {
             archive.value(type), archive.value(dtype), archive.value(flags), archive.value(worker);
-            archive.value(hop), archive.value(seq), archive.value(members), archive.value(units);
+            archive.value(scale), archive.value(hop), archive.value(seq), archive.value(members), archive.value(units);
         }
     };
 
@@ -159,7 +164,7 @@ class Server {
     void merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now);
     void assign(Record& record, const wire::Packet& packet, const Set& set);
     void merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now);
-    [[nodiscard]] static bool differs(const Record& record, const wire::Packet& packet);
+    [[nodiscard]] bool differs(const Record& record, const wire::Packet& packet) const;
     void tell_mismatch(Record& record, const Set& set, Time now);
     void mark_in(Record& record, const Set& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
@@ -175,8 +180,20 @@ class Server {
     std::uint32_t not_yet_told(Record& record, unsigned unit, std::uint32_t members, Time now);
     void send(const Answer& answer, std::uint64_t& counter);
 
+    [[nodiscard]] std::size_t audit_lanes() const { return config_.channel.audit ? 1U : 0U; }
     // Lanes of a packet that carry elements.
-    [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - (config_.channel.audit ? 1U : 0U); }
+    [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - audit_lanes(); }
+    // Lanes that a packet would have if none were shorts.
+    [[nodiscard]] std::size_t lanes_of(const wire::Packet& packet) const;
+    [[nodiscard]] std::size_t result_lanes(const Record& record) const {
+        const std::size_t elements = payload_of(record.lanes);
+        return (record.short_result ? elements / 2 : elements) + audit_lanes();
+    }
+    [[nodiscard]] static std::uint8_t result_dtype(const Record& record) {
+        if (record.short_result) return ATP_DTYPE_INT16;
+        return record.plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    }
+    [[nodiscard]] double inverse_scale(std::uint8_t scale) const { return 1.0 / scale_from(scale, config_.scale); }
     [[nodiscard]] std::size_t position(const Record& record) const {
         return static_cast<std::size_t>(&record - records_.data());
     }
@@ -228,9 +245,11 @@ void Server::persist(Archive& archive) {
         if (r.state == State::idle) continue;
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        archive.value(r.shorts), archive.value(r.scale);
         const std::size_t lanes = std::min(r.lanes, config_.channel.lanes);  // what an archive brings is not judged
         if (r.state == State::complete) {
-            archive.value(r.next_index), archive.bytes(result_of(r).first(lanes * ATP_LANE_BYTES));
+            archive.value(r.short_result), archive.value(r.next_index);
+            archive.bytes(result_of(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
             archive.value(r.count), archive.value(r.merges);

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "numeric/lanes.h"
+#include "numeric/short_lanes.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {
@@ -39,6 +41,32 @@ void prefetch_packet(const Parcel& parcel) {
 // The audit lane wraps: only its value modulo 2^32 means something.
 std::int32_t wrapping_sum(std::int32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + b);
+}
+
+bool emits(std::uint8_t action) { return action == ATP_LANES_ADD_EMIT || action == ATP_LANES_EMIT; }
+
+// True when an addition left 32 bits.
+bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+    switch (action) {
+        case ATP_LANES_STORE: numeric::lanes_store(wire_lanes, count, lanes); return false;
+        case ATP_LANES_ADD: return numeric::lanes_add(wire_lanes, count, lanes);
+        case ATP_LANES_ADD_EMIT: return numeric::lanes_add_emit(wire_lanes, count, lanes);
+        default: numeric::lanes_emit(lanes, count, wire_lanes); return false;
+    }
+}
+
+// True when one left 16. Shorts are held as they stand in packets.
+bool move_shorts(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+    auto* held = reinterpret_cast<std::byte*>(lanes);
+    const std::size_t bytes = count * ATP_LANE_BYTES;
+    bool overflowed = false;
+    if (action == ATP_LANES_STORE) {
+        std::memcpy(held, wire_lanes, bytes);
+    } else if (action != ATP_LANES_EMIT) {
+        overflowed = numeric::shorts_add(wire_lanes, bytes / numeric::short_bytes, held);
+    }
+    if (emits(action)) std::memcpy(wire_lanes, held, bytes);
+    return overflowed;
 }
 
 }  // namespace
@@ -215,31 +243,19 @@ void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& 
     finish(parcel, packet, decision, job);
 }
 
-// True when an addition left 32 bits.
+// True when an addition left the numbers' width.
 bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index) {
     const bool audit = (packet.header.flags & ATP_FLAG_AUDIT) != 0;
     const std::size_t count = packet.lane_count() - (audit ? 1 : 0);
     std::int32_t* lanes = lanes_of(index).data();
     std::byte* wire_lanes = packet.lanes.data();
+    const bool overflowed = packet.header.dtype == ATP_DTYPE_INT16 ? move_shorts(wire_lanes, count, action, lanes)
+                                                                   : move_integers(wire_lanes, count, action, lanes);
+    if (!audit) return overflowed;
     std::byte* audit_lane = wire_lanes + count * ATP_LANE_BYTES;
-    bool overflowed = false;
-    switch (action) {
-        case ATP_LANES_STORE:
-            numeric::lanes_store(wire_lanes, count, lanes);
-            if (audit) lanes[count] = wrapping_sum(0, wire::load_u32(audit_lane));
-            break;
-        case ATP_LANES_ADD:
-            overflowed = numeric::lanes_add(wire_lanes, count, lanes);
-            if (audit) lanes[count] = wrapping_sum(lanes[count], wire::load_u32(audit_lane));
-            break;
-        case ATP_LANES_ADD_EMIT:
-            overflowed = numeric::lanes_add_emit(wire_lanes, count, lanes);
-            if (audit) lanes[count] = wrapping_sum(lanes[count], wire::load_u32(audit_lane));
-            break;
-        default: numeric::lanes_emit(lanes, count, wire_lanes); break;
-    }
-    const bool emits = action == ATP_LANES_ADD_EMIT || action == ATP_LANES_EMIT;
-    if (audit && emits) wire::store_u32(audit_lane, static_cast<std::uint32_t>(lanes[count]));
+    const std::int32_t held = action == ATP_LANES_STORE ? 0 : lanes[count];
+    if (action != ATP_LANES_EMIT) lanes[count] = wrapping_sum(held, wire::load_u32(audit_lane));
+    if (emits(action)) wire::store_u32(audit_lane, static_cast<std::uint32_t>(lanes[count]));
     return overflowed;
 }
 

@@ -10,9 +10,24 @@
 #include <span>
 
 #include "numeric/lanes.h"
+#include "protocol/scale.h"
 #include "wire/format.h"
 
 namespace atp::protocol {
+
+// How a fragment's integers travel. All workers of a job must say the same of a fragment.
+struct Format {
+    std::uint8_t scale = scale_of_job;
+    bool shorts = false;  // two numbers to a lane
+
+    // What a gradient's argument says of it, so that gradients of different formats are never added.
+    [[nodiscard]] constexpr std::uint16_t mark() const {
+        return static_cast<std::uint16_t>(scale | (shorts ? 1U : 0U) << 8U);
+    }
+    [[nodiscard]] constexpr std::size_t lanes_of(std::size_t elements) const {
+        return shorts ? elements / 2 : elements;
+    }
+};
 
 class Tensor {
   public:
@@ -28,13 +43,19 @@ class Tensor {
     // Whether these elements can be read. A worker waits for those that cannot, and with them for all that follow; who
     // makes them ready calls for the worker to be polled. What is ready stays so.
     [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
-    // Elements first, first + 1, ... as big-endian lanes, as many as fit. False when one of them cannot be an integer
-    // at this job's scale (NaN, Inf, too large): the fragment then travels as floats. Never false of a plain tensor.
+    // Of a fragment with these elements; the same for as long as it has no result. Shorts only for an even number of
+    // elements, and never of a plain tensor.
+    [[nodiscard]] virtual Format format(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return {}; }
+    // Elements first, first + 1, ... as big-endian lanes of the fragment's format, as many as fit. False when one of
+    // them cannot be an integer at its scale (NaN, Inf, too large): the fragment then travels as floats. Never false of
+    // a plain tensor.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     // The sums of elements first, first + 1, ...: big-endian int32 of a plain tensor, float32 of any other. Fragments
     // come in any order, each once.
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
+    // Those of a fragment of shorts, as shorts, in place of store().
+    virtual void store_shorts(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 };
 
 // Integers that are summed as they are, modulo 2^32.

@@ -85,8 +85,7 @@ bool Worker::in_flight(std::uint32_t seq) const {
 void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     const atp_header& header = packet.header;
     const bool known = in_flight(header.seq);
-    const atp_dtype wanted = known && is_plain(header.seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    if (known && (header.dtype != wanted || packet.lane_count() != lanes_of(header.seq))) {
+    if (known && !ack_fits(packet)) {
         ++counters_.refused;
         return;
     }
@@ -101,8 +100,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     ++counters_.acks;
     Slot& acked = slot(header.seq);
     Entry& owner = entry(acked.tensor);
-    owner.tensor->store(first_element(owner, header.seq),
-                        packet.lanes.first(elements_of(owner, header.seq) * ATP_LANE_BYTES));
+    deliver(packet);
     if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
     --unacked_;
     acked.state = State::acked;
@@ -126,6 +124,29 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     note_newer_ack(header.seq);
     advance(now);
     resend_overtaken();
+}
+
+// As long as its fragment, and of a kind that the server makes of it: floats, or its own integers.
+bool Worker::ack_fits(const wire::Packet& packet) const {
+    const std::uint32_t seq = packet.header.seq;
+    if (packet.header.dtype == ATP_DTYPE_INT16) {
+        const Format format = format_of(seq);
+        return format.shorts && packet.header.scale == format.scale && packet.lane_count() == lanes_of(seq, format);
+    }
+    const atp_dtype wanted = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    return packet.header.dtype == wanted && packet.lane_count() == lanes_of(seq, Format{});
+}
+
+void Worker::deliver(const wire::Packet& packet) {
+    const std::uint32_t seq = packet.header.seq;
+    const Entry& owner = entry(slot(seq).tensor);
+    const std::size_t lanes = packet.lane_count() - (config_.channel.audit ? 1 : 0);
+    const std::span<const std::byte> sums = packet.lanes.first(lanes * ATP_LANE_BYTES);
+    if (packet.header.dtype == ATP_DTYPE_INT16) {
+        owner.tensor->store_shorts(first_element(owner, seq), sums);
+    } else {
+        owner.tensor->store(first_element(owner, seq), sums);
+    }
 }
 
 void Worker::note_newer_ack(std::uint32_t seq) {
@@ -362,12 +383,16 @@ std::size_t Worker::elements_of(const Entry& entry, std::uint32_t seq) const {
     return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
 }
 
-// The last fragment of a tensor is as short as what is left.
-std::size_t Worker::lanes_of(std::uint32_t seq) const {
-    return elements_of(entry(slot(seq).tensor), seq) + (config_.channel.audit ? 1 : 0);
+Format Worker::format_of(std::uint32_t seq) const {
+    const Entry& owner = entry(slot(seq).tensor);
+    return owner.tensor->format(first_element(owner, seq), elements_of(owner, seq));
 }
 
-// Reads the fragment from its tensor, as integers unless they do not fit or floats were asked for.
+// The last fragment of a tensor is as short as what is left.
+std::size_t Worker::lanes_of(std::uint32_t seq, const Format& format) const {
+    return format.lanes_of(elements_of(entry(slot(seq).tensor), seq)) + (config_.channel.audit ? 1 : 0);
+}
+
 bool Worker::could_overflow(std::span<const std::byte> lanes) const {
     if (config_.bypass_above == 0) return false;
     for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
@@ -377,21 +402,15 @@ bool Worker::could_overflow(std::span<const std::byte> lanes) const {
     return false;
 }
 
-void Worker::load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
+// Reads the fragment from its tensor as integers, or finds that they do not fit and the mode has to rise.
+void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes) {
     const Entry& owner = entry(slot.tensor);
-    const std::uint64_t first = first_element(owner, seq);
-    const std::size_t bytes = elements_of(owner, seq) * ATP_LANE_BYTES;
-    if (slot.mode != Mode::floats && !owner.tensor->load_integers(first, lanes.first(bytes))) slot.mode = Mode::floats;
-    if (slot.mode == Mode::aggregated && !owner.tensor->plain() && could_overflow(lanes.first(bytes))) {
-        slot.mode = Mode::singly;
+    if (!owner.tensor->load_integers(first_element(owner, seq), lanes)) {
+        slot.mode = Mode::floats;
+        return;
     }
-    if (slot.mode == Mode::floats) {
-        ++counters_.float_fragments;
-        owner.tensor->load_floats(first, lanes.first(bytes));
-    }
-    if (config_.channel.audit) {
-        wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
-    }
+    const bool judged = slot.mode == Mode::aggregated && !owner.tensor->plain() && !format.shorts;
+    if (judged && could_overflow(lanes)) slot.mode = Mode::singly;
 }
 
 atp_header Worker::header_for(std::uint32_t seq) const {
@@ -404,7 +423,7 @@ atp_header Worker::header_for(std::uint32_t seq) const {
         .hop = place.hop,
         .dtype = ATP_DTYPE_NONE,
         .window_log2 = channel.window_log2,
-        .zero = 0,
+        .scale = scale_of_job,
         .job = channel.job,
         .token = channel.token,
         .channel = channel.channel,
@@ -421,11 +440,27 @@ atp_header Worker::header_for(std::uint32_t seq) const {
 
 std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
     Slot& sending = slot(seq);
-    const std::size_t lane_bytes = lanes_of(seq) * ATP_LANE_BYTES;
-    load_lanes(sending, seq, buffer.subspan(ATP_HEADER_BYTES, lane_bytes));
+    const Entry& owner = entry(sending.tensor);
+    const Format format = format_of(seq);
+    const std::size_t audit_bytes = config_.channel.audit ? ATP_LANE_BYTES : 0;
+    const auto lanes_in = [&](const Format& form) {
+        return buffer.subspan(ATP_HEADER_BYTES, lanes_of(seq, form) * ATP_LANE_BYTES);
+    };
+    std::span<std::byte> lanes = lanes_in(format);
+    if (sending.mode != Mode::floats) load_integers(sending, seq, format, lanes.first(lanes.size() - audit_bytes));
+    if (sending.mode == Mode::floats) {
+        ++counters_.float_fragments;
+        lanes = lanes_in(Format{});
+        owner.tensor->load_floats(first_element(owner, seq), lanes.first(lanes.size() - audit_bytes));
+    }
+    if (config_.channel.audit) {
+        wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
+    }
+    const atp_dtype integers = format.shorts ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
     atp_header header = header_for(seq);
-    header.argument = entry(sending.tensor).tensor->purpose();
-    header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
+    header.scale = format.scale;
+    header.argument = owner.tensor->purpose() ^ format.mark();
+    header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : integers;
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
     if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;
@@ -436,7 +471,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
         echo_ = false;
     }
     wire::encode_header(header, buffer);
-    return ATP_HEADER_BYTES + lane_bytes;
+    return ATP_HEADER_BYTES + lanes.size();
 }
 
 std::size_t Worker::write_probe(std::uint32_t seq, std::span<std::byte> buffer) {

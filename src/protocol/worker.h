@@ -171,9 +171,12 @@ class Worker {
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
     [[nodiscard]] atp_header header_for(std::uint32_t seq) const;
     [[nodiscard]] bool could_overflow(std::span<const std::byte> lanes) const;
-    void load_lanes(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
+    void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
     [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
-    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq) const;
+    [[nodiscard]] Format format_of(std::uint32_t seq) const;
+    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, const Format& format) const;
+    [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
+    void deliver(const wire::Packet& packet);
     [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const;
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }

@@ -35,11 +35,11 @@ static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
 
 /* A sum says what its lanes are, a NACK says what lanes it wants, and nothing else has to do with lanes. */
 static inline int atp_dtype_fits(const struct atp_header* header, int has_lanes) {
-    int numeric = header->dtype == ATP_DTYPE_INT32 || header->dtype == ATP_DTYPE_FLOAT32;
+    int numeric = header->dtype != ATP_DTYPE_NONE && header->dtype <= ATP_DTYPE_LAST;
     switch (header->type) {
         case ATP_TYPE_GRADIENT:
         case ATP_TYPE_ACK: return numeric && has_lanes;
-        case ATP_TYPE_NACK: return numeric && !has_lanes;
+        case ATP_TYPE_NACK: return numeric && header->dtype != ATP_DTYPE_INT16 && !has_lanes;
         default: return header->dtype == ATP_DTYPE_NONE && !has_lanes;
     }
 }

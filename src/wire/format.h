@@ -7,7 +7,7 @@
  *
  *    0        1        2        3        4        5        6        7
  *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |version | type   |      flags      | hop    | dtype  | window | zero   |
+ *   |version | type   |      flags      | hop    | dtype  | window | scale  |
  *   +--------+--------+--------+--------+--------+--------+--------+--------+
  *   |               job                 |              token                |
  *   +--------+--------+--------+--------+--------+--------+--------+--------+
@@ -78,13 +78,16 @@ enum atp_dtype {
     ATP_DTYPE_NONE = 0, /* header only */
     ATP_DTYPE_INT32 = 1,
     ATP_DTYPE_FLOAT32 = 2,
+    ATP_DTYPE_INT16 = 3, /* two numbers to a lane */
 };
-#define ATP_DTYPE_LAST ATP_DTYPE_FLOAT32
+#define ATP_DTYPE_LAST ATP_DTYPE_INT16
 
 /* `worker` of packets that come from or go to nobody in particular. */
 #define ATP_WORKER_ALL 0xFFFFu
 /* The argument of a WAIT whose fragment can never be complete: workers do different things at one seq. */
 #define ATP_WAIT_MISMATCHED 1u
+/* What the scale of a gradient counts from: 2^0 is this one. */
+#define ATP_SCALE_ONE 128u
 /* A window is 2^window packets: at least 1, and far below half of the sequence space. */
 #define ATP_WINDOW_LOG2_MAX 16u
 
@@ -96,7 +99,7 @@ enum atp_offset {
     ATP_OFFSET_HOP = 4,
     ATP_OFFSET_DTYPE = 5,
     ATP_OFFSET_WINDOW = 6,
-    ATP_OFFSET_ZERO = 7,
+    ATP_OFFSET_SCALE = 7,
     ATP_OFFSET_JOB = 8,
     ATP_OFFSET_TOKEN = 12,
     ATP_OFFSET_CHANNEL = 16,
@@ -118,14 +121,15 @@ struct atp_header {
     uint8_t hop; /* the next level that may aggregate it; on a FLUSH, the level meant */
     uint8_t dtype;
     uint8_t window_log2; /* log2 of the job's slots W: makes "seq - W is finished" readable by a switch */
-    uint8_t zero;        /* zero when sent, ignored when received */
+    uint8_t scale;       /* of scaled integers: 0 is the job's, any other is 2^(scale - 128) */
     uint32_t job;
     uint32_t token; /* random for each incarnation of a job: generation and capability in one; never 0 */
     uint16_t channel;
     uint16_t worker; /* up: who sent it; down: whom it is for, or ATP_WORKER_ALL */
     uint32_t seq;
     uint32_t index;    /* of the aggregator */
-    uint32_t argument; /* ACK: the index that seq + W will use; GRADIENT: its purpose; WAIT: 1 where purposes differ */
+    uint32_t argument; /* ACK: the index that seq + W will use; GRADIENT: its purpose and form; WAIT: 1 where purposes
+                          differ */
     uint32_t bitmap0;  /* members of one unit that are in; down: whom it concerns */
     uint32_t mask0;    /* all members of that unit */
     uint32_t bitmap1;  /* units that are in, or the one unit bitmap0 speaks of */
@@ -150,7 +154,7 @@ ATP_ASSERT_AT(flags, ATP_OFFSET_FLAGS);
 ATP_ASSERT_AT(hop, ATP_OFFSET_HOP);
 ATP_ASSERT_AT(dtype, ATP_OFFSET_DTYPE);
 ATP_ASSERT_AT(window_log2, ATP_OFFSET_WINDOW);
-ATP_ASSERT_AT(zero, ATP_OFFSET_ZERO);
+ATP_ASSERT_AT(scale, ATP_OFFSET_SCALE);
 ATP_ASSERT_AT(job, ATP_OFFSET_JOB);
 ATP_ASSERT_AT(token, ATP_OFFSET_TOKEN);
 ATP_ASSERT_AT(channel, ATP_OFFSET_CHANNEL);

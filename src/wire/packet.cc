@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, decode_error_count> error_names = {
 // Indexed by the type, respectively the dtype, on the wire; 0 is no type.
 constexpr std::array<std::string_view, ATP_TYPE_LAST + 1> type_names = {"UNKNOWN", "GRADIENT", "ACK",  "NACK",
                                                                         "PROBE",   "WAIT",     "FLUSH"};
-constexpr std::array<std::string_view, ATP_DTYPE_LAST + 1> dtype_names = {"none", "int32", "float32"};
+constexpr std::array<std::string_view, ATP_DTYPE_LAST + 1> dtype_names = {"none", "int32", "float32", "int16"};
 
 // Indexed by the number of the flag's bit.
 constexpr std::array<std::string_view, 8> flag_names = {"resend",   "bypass", "collision", "ecn",

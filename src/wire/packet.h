@@ -50,8 +50,8 @@ struct Packet {
 // On success `packet.lanes` points into `bytes`. On an error `packet` holds nothing that may be used.
 [[nodiscard]] DecodeError decode(std::span<std::byte> bytes, Packet& packet);
 
-// Writes the 48 header bytes in front of the lanes. `bytes` must hold at least ATP_HEADER_BYTES. The version and the
-// zero byte are this format's own, whatever `header` says of them.
+// Writes the 48 header bytes in front of the lanes. `bytes` must hold at least ATP_HEADER_BYTES. The version is
+// this format's own, whatever `header` says of it.
 void encode_header(const atp_header& header, std::span<std::byte> bytes);
 
 // One greppable line; every field is there, and what is absent reads 0 or none:
@@ -105,7 +105,7 @@ namespace detail {
         .hop = load_u8(at + ATP_OFFSET_HOP),
         .dtype = load_u8(at + ATP_OFFSET_DTYPE),
         .window_log2 = load_u8(at + ATP_OFFSET_WINDOW),
-        .zero = 0,  // ignored when received, so that a later version may give it a meaning
+        .scale = load_u8(at + ATP_OFFSET_SCALE),
         .job = load_u32(at + ATP_OFFSET_JOB),
         .token = load_u32(at + ATP_OFFSET_TOKEN),
         .channel = load_u16(at + ATP_OFFSET_CHANNEL),
@@ -140,7 +140,7 @@ inline void encode_header(const atp_header& header, std::span<std::byte> bytes) 
     store_u8(at + ATP_OFFSET_HOP, header.hop);
     store_u8(at + ATP_OFFSET_DTYPE, header.dtype);
     store_u8(at + ATP_OFFSET_WINDOW, header.window_log2);
-    store_u8(at + ATP_OFFSET_ZERO, 0);
+    store_u8(at + ATP_OFFSET_SCALE, header.scale);
     store_u32(at + ATP_OFFSET_JOB, header.job);
     store_u32(at + ATP_OFFSET_TOKEN, header.token);
     store_u16(at + ATP_OFFSET_CHANNEL, header.channel);

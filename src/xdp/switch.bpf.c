@@ -179,7 +179,6 @@ static inline void atp_write_packet(struct atp_passage* passage, uint64_t change
     struct atp_header* wire = (void*)(atp_datagram(passage->context, &notes->frame) + 1);
     if ((void*)(wire + 1) > atp_end(passage->context)) return;
     notes->header.version = ATP_VERSION;
-    notes->header.zero = 0;
     atp_swap_header(&notes->header);
     *wire = notes->header;
     change += atp_sum_of_words((const uint32_t*)&notes->header, ATP_HEADER_BYTES / 4);
@@ -207,7 +206,7 @@ static inline void atp_count_event(struct atp_passage* passage, uint8_t event) {
     atp_count_one(passage->own->events, event, ATP_EVENT_COUNT);
 }
 
-/* An index that this table does not have: gradients go to the server as they are, flushes end, all else passes. */
+/* What has no aggregator in this table: gradients go to the server as they are, flushes end, all else passes. */
 static inline int atp_pass_without_aggregator(struct atp_passage* passage, int flush_here) {
     struct atp_header* header = &passage->notes->header;
     uint8_t event = ATP_EVENT_PASSED;
@@ -300,7 +299,9 @@ int atp_switch(struct xdp_md* context) {
         return atp_forward(&passage, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    if (!aggregator) return atp_pass_without_aggregator(&passage, flush_here);
+    /* Numbers of 16 bits are the server's to add: no lane here is split in two. */
+    if (!aggregator || notes->header.dtype == ATP_DTYPE_INT16)
+        return atp_pass_without_aggregator(&passage, flush_here);
     if (flush_here && !atp_make_room(&passage, aggregator)) return XDP_DROP;
     return atp_aggregate(&passage, aggregator, flush_here);
 }

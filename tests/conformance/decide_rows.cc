@@ -20,6 +20,7 @@ atp_header header_of(const json& fields) {
     fields.at("hop").get_to(header.hop);
     fields.at("dtype").get_to(header.dtype);
     fields.at("window_log2").get_to(header.window_log2);
+    fields.at("scale").get_to(header.scale);
     fields.at("job").get_to(header.job);
     fields.at("token").get_to(header.token);
     fields.at("channel").get_to(header.channel);

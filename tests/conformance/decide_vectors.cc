@@ -126,6 +126,10 @@ atp_header changed(atp_header packet, Field atp_header::*field, Value value) {
     return packet;
 }
 
+atp_header short_gradient(std::uint8_t hop, unsigned bit) {
+    return changed(gradient(hop, bit), &atp_header::dtype, ATP_DTYPE_INT16);
+}
+
 // Collects rows; the time and the lanes are the same in most.
 class Table {
   public:
@@ -225,6 +229,8 @@ void add_misfits(Table& table, std::uint8_t hop) {
     table.add("bypass passes", gradient_with(hop, 1, ATP_FLAG_BYPASS), held);
     table.add("bypass with resend passes", gradient_with(hop, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND), held);
     table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::dtype, ATP_DTYPE_FLOAT32), held);
+    table.add("16-bit numbers are not added to wider ones", short_gradient(hop, 1), held);
+    table.add("wider numbers are not added to 16-bit ones", gradient(hop, 1), holding(hop, 0x1, ATP_AGGREGATOR_INT16));
     table.add_lanes("another number of lanes is sent alone", gradient(hop, 1), {1, 2}, held, {10, 20, 30});
     table.add_lanes("one lane claims", gradient(hop, 1), {42}, atp_aggregator{}, {});
     table.add_lanes("a short fragment claims what a long one left", gradient_at(hop, 1, seq + 1), {7},
@@ -357,6 +363,7 @@ Json to_json(const atp_header& header) {
                 {"hop", header.hop},
                 {"dtype", header.dtype},
                 {"window_log2", header.window_log2},
+                {"scale", header.scale},
                 {"job", header.job},
                 {"token", header.token},
                 {"channel", header.channel},

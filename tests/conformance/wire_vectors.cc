@@ -32,7 +32,7 @@ Bytes to_bytes(const atp_header& header, const Lanes& lanes) {
     put(bytes, ATP_OFFSET_HOP, 1, header.hop);
     put(bytes, ATP_OFFSET_DTYPE, 1, header.dtype);
     put(bytes, ATP_OFFSET_WINDOW, 1, header.window_log2);
-    put(bytes, ATP_OFFSET_ZERO, 1, header.zero);
+    put(bytes, ATP_OFFSET_SCALE, 1, header.scale);
     put(bytes, ATP_OFFSET_JOB, 4, header.job);
     put(bytes, ATP_OFFSET_TOKEN, 4, header.token);
     put(bytes, ATP_OFFSET_CHANNEL, 2, header.channel);
@@ -73,12 +73,17 @@ atp_header plain(atp_type type, atp_dtype dtype) {
 
 atp_header gradient() { return plain(ATP_TYPE_GRADIENT, ATP_DTYPE_INT32); }
 
+atp_header short_gradient() {
+    atp_header header = plain(ATP_TYPE_GRADIENT, ATP_DTYPE_INT16);
+    header.scale = ATP_SCALE_ONE + 12;
+    return header;
+}
+
 WireVector good(std::string description, atp_header header, Lanes lanes) {
     WireVector vector;
     vector.description = std::move(description);
     vector.bytes = to_bytes(header, lanes);
     vector.header = header;
-    vector.header.zero = 0;
     vector.lanes = std::move(lanes);
     return vector;
 }
@@ -138,6 +143,9 @@ void append_types(std::vector<WireVector>& vectors) {
                            plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), {0x7FFFFFFF, 0x80000000}));
     vectors.push_back(good("an acknowledgement with a plain sum",
                            with_flags(plain(ATP_TYPE_ACK, ATP_DTYPE_INT32), ATP_FLAG_PLAIN), {0x80000000, 5}));
+    vectors.push_back(good("a gradient of 16-bit numbers, 1 and -1 in the first lane, at a scale of its own",
+                           short_gradient(), {0x0001FFFF, 0x7FFF8001}));
+    vectors.push_back(good("an acknowledgement of 16-bit numbers", plain(ATP_TYPE_ACK, ATP_DTYPE_INT16), {0x00020000}));
     vectors.push_back(good("a request to send integers again", plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), {}));
     vectors.push_back(good("a request for the floats", plain(ATP_TYPE_NACK, ATP_DTYPE_FLOAT32), {}));
     vectors.push_back(good("a probe", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {}));
@@ -191,9 +199,9 @@ atp_header several_whole_units() {
     return header;
 }
 
-atp_header gradient_with_a_zero_byte_of(std::uint8_t value) {
+atp_header gradient_at_scale(std::uint8_t scale) {
     atp_header header = gradient();
-    header.zero = value;
+    header.scale = scale;
     return header;
 }
 
@@ -201,7 +209,7 @@ void append_extremes(std::vector<WireVector>& vectors) {
     vectors.push_back(good("the smallest value of every field, in one lane", smallest(), {0}));
     vectors.push_back(good("the largest value of every field", largest(), {0xFFFFFFFF}));
     vectors.push_back(good("several units, whole, and therefore no members", several_whole_units(), {3}));
-    vectors.push_back(good("the zero byte is ignored", gradient_with_a_zero_byte_of(0xFF), {3}));
+    vectors.push_back(good("a scale of its own, 2^26", gradient_at_scale(ATP_SCALE_ONE + 26), {3}));
     vectors.push_back(good("62 lanes, as the papers have them", gradient(), counting_lanes(62)));
     vectors.push_back(good("as many lanes as a datagram holds", gradient(), Lanes(ATP_MAX_LANES)));
 }
@@ -262,6 +270,9 @@ void append_bad_lanes(std::vector<WireVector>& vectors) {
         bad(DecodeError::dtype, "a request to send again with lanes", plain(ATP_TYPE_NACK, ATP_DTYPE_INT32), {1}));
     vectors.push_back(bad(DecodeError::dtype, "a request to send again that does not say which dtype",
                           plain(ATP_TYPE_NACK, ATP_DTYPE_NONE), {}));
+    vectors.push_back(bad(DecodeError::dtype,
+                          "a request to send again as 16-bit numbers, which are integers as others are",
+                          plain(ATP_TYPE_NACK, ATP_DTYPE_INT16), {}));
     for (const atp_type type : {ATP_TYPE_PROBE, ATP_TYPE_WAIT, ATP_TYPE_FLUSH}) {
         const std::string name{wire::type_to_string(static_cast<std::uint8_t>(type))};
         vectors.push_back(bad(DecodeError::dtype, name + " with lanes", plain(type, ATP_DTYPE_NONE), {1}));
@@ -273,12 +284,12 @@ void append_bad_lanes(std::vector<WireVector>& vectors) {
 constexpr std::size_t spell_out_up_to = 1024;
 
 Json header_to_json(const atp_header& header) {
-    return {{"version", header.version},   {"type", header.type},       {"flags", header.flags},
-            {"hop", header.hop},           {"dtype", header.dtype},     {"window_log2", header.window_log2},
-            {"job", header.job},           {"token", header.token},     {"channel", header.channel},
-            {"worker", header.worker},     {"seq", header.seq},         {"index", header.index},
-            {"argument", header.argument}, {"bitmap0", header.bitmap0}, {"mask0", header.mask0},
-            {"bitmap1", header.bitmap1},   {"mask1", header.mask1}};
+    return {{"version", header.version}, {"type", header.type},         {"flags", header.flags},
+            {"hop", header.hop},         {"dtype", header.dtype},       {"window_log2", header.window_log2},
+            {"scale", header.scale},     {"job", header.job},           {"token", header.token},
+            {"channel", header.channel}, {"worker", header.worker},     {"seq", header.seq},
+            {"index", header.index},     {"argument", header.argument}, {"bitmap0", header.bitmap0},
+            {"mask0", header.mask0},     {"bitmap1", header.bitmap1},   {"mask1", header.mask1}};
 }
 
 Json to_json(const WireVector& vector) {

@@ -163,5 +163,26 @@ TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
     }
 }
 
+TEST(BenchFleet, VerifiesSumsInEveryForm) {
+    for (const char* scaling : {"fixed", "dynamic"}) {
+        for (const char* lanes : {"int32", "64:int16"}) {
+            Program program({"bench", "--workers", "3", "--bytes", "100kB", "--scaling", scaling, "--lanes", lanes,
+                             "--rounds", "4", "--json"});
+            EXPECT_EQ(program.status(), 0) << program.output();
+            const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+            ASSERT_TRUE(size.is_object()) << program.output();
+            EXPECT_EQ(size["float_fragments"], 0);
+        }
+    }
+}
+
+TEST(BenchFleet, NamesWhatLanesMayBe) {
+    for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2"}) {
+        Program program({"bench", "--lanes", lanes});
+        EXPECT_NE(program.status(), 0);
+        EXPECT_NE(program.output().find("int32 or int16"), std::string::npos) << lanes << program.output();
+    }
+}
+
 }  // namespace
 }  // namespace atp::test

@@ -70,7 +70,7 @@ class Stranger {
                                 .hop = static_cast<std::uint8_t>(below(3)),
                                 .dtype = static_cast<std::uint8_t>(up ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32),
                                 .window_log2 = 4,
-                                .zero = 0,
+                                .scale = 0,
                                 .job = job,
                                 .token = below(~0U) + 1,
                                 .channel = 0,

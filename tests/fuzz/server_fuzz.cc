@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t most_answers = 1000;  // far more than 2W + 8 units + 64
 constexpr std::size_t most_packets = 600;
+constexpr unsigned other_scale = 3;  // the exponent of one that is not the job's
 
 class Story {
   public:
@@ -74,9 +75,13 @@ class Story {
         if ((kind & 2U) != 0) atp::fuzz::mutate(input_, header);
         if ((kind & 4U) != 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
         if ((kind & 8U) != 0) header.dtype = ATP_DTYPE_FLOAT32;
+        if ((kind & 16U) != 0) header.dtype = ATP_DTYPE_INT16;
+        header.scale = (kind & 32U) != 0 ? ATP_SCALE_ONE + other_scale : protocol::scale_of_job;
         const std::uint32_t ranks = ranks_of(header);
         const bool floats = header.dtype == ATP_DTYPE_FLOAT32;
-        std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : ranks;
+        const std::uint32_t integer = header.scale == protocol::scale_of_job ? ranks : ranks << other_scale;
+        std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : integer;
+        if (header.dtype == ATP_DTYPE_INT16) value |= integer << 16U;
         if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;  // means nothing, and nobody may add it
         return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
     }
@@ -128,11 +133,15 @@ class Story {
         require(sent_[packet.header.seq] == everybody(), "a fragment is complete with every worker in");
         for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
             const std::uint32_t bits = wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES);
-            const bool right = packet.header.dtype == ATP_DTYPE_INT32
-                                   ? bits == everybody()
-                                   : std::bit_cast<float>(bits) == static_cast<float>(everybody());
-            require(right, "and with each exactly once");
+            require(is_everybody(packet.header, bits), "and with each exactly once");
         }
+    }
+
+    [[nodiscard]] bool is_everybody(const atp_header& header, std::uint32_t lane) const {
+        const std::uint32_t scaled = header.scale == protocol::scale_of_job ? everybody() : everybody() << other_scale;
+        if (header.dtype == ATP_DTYPE_INT16) return lane == (scaled << 16U | scaled);
+        if (header.dtype == ATP_DTYPE_INT32) return lane == scaled;
+        return std::bit_cast<float>(lane) == static_cast<float>(everybody());
     }
 
     Input& input_;

@@ -53,6 +53,27 @@ def test_sums_and_averages_of_every_type_are_equal_on_all_ranks_and_right(size):
             assert of_ranks[0][1] <= TOLERANCE.get(dtype, 0), f"{dtype} {name}"
 
 
+def reduce_again_and_again(rank, size):
+    results = []
+    for magnitude in (1.0, 1.1, 0.9, 1e-12, 1.1e-12, 1e6, float("inf"), 1.0):
+        tensor = values(rank, torch.float32) * magnitude
+        dist.all_reduce(tensor)
+        exact = sum((values(peer, torch.float32) * magnitude).double() for peer in range(size))
+        error = ((tensor - exact).abs().max() / exact.abs().max()).item()
+        results.append((bits(tensor), error))
+    return results
+
+
+@pytest.mark.parametrize(("lanes", "tolerance"), [("int32", 1e-6), ("int16", 2e-3)])
+def test_dynamic_scaling_follows_the_numbers(lanes, tolerance):
+    environment = {"ATP_SCALING": "dynamic", "ATP_LANES": lanes}
+    of_ranks = values_of(run_ranks(reduce_again_and_again, 3, environment))
+    for step in zip(*of_ranks):
+        assert len({raw for raw, _ in step}) == 1
+        error = step[0][1]
+        assert error != error or error <= tolerance, "infinities less infinities are no number"
+
+
 def reduce_for_comparison(rank, size):
     tensor = values(rank, torch.float32, 100_000)
     dist.all_reduce(tensor)

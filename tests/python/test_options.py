@@ -41,6 +41,7 @@ def test_nothing_said_means_the_defaults():
     settings = settle(Options(), HALF_AN_HOUR, {})
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("switch", ())
+    assert (settings.scaling, settings.lanes) == ("fixed", "int32")
     assert settings.channels == 1
     assert settings.timeout_s == 1800
 
@@ -49,12 +50,15 @@ def test_the_environment_is_read():
     environment = {
         "ATP_SWITCH": "[::1]:4791",
         "ATP_SERVER": "dedicated:a:1,b:2",
+        "ATP_SCALING": "dynamic",
+        "ATP_LANES": "int16",
         "ATP_CHANNELS": "4",
         "ATP_TIMEOUT": "2.5",
     }
     settings = settle(Options(), HALF_AN_HOUR, environment)
     assert settings.switch == "[::1]:4791"
     assert (settings.server, settings.dedicated_servers) == ("dedicated", ("a:1", "b:2"))
+    assert (settings.scaling, settings.lanes) == ("dynamic", "int16")
     assert settings.channels == 4
     assert settings.timeout_s == 2.5
 
@@ -75,6 +79,8 @@ def test_options_come_before_the_environment():
         ("ATP_SERVER", "elsewhere", "'colocated'"),
         ("ATP_SERVER", "dedicated", "'dedicated:host:port"),
         ("ATP_SERVER", "dedicated:host", "'dedicated:host:port"),
+        ("ATP_SCALING", "static", "'fixed' or 'dynamic'"),
+        ("ATP_LANES", "16", "'int32' or 'int16'"),
         ("ATP_CHANNELS", "0", "from 1 to 64"),
         ("ATP_CHANNELS", "65", "from 1 to 64"),
         ("ATP_CHANNELS", "two", "from 1 to 64"),

@@ -127,6 +127,33 @@ INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelOne, ::testing::Values(std::uint8_t
 class DecideAtLevelTwo : public Decide {};
 INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelTwo, ::testing::Values(std::uint8_t{1}));
 
+// --- numbers of 16 bits
+
+atp_header of_shorts(atp_header packet) {
+    packet.dtype = ATP_DTYPE_INT16;
+    return packet;
+}
+
+TEST_P(Decide, ShortsAreAddedToShortsAndToNothingElse) {
+    const atp_aggregator shorts = decide(of_shorts(gradient(0)), atp_aggregator{}).aggregator;
+    EXPECT_EQ(shorts.flags, ATP_AGGREGATOR_INT16);
+    expect_decision(decide(of_shorts(gradient(1)), shorts), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
+    expect_decision(decide(gradient(1), shorts), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
+    expect_decision(decide(of_shorts(gradient(1)), holding(0x1)), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
+}
+
+TEST_P(Decide, FlushReturnsShortsAsSuchAndKeepsItsScale) {
+    atp_aggregator before = holding(0x1);
+    before.flags = ATP_AGGREGATOR_INT16;
+    atp_header packet = flush();
+    packet.scale = 140;
+    const Outcome outcome = decide(packet, before, true);
+    expect_decision(outcome, ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
+    EXPECT_EQ(outcome.packet.dtype, ATP_DTYPE_INT16);
+    EXPECT_EQ(outcome.packet.scale, 140);
+    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_RESEND, 0);
+}
+
 // --- gradients: claim, add, complete
 
 TEST_P(Decide, FirstGradientClaimsAFreeAggregatorAndIsAbsorbed) {

@@ -362,7 +362,7 @@ TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
         {wire::DecodeError::ragged, Bytes(good.begin(), good.end() - 1)},
         {wire::DecodeError::type, with(ATP_OFFSET_TYPE, 99)},
         {wire::DecodeError::flags, with(ATP_OFFSET_FLAGS, 0x80)},
-        {wire::DecodeError::dtype, with(ATP_OFFSET_DTYPE, 3)},
+        {wire::DecodeError::dtype, with(ATP_OFFSET_DTYPE, ATP_DTYPE_LAST + 1)},
         {wire::DecodeError::hop, with(ATP_OFFSET_HOP, 3)},
         {wire::DecodeError::window, with(ATP_OFFSET_WINDOW, 17)},
         {wire::DecodeError::set, with(ATP_OFFSET_BITMAP0, 0x80)},

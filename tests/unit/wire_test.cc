@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,7 +89,7 @@ TEST(Decode, LeavesTheLanesWhereTheyWereReceived) {
 TEST(Encode, PutsEveryFieldAtItsOffsetInBigEndian) {
     const Bytes bytes = packet_of(gradient_header(), 0);
     const std::array<unsigned, ATP_HEADER_BYTES> expected = {
-        0xA1, 1, 0, 0, 0, 1, 8,    0,     // version type flags hop dtype window zero
+        0xA1, 1, 0, 0, 0, 1, 8,    0,     // version type flags hop dtype window scale
         0,    0, 0, 1, 0, 0, 0x5e, 0xed,  // job token
         0,    0, 0, 2, 0, 0, 0,    17,    // channel worker seq
         0,    0, 0, 5, 0, 0, 0,    0,     // index argument
@@ -100,13 +101,11 @@ TEST(Encode, PutsEveryFieldAtItsOffsetInBigEndian) {
     }
 }
 
-TEST(Encode, SendsThisVersionAndAZeroByteWhateverTheHeaderSays) {
+TEST(Encode, SendsThisVersionWhateverTheHeaderSays) {
     atp_header header = gradient_header();
     header.version = 7;
-    header.zero = 7;
     const Bytes bytes = packet_of(header, 0);
     EXPECT_EQ(std::to_integer<unsigned>(bytes[ATP_OFFSET_VERSION]), ATP_VERSION);
-    EXPECT_EQ(std::to_integer<unsigned>(bytes[ATP_OFFSET_ZERO]), 0u);
 }
 
 TEST(Encode, TouchesNothingBehindTheHeader) {
@@ -115,12 +114,15 @@ TEST(Encode, TouchesNothingBehindTheHeader) {
     for (std::size_t at = ATP_HEADER_BYTES; at < bytes.size(); ++at) EXPECT_EQ(bytes[at], std::byte{0xEE});
 }
 
-TEST(Decode, IgnoresTheZeroByteSoThatALaterVersionMayUseIt) {
-    Bytes bytes = packet_of(gradient_header(), 1);
-    bytes[ATP_OFFSET_ZERO] = std::byte{0xFF};
-    Packet packet;
-    ASSERT_EQ(decode(bytes, packet), DecodeError::none);
-    EXPECT_EQ(packet.header.zero, 0);
+TEST(Decode, TakesEveryScaleByte) {
+    for (unsigned scale = 0; scale <= 0xFF; ++scale) {
+        atp_header header = gradient_header();
+        header.scale = static_cast<std::uint8_t>(scale);
+        Bytes bytes = packet_of(header, 1);
+        Packet packet;
+        ASSERT_EQ(decode(bytes, packet), DecodeError::none);
+        EXPECT_EQ(packet.header.scale, scale);
+    }
 }
 
 // --- lengths
@@ -190,23 +192,22 @@ TEST(Decode, AcceptsAllFlagsTogether) {
 TEST(Decode, AcceptsExactlyTheDtypesAndLanesThatFitTheType) {
     struct Rule {
         atp_type type;
-        bool numeric;  // otherwise dtype NONE
+        std::set<unsigned> dtypes;
         bool lanes;
     };
-    constexpr std::array<Rule, 6> rules = {{{ATP_TYPE_GRADIENT, true, true},
-                                            {ATP_TYPE_ACK, true, true},
-                                            {ATP_TYPE_NACK, true, false},
-                                            {ATP_TYPE_PROBE, false, false},
-                                            {ATP_TYPE_WAIT, false, false},
-                                            {ATP_TYPE_FLUSH, false, false}}};
+    const std::set<unsigned> numbers{ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32, ATP_DTYPE_INT16};
+    const std::array<Rule, 6> rules = {{{ATP_TYPE_GRADIENT, numbers, true},
+                                        {ATP_TYPE_ACK, numbers, true},
+                                        {ATP_TYPE_NACK, {ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32}, false},
+                                        {ATP_TYPE_PROBE, {ATP_DTYPE_NONE}, false},
+                                        {ATP_TYPE_WAIT, {ATP_DTYPE_NONE}, false},
+                                        {ATP_TYPE_FLUSH, {ATP_DTYPE_NONE}, false}}};
     for (const Rule& rule : rules) {
         for (unsigned dtype = 0; dtype <= 0xFF; ++dtype) {
             for (const std::size_t lanes : {0u, 1u, 62u}) {
                 atp_header header = header_of(rule.type, ATP_DTYPE_NONE);
                 header.dtype = static_cast<std::uint8_t>(dtype);
-                const bool numeric = dtype == ATP_DTYPE_INT32 || dtype == ATP_DTYPE_FLOAT32;
-                const bool dtype_fits = rule.numeric ? numeric : dtype == ATP_DTYPE_NONE;
-                const bool fits = dtype_fits && (lanes > 0) == rule.lanes;
+                const bool fits = rule.dtypes.contains(dtype) && (lanes > 0) == rule.lanes;
                 EXPECT_EQ(decode_of(header, lanes), fits ? DecodeError::none : DecodeError::dtype)
                     << to_string(header, lanes);
             }
@@ -399,7 +400,6 @@ RC_GTEST_PROP(WireProperty, WhatIsAcceptedIsInRangeAndEncodesToTheSameBytes, ())
     RC_ASSERT((header.bitmap0 | header.mask0) == header.mask0 && (header.bitmap1 | header.mask1) == header.mask1);
     Bytes again = bytes;
     encode_header(header, again);
-    bytes[ATP_OFFSET_ZERO] = std::byte{0};
     RC_ASSERT(again == bytes);
 }
 

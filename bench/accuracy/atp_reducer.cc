@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <deque>
+#include <stdexcept>
+
+#include "comm/tensors.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/worker.h"
+#include "reducer.h"
+
+namespace atp::accuracy {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using protocol::Membership;
+
+constexpr std::uint32_t job = 1;
+constexpr std::uint32_t token = 0x5eed;
+
+protocol::ChannelConfig channel_of(const ReducerConfig& config) {
+    return {.job = job, .token = token, .lanes = config.lanes, .window_log2 = 8, .audit = false, .aggregators = 4096};
+}
+
+class AtpReducer final : public Reducer {
+  public:
+    explicit AtpReducer(const ReducerConfig& config)
+        : config_(config),
+          membership_(*Membership::star(config.workers)),
+          switch_({.aggregators = 4096, .lanes = config.lanes}),
+          server_({.channel = channel_of(config), .scale = config.form.scale}, membership_),
+          histories_(config.workers),
+          buffer_(server_.packet_bytes()) {
+        if (!switch_.admit(job, token, 0)) throw std::runtime_error("the switch is full");
+        for (std::uint16_t rank = 0; rank < config.workers; ++rank) {
+            protocol::WorkerConfig worker;
+            worker.channel = channel_of(config);
+            worker.rank = rank;
+            worker.place = membership_.place(rank);
+            workers_.push_back(std::make_unique<protocol::Worker>(worker));
+        }
+    }
+
+    void sum(std::span<const float> inputs, std::span<float> sums) override {
+        std::vector<std::unique_ptr<comm::FittedTensor>> tensors;
+        std::vector<float> others(sums.size());  // everybody's sums are the same bits
+        for (unsigned rank = 0; rank < workers_.size(); ++rank) {
+            const float* in = inputs.data() + rank * sums.size();
+            tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
+            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refuses its tensor");
+        }
+        collect();
+        while (!packets_.empty()) deliver();
+        for (const auto& worker : workers_) {
+            if (!worker->idle()) throw std::runtime_error("a sum came to no end");
+        }
+    }
+
+    [[nodiscard]] Counters counters() const override {
+        return {.fragments = server_.counters().completed,
+                .float_fragments = server_.counters().float_fragments,
+                .overflows = server_.counters().overflowed,
+                .bytes = bytes_};
+    }
+
+  private:
+    struct Packet {
+        Bytes bytes;
+        std::uint16_t worker = 0;  // that sent it, or that it is for
+    };
+
+    std::unique_ptr<comm::FittedTensor> fit(unsigned rank, const float* in, float* out, std::size_t elements) {
+        std::shared_ptr<comm::ScaleHistory>& history = histories_[rank];
+        const bool dynamic = config_.form.scaling == comm::Scaling::dynamic;
+        if (dynamic && history == nullptr) {
+            history = std::make_shared<comm::ScaleHistory>(elements, config_.lanes, std::make_shared<comm::Feed>());
+        }
+        auto tensor = comm::make_sum_tensor(comm::ElementType::float32, in, out, elements,
+                                            static_cast<float>(config_.form.scale), 1);
+        return std::make_unique<comm::FittedTensor>(std::move(tensor), config_.form, config_.lanes, history);
+    }
+
+    void collect() {
+        for (std::uint16_t rank = 0; rank < workers_.size(); ++rank) {
+            while (const auto size = workers_[rank]->poll_transmit(buffer_, now_)) {
+                if (rank == 0) bytes_ += *size;
+                put(*size, rank);
+            }
+            while (workers_[rank]->poll_event()) {
+            }
+        }
+        while (const auto sent = server_.poll_transmit(buffer_)) put(sent->size, sent->worker);
+    }
+    void put(std::size_t size, std::uint16_t worker) {
+        packets_.push_back({Bytes(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size)), worker});
+    }
+
+    void deliver() {
+        now_ += std::chrono::microseconds(1);
+        Packet packet = std::move(packets_.front());
+        packets_.pop_front();
+        const auto size = static_cast<std::uint32_t>(packet.bytes.size());
+        packet.bytes.resize(buffer_.size());  // a FLUSH may grow
+        protocol::Parcel parcel{.data = packet.bytes.data(),
+                                .size = size,
+                                .capacity = static_cast<std::uint32_t>(packet.bytes.size()),
+                                .verdict = {}};
+        switch_.handle_packet(parcel, now_);
+        packet.bytes.resize(parcel.size);
+        if (parcel.verdict.route == protocol::Route::up) server_.handle_packet(packet.bytes, false, now_);
+        if (parcel.verdict.route == protocol::Route::down) to_workers(packet);
+        collect();
+    }
+    void to_workers(Packet& packet) {
+        for (std::uint16_t rank = 0; rank < workers_.size(); ++rank) {
+            if (packet.worker == ATP_WORKER_ALL || packet.worker == rank) {
+                workers_[rank]->handle_packet(packet.bytes, false, now_);
+            }
+        }
+    }
+
+    ReducerConfig config_;
+    Membership membership_;
+    protocol::Switch switch_;
+    protocol::Server server_;
+    std::vector<std::unique_ptr<protocol::Worker>> workers_;
+    std::vector<std::shared_ptr<comm::ScaleHistory>> histories_;
+    std::deque<Packet> packets_;
+    Bytes buffer_;
+    protocol::Time now_{};
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_atp(const ReducerConfig& config) { return std::make_unique<AtpReducer>(config); }
+
+}  // namespace atp::accuracy

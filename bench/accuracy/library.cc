@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reducer.py calls by way of ctypes.
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "reducer.h"
+
+#define ACCURACY_API extern "C" __attribute__((visibility("default")))
+
+using atp::accuracy::Reducer;
+
+struct accuracy_config {
+    std::uint32_t workers;
+    std::uint32_t lanes;
+    double scale;
+    std::int32_t switchml;  // the protocol, instead of ATP
+    std::int32_t dynamic;   // scaling, instead of fixed
+    std::int32_t shorts;    // 16-bit lanes
+};
+
+struct accuracy_counters {
+    std::uint64_t fragments, float_fragments, overflows, bytes;
+};
+
+ACCURACY_API Reducer* accuracy_open(const accuracy_config* config) try {
+    const atp::accuracy::ReducerConfig own{
+        .workers = config->workers,
+        .lanes = static_cast<std::uint16_t>(config->lanes),
+        .form = {.scale = config->scale,
+                 .scaling = config->dynamic != 0 ? atp::comm::Scaling::dynamic : atp::comm::Scaling::fixed,
+                 .lane_type = config->shorts != 0 ? atp::comm::LaneType::int16 : atp::comm::LaneType::int32}};
+    return (config->switchml != 0 ? atp::accuracy::make_switchml(own) : atp::accuracy::make_atp(own)).release();
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return nullptr;
+}
+
+ACCURACY_API int accuracy_sum(Reducer* reducer, const float* inputs, std::uint32_t workers, float* sums,
+                              std::uint64_t elements) try {
+    reducer->sum({inputs, workers * elements}, {sums, elements});
+    return 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return -1;
+}
+
+ACCURACY_API void accuracy_count(const Reducer* reducer, accuracy_counters* counters) {
+    const atp::accuracy::Counters now = reducer->counters();
+    *counters = {now.fragments, now.float_fragments, now.overflows, now.bytes};
+}
+
+ACCURACY_API void accuracy_close(Reducer* reducer) { delete reducer; }

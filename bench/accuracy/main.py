@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What integers in place of floats do to training: its accuracy, and the precision of its sums.
+
+Trains the models of examples/ with four workers in one process, whose gradients are summed by the machines of ATP and
+of SwitchML, at several scales and widths.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+MISSING = 77
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="bench/accuracy/run", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small model, a few seconds")
+    parser.add_argument("--json", action="store_true", help="an array of figures, on standard output")
+    parser.add_argument("--write", action="store_true", help="docs/results/accuracy.md")
+    parser.add_argument("--only", metavar="ID[,ID...]", default="", help="of all studies, these")
+    parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def show(figure):
+    print(f"{figure['id']}: {figure['claim']}")
+    for name, value in figure["found"].items():
+        print(f"  {name}: {json.dumps(value)}")
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def main(arguments):
+    options = parse(arguments)
+    try:
+        import sklearn  # noqa: F401
+        import torch
+    except ImportError as error:
+        print(f"bench/accuracy: {error.name} is missing: trainings need PyTorch and scikit-learn", file=sys.stderr)
+        return MISSING
+    import reducer
+    import report
+    import studies
+
+    wanted = [name for name in options.only.split(",") if name]
+    unknown = sorted(set(wanted) - set(studies.NAMES))
+    if unknown:
+        print(f"--only: {', '.join(unknown)}: give some of {', '.join(studies.NAMES)}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    sizes = studies.QUICK if options.quick else studies.FULL
+    study = studies.Study(reducer.load(os.path.abspath(options.library)), sizes, progress)
+    made = studies.figures(study, wanted)
+    progress("")
+    if options.write:
+        report.write(made)
+    if options.json:
+        print(json.dumps(made))
+    else:
+        for figure in made:
+            show(figure)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page docs/results/accuracy.md, from the figures that the studies made."""
+
+import os
+import platform
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/results/accuracy.md")
+
+INTRODUCTION = """\
+# What integers do to training
+
+Written by `bench/accuracy/run --write` on {machine}. Four workers in one process train models of `examples/`; their
+gradients are summed by the state machines of ATP, or of SwitchML, under one switch, in packets of 352 lanes. "float32"
+adds them as floats, without either. These are sums and their effects; how fast they come, other pages say.
+
+A form is the protocol, what carries a number, and the scale: a fixed one, or dynamic, which fits each packet to the
+last sum at the same place ([dynamic scaling](../protocol.md#dynamic-scaling)).
+"""
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines)
+
+
+def number(value):
+    if value is None:
+        return "never"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def steps(figure):
+    head = ("form", f"{figure['y']} at the end", "steps to the target", "bytes of a step", "as floats", "overflowed")
+    rows = [
+        (
+            form,
+            f"{found['final']:.4f}",
+            number(found["steps_to_target"]),
+            found["bytes_of_a_step"] or "",
+            f"{found['float_fragments']} of {found['fragments']}" if found["fragments"] else "",
+            found["overflows"] if found["fragments"] else "",
+        )
+        for form, found in figure["found"].items()
+    ]
+    text = f"The target, a {figure['y']} of {figure['target']:.4f}, is what runs with floats reach when they are nearly done."
+    return f"{text} Fragments that came about as floats, and that left their integers in the switch:\n\n{table(head, rows)}"
+
+
+def scales(figure):
+    of_series = {series["name"]: dict(series["points"]) for series in figure["series"]}
+    names = list(of_series)
+    points = list(of_series[names[0]])
+    rows = [(f"{point:g}", *(f"{of_series[name][point]:.3f}" for name in names)) for point in points]
+    found = figure["found"]
+
+    def decades(protocol):
+        first, last = found[f"{protocol}_flat_decades"]
+        return f"from 10^{first:.0f} to 10^{last:.0f}"
+
+    return (
+        f"The largest gradient was {found['largest_gradient']:.3g}. Within 0.03 of floats: SwitchML {decades('switchml')}, "
+        f"ATP {decades('atp')}, the largest scale tried: what does not fit its integers is asked for as floats.\n\n"
+        + table(("scale", *names), rows)
+    )
+
+
+def precision(figure):
+    head = ("model", "form", "relative error, median", "worst step", "zeros lost", "as floats", "overflowed", "bytes")
+    rows = [
+        (
+            model,
+            form,
+            f"{loss['relative_error_median']:.1e}",
+            f"{loss['relative_error_worst']:.1e}",
+            f"{loss['zeros_lost']:.2g}",
+            f"{loss['float_fragments']} of {loss['fragments']}",
+            loss["overflows"],
+            loss["bytes"],
+        )
+        for model, forms in figure["found"].items()
+        for form, loss in forms.items()
+    ]
+    return (
+        "All forms sum the same gradients of a training. The error is that of the whole sum of a step, as vectors; a zero is "
+        "lost where the exact sum is not zero and ours is.\n\n" + table(head, rows)
+    )
+
+
+def exponents(figure):
+    models = list(figure["found"])
+    powers = sorted({int(power) for counts in figure["found"].values() for power in counts if power != "zero"})
+    rows = [
+        (f"2^{power - 1} to 2^{power}", *(figure["found"][model].get(str(power), 0) for model in models))
+        for power in powers
+    ]
+    rows.append(("all zeros", *(figure["found"][model]["zero"] for model in models)))
+    return "The largest magnitude in a worker's packet, and how many packets had it:\n\n" + table(
+        ("magnitude", *models), rows
+    )
+
+
+SECTIONS = {
+    "fig11": ("Accuracy over steps", steps),
+    "fig18": ("Another model", steps),
+    "switchml-fig10": ("Accuracy over scales", scales),
+    "precision": ("Precision", precision),
+    "exponents": ("How large gradients are", exponents),
+}
+
+
+def write(figures):
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    parts = [INTRODUCTION.format(machine=machine)]
+    for figure in figures:
+        title, text_of = SECTIONS[figure["id"]]
+        model = f" ({figure['model']})" if "model" in figure else ""
+        parts.append(f"## {title}{model}\n\n{figure['id']}: {figure['claim']}.\n\n{text_of(figure)}\n")
+    with open(PAGE, "w", encoding="utf-8") as page:
+        page.write("\n".join(parts))

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The studies of the accuracy tool, each a figure: an id, series of points, and what was found."""
+
+import collections
+import dataclasses
+import math
+import statistics
+
+import torch
+from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, Reducer
+from trainings import TRAININGS, WORKERS, run
+
+FORMS = (FLOAT32, FIXED, DYNAMIC, SHORTS)
+
+
+@dataclasses.dataclass
+class Sizes:
+    """How much is trained."""
+
+    models: tuple
+    steps: dict
+    seeds: tuple
+    scales: tuple  # powers of ten
+    sweep_steps: int
+
+
+FULL = Sizes(
+    models=("cnn", "gpt"),
+    steps={"cnn": 132, "gpt": 150},
+    seeds=(1, 2),
+    scales=tuple(range(0, 17)),
+    sweep_steps=66,
+)
+QUICK = Sizes(
+    models=("perceptron",), steps={"perceptron": 66}, seeds=(1,), scales=(0, 2, 4, 6, 8, 10, 14), sweep_steps=44
+)
+
+
+class Study:
+    """What all studies need: the machines, how much to do, and where to say how far it is."""
+
+    def __init__(self, library, sizes, progress):
+        self.library = library
+        self.sizes = sizes
+        self.progress = progress
+
+    def train(self, model, form, steps, seed, seen=None):
+        self.progress(f"{model}, {form.name}, seed {seed}")
+        with Reducer(self.library, form, WORKERS) as reducer:
+            scores = run(TRAININGS[model], reducer, steps, seed, seen)
+            return scores, reducer.counters()
+
+
+# ------------------------------------------------------------------------------------------------- Accuracy over steps
+
+
+def accuracy_over_steps(study, figure, model, claim):
+    """fig11 and fig18: sums of integers need as many steps as sums of floats."""
+    steps = study.sizes.steps[model]
+    runs = {form: [study.train(model, form, steps, seed) for seed in study.sizes.seeds] for form in FORMS}
+    target = _target([scores for scores, _ in runs[FLOAT32]], model)
+    series, found = [], {}
+    for form, of_seeds in runs.items():
+        curves = [scores for scores, _ in of_seeds]
+        series.append({"name": form.name, "points": _mean_curve(curves)})
+        found[form.name] = {
+            "final": statistics.mean(curve[-1][1] for curve in curves),
+            "steps_to_target": _mean_or_none([_steps_to(curve, target, model) for curve in curves]),
+            "bytes_of_a_step": of_seeds[0][1]["bytes"] // steps,
+            **{
+                key: sum(counters[key] for _, counters in of_seeds)
+                for key in ("fragments", "float_fragments", "overflows")
+            },
+        }
+    return {
+        "id": figure,
+        "claim": claim,
+        "model": model,
+        "x": "step",
+        "y": TRAININGS[model].measure,
+        "target": target,
+        "series": series,
+        "found": found,
+    }
+
+
+def _better(model, one, other):
+    return one <= other if TRAININGS[model].measure == "test loss" else one >= other
+
+
+def _target(curves, model):
+    """What all runs with float32 reach when they are nearly done."""
+    ends = [curve[max(0, len(curve) - 2)][1] for curve in curves]
+    return max(ends) if TRAININGS[model].measure == "test loss" else min(ends)
+
+
+def _steps_to(curve, target, model):
+    return next((step for step, score in curve if _better(model, score, target)), None)
+
+
+def _mean_or_none(values):
+    return None if None in values else statistics.mean(values)
+
+
+def _mean_curve(curves):
+    return [[points[0][0], statistics.mean(score for _, score in points)] for points in zip(*curves)]
+
+
+# -------------------------------------------------------------------------------------------- Accuracy over the scales
+
+
+def accuracy_over_scales(study):
+    """switchml-fig10: a fixed scale, from far too small to far too large."""
+    model = "cnn" if "cnn" in study.sizes.models else study.sizes.models[0]
+    steps, seed = study.sizes.sweep_steps, study.sizes.seeds[0]
+    largest = 0.0
+
+    def seen(gradients, _):
+        nonlocal largest
+        largest = max(largest, gradients.abs().max().item())
+
+    (*_, (_, reference)), _ = study.train(model, FLOAT32, steps, seed, seen)
+    series, found = [], {"float32": reference, "largest_gradient": largest}
+    for protocol in ("switchml", "atp"):
+        points = []
+        for power in study.sizes.scales:
+            scores, _ = study.train(model, Form(protocol, scale=10.0**power), steps, seed)
+            points.append([10.0**power, scores[-1][1]])
+        series.append({"name": protocol, "points": points})
+        found[f"{protocol}_flat_decades"] = _flat_decades(points, reference)
+    return {
+        "id": "switchml-fig10",
+        "claim": "accuracy is that of floats over orders of magnitude of the scale; beyond, training diverges",
+        "model": model,
+        "x": "scale",
+        "y": TRAININGS[model].measure,
+        "series": [{"name": "float32", "points": [[10.0**power, reference] for power in study.sizes.scales]}, *series],
+        "found": found,
+    }
+
+
+def _flat_decades(points, reference, allowed=0.03):
+    """From the first to the last scale of the longest row that is as good as floats, as powers of ten."""
+    rows, row = [[]], []
+    for scale, score in points:
+        row = [*row, scale] if math.isfinite(score) and score >= reference - allowed else []
+        rows.append(row)
+    best = max(rows, key=len)
+    return [math.log10(best[0]), math.log10(best[-1])] if best else []
+
+
+# ----------------------------------------------------------------------------------------------------------- Precision
+
+
+@dataclasses.dataclass
+class Loss:
+    """What one form makes of the sums of a training."""
+
+    errors: list = dataclasses.field(default_factory=list)  # of each step, of the whole sum, relative
+    nonzero: int = 0
+    zeros_lost: int = 0
+
+    def add(self, exact, total):
+        self.errors.append(((total.double() - exact).norm() / exact.norm()).item())
+        nonzero = exact != 0
+        self.nonzero += int(nonzero.sum())
+        self.zeros_lost += int((nonzero & (total == 0)).sum())
+
+
+def precision(study):
+    """Each form sums the same gradients: those of trainings whose own sums are of float32."""
+    forms = (*FORMS, Form("atp", scale=1e6), Form("atp", lanes="int16", scale=1e3))
+    found = {}
+    for model in study.sizes.models:
+        losses = {form: Loss() for form in forms}
+        reducers = {form: Reducer(study.library, form, WORKERS) for form in forms}
+
+        def seen(gradients, _, losses=losses, reducers=reducers):
+            exact = gradients.double().sum(0)
+            for form, reducer in reducers.items():
+                losses[form].add(exact, reducer.sum(gradients))
+
+        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[0], seen)
+        found[model] = {form.name: _precision_of(losses[form], reducer) for form, reducer in reducers.items()}
+        for reducer in reducers.values():
+            reducer.close()
+    return {
+        "id": "precision",
+        "claim": "dynamic scaling loses fewer digits than a fixed scale, and overflows no more often",
+        "found": found,
+    }
+
+
+def _precision_of(loss, reducer):
+    return {
+        "relative_error_median": statistics.median(loss.errors),
+        "relative_error_worst": max(loss.errors),
+        "zeros_lost": loss.zeros_lost / loss.nonzero,
+        **reducer.counters(),
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------- Exponents
+
+
+def exponents(study):
+    """How large the largest number of a fragment is: what decides whether its sum may overflow."""
+    found = {}
+    for model in study.sizes.models:
+        counts = collections.Counter()
+
+        def seen(gradients, _, counts=counts):
+            fragments = gradients.shape[1] // LANES
+            blocks = gradients[:, : fragments * LANES].reshape(-1, LANES)
+            largest = blocks.abs().amax(1)
+            counts.update(torch.frexp(largest[largest != 0])[1].tolist())
+            counts["zero"] += int((largest == 0).sum())
+
+        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[0], seen)
+        found[model] = {"zero": counts.pop("zero"), **{str(power): counts[power] for power in sorted(counts)}}
+    return {
+        "id": "exponents",
+        "claim": "of the fragments of workers' gradients: how many have a largest magnitude in [2^(e - 1), 2^e), by e",
+        "found": found,
+    }
+
+
+def figures(study, wanted):
+    models = study.sizes.models
+    made = {
+        "fig11": lambda: accuracy_over_steps(
+            study, "fig11", models[0], "as many steps to the same accuracy as with floats"
+        ),
+        "fig18": lambda: accuracy_over_steps(
+            study, "fig18", models[-1], "as many steps to the same accuracy as with floats, another model"
+        ),
+        "switchml-fig10": lambda: accuracy_over_scales(study),
+        "precision": lambda: precision(study),
+        "exponents": lambda: exponents(study),
+    }
+    return [make() for name, make in made.items() if not wanted or name in wanted]
+
+
+NAMES = ("fig11", "fig18", "switchml-fig10", "precision", "exponents")

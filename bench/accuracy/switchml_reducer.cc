@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <deque>
+#include <stdexcept>
+
+#include "comm/tensors.h"
+#include "protocol/switchml/switch.h"
+#include "protocol/switchml/worker.h"
+#include "reducer.h"
+
+namespace atp::accuracy {
+namespace {
+
+namespace switchml = protocol::switchml;
+using Bytes = std::vector<std::byte>;
+
+class SwitchMlReducer final : public Reducer {
+  public:
+    explicit SwitchMlReducer(const ReducerConfig& config)
+        : config_(config),
+          job_{.workers = static_cast<std::uint8_t>(config.workers), .lanes = config.lanes},
+          switch_({.slots = job_.slots(), .lanes = config.lanes}),
+          buffer_(job_.packet_bytes()) {
+        if (!switch_.admit(job_)) throw std::runtime_error("the switch has no room for this job");
+        for (std::uint8_t rank = 0; rank < job_.workers; ++rank) {
+            switchml::WorkerConfig worker;
+            worker.job = job_;
+            worker.rank = rank;
+            worker.scale = config.form.scale;
+            workers_.push_back(std::make_unique<switchml::Worker>(worker));
+        }
+    }
+
+    void sum(std::span<const float> inputs, std::span<float> sums) override {
+        std::vector<std::unique_ptr<protocol::Tensor>> tensors;
+        std::vector<float> others(sums.size());
+        for (unsigned rank = 0; rank < workers_.size(); ++rank) {
+            tensors.push_back(comm::make_sum_tensor(comm::ElementType::float32, inputs.data() + rank * sums.size(),
+                                                    rank == 0 ? sums.data() : others.data(), sums.size(),
+                                                    static_cast<float>(config_.form.scale), 1));
+            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refuses its tensor");
+            collect(rank);
+        }
+        while (!packets_.empty()) deliver();
+        for (const auto& worker : workers_) {
+            if (!worker->idle()) throw std::runtime_error("a sum came to no end");
+        }
+    }
+
+    [[nodiscard]] Counters counters() const override {
+        const switchml::WorkerCounters& worker = workers_.front()->counters();
+        return {.fragments = worker.results,
+                .float_fragments = 0,
+                .overflows = worker.overflowed,
+                .bytes = worker.sent * job_.packet_bytes()};
+    }
+
+  private:
+    void collect(unsigned rank) {
+        while (workers_[rank]->poll_transmit(buffer_, now_)) packets_.push_back(buffer_);
+        while (workers_[rank]->poll_event()) {
+        }
+    }
+    void deliver() {
+        Bytes packet = std::move(packets_.front());
+        packets_.pop_front();
+        const switchml::Verdict verdict = switch_.handle_packet(packet);
+        if (verdict.route == switchml::Route::drop) return;
+        for (unsigned rank = 0; rank < workers_.size(); ++rank) {
+            Bytes copy = packet;
+            workers_[rank]->handle_packet(copy, false, now_);
+            collect(rank);
+        }
+    }
+
+    ReducerConfig config_;
+    switchml::JobConfig job_;
+    switchml::Switch switch_;
+    std::vector<std::unique_ptr<switchml::Worker>> workers_;
+    std::deque<Bytes> packets_;
+    Bytes buffer_;
+    protocol::Time now_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_switchml(const ReducerConfig& config) {
+    return std::make_unique<SwitchMlReducer>(config);
+}
+
+}  // namespace atp::accuracy

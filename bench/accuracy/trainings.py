@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings of the examples' models with the data of the examples, all workers in one process.
+
+The workers have the same weights, since they have the same sums: so one model stands for all, and computes each
+worker's gradient in turn.
+"""
+
+import os
+import sys
+
+import torch
+from torch import nn
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "examples"))
+
+import common  # noqa: E402  the examples' own
+
+WORKERS = 4
+
+
+class Training:
+    """A model, its data, and how well it does. `step` counts from 0; every worker sees other samples."""
+
+    measure = ""  # what score() returns
+    score_every = 1
+
+    def __init__(self, seed):
+        torch.manual_seed(seed)
+        self.seed = seed
+        self.model = self.make_model()
+        self.optimizer = self.make_optimizer()
+        self.parameters = list(self.model.parameters())
+
+    def make_model(self):
+        raise NotImplementedError
+
+    def make_optimizer(self):
+        raise NotImplementedError
+
+    def loss(self, step, worker):
+        raise NotImplementedError
+
+    def score(self):
+        raise NotImplementedError
+
+    def gradient(self, step, worker):
+        self.optimizer.zero_grad()
+        self.loss(step, worker).backward()
+        return torch.cat([parameter.grad.flatten() for parameter in self.parameters])
+
+    def gradients(self, step):
+        return torch.stack([self.gradient(step, worker) for worker in range(WORKERS)])
+
+    def apply(self, mean):
+        pieces = mean.split([parameter.numel() for parameter in self.parameters])
+        for parameter, piece in zip(self.parameters, pieces):
+            parameter.grad = piece.view_as(parameter)
+        self.optimizer.step()
+
+
+class Digits(Training):
+    """Handwritten digits: the share of the images kept for testing that is recognised."""
+
+    measure = "test accuracy"
+    batch = 32  # images of a worker in a step
+
+    def __init__(self, seed):
+        self.train, self.test = common.digits()
+        self.steps_of_epoch = len(self.train) // (self.batch * WORKERS)
+        self.score_every = self.steps_of_epoch
+        super().__init__(seed)
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+
+    def loss(self, step, worker):
+        epoch, place = divmod(step, self.steps_of_epoch)
+        order = torch.randperm(len(self.train), generator=torch.Generator().manual_seed(epoch + 1000 * self.seed))
+        own = order[worker::WORKERS][place * self.batch : (place + 1) * self.batch]
+        images = self.train[own]
+        return nn.functional.cross_entropy(self.model(images.pixels), images.labels)
+
+    def score(self):
+        return common.accuracy_of(self.model, self.test)
+
+
+class Perceptron(Digits):
+    """Small enough for a test."""
+
+    def make_model(self):
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    def make_optimizer(self):
+        return torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
+
+
+class Cnn(Digits):
+    """The one of examples/train_cnn.py, with narrower linear layers."""
+
+    def make_model(self):
+        from train_cnn import make_model
+
+        return make_model(256)
+
+
+class Gpt(Training):
+    """The one of examples/train_gpt.py: the loss on pieces of text that no worker trains with."""
+
+    measure = "test loss"
+    score_every = 10
+    batch = 8
+
+    def make_model(self):
+        from train_gpt import DOCUMENTS, GPT
+
+        documents = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md")))
+        alphabet = sorted(set(documents))
+        numbers = {character: number for number, character in enumerate(alphabet)}
+        text = torch.tensor([numbers[character] for character in documents])
+        self.text, self.kept = text[: -len(text) // 10], text[-len(text) // 10 :]
+        return GPT(len(alphabet), 64, 2)
+
+    def make_optimizer(self):
+        return torch.optim.AdamW(self.model.parameters(), lr=3e-3)
+
+    def draw(self, text, batch, seed):
+        from train_gpt import CONTEXT
+
+        generator = torch.Generator().manual_seed(seed)
+        starts = torch.randint(len(text) - CONTEXT, (batch,), generator=generator)
+        pieces = torch.stack([text[start : start + CONTEXT + 1] for start in starts])
+        return pieces[:, :-1], pieces[:, 1:]
+
+    def loss_of(self, text, batch, seed):
+        seen, following = self.draw(text, batch, seed)
+        return nn.functional.cross_entropy(self.model(seen).flatten(0, 1), following.flatten())
+
+    def loss(self, step, worker):
+        return self.loss_of(self.text, self.batch, (self.seed * 100_003 + step) * WORKERS + worker)
+
+    @torch.no_grad()
+    def score(self):
+        return self.loss_of(self.kept, 64, 0).item()
+
+
+TRAININGS = {"perceptron": Perceptron, "cnn": Cnn, "gpt": Gpt}
+
+
+def run(make, reducer, steps, seed, seen=None):
+    """Scores by step. `seen` is called with each step's gradients and their sum."""
+    training = make(seed)
+    scores = []
+    for step in range(steps):
+        gradients = training.gradients(step)
+        total = reducer.sum(gradients)
+        if seen is not None:
+            seen(gradients, total)
+        training.apply(total / WORKERS)
+        if (step + 1) % training.score_every == 0 or step + 1 == steps:
+            scores.append((step + 1, training.score()))
+    return scores

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that travel in other forms than 32 bits at the job's scale, over sockets and several channels.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Buffer;
+using comm::ElementType;
+using comm::LaneType;
+using comm::Reduction;
+using comm::Scaling;
+using Values = std::vector<float>;
+
+constexpr std::uint32_t world = 4;
+
+struct Form {
+    const char* name;
+    Scaling scaling;
+    LaneType lane_type;
+    double scale;
+    double error;  // of a sum, relative to the largest of its fragment
+
+    [[nodiscard]] comm::Options options(std::uint32_t channels) const {
+        comm::Options options = small_options();
+        options.channels = channels;
+        options.scaling = scaling;
+        options.lane_type = lane_type;
+        options.scale = scale;
+        return options;
+    }
+};
+
+class Forms : public testing::TestWithParam<Form> {};
+INSTANTIATE_TEST_SUITE_P(Numbers, Forms,
+                         testing::Values(Form{"Dynamic", Scaling::dynamic, LaneType::int32, 1e8, 1e-6},
+                                         Form{"DynamicShorts", Scaling::dynamic, LaneType::int16, 1e8, 2e-3},
+                                         Form{"FixedShorts", Scaling::fixed, LaneType::int16, 2048, 2e-3}),
+                         [](const auto& form) { return std::string(form.param.name); });
+
+float value(std::uint32_t round, std::uint32_t rank, std::size_t element) {
+    return std::sin(static_cast<float>(element * 7 + rank * 13 + 1)) + 0.125F * static_cast<float>(round % 3);
+}
+
+Values tensor_of(std::uint32_t round, std::uint32_t rank, std::size_t elements) {
+    Values values(elements);
+    for (std::size_t at = 0; at < elements; ++at) values[at] = value(round, rank, at);
+    return values;
+}
+
+void expect_sums(const Values& sums, std::uint32_t round, double error) {
+    for (std::size_t at = 0; at < sums.size(); ++at) {
+        double expected = 0;
+        for (std::uint32_t rank = 0; rank < world; ++rank) expected += value(round, rank, at);
+        ASSERT_NEAR(sums[at], expected, error * world) << "round " << round << ", element " << at;
+    }
+}
+
+// What all ranks came to, to be compared.
+class Collected {
+  public:
+    void add(const Values& values) {
+        const std::scoped_lock lock(mutex_);
+        all_.push_back(values);
+    }
+    void expect_equal_bits() const {
+        ASSERT_EQ(all_.size(), world);
+        for (const Values& values : all_) {
+            for (std::size_t at = 0; at < values.size(); ++at) {
+                ASSERT_EQ(std::bit_cast<std::uint32_t>(values[at]), std::bit_cast<std::uint32_t>(all_[0][at])) << at;
+            }
+        }
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<Values> all_;
+};
+
+TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
+    const TwoLevels fabric;
+    Collected collected;
+    Job(world, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, GetParam().options(2))
+        .run([&](comm::Communicator& communicator) {
+            Values all;
+            for (std::uint32_t round = 0; round < 6; ++round) {
+                Values values = tensor_of(round, communicator.rank(), 5001);
+                const Buffer buffer{values.data(), values.data(), values.size()};
+                if (!succeeds(communicator.all_reduce(buffer, ElementType::float32, Reduction::sum))) return;
+                expect_sums(values, round, GetParam().error);
+                all.insert(all.end(), values.begin(), values.end());
+            }
+            collected.add(all);
+        });
+    collected.expect_equal_bits();
+}
+
+// On three channels, so that the last sum of a fragment comes in on another one than it is waited for.
+TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
+    const auto node = start(small_switch());
+    Collected collected;
+    Job(world, {address_of(*node)}, GetParam().options(3)).run([&](comm::Communicator& communicator) {
+        constexpr std::uint32_t operations = 40;
+        std::vector<Values> tensors;
+        std::vector<comm::Handle> works;
+        for (std::uint32_t i = 0; i < operations; ++i) tensors.push_back(tensor_of(i, communicator.rank(), 700));
+        for (Values& tensor : tensors) {
+            auto work = communicator.all_reduce({tensor.data(), tensor.data(), tensor.size()}, ElementType::float32,
+                                                Reduction::sum);
+            ASSERT_TRUE(work);
+            works.push_back(*work);
+        }
+        Values all;
+        for (std::uint32_t i = 0; i < operations; ++i) {
+            if (!succeeds(works[i]->wait())) return;
+            expect_sums(tensors[i], i, GetParam().error);
+            all.insert(all.end(), tensors[i].begin(), tensors[i].end());
+        }
+        collected.add(all);
+    });
+    collected.expect_equal_bits();
+}
+
+TEST_P(Forms, LeaveIntegersBroadcastsAndAveragesWhatTheyAre) {
+    const auto node = start(small_switch());
+    Job(world, {address_of(*node)}, GetParam().options(1)).run([](comm::Communicator& communicator) {
+        for (int round = 0; round < 3; ++round) {
+            std::vector<std::int64_t> integers(301, (std::int64_t{1} << 50) + communicator.rank());
+            if (!succeeds(communicator.all_reduce({integers.data(), integers.data(), integers.size()},
+                                                  ElementType::int64, Reduction::sum))) {
+                return;
+            }
+            EXPECT_EQ(integers, std::vector<std::int64_t>(301, (std::int64_t{4} << 50) + 6));
+            Values averages(500, static_cast<float>(communicator.rank()));
+            if (!succeeds(communicator.all_reduce({averages.data(), averages.data(), averages.size()},
+                                                  ElementType::float32, Reduction::average))) {
+                return;
+            }
+            EXPECT_EQ(averages, Values(500, 1.5F));
+            std::uint64_t secret = communicator.rank() == 2 ? 0x0123456789abcdefU : 0;
+            if (!succeeds(communicator.broadcast(&secret, sizeof secret, 2))) return;
+            EXPECT_EQ(secret, 0x0123456789abcdefU);
+        }
+    });
+}
+
+TEST(FormsOfRanks, HaveToBeTheSame) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    std::vector<Job::Formed> formed(2);
+    each(2, [&](std::uint32_t rank) {
+        comm::Options options = job.options_of(rank);
+        if (rank == 1) options.lane_type = LaneType::int16;
+        formed[rank] = comm::Communicator::form(job.store(), rank, 2, options);
+    });
+    for (const Job::Formed& each_rank : formed) {
+        ASSERT_FALSE(each_rank);
+        EXPECT_EQ(each_rank.error().reason, net::Reason::mismatched);
+    }
+}
+
+}  // namespace
+}  // namespace atp::test

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "numeric/short_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "numeric/lanes.h"
+#include "numeric/short_lane.h"
+
+namespace atp::numeric {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Shorts = std::vector<std::int16_t>;
+using Sums = std::vector<std::int64_t>;
+
+constexpr std::int16_t highest = std::numeric_limits<std::int16_t>::max();
+constexpr std::int16_t lowest = std::numeric_limits<std::int16_t>::min();
+
+Bytes wire_of(const Shorts& lanes) {
+    Bytes bytes(lanes.size() * short_bytes);
+    for (std::size_t at = 0; at < lanes.size(); ++at) short_lane::store(lanes[at], bytes.data() + at * short_bytes);
+    return bytes;
+}
+
+Shorts shorts_in(const Bytes& bytes) {
+    Shorts lanes(bytes.size() / short_bytes);
+    for (std::size_t at = 0; at < lanes.size(); ++at) lanes[at] = short_lane::load(bytes.data() + at * short_bytes);
+    return lanes;
+}
+
+// Long enough for the widest vectors and everything behind them.
+constexpr std::size_t longest = 131;
+
+std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 40503U + 12345U); }
+
+TEST(Shorts, AreBigEndian) {
+    const float value = 258;
+    Bytes bytes(short_bytes);
+    ASSERT_TRUE(quantise_shorts(&value, 1, 1, bytes.data()));
+    EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
+}
+
+TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
+    struct Case {
+        float product;
+        bool fits;
+        std::int16_t lane;
+    };
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (const Case& one : {Case{0.5F, true, 0}, Case{1.5F, true, 2}, Case{-2.5F, true, -2}, Case{-0.0F, true, 0},
+                            Case{32767.0F, true, highest}, Case{32767.4F, true, highest}, Case{32767.5F, false, 0},
+                            Case{-32767.4F, true, -highest}, Case{-32767.5F, false, 0}, Case{1e30F, false, 0},
+                            Case{infinity, false, 0}, Case{std::numeric_limits<float>::quiet_NaN(), false, 0}}) {
+        // In every place of a vector and behind it.
+        for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest - 1}) {
+            std::vector<float> values(longest, 3.0F);
+            values[place] = one.product / 4;
+            Bytes bytes(longest * short_bytes);
+            EXPECT_EQ(quantise_shorts(values.data(), longest, 4, bytes.data()), one.fits) << one.product;
+            if (one.fits) {
+                EXPECT_EQ(shorts_in(bytes)[place], one.lane) << one.product;
+            }
+        }
+    }
+}
+
+TEST(Shorts, AddToTheLastLaneOfEveryLength) {
+    for (std::size_t count = 0; count <= longest; ++count) {
+        Shorts held(count);
+        Shorts addends(count);
+        Shorts expected(count);
+        for (std::size_t at = 0; at < count; ++at) {
+            held[at] = static_cast<std::int16_t>(some_short(at) / 2);
+            addends[at] = static_cast<std::int16_t>(some_short(at + 1000) / 2);
+            expected[at] = static_cast<std::int16_t>(held[at] + addends[at]);
+        }
+        Bytes sums = wire_of(held);
+        EXPECT_FALSE(shorts_add(wire_of(addends).data(), count, sums.data()));
+        EXPECT_EQ(shorts_in(sums), expected);
+    }
+}
+
+TEST(Shorts, SaturateAndSaySo) {
+    struct Case {
+        std::int16_t held, addend, sum;
+        bool left;
+    };
+    for (const Case& one :
+         {Case{highest, 1, highest, true}, Case{lowest, -1, lowest, true}, Case{highest, 0, highest, false},
+          Case{lowest, 0, lowest, false}, Case{lowest, highest, -1, false}, Case{highest, highest, highest, true}}) {
+        for (const std::size_t place : {std::size_t{0}, std::size_t{40}, longest - 1}) {
+            Shorts held(longest, 7);
+            Shorts addends(longest, -7);
+            held[place] = one.held;
+            addends[place] = one.addend;
+            Bytes sums = wire_of(held);
+            EXPECT_EQ(shorts_add(wire_of(addends).data(), longest, sums.data()), one.left);
+            EXPECT_EQ(shorts_in(sums)[place], one.sum);
+        }
+    }
+}
+
+TEST(Shorts, SumWithoutOverflowInTheServer) {
+    const Bytes wire = wire_of(Shorts(longest, lowest));
+    Sums sums(longest, 99);
+    sums_assign_shorts(wire.data(), longest, sums.data());
+    for (int more = 0; more < 1000; ++more) sums_add_shorts(wire.data(), longest, sums.data());
+    EXPECT_EQ(sums, Sums(longest, 1001 * std::int64_t{lowest}));
+}
+
+TEST(Shorts, LeaveTheServerWhereAllSumsFit) {
+    for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
+        Bytes wire(longest * short_bytes);
+        EXPECT_TRUE(sums_to_shorts(Sums(longest, sum).data(), longest, wire.data()));
+        EXPECT_EQ(shorts_in(wire), Shorts(longest, static_cast<std::int16_t>(sum)));
+    }
+    for (const std::int64_t sum : {highest + std::int64_t{1}, lowest - std::int64_t{1}, std::int64_t{1} << 40}) {
+        Sums sums(longest, 5);
+        sums.back() = sum;
+        Bytes wire(longest * short_bytes);
+        EXPECT_FALSE(sums_to_shorts(sums.data(), longest, wire.data())) << sum;
+    }
+}
+
+TEST(Shorts, BecomeTheFloatsThatTheirSumsWould) {
+    Shorts lanes(longest);
+    Sums sums(longest);
+    for (std::size_t at = 0; at < longest; ++at) sums[at] = lanes[at] = some_short(at);
+    for (const double inverse : {1.0, 0x1p-13, 1e-3, 0x1p100}) {
+        Bytes expected(longest * 4);
+        Bytes actual(longest * 4);
+        sums_to_floats(sums.data(), longest, inverse, expected.data());
+        shorts_to_floats(wire_of(lanes).data(), longest, inverse, actual.data());
+        EXPECT_EQ(actual, expected);
+    }
+}
+
+TEST(LargestMagnitude, IsFoundInEveryPlaceWithEitherSign) {
+    EXPECT_EQ(largest_magnitude(nullptr, 0), 0.0F);
+    for (std::size_t place = 0; place < longest; ++place) {
+        std::vector<float> values(longest, -1.0F);
+        values[place] = place % 2 == 0 ? 2.5F : -2.5F;
+        EXPECT_EQ(largest_magnitude(values.data(), longest), 2.5F);
+        values[place] = -std::numeric_limits<float>::infinity();
+        EXPECT_EQ(largest_magnitude(values.data(), longest), std::numeric_limits<float>::infinity());
+        values[place] = std::numeric_limits<float>::quiet_NaN();
+        EXPECT_TRUE(std::isnan(largest_magnitude(values.data(), longest)));
+    }
+}
+
+}  // namespace
+}  // namespace atp::numeric
