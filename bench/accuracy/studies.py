@@ -28,7 +28,7 @@ FULL = Sizes(
     models=("cnn", "gpt"),
     steps={"cnn": 132, "gpt": 150},
     seeds=(1, 2),
-    scales=tuple(range(0, 17)),
+    scales=tuple(range(0, 17, 2)),
     sweep_steps=66,
 )
 QUICK = Sizes(
