@@ -58,14 +58,14 @@ def accuracy_over_steps(study, figure, model, claim):
     """fig11 and fig18: sums of integers need as many steps as sums of floats."""
     steps = study.sizes.steps[model]
     runs = {form: [study.train(model, form, steps, seed) for seed in study.sizes.seeds] for form in FORMS}
-    target = _target([scores for scores, _ in runs[FLOAT32]], model)
+    curves = {form: _mean_curve([scores for scores, _ in of_seeds]) for form, of_seeds in runs.items()}
+    target = _target(curves[FLOAT32], model)
     series, found = [], {}
     for form, of_seeds in runs.items():
-        curves = [scores for scores, _ in of_seeds]
-        series.append({"name": form.name, "points": _mean_curve(curves)})
+        series.append({"name": form.name, "points": curves[form]})
         found[form.name] = {
-            "final": statistics.mean(curve[-1][1] for curve in curves),
-            "steps_to_target": _mean_or_none([_steps_to(curve, target, model) for curve in curves]),
+            "final": curves[form][-1][1],
+            "steps_to_target": _steps_to(curves[form], target, model),
             "bytes_of_a_step": of_seeds[0][1]["bytes"] // steps,
             **{
                 key: sum(counters[key] for _, counters in of_seeds)
@@ -84,22 +84,17 @@ def accuracy_over_steps(study, figure, model, claim):
     }
 
 
-def _better(model, one, other):
-    return one <= other if TRAININGS[model].measure == "test loss" else one >= other
+def _is_loss(model):
+    return TRAININGS[model].measure == "test loss"
 
 
-def _target(curves, model):
-    """What all runs with float32 reach when they are nearly done."""
-    ends = [curve[max(0, len(curve) - 2)][1] for curve in curves]
-    return max(ends) if TRAININGS[model].measure == "test loss" else min(ends)
+def _target(curve, model):
+    """Nearly what floats reach: within what trainings differ by that differ in nothing but the order of their sums."""
+    return curve[-1][1] * 1.02 if _is_loss(model) else curve[-1][1] - 0.02
 
 
 def _steps_to(curve, target, model):
-    return next((step for step, score in curve if _better(model, score, target)), None)
-
-
-def _mean_or_none(values):
-    return None if None in values else statistics.mean(values)
+    return next((step for step, score in curve if (score <= target if _is_loss(model) else score >= target)), None)
 
 
 def _mean_curve(curves):
