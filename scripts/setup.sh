@@ -14,6 +14,7 @@ packages=(
     libhwy-dev                                          # src/numeric
     libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli, bench
     libexpected-dev                                     # src/net
+    libtomlplusplus-dev                                 # src/plan
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
     libbenchmark-dev                                    # bench
     iproute2                                            # bench/cluster

@@ -10,7 +10,8 @@
     ranks = ["4-7", 9]
 
 A host is a name, with wildcards as shells have them, or an IP address, or a network; a rank is a number or a range.
-Every rank has to stand under exactly one switch.
+Every rank has to stand under exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks.
+What `atp plan` reads besides (rates, memory and the like) is accepted and means nothing here.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ class Place:
     rank: int
     host: str
     address_towards: Callable[[str], str]
+
+
+_KEYS = frozenset({"address", "hosts", "ranks"})
+_KEYS_OF_PLANS = frozenset(
+    {"name", "parent", "host_rate", "uplink_rate", "card_rate", "delay", "queue", "memory", "lanes", "aggregates"}
+)
 
 
 @dataclass(frozen=True)
@@ -75,10 +82,11 @@ class Topology:
         tables = content.get("switch")
         if set(content) != {"switch"} or not isinstance(tables, list) or not tables:
             raise ValueError(f"{path}: accepted is [[switch]], once for each switch, and nothing else")
+        parents = [table.get("parent") for table in tables if isinstance(table, dict)]
         switches = []
         for number, table in enumerate(tables, start=1):
             try:
-                switches.append(_switch_from(table))
+                switches.append(_switch_from(table, parents))
             except ValueError as error:
                 raise ValueError(f"{path}: [[switch]] number {number}: {error}") from None
         return Topology(path, switches)
@@ -110,10 +118,9 @@ def _parse(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _switch_from(table: Any) -> _Switch:
-    known = {"address", "hosts", "ranks"}
-    if not isinstance(table, dict) or not set(table) <= known:
-        raise ValueError("accepted are 'address', 'hosts' and 'ranks'")
+def _switch_from(table: Any, parents: list[Any]) -> _Switch:
+    if not isinstance(table, dict) or not set(table) <= _KEYS | _KEYS_OF_PLANS:
+        raise ValueError("accepted are 'address', 'hosts' and 'ranks', and what `atp plan` reads")
     address = table.get("address")
     if not is_address(address):
         raise ValueError(f"address={address!r}: accepted is 'host:port' or '[host]:port'")
@@ -122,7 +129,8 @@ def _switch_from(table: Any) -> _Switch:
         raise ValueError(f"hosts={hosts!r}: accepted is a list of names, IP addresses and networks")
     if not isinstance(ranks, list):
         raise ValueError(f'ranks={ranks!r}: accepted is a list of numbers and ranges, such as [0, "4-7"]')
-    if not hosts and not ranks:
+    is_parent = "name" in table and table["name"] in parents
+    if not hosts and not ranks and not is_parent:
         raise ValueError("it needs 'hosts', 'ranks' or both")
     return _Switch(address, tuple(hosts), tuple(_range_from(value) for value in ranks))
 

@@ -17,6 +17,7 @@
 #include "cli/figure_command.h"
 #include "cli/models_command.h"
 #include "cli/output.h"
+#include "cli/plan_command.h"
 #include "cli/simulate_command.h"
 #include "cli/stats_command.h"
 #include "cli/switch_command.h"
@@ -28,6 +29,7 @@ namespace {
 constexpr atp::cli::Register commands[] = {
     atp::cli::register_switch,   atp::cli::register_stats,  atp::cli::register_bench,  atp::cli::register_doctor,
     atp::cli::register_simulate, atp::cli::register_models, atp::cli::register_figure, atp::cli::register_check,
+    atp::cli::register_plan,
 };
 
 int run(int argc, char** argv) {

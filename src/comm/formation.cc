@@ -27,10 +27,6 @@ namespace {
 
 using protocol::Time;
 
-// What a channel has under way fills this much at most: beyond, packets only wait in queues.
-constexpr std::uint32_t window_bytes = 512U << 10U;
-constexpr std::uint32_t least_window = 8;
-constexpr std::uint32_t most_window = 256;
 constexpr protocol::Duration probe_wait = std::chrono::milliseconds(100);
 // A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
 constexpr unsigned placing_attempts = 5;
@@ -208,7 +204,7 @@ Formation formation_of(const Options& options, const std::vector<Announcement>& 
     }
     if (formation.aggregators == UINT32_MAX) formation.aggregators = 1;
     if (options.lanes != 0) formation.lanes = options.lanes;
-    formation.window = options.window != 0 ? options.window : usual_window(formation.lanes);
+    formation.window = options.window != 0 ? options.window : protocol::usual_window(formation.lanes);
     return formation;
 }
 
@@ -277,11 +273,6 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
 }
 
 }  // namespace
-
-std::uint32_t usual_window(std::uint32_t lanes) {
-    const std::uint32_t packet = ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES;
-    return std::clamp(std::bit_floor(window_bytes / packet), least_window, most_window);
-}
 
 net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint32_t world, const Options& options,
                                     Time deadline) {

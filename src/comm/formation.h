@@ -24,7 +24,4 @@ struct Formed {
 [[nodiscard]] net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint32_t world,
                                                   const Options& options, protocol::Time deadline);
 
-// How many packets of so many lanes a channel may have under way, unless options say otherwise.
-[[nodiscard]] std::uint32_t usual_window(std::uint32_t lanes);
-
 }  // namespace atp::comm

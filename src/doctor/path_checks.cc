@@ -7,7 +7,7 @@
 #include <chrono>
 #include <optional>
 
-#include "comm/formation.h"
+#include "protocol/channel.h"
 #include "wire/format.h"
 
 namespace atp::doctor {
@@ -145,7 +145,8 @@ Finding check_aggregators(const PathFacts& facts) {
         return finding;
     }
     // With fewer than it has packets under way a channel collides with itself.
-    const std::uint32_t window = comm::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
+    const std::uint32_t window =
+        protocol::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
     if (*least < window) {
         finding.status = Status::warn;
         finding.found += fmt::format(": fewer than a channel may have packets under way ({})", window);

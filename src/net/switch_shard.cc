@@ -51,9 +51,8 @@ PortTableConfig port_config(PortTableConfig config, std::uint32_t number) {
 }  // namespace
 
 std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
-    const std::uint64_t one = sizeof(atp_aggregator) + (std::uint64_t{config.lanes} * ATP_LANE_BYTES + 63) / 64 * 64;
-    return static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(config.memory_bytes / config.shards / one, std::uint64_t{1} << 31U));
+    const std::uint64_t fit = config.memory_bytes / config.shards / protocol::aggregator_bytes(config.lanes);
+    return static_cast<std::uint32_t>(std::min(fit, std::uint64_t{1} << 31U));
 }
 
 std::uint32_t slots_of_shard(const SwitchNodeConfig& config) {

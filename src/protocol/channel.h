@@ -2,11 +2,22 @@
 // What all members of a channel must agree on before the first packet.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "protocol/sequence.h"
+#include "wire/format.h"
 
 namespace atp::protocol {
+
+// Packets that a channel has under way at most, unless somebody wants it otherwise: what fills 512 KiB. Beyond that
+// they only wait in queues.
+[[nodiscard]] constexpr std::uint32_t usual_window(std::uint32_t lanes) {
+    constexpr std::uint32_t bytes = 512U << 10U;
+    const std::uint32_t packet = ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES;
+    return std::clamp(std::bit_floor(bytes / packet), 8U, 256U);
+}
 
 // A channel is one independent stream of a job: its own sequence numbers, window, congestion state and server.
 struct ChannelConfig {

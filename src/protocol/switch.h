@@ -26,6 +26,11 @@ struct SwitchConfig {
     Duration ageing = std::chrono::milliseconds(500);
 };
 
+// Memory that one takes: its state, and its lanes in whole lines of 64 bytes.
+[[nodiscard]] constexpr std::uint64_t aggregator_bytes(std::uint32_t lanes) {
+    return sizeof(atp_aggregator) + (std::uint64_t{lanes} * ATP_LANE_BYTES + 63) / 64 * 64;
+}
+
 enum class Route : std::uint8_t { drop, up, down };  // up: towards the server; down: towards `worker` and `units`
 
 // What became of one packet.

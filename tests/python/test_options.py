@@ -2,6 +2,7 @@
 """What the environment and atp.Options may say, and what is answered to anything else."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +117,13 @@ def test_a_topology_says_which_switch_a_rank_has(file, rank, host, address, swit
     assert Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: address)) == switch
 
 
+def test_a_file_of_plans_serves_as_a_topology():
+    path = Path(__file__).parents[2] / "examples" / "cluster.toml"
+    topology = Topology.read(str(path))
+    assert topology.switch_of(Place(0, "node-17", lambda _: "10.9.9.9")) == "10.0.1.1:4790"
+    assert topology.switch_of(Place(0, "elsewhere", lambda _: "10.0.2.9")) == "10.0.2.1:4790"
+
+
 @pytest.mark.parametrize(
     ("rank", "host", "which"),
     [(10, "elsewhere", "no switch has"), (7, "node-11", "10.0.1.1:4790, 10.0.2.1:4790 all have")],
@@ -136,6 +144,7 @@ def test_a_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
         ("[[switch]]\naddress = 'a'\nranks = [0]", "'host:port'"),
         ("[[switch]]\naddress = 'a:1'", "'hosts', 'ranks' or both"),
         ("[[switch]]\naddress = 'a:1'\nhost = ['b']", "accepted are 'address', 'hosts' and 'ranks'"),
+        ("[[switch]]\naddress = 'a:1'\nname = 'root'", "'hosts', 'ranks' or both"),
         ("[[switch]]\naddress = 'a:1'\nhosts = 'b'", "a list of names"),
         ("[[switch]]\naddress = 'a:1'\nranks = ['1-']", "a range such as"),
         ("[[switch]]\naddress = 'a:1'\nranks = ['7-4']", "a range such as"),

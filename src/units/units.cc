@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/units.h"
-
-#include <fmt/format.h>
+#include "units/units.h"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
 
-namespace atp::cli {
+namespace atp::units {
 namespace {
 
 struct Unit {
@@ -71,16 +69,16 @@ std::optional<std::int64_t> parse_rate(std::string_view text) {
     return static_cast<std::int64_t>(*value);
 }
 
-std::optional<protocol::Duration> parse_duration(std::string_view text) {
-    if (text == "0") return protocol::Duration::zero();
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+    if (text == "0") return std::chrono::nanoseconds::zero();
     const auto value = parse(text, duration_units);
     if (!value) return std::nullopt;
-    return protocol::Duration(std::llround(*value));
+    return std::chrono::nanoseconds(std::llround(*value));
 }
 
-std::optional<protocol::Duration> parse_wait(std::string_view text) {
+std::optional<std::chrono::nanoseconds> parse_wait(std::string_view text) {
     const auto wait = parse_duration(text);
-    return wait && *wait > protocol::Duration::zero() ? wait : std::nullopt;
+    return wait && *wait > std::chrono::nanoseconds::zero() ? wait : std::nullopt;
 }
 
 std::optional<double> parse_percent(std::string_view text) {
@@ -93,12 +91,12 @@ std::optional<double> parse_percent(std::string_view text) {
     return share <= 1 ? std::optional(share) : std::nullopt;
 }
 
-std::string duration_text(protocol::Duration duration) {
+std::string duration_text(std::chrono::nanoseconds duration) {
     const std::int64_t ns = duration.count();
-    if (ns != 0 && ns % 1'000'000'000 == 0) return fmt::format("{}s", ns / 1'000'000'000);
-    if (ns != 0 && ns % 1'000'000 == 0) return fmt::format("{}ms", ns / 1'000'000);
-    if (ns != 0 && ns % 1'000 == 0) return fmt::format("{}us", ns / 1'000);
-    return fmt::format("{}ns", ns);
+    if (ns != 0 && ns % 1'000'000'000 == 0) return std::to_string(ns / 1'000'000'000) + "s";
+    if (ns != 0 && ns % 1'000'000 == 0) return std::to_string(ns / 1'000'000) + "ms";
+    if (ns != 0 && ns % 1'000 == 0) return std::to_string(ns / 1'000) + "us";
+    return std::to_string(ns) + "ns";
 }
 
-}  // namespace atp::cli
+}  // namespace atp::units

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/units.h"
+#include "units/units.h"
 
 #include <gtest/gtest.h>
 
-namespace atp::cli {
+#include <chrono>
+
+namespace atp::units {
 namespace {
 
 TEST(Units, SizesInPowersOfTenAndTwo) {
@@ -65,10 +67,10 @@ TEST(Units, WhatIsNoShareIsRefused) {
 
 TEST(Units, ADurationsTextReadsBackAsItself) {
     for (const std::int64_t ns : {0LL, 1LL, 999LL, 1000LL, 1500LL, 2'000'000LL, 3'000'000'000LL, 3'000'000'001LL}) {
-        const protocol::Duration duration{ns};
+        const std::chrono::nanoseconds duration{ns};
         EXPECT_EQ(parse_duration(duration_text(duration)), duration) << duration_text(duration);
     }
 }
 
 }  // namespace
-}  // namespace atp::cli
+}  // namespace atp::units

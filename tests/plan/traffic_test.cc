@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each system puts on each link.
+#include "plan/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "clusters.h"
+
+namespace atp::plan {
+namespace {
+
+constexpr std::uint64_t bytes = 1'000'000;
+
+System atp_at(std::vector<bool> aggregates) { return {.kind = System::Kind::atp, .aggregates = std::move(aggregates)}; }
+System other(System::Kind kind) { return {.kind = kind, .aggregates = {}}; }
+
+// Copies of the gradients on each link of the first job, without headers; hosts under the name of their switch.
+class Copies {
+  public:
+    Copies(const Cluster& cluster, const System& system, std::vector<double> added = {})
+        : cluster_(cluster), network_(cluster_) {
+        added.resize(cluster.switches.size(), 1);
+        System sized = system;
+        sized.aggregates.resize(cluster.switches.size());
+        traffic_ = traffic_of(network_, 0, sized, added);
+        const Stream stream = stream_of(cluster_, 0, sized.aggregates);
+        constexpr double flow = (1538 + 78 / 2.0) / 1460;
+        wire_ = system.kind == System::Kind::atp ? stream.wire_bytes / stream.payload_bytes : flow;
+    }
+
+    [[nodiscard]] double on(Link::Kind kind, std::size_t at) const {
+        double most = 0;
+        for (std::size_t i = 0; i < network_.links().size(); ++i) {
+            const Link& link = network_.links()[i];
+            if (link.kind == kind && link.at == at) most = std::max(most, traffic_.loads[i] / wire_);
+        }
+        return most;
+    }
+    [[nodiscard]] double worker(std::size_t at) const { return on(Link::Kind::worker, at); }
+    [[nodiscard]] double uplink(std::size_t at) const { return on(Link::Kind::uplink, at); }
+    [[nodiscard]] double server(std::size_t at) const { return on(Link::Kind::server, at); }
+    [[nodiscard]] double card(std::size_t at) const { return on(Link::Kind::card, at); }
+
+  private:
+    Cluster cluster_;
+    Network network_;
+    Traffic traffic_;
+    double wire_ = 1;
+};
+
+Job job_of(std::vector<unsigned> workers, ServerPlace server = ServerPlace::on_switch) {
+    Job job = make_job("j", std::move(workers), one_bucket(bytes));
+    job.server = server;
+    return job;
+}
+
+// Three workers under each of two leaves; dedicated servers stand under the root.
+Cluster two_racks(ServerPlace server = ServerPlace::on_switch) { return racks(2, {job_of({0, 3, 3}, server)}); }
+
+TEST(Traffic, APacketIsItsLanesAndItsHeaders) {
+    const Stream stream = stream_of(star({job_of({4})}), 0, {true});
+    EXPECT_EQ(stream.lanes, 352U);
+    EXPECT_DOUBLE_EQ(stream.payload_bytes, 352 * 4);
+    EXPECT_DOUBLE_EQ(stream.wire_bytes, 48 + 352 * 4 + 14 + 20 + 8 + 24);
+}
+
+TEST(Traffic, PacketsFitEverySwitchThatAggregatesAndNoOther) {
+    Cluster cluster = two_racks();
+    cluster.switches[1].lanes = 62;
+    EXPECT_EQ(stream_of(cluster, 0, {true, true, true}).lanes, 62U);
+    EXPECT_EQ(stream_of(cluster, 0, {true, false, true}).lanes, 352U);
+}
+
+TEST(Traffic, RoundTripsCountEveryHopAndPacketsUnderWayFillThem) {
+    Cluster cluster = two_racks(ServerPlace::dedicated);
+    const Stream stream = stream_of(cluster, 0, {true, true, true});
+    const double hop_ns = 1000 + stream.wire_bytes * 8 / 100;
+    EXPECT_NEAR(static_cast<double>(stream.round_trip.count()), 2 * 3 * hop_ns, 1);
+    EXPECT_EQ(stream.window, 256);
+    cluster.switches[1].queue_bytes = cluster.switches[2].queue_bytes = cluster.switches[0].queue_bytes = 0;
+    const double rate = 1e9;
+    EXPECT_NEAR(stream_of(cluster, 0, {true, true, true}).under_way(rate),
+                rate * 6 * hop_ns / 1e9 / stream.payload_bytes, 0.01);
+}
+
+TEST(Traffic, AtEverySwitchEachLinkCarriesOneCopy) {
+    const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 1);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
+    EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
+    EXPECT_DOUBLE_EQ(copies.server(0), 1);
+}
+
+TEST(Traffic, LeavesAloneSendTheServerOneCopyEach) {
+    const Copies copies(two_racks(), atp_at({false, true, true}));
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
+    EXPECT_DOUBLE_EQ(copies.server(0), 2);  // no switch for it to stand on
+}
+
+TEST(Traffic, TheRootAloneHasEveryWorkersCopyOnTheUplinks) {
+    const Copies copies(two_racks(), atp_at({true, false, false}));
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 3);
+    EXPECT_DOUBLE_EQ(copies.server(0), 0);
+}
+
+TEST(Traffic, WhatFindsNoAggregatorPassesOn) {
+    const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}), {0.5, 0.75, 1});
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 0.75 + 0.25 * 3);
+    EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
+    // Of the leaves' sums half are added; what a leaf did not add, the root does not either.
+    EXPECT_DOUBLE_EQ(copies.server(0), 0.5 + 0.5 * (0.75 + 1) + 0.25 * 3);
+}
+
+TEST(Traffic, AJobUnderOneLeafDoesNotLoadTheRoot) {
+    const Copies copies(racks(2, {job_of({0, 3, 0}, ServerPlace::dedicated)}), atp_at({true, true, true}));
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 0);
+    EXPECT_DOUBLE_EQ(copies.server(1), 1);
+    EXPECT_DOUBLE_EQ(copies.server(0), 0);
+}
+
+TEST(Traffic, ColocatedServersLoadTheHostsOfTheirWorkers) {
+    Cluster cluster = two_racks(ServerPlace::colocated);
+    cluster.jobs[0].channels = 4;  // at the ranks 0 to 3: three under the first leaf, one under the second
+    const Copies copies(cluster, atp_at({true, true, true}));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 1.25);
+    EXPECT_DOUBLE_EQ(copies.worker(2), 1.25);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 1.75);
+    EXPECT_DOUBLE_EQ(copies.uplink(2), 1.25);
+}
+
+TEST(Traffic, TheCardOfASoftwareSwitchCarriesWhatEntersAndLeaves) {
+    Cluster cluster = two_racks();
+    cluster.switches[1].card_bits_per_s = cluster.switches[0].card_bits_per_s = 100 * gbit;
+    const Copies copies(cluster, atp_at({true, true, true}));
+    EXPECT_DOUBLE_EQ(copies.card(1), 3 + 1);
+    EXPECT_DOUBLE_EQ(copies.card(0), 2);
+    EXPECT_DOUBLE_EQ(Copies(cluster, atp_at({true, false, true})).card(1), 0);
+}
+
+TEST(Traffic, OneServerHasEveryWorkersCopy) {
+    const Copies copies(two_racks(), other(System::Kind::server));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 1);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 3);
+    EXPECT_DOUBLE_EQ(copies.server(0), 6);
+}
+
+TEST(Traffic, OneServerOnAWorkersHostHasTheOthersCopies) {
+    const Copies copies(two_racks(ServerPlace::colocated), other(System::Kind::server));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 5);
+    EXPECT_DOUBLE_EQ(copies.worker(2), 1);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 3);
+    EXPECT_DOUBLE_EQ(copies.uplink(2), 3);
+}
+
+TEST(Traffic, AServerOnEachHostPushesAndPullsItsPart) {
+    const Copies copies(racks(2, {job_of({0, 4, 2})}), other(System::Kind::servers));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 2 * 5 / 6.0);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 2 * 4 * 2 / 6.0);
+    EXPECT_DOUBLE_EQ(copies.uplink(2), 2 * 2 * 4 / 6.0);
+}
+
+TEST(Traffic, ARingCrossesEachLinkNearlyTwice) {
+    const Copies copies(two_racks(), other(System::Kind::ring));
+    EXPECT_DOUBLE_EQ(copies.worker(1), 2 * 5 / 6.0);
+    EXPECT_DOUBLE_EQ(copies.uplink(1), 2 * 5 / 6.0);
+}
+
+TEST(Traffic, JobsOfSharedHostsMeetOnTheirLinksAndOthersDoNot) {
+    Job first = job_of({2});
+    Job second = job_of({2});
+    first.shares_hosts = second.shares_hosts = true;
+    Cluster cluster = star({first, second});
+    EXPECT_EQ(Network(cluster).hosts().size(), 1U);
+    cluster.jobs[1].shares_hosts = false;
+    EXPECT_EQ(Network(cluster).hosts().size(), 2U);
+}
+
+TEST(Traffic, NoSwitchServesMoreThan32OfAJob) {
+    const Cluster cluster = racks(2, {job_of({0, 20, 20})});
+    EXPECT_TRUE(can_serve(cluster, 0, {true, true, true}));
+    EXPECT_TRUE(can_serve(cluster, 0, {false, true, true}));
+    EXPECT_FALSE(can_serve(cluster, 0, {true, false, false}));
+    EXPECT_FALSE(can_serve(cluster, 0, {false, false, false}));
+    EXPECT_FALSE(can_serve(racks(1, {job_of({0, 33})}), 0, {true, true}));
+}
+
+}  // namespace
+}  // namespace atp::plan
