@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/network.h"
 
+#include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace atp::plan {
@@ -64,7 +64,10 @@ std::size_t Network::add_link(const Link& link) {
 void Network::add_hosts(std::size_t at) {
     const std::size_t jobs = cluster_.jobs.size();
     std::vector<std::vector<Tenancy>> shared;
-    std::set<std::vector<Tenancy>> known;
+    std::vector<std::vector<Tenancy>> known;
+    const auto note = [&known](std::vector<Tenancy> host) {
+        if (std::ranges::find(known, host) == known.end()) known.push_back(std::move(host));
+    };
     for (std::size_t j = 0; j < jobs; ++j) {
         const Job& job = cluster_.jobs[j];
         const unsigned first = first_rank_below(job, at);
@@ -76,16 +79,16 @@ void Network::add_hosts(std::size_t at) {
             } else {
                 std::vector<Tenancy> own(jobs);
                 own[j] = tenancy;
-                known.insert(std::move(own));
+                note(std::move(own));
             }
         }
     }
-    for (std::vector<Tenancy>& host : shared) known.insert(std::move(host));
+    for (std::vector<Tenancy>& host : shared) note(std::move(host));
     const double rate = bytes_per_s(cluster_.switches[at].host_bits_per_s);
-    for (const std::vector<Tenancy>& tenancies : known) {
+    for (std::vector<Tenancy>& tenancies : known) {
         hosts_.push_back({.link = add_link({.kind = Link::Kind::worker, .at = at, .bytes_per_s = rate}),
                           .at = at,
-                          .tenancies = tenancies});
+                          .tenancies = std::move(tenancies)});
     }
 }
 

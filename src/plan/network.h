@@ -30,7 +30,7 @@ struct Tenancy {
     bool only_server = false;  // the job's one parameter server, where servers stand on workers' hosts
     double servers = 0;        // the share of ATP's servers that stand there
 
-    friend auto operator<=>(const Tenancy&, const Tenancy&) = default;
+    friend bool operator==(const Tenancy&, const Tenancy&) = default;
 };
 
 // Hosts under one switch that all have the same: index `link` in links().

@@ -219,12 +219,11 @@ class Planner {
         for (std::size_t at = 0; at < switches(); ++at) {
             if (set[at]) more.aggregates[at] = true;
         }
-        Cost cost = cost_of(more);
+        Step step{.set = set, .cost = cost_of(more)};
         const auto count = static_cast<double>(std::ranges::count(set, true));
-        return {.set = set,
-                .gain = (before.slowness - cost.slowness) / count,
-                .relief = (before.bytes - cost.bytes) / count,
-                .cost = std::move(cost)};
+        step.gain = (before.slowness - step.cost.slowness) / count;
+        step.relief = (before.bytes - step.cost.bytes) / count;
+        return step;
     }
 
     void choose_purchases() {

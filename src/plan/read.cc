@@ -103,33 +103,35 @@ std::string names_of(const std::vector<Switch>& switches) {
     return names;
 }
 
+std::optional<std::string> find_root(Cluster& cluster, const std::vector<std::optional<std::string>>& parents) {
+    const auto first = std::find(parents.begin(), parents.end(), std::nullopt);
+    if (first == parents.end()) return "every switch has a 'parent': accepted is one without";
+    cluster.root = static_cast<std::size_t>(first - parents.begin());
+    const auto second = std::find(std::next(first), parents.end(), std::nullopt);
+    if (second == parents.end()) return std::nullopt;
+    return fmt::format("{} and {} have no 'parent': accepted is one", cluster.switches[cluster.root].name,
+                       cluster.switches[static_cast<std::size_t>(second - parents.begin())].name);
+}
+
 // One root, and the others right below it.
 std::optional<std::string> connect(Cluster& cluster, const std::vector<std::optional<std::string>>& parents) {
-    std::optional<std::size_t> root;
     for (std::size_t at = 0; at < parents.size(); ++at) {
         Switch& one = cluster.switches[at];
-        if (find_switch(cluster.switches, one.name) != at)
-            return fmt::format("two switches have the name {}", one.name);
-        if (!parents[at]) {
-            if (root)
-                return fmt::format("{} and {} have no 'parent': accepted is one", cluster.switches[*root].name,
-                                   one.name);
-            root = at;
-            continue;
-        }
+        const bool first_of_name = find_switch(cluster.switches, one.name) == at;
+        if (!first_of_name) return fmt::format("two switches have the name {}", one.name);
+        if (!parents[at]) continue;
         one.parent = find_switch(cluster.switches, *parents[at]);
         if (!one.parent) {
             return fmt::format("switch {}: parent = \"{}\": accepted is one of {}", one.name, *parents[at],
                                names_of(cluster.switches));
         }
     }
-    if (!root) return "every switch has a 'parent': accepted is one without";
+    if (auto problem = find_root(cluster, parents)) return problem;
     for (const Switch& one : cluster.switches) {
-        if (!one.parent || *one.parent == *root) continue;
+        if (!one.parent || *one.parent == cluster.root) continue;
         return fmt::format("switch {}: parent = \"{}\": accepted is {}, which has none: two levels add", one.name,
-                           cluster.switches[*one.parent].name, cluster.switches[*root].name);
+                           cluster.switches[*one.parent].name, cluster.switches[cluster.root].name);
     }
-    cluster.root = *root;
     return std::nullopt;
 }
 

@@ -20,7 +20,7 @@ std::string text_of(const toml::node& node) {
 std::optional<std::string> TableReader::text(std::string_view key, std::string_view accepted) {
     const toml::node* node = find(key);
     if (node == nullptr) return std::nullopt;
-    const auto value = node->value_exact<std::string>();
+    auto value = node->value_exact<std::string>();
     if (!value || value->empty()) {
         refuse(key, accepted);
         return std::nullopt;

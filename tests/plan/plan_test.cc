@@ -88,7 +88,7 @@ TEST(Plan, BuysFirstWhatGainsMost) {
 }
 
 TEST(Plan, BuysTogetherWhatGainsOnlyTogether) {
-    const Plan plan = make_plan(racks(2, {sender({0, 8, 8})}));
+    const Plan plan = make_plan(racks(2, {sender({0, 16, 16})}));
     EXPECT_EQ(order_of(plan), (std::vector<std::vector<std::size_t>>{{1, 2}, {0}}));
 }
 
@@ -124,7 +124,7 @@ TEST(Plan, WithoutSwitchesThatCanAggregateNothingIsGained) {
 }
 
 TEST(Plan, SaysAllOfItInJsonAndInWords) {
-    const Cluster cluster = racks(2, {sender({0, 8, 8})});
+    const Cluster cluster = racks(2, {sender({0, 16, 16})});
     const Plan plan = make_plan(cluster);
     const auto json = nlohmann::json::parse(to_json(cluster, plan));
     EXPECT_EQ(json["jobs"][0]["name"], "j");
