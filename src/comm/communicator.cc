@@ -40,6 +40,9 @@ std::optional<std::string> switchml_problem_of(std::uint32_t world, const Option
         return "scales or lanes of ATP's; SwitchML has one scale, and 32 bits";
     }
     if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
+    if (options.scaling != Scaling::fixed || options.lane_type != LaneType::int32) {
+        return "numbers in another form; SwitchML's are 32 bits at the job's scale";
+    }
     if (options.resend_after <= protocol::Duration::zero()) return "no time after which a packet is sent again";
     return std::nullopt;
 }

@@ -38,8 +38,9 @@ enum class LaneType : std::uint8_t { int32, int16 };
 // What a communicator is told; the same on all ranks, but for what is marked "own". Zero: chosen from what is found.
 struct Options {
     std::string switch_address;  // own: the switch of this rank, host:port
-    // SwitchML's variants need a switch that serves them, which all ranks name; know no audit and no server; end the
-    // communicator where a sum leaves 32 bits; and do not notice ranks that do different things.
+    // SwitchML's variants need a switch that serves them, which all ranks name; know no audit, no server and no other
+    // scaling or lanes than the usual; end the communicator where a sum leaves 32 bits; and do not notice ranks that do
+    // different things.
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     std::uint32_t channels = 1;  // independent streams, each with an I/O thread: more of them use more cores
     std::uint32_t lanes = 0;     // of a packet; what the way to the switch carries at most

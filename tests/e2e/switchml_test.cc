@@ -189,6 +189,8 @@ TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
     EXPECT_TRUE(refused(33, [](comm::Options&) {}));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.audit = true; }));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.server = comm::ServerPlace::colocated; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.scaling = comm::Scaling::dynamic; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.lane_type = comm::LaneType::int16; }));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.resend_after = {}; }));
 }
 
