@@ -27,9 +27,9 @@ namespace {
 
 // Every subcommand, in the order in which --help shows them.
 constexpr atp::cli::Register commands[] = {
-    atp::cli::register_switch,   atp::cli::register_stats,  atp::cli::register_bench,  atp::cli::register_doctor,
-    atp::cli::register_simulate, atp::cli::register_models, atp::cli::register_figure, atp::cli::register_check,
-    atp::cli::register_plan,
+    atp::cli::register_switch, atp::cli::register_stats,    atp::cli::register_bench,
+    atp::cli::register_doctor, atp::cli::register_simulate, atp::cli::register_models,
+    atp::cli::register_figure, atp::cli::register_check,    atp::cli::register_plan,
 };
 
 int run(int argc, char** argv) {

@@ -300,8 +300,7 @@ int atp_switch(struct xdp_md* context) {
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
     /* Numbers of 16 bits are the server's to add: no lane here is split in two. */
-    if (!aggregator || notes->header.dtype == ATP_DTYPE_INT16)
-        return atp_pass_without_aggregator(&passage, flush_here);
+    if (!aggregator || notes->header.dtype == ATP_DTYPE_INT16) return atp_pass_without_aggregator(&passage, flush_here);
     if (flush_here && !atp_make_room(&passage, aggregator)) return XDP_DROP;
     return atp_aggregate(&passage, aggregator, flush_here);
 }
