@@ -410,7 +410,9 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, 
         return;
     }
     const bool judged = slot.mode == Mode::aggregated && !owner.tensor->plain() && !format.shorts;
-    if (judged && could_overflow(lanes)) slot.mode = Mode::singly;
+    if (!judged || !could_overflow(lanes)) return;
+    ++counters_.bypassed;
+    slot.mode = Mode::singly;
 }
 
 atp_header Worker::header_for(std::uint32_t seq) const {

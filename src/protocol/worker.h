@@ -57,6 +57,7 @@ struct WorkerCounters {
     std::uint64_t halvings = 0;
     std::uint64_t float_fragments = 0;  // sent as floats
     std::uint64_t remaps = 0;           // slots that moved to another aggregator
+    std::uint64_t bypassed = 0;         // fragments beyond bypass_above
 };
 
 // A tensor is done, or will never be.

@@ -48,6 +48,7 @@ inline constexpr std::array worker_fields{
     CounterField<WorkerCounters>{"halvings", &WorkerCounters::halvings},
     CounterField<WorkerCounters>{"float_fragments", &WorkerCounters::float_fragments},
     CounterField<WorkerCounters>{"remaps", &WorkerCounters::remaps},
+    CounterField<WorkerCounters>{"bypassed", &WorkerCounters::bypassed},
     CounterField<WorkerCounters>{"refused", &WorkerCounters::refused},
     CounterField<WorkerCounters>{"forged", &WorkerCounters::forged},
 };
