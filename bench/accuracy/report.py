@@ -29,6 +29,13 @@ def number(value):
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def counted(found):
+    """Of sums that machines made."""
+    if not found["fragments"]:
+        return "", ""
+    return f"{found['float_fragments']} of {found['fragments']}", found["overflows"]
+
+
 def steps(figure):
     head = ("form", f"{figure['y']} at the end", "steps to the target", "bytes of a step", "as floats", "overflowed")
     rows = [
@@ -37,13 +44,12 @@ def steps(figure):
             f"{found['final']:.4f}",
             number(found["steps_to_target"]),
             found["bytes_of_a_step"] or "",
-            f"{found['float_fragments']} of {found['fragments']}" if found["fragments"] else "",
-            found["overflows"] if found["fragments"] else "",
+            *counted(found),
         )
         for form, found in figure["found"].items()
     ]
     text = f"The target, a {figure['y']} of {figure['target']:.4f}, is nearly what floats come to at the end: 0.02 or 2 % from it. Scores are means over seeds."
-    return f"{text} Fragments that came about as floats, and that left their integers in the switch:\n\n{table(head, rows)}"
+    return f"{text} Of all fragments, those that came about as floats, and that left their integers in the switch:\n\n{table(head, rows)}"
 
 
 def scales(figure):
@@ -73,9 +79,8 @@ def precision(figure):
             f"{loss['relative_error_median']:.1e}",
             f"{loss['relative_error_worst']:.1e}",
             f"{loss['zeros_lost']:.2g}",
-            f"{loss['float_fragments']} of {loss['fragments']}",
-            loss["overflows"],
-            loss["bytes"],
+            *counted(loss),
+            loss["bytes"] or "",
         )
         for model, forms in figure["found"].items()
         for form, loss in forms.items()
