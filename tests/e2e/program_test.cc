@@ -171,7 +171,9 @@ TEST(BenchFleet, VerifiesSumsInEveryForm) {
             EXPECT_EQ(program.status(), 0) << program.output();
             const auto size = nlohmann::json::parse(program.output(), nullptr, false);
             ASSERT_TRUE(size.is_object()) << program.output();
-            EXPECT_EQ(size["float_fragments"], 0);
+            // What 16 bits can say is far below the job's scale, which the first sums have to do with.
+            const bool begins_as_floats = scaling == std::string("dynamic") && lanes == std::string("64:int16");
+            EXPECT_EQ(size["float_fragments"] != 0, begins_as_floats);
         }
     }
 }
