@@ -26,6 +26,7 @@ Worker::Worker(const WorkerConfig& config)
       overtaken_scan_(config.channel.first_seq),
       recovery_until_(config.channel.first_seq),
       measured_from_(config.channel.first_seq),
+      late_from_(config.channel.first_seq),
       resends_(config.channel.window()),
       probes_(config.probe_burst) {
     newest_acks_.fill(config.channel.first_seq - 1);
@@ -94,7 +95,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (congested) echo_ = true;
     if (!known) {
         ++counters_.stale_acks;
-        measure_late();
+        grow_patient();
         return;
     }
     ++counters_.acks;
@@ -106,10 +107,10 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     acked.state = State::acked;
     if (acked.resent) {
         // Which sending it answers is unknown.
-    } else if (before(header.seq, measured_from_)) {
-        late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
-    } else {
+    } else if (!before(header.seq, measured_from_)) {
         measure(now - acked.sent_at);
+    } else if (!before(header.seq, late_from_)) {
+        late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
@@ -164,7 +165,7 @@ void Worker::advance(Time now) {
     }
     if (expected_ == before_advance) return;
     // Left behind, they would come around and lie ahead again after 2^31 fragments.
-    for (std::uint32_t* mark : {&overtaken_scan_, &recovery_until_, &measured_from_}) {
+    for (std::uint32_t* mark : {&overtaken_scan_, &recovery_until_, &measured_from_, &late_from_}) {
         if (before(*mark, expected_)) *mark = expected_;
     }
     backoff_ = 0;
@@ -204,16 +205,23 @@ void Worker::measure(Duration round_trip) {
 }
 
 // A result that came twice: the timer expired although nothing was lost, because round trips are longer than it knew.
-// Those that were under way at the expiry count after all. Where results come in bursts that lie further apart than the
-// timeout, nothing else would ever be measured.
-void Worker::measure_late() {
-    if (late_round_trip_ == Duration::zero()) return;
-    measure(late_round_trip_);
+// Where results come in bursts that lie further apart than the timeout, nothing would ever be measured: the next timer
+// waits for twice as long as the longest of those that were under way at the expiry.
+void Worker::grow_patient() {
+    patience_ = std::max(patience_, 2 * late_round_trip_);
     late_round_trip_ = Duration::zero();
 }
 
+// The server answers, and the result is not there: what is under way waits for a slow worker, or for the timers of
+// those who lost something, and its round trips say nothing. Neither do those that patience was learned from: timers
+// that believed each other's would stay at their ceiling.
+void Worker::lose_patience() {
+    late_from_ = next_seq_;
+    late_round_trip_ = patience_ = Duration::zero();
+}
+
 Duration Worker::base_timeout() const {
-    return std::clamp(smoothed_ + 4 * variation_, config_.min_timeout, config_.max_timeout);
+    return std::clamp(std::max(smoothed_ + 4 * variation_, patience_), config_.min_timeout, config_.max_timeout);
 }
 
 // Workers that lost the same fragments must not ask in step for ever: together they may overflow a queue that drops the
@@ -247,6 +255,7 @@ void Worker::handle_nack(const atp_header& header, Time now) {
                                                                 : Mode::aggregated;
     asked.mode = std::max(asked.mode, wanted);
     queue_resend(header.seq);
+    lose_patience();
     arm(now);
 }
 
@@ -258,6 +267,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
         fail(now);
         return;
     }
+    lose_patience();
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
 }

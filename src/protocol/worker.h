@@ -154,7 +154,8 @@ class Worker {
     void resend_overtaken();
     void congested_once();
     void measure(Duration round_trip);
-    void measure_late();
+    void grow_patient();
+    void lose_patience();
     [[nodiscard]] Duration base_timeout() const;
     [[nodiscard]] Duration lateness(Duration timeout) const;
     [[nodiscard]] Time earliest_deadline() const;
@@ -199,7 +200,8 @@ class Worker {
     std::array<std::uint32_t, 3> newest_acks_{};  // the three highest sequence numbers with an ACK, rising
     std::uint32_t overtaken_scan_ = 0;            // everything before it was looked at for being overtaken
     std::uint32_t recovery_until_ = 0;            // at most one halving a window: none before this has its ACK
-    std::uint32_t measured_from_ = 0;             // round trips of what was sent before it say nothing
+    std::uint32_t measured_from_ = 0;             // what was sent before it was under way at an expiry
+    std::uint32_t late_from_ = 0;                 // what was sent before it waits for other workers
     Ring<Sequence> resends_;
     Ring<Sequence> probes_;
     bool echo_ = false;  // the downlink was marked: tell it with the next gradient
@@ -211,7 +213,8 @@ class Worker {
     std::uint32_t backoff_ = 0;  // expiries since the last progress
     Duration smoothed_{};
     Duration variation_{};
-    Duration late_round_trip_{};  // the longest since the last expiry of what was sent before it
+    Duration late_round_trip_{};  // the longest since the last expiry of what was under way then
+    Duration patience_{};         // no timeout is shorter, until the server shows that it answers faster
     bool server_heard_ = false;
     Time heard_{};
     std::uint32_t missing_units_ = 0;
@@ -238,10 +241,12 @@ void Worker::persist(Archive& archive) {
     archive.value(last_queued_seq_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
+    archive.value(late_from_);
     resends_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
     archive.time(timer_), archive.time(deadline_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);
+    archive.value(patience_);
     archive.value(server_heard_), archive.time(heard_);
     archive.value(missing_units_), archive.value(missing_members_);
 }

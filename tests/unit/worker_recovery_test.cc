@@ -26,6 +26,15 @@ class WorkerRecovery : public ::testing::Test {
         (void)bench.packets();
     }
     void ack(std::uint32_t seq, unsigned flags = 0) { bench.handle(bench.ack(seq, 3, flags)); }
+    // The result of fragment 0 comes 50 ms after it was sent, and again.
+    static void learn_patience(WorkerBench& bench) {
+        const Time sent_at = bench.now;
+        bench.expire();
+        (void)bench.packets();
+        bench.now = sent_at + milliseconds(50);
+        bench.handle(bench.ack(0));
+        bench.handle(bench.ack(0));
+    }
 
     WorkerBench bench;
 };
@@ -195,6 +204,49 @@ TEST_F(WorkerRecovery, RoundTripsOfWhatWasInFlightAtAnExpiryAreNotMeasured) {
     ASSERT_TRUE(bench.submit_fragments(1).has_value());
     (void)bench.packets();
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
+}
+
+// Results in bursts that lie further apart than the timeout: nothing is lost, and nothing would ever be measured.
+TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
+    send(16);
+    learn_patience(bench);
+    ack(1);
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
+    bench.expire();
+    ack(2);
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100)) << "an expiry changes nothing";
+}
+
+// What somebody else's timer held up comes late, and twice where the question crossed it.
+TEST_F(WorkerRecovery, ResultsThatWaitedForOthersTeachNoPatience) {
+    send(16);
+    for (const bool lost : {false, true}) {
+        const std::uint32_t seq = bench.worker.expected();
+        bench.expire();
+        (void)bench.packets();
+        bench.handle(lost ? bench.nack(seq + 2) : bench.wait(seq + 2));
+        (void)bench.packets();
+        bench.now += milliseconds(50);
+        ack(seq);
+        ack(seq);
+        ack(seq + 1);
+        EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
+    }
+}
+
+TEST_F(WorkerRecovery, AnswerWithoutTheResultEndsPatience) {
+    for (const bool lost : {false, true}) {
+        WorkerBench fresh;
+        ASSERT_TRUE(fresh.submit_fragments(16).has_value());
+        (void)fresh.packets();
+        learn_patience(fresh);
+        fresh.expire();
+        (void)fresh.packets();
+        fresh.handle(lost ? fresh.nack(1) : fresh.wait(1));
+        (void)fresh.packets();
+        fresh.handle(fresh.ack(1));
+        EXPECT_EQ(fresh.worker.poll_timeout() - fresh.now, milliseconds(1));
+    }
 }
 
 TEST_F(WorkerRecovery, SpuriousTimeoutCallsDoNothing) {
