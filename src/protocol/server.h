@@ -27,8 +27,9 @@ inline namespace ATP_VARIANT {
 struct ServerConfig {
     ChannelConfig channel;
     double scale = 1e8;  // integers are x * scale; results are float32(sum / scale), unless the tensor is plain
-    // The same worker is told the same thing about the same fragment at most once in this time.
-    Duration repeat_interval = std::chrono::milliseconds(1);
+    // The same worker is told the same thing about the same fragment at most once in this time: shorter than a worker's
+    // timeout by more than a round trip, or a probe for an answer that was lost would itself go unanswered.
+    Duration repeat_interval = std::chrono::microseconds(500);
 };
 
 struct ServerCounters {

@@ -104,10 +104,10 @@ void AtpJob::form_channel(unsigned channel) {
                                                        .overflow_share = s.overflow_share,
                                                        .plain_share = s.plain_share,
                                                        .sizes = s.gradients});
-    // A worker asks no more often than this, so whoever asks is answered.
+    // A worker whose answer was lost asks again after a timeout at the least, so whoever asks is answered.
     c.server.emplace(
         protocol::ServerConfig{
-            .channel = channel_config(channel), .scale = gradient_scale, .repeat_interval = s.min_timeout},
+            .channel = channel_config(channel), .scale = gradient_scale, .repeat_interval = s.min_timeout / 2},
         site().membership);
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) form_worker(channel, rank);
 }
