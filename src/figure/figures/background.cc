@@ -21,7 +21,6 @@ sim::Scenario contended(Duration begin, std::optional<Duration> lasts, Duration 
     point.host_cost = {};
     point.tcp_cost = {};
     point.rdma_cost = {};
-    point.ecn_bytes = 100'000;
     point.sample = sample;
     point.background = {{.rank = 1, .inbound = true, .start = Time(begin), .lasts = lasts}};
     return point;

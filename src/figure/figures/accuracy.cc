@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What integers do to the accuracy of training: real trainings, by a program of its own.
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* program = "bench/accuracy/run";
+// Trainings that differ in nothing but the order of their sums differ by as much.
+constexpr double as_accurate = 0.03;
+
+// The figure as the program tells it; nothing, with the reason, where it does not run.
+tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
+    if (!std::filesystem::exists(program)) {
+        return tl::unexpected(std::string(program) + " trains, and is not here: go to the project's folder");
+    }
+    std::vector<std::string> command{program, "--json", "--only", id};
+    if (lab.quick()) command.emplace_back("--quick");
+    try {
+        return Json::parse(lab.output_of(command)).at(0);
+    } catch (const Failed& failed) {
+        return tl::unexpected(std::string(failed.what()));
+    }
+}
+
+LineChart chart_of(const Json& figure, const Axis& x) {
+    LineChart chart{.title = figure.at("model"), .x = x, .y = {.label = figure.at("y")}};
+    for (const Json& series : figure.at("series")) {
+        Line line{.name = series.at("name")};
+        for (const Json& point : series.at("points")) {
+            line.x.push_back(point.at(0));
+            line.y.push_back(point.at(1).is_null() ? std::nan("") : point.at(1).get<double>());
+        }
+        chart.lines.push_back(std::move(line));
+    }
+    return chart;
+}
+
+Drawing draw_steps(const Lab& lab, const char* id) {
+    Drawing drawing;
+    const auto figure = trained(lab, id);
+    if (!figure) {
+        drawing.skipped = figure.error();
+        return drawing;
+    }
+    const Json& found = figure->at("found");
+    const Json& floats = found.at("float32");
+    for (const auto& [form, what] : found.items()) {
+        if (form == "float32") continue;
+        drawing.checks.push_back(
+            between(0.8, 1.25, form + ": steps to the target, times with floats",
+                    what.at("steps_to_target").get<double>() / floats.at("steps_to_target").get<double>()));
+        drawing.checks.push_back(at_most(as_accurate, form + ": how far it ends from floats",
+                                         std::abs(what.at("final").get<double>() - floats.at("final").get<double>())));
+    }
+    drawing.charts = {chart_of(*figure, {.label = "step", .from = 0})};
+    return drawing;
+}
+
+Drawing draw_fig11(const Lab& lab) { return draw_steps(lab, "fig11"); }
+Drawing draw_fig18(const Lab& lab) { return draw_steps(lab, "fig18"); }
+
+Drawing draw_switchml_fig10(const Lab& lab) {
+    Drawing drawing;
+    const auto figure = trained(lab, "switchml-fig10");
+    if (!figure) {
+        drawing.skipped = figure.error();
+        return drawing;
+    }
+    const LineChart chart = chart_of(*figure, {.label = "scaling factor", .logarithmic = true});
+    const Json& decades = figure->at("found").at("switchml_flat_decades");
+    const double reference = chart.lines.front().y.front();
+    const Line& switchml = chart.lines.at(1);
+    drawing.checks = {
+        at_least(4, "orders of magnitude of the scale over which SwitchML is as accurate as floats",
+                 decades.at(1).get<double>() - decades.at(0).get<double>()),
+        at_least(0.1, "what the smallest scale loses of the accuracy", reference - switchml.y.front()),
+        told("what the largest scale loses of the accuracy, where it ends at all", reference - switchml.y.back())};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+constexpr std::string_view setup =
+    "A small model of examples/ trained by four workers, whose gradients are summed by the shipped machines. A step "
+    "takes "
+    "the time that fig8 and fig12 compare.";
+
+}  // namespace
+
+const Figure fig11{
+    .id = "fig11",
+    .title = "Accuracy over steps",
+    .source = "ATP, section 5.3.1",
+    .claim =
+        "Scaled integers need as many steps to an accuracy as floats, so time to accuracy is as much shorter as steps "
+        "are: 1.25 times for VGG16, 1.02 times for ResNet50.",
+    .setup = setup,
+    .draw = draw_fig11,
+};
+
+const Figure fig18{
+    .id = "fig18",
+    .title = "Accuracy over steps, another model",
+    .source = "ATP, appendix D.3",
+    .claim = "The same for other models; 1.2 times for VGG19, 2.39 times for AlexNet.",
+    .setup = setup,
+    .draw = draw_fig18,
+};
+
+const Figure switchml_fig10{
+    .id = "switchml-fig10",
+    .title = "Accuracy over the scaling factor",
+    .source = "SwitchML, appendix C",
+    .claim =
+        "Accuracy is that of floats over orders of magnitude of the scaling factor; far smaller ones round everything "
+        "away, far larger ones overflow.",
+    .setup = setup,
+    .draw = draw_switchml_fig10,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the papers: more jobs than they had, which come when they like.
+#include <algorithm>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+Drawing draw_arrivals(const Lab& lab) {
+    const std::vector<unsigned> counts = lab.pick<std::vector<unsigned>>({8, 24}, {4, 8, 16, 32, 48});
+    std::vector<sim::Scenario> points;
+    for (const bool partition : {false, true}) {
+        for (const unsigned jobs : counts) {
+            sim::Scenario point = testbed("star:4");
+            point.placement = sim::Placement::separate;
+            point.jobs = jobs;
+            point.mean_gap = std::chrono::microseconds(200);
+            point.aggregators = 1024;
+            point.partition = partition;
+            point.linear = partition;
+            point.bytes = lab.pick<std::uint64_t>(2'000'000, 8'000'000);
+            points.push_back(point);
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    LineChart chart{.title = "1,024 aggregators, windows of 256 packets",
+                    .x = {.label = "jobs"},
+                    .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
+                    .lines = {{.name = "shared by all (ATP)"}, {.name = "a part for each"}}};
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        Line& line = chart.lines[i / counts.size()];
+        line.x.push_back(counts[i % counts.size()]);
+        line.y.push_back(goodput_gbps(reports[i]));
+    }
+    Drawing drawing;
+    drawing.checks = {
+        at_least(1.2, "shared, times parts, with the most jobs", chart.lines[0].y.back() / chart.lines[1].y.back())};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure beyond_arrivals{
+    .id = "beyond-arrivals",
+    .title = "Many jobs that arrive at random",
+    .source = "beyond the papers",
+    .claim =
+        "Jobs that come and go share the aggregators packet by packet, so one that arrives takes what is free; a part "
+        "for "
+        "each of as many jobs as there might be is too small for every one of them.",
+    .setup = "Each job sums one tensor and has hosts of its own; a new one begins every 200 us on average, at random.",
+    .draw = draw_arrivals,
+};
+
+}  // namespace atp::figure

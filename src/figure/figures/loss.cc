@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lost packets, and how soon they are missed.
+#include <algorithm>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+#include "figure/table.h"
+
+namespace atp::figure {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr double percent = 100;
+
+// Both as the paper had them: no window shrinks, timers of a millisecond.
+sim::Scenario lossy(std::string_view topology, const char* system, double loss) {
+    sim::Scenario point = testbed(topology);
+    point.systems = {*sim::parse_system(system)};
+    point.congestion_control = false;
+    point.faults.loss = loss;
+    return point;
+}
+
+// Values of each series over losses, divided by that without loss, which comes first.
+std::vector<Line> normalised(const std::vector<const char*>& names, const std::vector<double>& losses,
+                             const std::vector<double>& values) {
+    std::vector<Line> lines;
+    const std::size_t stride = losses.size() + 1;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        Line line{.name = names[i]};
+        for (std::size_t k = 0; k < losses.size(); ++k) {
+            line.x.push_back(losses[k] * percent);
+            line.y.push_back(values[i * stride + k + 1] / values[i * stride]);
+        }
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+Drawing draw_fig10(const Lab& lab) {
+    const std::vector<double> losses =
+        lab.pick<std::vector<double>>({1e-4, 1e-3, 1e-2}, {1e-5, 1e-4, 1e-3, 3e-3, 1e-2});
+    const std::vector<const char*> systems{"atp", "switchml"};
+    std::vector<double> with_none{0};
+    with_none.insert(with_none.end(), losses.begin(), losses.end());
+    std::vector<sim::Scenario> points;
+    for (const bool training : {true, false}) {
+        for (const char* system : systems) {
+            for (const double loss : with_none) {
+                sim::Scenario point = lossy("star:8", system, loss);
+                point.faults.lossy_worker = 0;
+                if (training) {
+                    point.models = {"VGG16"};
+                    point.scale = lab.pick(80.0, 8.0);
+                    point.iterations = 3;
+                } else {
+                    point.tensors = lab.pick(2U, 20U);
+                    point.bytes = std::uint64_t{4'000'000} * point.tensors;
+                }
+                points.push_back(point);
+            }
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    const std::size_t half = reports.size() / 2;
+    std::vector<double> training;
+    std::vector<double> micro;
+    for (std::size_t i = 0; i < half; ++i) {
+        training.push_back(samples_per_s(reports[i]));
+        micro.push_back(goodput_gbps(reports[half + i]));
+    }
+    const Axis x{.label = "packets lost at one worker, %", .logarithmic = true};
+    const Axis y{.label = "throughput, of that without loss", .from = 0};
+    const LineChart of_model{
+        .title = "VGG16", .x = x, .y = y, .lines = normalised({"ATP", "SwitchML"}, losses, training)};
+    const LineChart of_micro{
+        .title = "Microbenchmark", .x = x, .y = y, .lines = normalised({"ATP", "SwitchML"}, losses, micro)};
+    const auto lead = [](const LineChart& chart, std::size_t i) { return chart.lines[0].y[i] / chart.lines[1].y[i]; };
+    const std::size_t rare = lab.quick() ? 0 : 1;
+    Drawing drawing;
+    drawing.checks = {
+        at_least(0.95, "VGG16 over ATP at 0.01 %, of its throughput without loss", of_model.lines[0].y[rare]),
+        at_least(0.9, "the microbenchmark over ATP at 0.01 %, likewise", of_micro.lines[0].y[rare])};
+    for (std::size_t i = rare; i < losses.size(); ++i) {
+        const std::string at =
+            " at " + number_text(losses[i] * percent) + " %: what ATP keeps, times what SwitchML keeps";
+        drawing.checks.push_back(at_least(0.99, "VGG16" + at, lead(of_model, i)));
+        drawing.checks.push_back(at_least(1, "the microbenchmark" + at, lead(of_micro, i)));
+    }
+    drawing.charts = {of_model, of_micro};
+    return drawing;
+}
+
+Drawing draw_switchml_fig5(const Lab& lab) {
+    const std::vector<double> losses{1e-4, 1e-3, 1e-2};
+    std::vector<sim::Scenario> points;
+    for (const bool tcp : {false, true}) {
+        for (const double loss : {0.0, 1e-4, 1e-3, 1e-2}) {
+            sim::Scenario point = lossy("star:8", tcp ? "ring:tcp" : "switchml", loss);
+            if (tcp) point.min_timeout = std::chrono::milliseconds(200);  // Linux's
+            point.rate_bits_per_s = 10'000'000'000;
+            point.host_cost = {};
+            point.tcp_cost = {};
+            point.bytes = lab.pick<std::uint64_t>(8'000'000, 50'000'000);
+            point.iterations = 8;
+            points.push_back(point);
+        }
+    }
+    std::vector<double> speeds;
+    for (const sim::Report& report : lab.run(points)) speeds.push_back(1 / milliseconds(report.jobs.front().time()));
+
+    LineChart chart{.title = "Eight workers at 10 Gbit/s, loss on every link",
+                    .x = {.label = "packets lost, %", .logarithmic = true},
+                    .y = {.label = "time, times that without loss", .logarithmic = true},
+                    .lines = normalised({"SwitchML", "ring over TCP (Gloo)"}, losses, speeds)};
+    for (Line& line : chart.lines) {
+        for (double& y : line.y) y = 1 / y;
+    }
+    Drawing drawing;
+    drawing.checks = {
+        at_most(1.2, "SwitchML at 0.01 %: time, times that without loss", chart.lines[0].y[0]),
+        at_least(1.2, "the ring at 0.1 %: its inflation, times SwitchML's", chart.lines[1].y[1] / chart.lines[0].y[1]),
+        at_least(1.2, "the ring at 1 %: its inflation, times SwitchML's", chart.lines[1].y[2] / chart.lines[0].y[2])};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+Drawing draw_switchml_fig6(const Lab& lab) {
+    const microseconds interval = lab.pick(microseconds(500), microseconds(2000));
+    LineChart chart{.title = "Eight workers at 10 Gbit/s, loss on every link",
+                    .x = {.label = "time, ms", .from = 0},
+                    .y = {.label = "sent by one worker, Gbit/s on the wire", .from = 0}};
+    const std::vector<double> losses{0, 1e-4, 1e-2};
+    std::vector<sim::Scenario> points;
+    for (const double loss : losses) {
+        sim::Scenario point = lossy("star:8", "switchml", loss);
+        point.rate_bits_per_s = 10'000'000'000;
+        point.host_cost = {};
+        point.bytes = lab.pick<std::uint64_t>(8'000'000, 100'000'000);
+        point.sample = interval;
+        points.push_back(point);
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+    std::vector<double> ends;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        const auto& bytes = reports[i].series->link_bytes[link_between(reports[i], "h0", "s0")];
+        chart.lines.push_back(course_of(number_text(losses[i] * percent) + " % lost", bytes, interval));
+        ends.push_back(milliseconds(reports[i].jobs.front().time()));
+    }
+    const auto rate = [&](std::size_t i) { return average_between(chart.lines[i], 0, ends[i]); };
+    Drawing drawing;
+    drawing.checks = {at_least(0.9, "sending rate at 0.01 %, times that without loss", rate(1) / rate(0)),
+                      at_least(0.4, "sending rate at 1 %, times that without loss", rate(2) / rate(0)),
+                      told("time at 1 %, times that without loss", ends[2] / ends[0])};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure fig10{
+    .id = "fig10",
+    .title = "One worker loses packets",
+    .source = "ATP, section 5.2.3",
+    .claim =
+        "With congestion control off and one worker that drops 0.001 to 1 % of its packets, ATP degrades gracefully "
+        "and "
+        "less than SwitchML, which waits a millisecond where ATP sees from newer ACKs what is missing: up to about a "
+        "third.",
+    .setup = "Packets are lost on the links of the first of eight workers, both ways.",
+    .differences =
+        "At 1 % it is the other way round: of a hundred resends one is lost as well, nothing newer tells of it, and "
+        "the "
+        "whole window waits for the timer of a millisecond, which is some 200 round trips here and, by its 1,980 "
+        "aggregators, was about a dozen on the paper's testbed. SwitchML waits a millisecond for every lost packet, "
+        "but "
+        "with one of its 512 slots only.",
+    .draw = draw_fig10,
+};
+
+const Figure switchml_fig5{
+    .id = "switchml-fig5",
+    .title = "SwitchML's time for a tensor under loss",
+    .source = "SwitchML, section 5.5",
+    .claim =
+        "Loss of 0.01 % on every link hardly matters; from 0.1 % on SwitchML is much less delayed than Gloo over TCP.",
+    .setup =
+        "Eight workers at 10 Gbit/s, the paper's 128 slots, a resend after 1 ms. A ring over TCP stands for Gloo; its "
+        "timeouts are Linux's, 200 ms at the least.",
+    .draw = draw_switchml_fig5,
+};
+
+const Figure switchml_fig6{
+    .id = "switchml-fig6",
+    .title = "What a worker of SwitchML sends while packets are lost",
+    .source = "SwitchML, section 5.5",
+    .claim =
+        "Under loss workers keep a high sending rate and recover quickly; at 1 % the end is drawn out, since slots are "
+        "hit unevenly and none takes another's work.",
+    .setup = "One tensor, the sending rate of one of eight workers.",
+    .differences =
+        "At 1 % the rate falls further than the paper's timeline shows. A lost packet holds its slot for a "
+        "millisecond; 1 % "
+        "on the sixteen ways of a slot's packets loses one in seven rounds, a round takes 18 us where 128 slots fill "
+        "10 "
+        "Gbit/s, so a slot waits seven times as long as it works. The paper's timeline fits four times the slots.",
+    .draw = draw_switchml_fig6,
+};
+
+}  // namespace atp::figure
