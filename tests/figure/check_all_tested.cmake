@@ -1,4 +1,5 @@
 # Fails for a figure of PROGRAM's list that is not in TESTED.
+cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND ${PROGRAM} figure list --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
 string(JSON count LENGTH "${list}")
 math(EXPR last "${count} - 1")
