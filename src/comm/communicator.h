@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "comm/channel.h"
@@ -118,7 +118,9 @@ class Communicator {
         net::Operation operation;
         std::uint64_t elements;
         std::uint32_t detail;
-        auto operator<=>(const Kind&) const = default;
+        bool operator<(const Kind& other) const {
+            return std::tie(operation, elements, detail) < std::tie(other.operation, other.elements, other.detail);
+        }
     };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);

@@ -150,8 +150,9 @@ std::string to_svg(std::string_view title, std::span<const Chart> charts) {
     Svg svg(width, heading_height + static_cast<double>(rows) * chart_height + 2 * margin);
     svg.text({.x = width / 2, .y = margin + 16}, title, {.size = 16, .anchor = Anchor::middle, .bold = true});
     for (std::size_t i = 0; i < charts.size(); ++i) {
+        const std::size_t row = i / columns;
         const Area area{.left = margin + static_cast<double>(i % columns) * chart_width,
-                        .top = margin + heading_height + static_cast<double>(i / columns) * chart_height,
+                        .top = margin + heading_height + static_cast<double>(row) * chart_height,
                         .width = chart_width,
                         .height = chart_height};
         std::visit([&](const auto& chart) { draw(svg, area, chart); }, charts[i]);

@@ -22,11 +22,10 @@ Drawing draw_restart(const Lab& lab) {
     restart.faults.outages = {{.at = Time(at), .lasts = lasts}};
     const std::vector<sim::Report> reports = lab.run({point, restart});
 
-    std::vector<Line> lines;
-    for (const sim::Report& report : reports) {
-        lines.push_back(course_of(lines.empty() ? "plain" : "the switch restarts", report.series->job_bytes.front(),
-                                  report.series->interval));
-    }
+    const auto course = [&](std::size_t i, const char* name) {
+        return course_of(name, reports[i].series->job_bytes.front(), reports[i].series->interval);
+    };
+    const std::vector<Line> lines = {course(0, "plain"), course(1, "the switch restarts")};
     const double outage = milliseconds(lasts);
     const double lost = milliseconds(reports[1].jobs.front().time() - reports[0].jobs.front().time());
     const double back = milliseconds(at) + 2 * outage;
