@@ -13,7 +13,7 @@ target_compile_options(atp_flags INTERFACE
 if(ATP_SANITIZE)
   add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATP_SANITIZE})
-else()
+elseif(ATP_WARNINGS_AS_ERRORS)
   # Sanitizers rewrite expressions before gcc warns of them; the other presets judge the code as it was written.
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()

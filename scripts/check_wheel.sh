@@ -21,7 +21,8 @@ clean_up() {
 trap clean_up EXIT
 
 "$python" -m pip wheel -qq . --no-build-isolation --no-deps --wheel-dir "$work" --config-settings build-dir=build/release \
-    --config-settings cmake.define.ATP_TESTS=ON --config-settings cmake.define.ATP_BENCHMARKS=ON
+    --config-settings cmake.define.ATP_TESTS=ON --config-settings cmake.define.ATP_BENCHMARKS=ON \
+    --config-settings cmake.define.ATP_WARNINGS_AS_ERRORS=ON
 "$python" -m pip install -qq --no-deps --target "$work/site" "$work"/atp-*.whl
 
 export PYTHONPATH=$work/site OMP_NUM_THREADS=1
