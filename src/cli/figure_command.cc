@@ -105,16 +105,13 @@ void print_text(const figure::Drawn& drawn) {
     if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
 }
 
-// What a figure's own commands meet: this program under its name, others as the shell finds them.
-tl::expected<std::string, std::string> run_command(std::vector<std::string> command) {
-    if (command.front() == "atp") {
-        command.front() = own_program();
-    } else {
-        command.insert(command.begin(), "/usr/bin/env");
-    }
+// `atp` is this program; others are given with their folder.
+tl::expected<std::string, std::string> run_command(const std::vector<std::string>& command) {
+    std::vector<std::string> found = command;
+    if (command.front() == "atp") found.front() = own_program();
     const StopSignals signals;
-    auto printed = run_fleet({command}, signals, net::now() + command_limit);
-    if (!printed) return tl::unexpected(to_string(printed.error()));
+    auto printed = run_fleet({found}, signals, net::now() + command_limit);
+    if (!printed) return tl::unexpected(printed.error().text);
     return *std::move(printed);
 }
 

@@ -13,6 +13,7 @@ namespace atp::figure {
 namespace {
 
 constexpr double chart_width = 540;
+constexpr double lone_chart_width = 760;
 constexpr double chart_height = 350;
 constexpr double margin = 14;
 constexpr double heading_height = 34;
@@ -145,15 +146,16 @@ void draw(Svg& svg, const Area& area, const BarChart& chart) {
 
 std::string to_svg(std::string_view title, std::span<const Chart> charts) {
     const std::size_t columns = std::clamp<std::size_t>(charts.size(), 1, charts_a_row);
+    const double each_width = columns == 1 ? lone_chart_width : chart_width;
     const std::size_t rows = (charts.size() + columns - 1) / columns;
-    const double width = static_cast<double>(columns) * chart_width + 2 * margin;
+    const double width = static_cast<double>(columns) * each_width + 2 * margin;
     Svg svg(width, heading_height + static_cast<double>(rows) * chart_height + 2 * margin);
     svg.text({.x = width / 2, .y = margin + 16}, title, {.size = 16, .anchor = Anchor::middle, .bold = true});
     for (std::size_t i = 0; i < charts.size(); ++i) {
         const std::size_t row = i / columns;
-        const Area area{.left = margin + static_cast<double>(i % columns) * chart_width,
+        const Area area{.left = margin + static_cast<double>(i % columns) * each_width,
                         .top = margin + heading_height + static_cast<double>(row) * chart_height,
-                        .width = chart_width,
+                        .width = each_width,
                         .height = chart_height};
         std::visit([&](const auto& chart) { draw(svg, area, chart); }, charts[i]);
     }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double title_height = 26;
 constexpr double legend_height = 18;
-constexpr double left_margin = 66;
+constexpr double left_margin = 74;
 constexpr double right_margin = 18;
 constexpr double bottom_margin = 50;
 constexpr double sample_width = 22;  // of a legend's line

@@ -22,7 +22,8 @@ struct LabOptions {
     const std::atomic<bool>* stop = nullptr;  // set by whoever lost patience
     // Called now and then with the share of the points at hand that is done, 0 to 1.
     std::function<void(double)> progress{};
-    // Runs a command, and returns what it printed, or why it did not. `atp` is this program.
+    // Runs a command, and returns what it printed, or why it did not. `atp` is this program; others are given with
+    // their folder.
     std::function<tl::expected<std::string, std::string>(const std::vector<std::string>&)> command{};
 };
 

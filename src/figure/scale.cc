@@ -42,11 +42,20 @@ Scale::Scale(const Axis& axis, const std::vector<double>& numbers, double first_
         const auto [least, most] = std::ranges::minmax(shown);
         return std::pair(least, most);
     }();
-    if (logarithmic_) {
+    if (axis.ticks_at_numbers) {
+        choose_ticks_at(shown);
+    } else if (logarithmic_) {
         choose_logarithmic_ticks();
     } else {
         choose_linear_ticks(axis);
     }
+}
+
+void Scale::choose_ticks_at(std::vector<double> numbers) {
+    std::ranges::sort(numbers);
+    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    if (from_ == to_) to_ = 2 * from_;
+    for (const double number : numbers) ticks_.push_back({.value = number, .text = tick_text(number)});
 }
 
 void Scale::choose_linear_ticks(const Axis& axis) {

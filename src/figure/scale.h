@@ -11,6 +11,7 @@ namespace atp::figure {
 struct Axis {
     std::string label{};
     bool logarithmic = false;
+    bool ticks_at_numbers = false;  // of which there are few, in place of round ones
     // Shown whatever the numbers are, if given. Numbers beyond them widen the axis.
     std::optional<double> from{};
     std::optional<double> to{};
@@ -32,6 +33,7 @@ class Scale {
     [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
 
   private:
+    void choose_ticks_at(std::vector<double> numbers);
     void choose_linear_ticks(const Axis& axis);
     void choose_logarithmic_ticks();
     [[nodiscard]] double position_of(double number) const;

@@ -37,6 +37,11 @@ TEST(Scale, OfPowersHasDecadesAndMoreWhereTheyAreFew) {
     EXPECT_FALSE(Scale({.logarithmic = true}, {0, 1, 10}, 0, 100).shows(0));
 }
 
+TEST(Scale, HasItsTicksAtNumbersWhereItIsToldTo) {
+    EXPECT_THAT(texts_of(Scale({.logarithmic = true, .ticks_at_numbers = true}, {64, 8, 16, 8}, 0, 100)),
+                ElementsAre("8", "16", "64"));
+}
+
 TEST(Scale, PlacesNumbersBetweenItsPixels) {
     const Scale linear({.from = 0, .to = 10}, {}, 100, 200);
     EXPECT_DOUBLE_EQ(linear.pixel_of(0), 100);

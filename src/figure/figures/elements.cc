@@ -47,7 +47,7 @@ constexpr Contender contenders[] = {
 LineChart chart_of(std::int64_t rate, const std::vector<unsigned>& workers, const std::vector<sim::Report>& reports,
                    std::size_t first, double bound) {
     LineChart chart{.title = fmt::format("{} Gbit/s", rate / 1'000'000'000),
-                    .x = {.label = "workers"},
+                    .x = {.label = "workers", .from = 0},
                     .y = {.label = "million elements a second", .from = 0},
                     .levels = {{.name = "what SwitchML's packets can carry", .value = bound / million}}};
     for (const Contender& contender : contenders) {

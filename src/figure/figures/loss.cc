@@ -171,12 +171,12 @@ const Figure fig10{
         "third.",
     .setup = "Packets are lost on the links of the first of eight workers, both ways.",
     .differences =
-        "At 1 % it is the other way round: of a hundred resends one is lost as well, nothing newer tells of it, and "
-        "the "
-        "whole window waits for the timer of a millisecond, which is some 200 round trips here and, by its 1,980 "
-        "aggregators, was about a dozen on the paper's testbed. SwitchML waits a millisecond for every lost packet, "
-        "but "
-        "with one of its 512 slots only.",
+        "With more loss it is the other way round. Of a hundred or a thousand resends one is lost as well, nothing "
+        "newer "
+        "tells of it, and the whole window waits for the timer of a millisecond, which is some 200 round trips here "
+        "and, by "
+        "its 1,980 aggregators, was about a dozen on the paper's testbed. SwitchML waits a millisecond for every lost "
+        "packet, but with one of its 512 slots only.",
     .draw = draw_fig10,
 };
 

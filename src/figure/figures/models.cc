@@ -47,7 +47,7 @@ Drawing draw_fig8(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run(points);
 
     BarChart chart{.title = "Eight workers",
-                   .y = {.label = "samples a second, of what one worker alone does", .from = 0},
+                   .y = {.label = "throughput, times one worker alone", .from = 0},
                    .categories = {std::begin(models), std::end(models)},
                    .levels = {{.name = "no communication", .value = 1}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {

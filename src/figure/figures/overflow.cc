@@ -41,7 +41,7 @@ Drawing draw_table1(const Lab& lab) {
         sim::Scenario point = testbed(topology_of(row.workers));
         point.gradients = sim::gradients_of_papers;
         // As many packets of workers for each: seldom is what few workers overflow.
-        point.bytes = lab.pick<std::uint64_t>(256'000'000, 8'000'000'000) / row.workers;
+        point.bytes = lab.pick<std::uint64_t>(256'000'000, 2'000'000'000) / row.workers;
         points.push_back(point);
         point.proactive = true;
         points.push_back(point);
@@ -64,7 +64,7 @@ Drawing draw_table1(const Lab& lab) {
         between(0.2, 5, "proactive: packets with 64 workers, times the paper's", proactive.y.back() / paper.y.back()),
         at_most(0.05, "reactive: packets with 64 workers, times proactive", reactive.y.back() / proactive.y.back())};
     drawing.charts = {LineChart{.title = "ResNet50, an epoch",
-                                .x = {.label = "workers", .logarithmic = true},
+                                .x = {.label = "workers", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "packets of a worker", .logarithmic = true},
                                 .lines = {proactive, reactive, paper}}};
     return drawing;

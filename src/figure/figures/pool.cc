@@ -53,11 +53,11 @@ Drawing draw_switchml_fig2(const Lab& lab) {
         at_least(2, "round trip with the most slots, times with the fewest",
                  round_trip.y.back() / round_trip.y.front())};
     drawing.charts = {LineChart{.title = "Time of a tensor",
-                                .x = {.label = "slots", .logarithmic = true},
+                                .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "ms", .from = 0},
                                 .lines = {time}},
                       LineChart{.title = "Round trip of a packet",
-                                .x = {.label = "slots", .logarithmic = true},
+                                .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "us", .from = 0},
                                 .lines = {round_trip}}};
     return drawing;

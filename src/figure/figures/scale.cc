@@ -40,7 +40,7 @@ Drawing draw_scale(const Lab& lab) {
         told("ATP, hashed, the most workers: goodput, times that of four", lines[1].y.back() / lines[1].y[0]),
         at_least(2, "ATP, hashed, the most workers: goodput, times the ring's", lines[1].y.back() / lines[2].y.back())};
     drawing.charts = {LineChart{.title = "As many racks as workers in each",
-                                .x = {.label = "workers", .logarithmic = true},
+                                .x = {.label = "workers", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
                                 .lines = lines}};
     return drawing;
