@@ -53,7 +53,7 @@ Scale::Scale(const Axis& axis, const std::vector<double>& numbers, double first_
 
 void Scale::choose_ticks_at(std::vector<double> numbers) {
     std::ranges::sort(numbers);
-    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     if (from_ == to_) to_ = 2 * from_;
     for (const double number : numbers) ticks_.push_back({.value = number, .text = tick_text(number)});
 }
