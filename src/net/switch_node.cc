@@ -25,9 +25,11 @@ std::uint64_t random_id() {
 
 std::string software_name() { return "atp " ATP_SOFTWARE_VERSION; }
 
-Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config, std::function<void()> failed) {
+Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config, std::function<void()> failed,
+                                                      Elsewhere elsewhere) {
     std::unique_ptr<SwitchNode> node(new SwitchNode(config));
     node->failed_ = std::move(failed);
+    node->elsewhere_ = std::move(elsewhere);
     if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
     SwitchNode& self = *node;
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {
@@ -188,6 +190,7 @@ NodeSnapshot SwitchNode::snapshot() const {
                           .ports = config_.ports,
                           .shards = {}};
     for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
+    if (elsewhere_) snapshot.shards.push_back(elsewhere_());
     return snapshot;
 }
 

@@ -23,9 +23,12 @@ namespace atp::net {
 // shard afterwards.
 class SwitchNode {
   public:
-    // `failed` is called on a shard's thread when it ends by itself.
+    // `failed` is called on a shard's thread when it ends by itself; `elsewhere`, on any thread, for reports: what
+    // works for this switch beside its own shards.
+    using Elsewhere = std::function<ShardSnapshot()>;
     [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
-                                                                   std::function<void()> failed = {});
+                                                                   std::function<void()> failed = {},
+                                                                   Elsewhere elsewhere = {});
     ~SwitchNode();
     SwitchNode(const SwitchNode&) = delete;
     SwitchNode& operator=(const SwitchNode&) = delete;
@@ -65,6 +68,7 @@ class SwitchNode {
     std::vector<KeptReport> reports_;
     std::uint32_t next_report_ = 1;
     std::function<void()> failed_;
+    Elsewhere elsewhere_;
     std::atomic<bool> stopping_{false};
     mutable std::mutex failure_mutex_;
     std::optional<Error> failure_;

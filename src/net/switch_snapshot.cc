@@ -136,6 +136,13 @@ Json port_json(const PortCounters& port) {
             {"dropped_loss", port.dropped_loss}};
 }
 
+Json kernel_json(const KernelSnapshot& kernel) {
+    Json json{{"lanes", kernel.lanes}, {"oversized", kernel.oversized}, {"damaged", kernel.damaged}};
+    Json& interfaces = json["interfaces"] = Json::object();
+    for (const auto& [name, mode] : kernel.interfaces) interfaces[name] = mode;
+    return json;
+}
+
 Json shard_json(const ShardSnapshot& shard) {
     Json json{{"address", to_string(shard.address)},
               {"aggregators", shard.aggregators},
@@ -158,6 +165,7 @@ Json shard_json(const ShardSnapshot& shard) {
     }
     Json& channels = json["channels"] = Json::array();
     for (const ChannelSnapshot& channel : shard.channels) channels.push_back(channel_json(channel));
+    if (shard.kernel) json["kernel"] = kernel_json(*shard.kernel);
     if (!shard.ports.empty()) {
         Json& ports = json["ports"] = Json::array();
         for (const PeerPorts& port : shard.ports) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/join_tree.h"
@@ -56,6 +58,14 @@ struct ShardCounters {
     std::uint64_t unheld = 0;        // emulated ports: no room to hold a packet
 };
 
+// What a switch inside the kernel has beside what every shard has.
+struct KernelSnapshot {
+    std::uint32_t lanes = 0;                                      // of one aggregator
+    std::vector<std::pair<std::string, std::string>> interfaces;  // and how frames meet it there
+    std::uint64_t oversized = 0;
+    std::uint64_t damaged = 0;
+};
+
 struct ShardSnapshot {
     Address address;
     std::uint32_t aggregators = 0;
@@ -69,6 +79,7 @@ struct ShardSnapshot {
     std::vector<JobSnapshot> jobs;
     std::vector<ChannelSnapshot> channels;
     std::vector<PeerPorts> ports;
+    std::optional<KernelSnapshot> kernel;
 };
 
 struct NodeSnapshot {

@@ -31,7 +31,7 @@ enum class ControlType : std::uint8_t {
 };
 
 // ATP's mark in the high nibble, as in its packets; the version of these messages in the low one.
-inline constexpr std::uint8_t control_version = 0xA2;
+inline constexpr std::uint8_t control_version = ATP_CONTROL_VERSION;
 inline constexpr std::size_t control_prefix_bytes = 4;    // version, type, two zero bytes
 inline constexpr std::size_t max_control_bytes = 65'504;  // padding included
 inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a request for one must be as long as its answer

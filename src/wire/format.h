@@ -37,6 +37,8 @@
 
 /* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
 #define ATP_VERSION 0xA1u
+/* Of control messages, likewise: they change at other times. */
+#define ATP_CONTROL_VERSION 0xA2u
 
 #define ATP_HEADER_BYTES 48u
 #define ATP_LANE_BYTES 4u
@@ -59,7 +61,7 @@ enum atp_type {
     ATP_TYPE_FLUSH = 6,    /* down: the switch at level `hop` hands out what it holds of seq, and stops holding it */
 };
 #define ATP_TYPE_LAST ATP_TYPE_FLUSH
-/* From here on the type is one of a control message, which shares the port and the version byte: wire/control.h. */
+/* From here on the type is one of a control message, which shares the port: wire/control.h. */
 #define ATP_TYPE_CONTROL 16u
 
 enum atp_flag {

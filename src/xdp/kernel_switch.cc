@@ -70,15 +70,29 @@ std::uint32_t ageing_us(protocol::Duration ageing) {
 
 struct KernelSwitch::Skeleton {
     kernel_switch_program* program = nullptr;
+    ring_buffer* letters = nullptr;
+    const Visit* visit = nullptr;  // while read_letters() runs
 
     Skeleton() = default;
-    ~Skeleton() { kernel_switch_program__destroy(program); }
+    ~Skeleton() {
+        ring_buffer__free(letters);
+        kernel_switch_program__destroy(program);
+    }
     Skeleton(const Skeleton&) = delete;
     Skeleton& operator=(const Skeleton&) = delete;
 
     [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
     [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
     [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
+    [[nodiscard]] std::array<bpf_map*, 3> kept() const {
+        return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_counters};
+    }
+    static int open_letter(void* self, void* data, std::size_t) {
+        const auto& letter = *static_cast<const atp_xdp_letter*>(data);
+        const auto bytes = std::as_bytes(std::span(letter.message));
+        (*static_cast<Skeleton*>(self)->visit)(bytes.first(std::min<std::size_t>(letter.bytes, bytes.size())));
+        return 0;
+    }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
 };
 
@@ -100,13 +114,66 @@ net::Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitch
     bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
     bpf_map__set_max_entries(program->maps.atp_jobs, config.jobs);
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
+    if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
     std::vector<char> log(verifier_log_bytes);
     bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
     const int code = kernel_switch_program__load(program);
     bpf_program__set_log_buf(program->progs.atp_switch, nullptr, 0);
     if (code != 0) return load_failure(-code, {log.data(), log.size()});
+    Skeleton& skeleton = *loaded->skeleton_;
+    skeleton.letters =
+        ring_buffer__new(bpf_map__fd(program->maps.atp_letters), &Skeleton::open_letter, &skeleton, nullptr);
+    if (skeleton.letters == nullptr) return net::fail_with_errno(Operation::open, errno, "XDP program");
+    loaded->recover_slots();
     return loaded;
 }
+
+// Names the places before the program is loaded, which then takes up what it finds there, or leaves what it makes.
+net::Result<void> KernelSwitch::pin() {
+    if (config_.pins.empty()) return {};
+    for (bpf_map* map : skeleton_->kept()) {
+        const std::string path = config_.pins + "/" + bpf_map__name(map);
+        const int code = bpf_map__set_pin_path(map, path.c_str());
+        if (code != 0) return net::fail_with_errno(Operation::open, -code, path);
+    }
+    return {};
+}
+
+void KernelSwitch::unpin() {
+    if (config_.pins.empty()) return;
+    for (bpf_map* map : skeleton_->kept()) bpf_map__unpin(map, nullptr);
+}
+
+// Jobs that were there before keep their counters.
+void KernelSwitch::recover_slots() {
+    for (const AdmittedJob& job : jobs()) {
+        atp_xdp_job entry{};
+        if (bpf_map_lookup_elem(skeleton_->jobs(), &job.job, &entry) == 0) std::erase(free_slots_, entry.slot);
+    }
+}
+
+std::vector<AdmittedJob> KernelSwitch::jobs() const {
+    std::vector<AdmittedJob> found;
+    std::uint32_t job = 0;
+    int code = bpf_map_get_next_key(skeleton_->jobs(), nullptr, &job);
+    while (code == 0 && found.size() < config_.jobs) {
+        atp_xdp_job entry{};
+        if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) {
+            found.push_back({.job = job, .token = entry.token, .level = entry.level});
+        }
+        const std::uint32_t before = job;
+        code = bpf_map_get_next_key(skeleton_->jobs(), &before, &job);
+    }
+    return found;
+}
+
+void KernelSwitch::read_letters(std::chrono::milliseconds at_most, const Visit& visit) {
+    skeleton_->visit = &visit;
+    ring_buffer__poll(skeleton_->letters, static_cast<int>(at_most.count()));
+    skeleton_->visit = nullptr;
+}
+
+int KernelSwitch::descriptor() const { return skeleton_->code(); }
 
 bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
     if (token == 0) return false;

@@ -2,11 +2,14 @@
 // The switch inside the kernel: loads switch.bpf.c, and reads and writes its maps.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "net/result.h"
@@ -21,7 +24,16 @@ struct KernelSwitchConfig {
     std::uint32_t jobs = 64;           // how many can be admitted at once
     std::uint16_t port = 4790;         // of UDP, of either end: what is sent to and from others is not looked at
     protocol::Duration ageing = std::chrono::milliseconds(500);
-    bool clock_stands = false;  // for tests: the time is what set_now() says
+    bool clock_stands = false;  // for tests: the time is what set_now_us() says
+    // A folder of a bpffs where the table, the jobs and the counters are kept: who loads again with the same folder
+    // goes on with them. Empty: they end with this process.
+    std::string pins = {};
+};
+
+struct AdmittedJob {
+    std::uint32_t job = 0;
+    std::uint32_t token = 0;
+    std::uint8_t level = 0;  // the hop that the switch serves for it
 };
 
 struct KernelCounters {
@@ -41,7 +53,7 @@ struct Outcome {
 
 // Owns the program and its maps; both end with it, unless they are pinned or attached somewhere.
 //
-// Calling order: load(); admit() jobs; the program then aggregates wherever it is attached.
+// Calling order: load(); admit() jobs; the program then aggregates wherever it is attached. unpin() before a last end.
 // Threads: one at a time; the kernel's side runs on every processor meanwhile.
 // Failure: load() says what this kernel lacks or forbids, in the verifier's words where it has some.
 class KernelSwitch {
@@ -55,6 +67,8 @@ class KernelSwitch {
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
 
+    [[nodiscard]] std::vector<AdmittedJob> jobs() const;
+
     [[nodiscard]] KernelCounters counters() const;
     // Nothing for a job that is not admitted.
     [[nodiscard]] std::optional<KernelCounters> job_counters(std::uint32_t job) const;
@@ -65,6 +79,15 @@ class KernelSwitch {
     [[nodiscard]] bool write(std::uint32_t index, const atp_xdp_aggregator& aggregator);
     void set_now_us(std::uint32_t now_us);
 
+    // Waits for control messages that passed, at most so long, and gives them to `visit`, whole.
+    using Visit = std::function<void(std::span<const std::byte> message)>;
+    void read_letters(std::chrono::milliseconds at_most, const Visit& visit);
+
+    // Of the program, for whoever attaches it.
+    [[nodiscard]] int descriptor() const;
+    // Takes the maps out of their folder: the next load() begins anew.
+    void unpin();
+
     // Has the kernel run the program on one Ethernet frame, here and now, `repeat` times without resetting it. It runs
     // on a copy: nothing is received or sent.
     [[nodiscard]] net::Result<Outcome> run(std::span<const std::byte> frame, std::uint32_t repeat = 1) const;
@@ -72,6 +95,8 @@ class KernelSwitch {
   private:
     struct Skeleton;
     explicit KernelSwitch(const KernelSwitchConfig& config);
+    [[nodiscard]] net::Result<void> pin();
+    void recover_slots();
     [[nodiscard]] KernelCounters counters_in(std::uint32_t slot) const;
     void clear_counters(std::uint32_t slot);
 

@@ -29,6 +29,14 @@ struct atp_xdp_job {
     uint8_t unused[3];
 };
 
+/* A control message that passed, for user space to know whom to admit. */
+#define ATP_XDP_LETTER_BYTES 160u /* a JOIN of 32 members of a unit, the longest that means anything here, has 135 */
+#define ATP_XDP_LETTERS_BYTES (64u * 1024u)
+struct atp_xdp_letter {
+    uint32_t bytes;
+    uint8_t message[ATP_XDP_LETTER_BYTES];
+};
+
 /* Of one processor: of all packets in slot 0, of one job in that job's. */
 struct atp_xdp_counters {
     uint64_t events[ATP_EVENT_COUNT];

@@ -2,11 +2,14 @@
 // What no row of the vectors says of the program inside the kernel: whole packets of every length, frames that are not
 // its business, and what it counts.
 #include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -47,10 +50,15 @@ atp_header gradient_with(unsigned member, unsigned flags) {
     return header;
 }
 
-atp_header flush() {
+atp_header down(atp_type type) {
     atp_header header = gradient(0);
-    header.type = ATP_TYPE_FLUSH;
+    header.type = static_cast<std::uint8_t>(type);
     header.dtype = ATP_DTYPE_NONE;
+    return header;
+}
+
+atp_header flush() {
+    atp_header header = down(ATP_TYPE_FLUSH);
     header.bitmap0 = members_mask;
     return header;
 }
@@ -222,6 +230,7 @@ TEST_F(SwitchInTheKernel, PassesWhatIsNoneOfItsBusinessUntouched) {
     if (machine == nullptr) return;
     const Bytes payload = conformance::bytes_of(gradient(0), {1, 2, 3});
     Bytes control = payload;
+    control[ATP_OFFSET_VERSION] = std::byte{ATP_CONTROL_VERSION};
     control[ATP_OFFSET_TYPE] = std::byte{ATP_TYPE_CONTROL};
     expect_untouched(wrap(payload, {.destination = 4791}));
     expect_untouched(wrap(payload, {.fragment = 0x2000}));
@@ -341,6 +350,78 @@ TEST_F(SwitchInTheKernel, AdmitsAsManyJobsAsItHasRoomForAndNoneTwice) {
     EXPECT_FALSE(machine->admit(11, token, 0));
     machine->dismiss(8);
     EXPECT_TRUE(machine->admit(11, token, 1));
+}
+
+std::vector<Bytes> letters_of(xdp::KernelSwitch& machine) {
+    std::vector<Bytes> letters;
+    machine.read_letters(std::chrono::milliseconds(0),
+                         [&](auto message) { letters.emplace_back(message.begin(), message.end()); });
+    return letters;
+}
+
+TEST_F(SwitchInTheKernel, ShowsControlMessagesToUserSpaceAsTheyPass) {
+    if (machine == nullptr) return;
+    Bytes message(ATP_XDP_LETTER_BYTES);
+    for (std::size_t at = 0; at < message.size(); ++at) message[at] = std::byte(at);
+    message[ATP_OFFSET_VERSION] = std::byte{ATP_CONTROL_VERSION};
+    message[ATP_OFFSET_TYPE] = std::byte{ATP_TYPE_CONTROL};
+    const Bytes shortest(message.begin(), message.begin() + 2);
+    Bytes too_long = message;
+    too_long.push_back(std::byte{0});
+    expect_untouched(wrap(message, {}));
+    expect_untouched(wrap(too_long, {}));
+    expect_untouched(wrap(shortest, {.ip = 6, .padding = 9}));
+    expect_untouched(wrap(conformance::bytes_of(down(ATP_TYPE_WAIT), {}), {}));
+    EXPECT_EQ(letters_of(*machine), (std::vector<Bytes>{message, shortest}));
+    EXPECT_EQ(letters_of(*machine), std::vector<Bytes>{});
+}
+
+// A folder in which programs' maps can be kept, while the test runs.
+class PinFolder {
+  public:
+    PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}
+    ~PinFolder() {
+        if (mounted_) umount(path_.c_str());
+        rmdir(path_.c_str());
+    }
+    PinFolder(const PinFolder&) = delete;
+    PinFolder& operator=(const PinFolder&) = delete;
+
+    [[nodiscard]] bool mounted() const { return mounted_; }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+  private:
+    std::string path_ = "/tmp/atp-pins-XXXXXX";
+    bool mounted_;
+};
+
+TEST_F(SwitchInTheKernel, GoesOnAfterARestartWithWhatWasPinned) {
+    if (machine == nullptr) return;
+    const PinFolder folder;
+    if (!folder.mounted()) GTEST_SKIP() << "no bpffs can be mounted here";
+    const xdp::KernelSwitchConfig config{.aggregators = 16, .jobs = 2, .pins = folder.path()};
+    load(config);
+    ASSERT_TRUE(machine->admit(job, token, 0));
+    send(gradient(0), {1, 2, 3});
+    machine.reset();
+    load(config);
+    ASSERT_EQ(machine->jobs().size(), 1U);
+    EXPECT_EQ(machine->jobs().front().token, token);
+    ASSERT_TRUE(machine->admit(8, token, 0));
+    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U) << "they have counters of their own";
+    send(gradient(1), {10, 20, 30});
+    Unwrapped after = unwrap(send(gradient(2), {100, 200, 300}).frame);
+    wire::Packet packet;
+    ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
+    EXPECT_EQ(after.payload, conformance::bytes_of(packet.header, {111, 222, 333}));
+
+    const auto of_another_size = xdp::KernelSwitch::load({.aggregators = 32, .jobs = 2, .pins = folder.path()});
+    EXPECT_FALSE(of_another_size) << "what is pinned is not what was asked for";
+    machine->unpin();
+    machine.reset();
+    load(config);
+    EXPECT_TRUE(machine->jobs().empty());
+    machine->unpin();
 }
 
 // Keeps this thread on a processor of its own and, where that is allowed, everybody else off it for the moment: two

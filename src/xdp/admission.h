@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "protocol/time.h"
+#include "xdp/kernel_switch.h"
+
+namespace atp::xdp {
+
+// Whom a switch that nobody addresses is to serve: learnt from the control messages that pass, as a bridge learns who
+// is in a multicast group. A JOIN to a switch of level 0 or 1 says that packets of its job will pass on their way to
+// that level, and they are aggregated for it here. Soft state: a job whose JOINs, which are said again every second,
+// are not heard for `hold` is gone, as one that leaves.
+//
+// Calling order: handle_message() for each; it says what changes. poll_expired() until it returns nothing.
+// Threads: none. Failure: what is no such message changes nothing; nor does a JOIN with another token than that of a
+// job that is still heard.
+class Admission {
+  public:
+    enum class Change : std::uint8_t { none, admit, dismiss };
+    struct Verdict {
+        Change change = Change::none;
+        AdmittedJob job;
+    };
+
+    Admission(std::uint32_t jobs, protocol::Duration hold) : jobs_limit_(jobs), hold_(hold) {}
+
+    // Of an earlier start: admitted already, to be heard again.
+    void remember(const AdmittedJob& job, protocol::Time now);
+    [[nodiscard]] Verdict handle_message(std::span<const std::byte> message, protocol::Time now);
+    // A job that nobody has spoken of for too long; forgotten with this.
+    [[nodiscard]] std::optional<AdmittedJob> poll_expired(protocol::Time now);
+
+  private:
+    struct Heard {
+        AdmittedJob job;
+        protocol::Time last;
+    };
+
+    std::uint32_t jobs_limit_;
+    protocol::Duration hold_;
+    std::unordered_map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
+};
+
+}  // namespace atp::xdp

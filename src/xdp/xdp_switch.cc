@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "xdp/xdp_switch.h"
+
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "net/clock.h"
+
+namespace atp::xdp {
+namespace {
+
+constexpr const char* usual_bpffs = "/sys/fs/bpf";
+// How soon a stop is noticed, and how finely jobs expire.
+constexpr std::chrono::milliseconds longest_wait(100);
+
+bool is_bpffs(const std::string& folder) {
+    struct statfs found {};
+    return statfs(folder.c_str(), &found) == 0 && static_cast<std::uint32_t>(found.f_type) == BPF_FS_MAGIC;
+}
+
+// Pins live in a file system of the kernel's own, which is mounted where it is not yet.
+net::Result<void> prepare_pins(const std::string& folder) {
+    const std::string root = folder.starts_with(usual_bpffs) ? usual_bpffs : folder;
+    std::error_code ignored;  // what matters is what is there in the end
+    std::filesystem::create_directories(root, ignored);
+    if (!is_bpffs(root)) mount("bpf", root.c_str(), "bpf", 0, "mode=0700");
+    std::filesystem::create_directories(folder, ignored);
+    if (is_bpffs(folder)) return {};
+    return net::fail_with_errno(net::Operation::open, errno, folder, "no bpffs is mounted there, nor could one be");
+}
+
+}  // namespace
+
+std::uint32_t aggregators_of(const XdpSwitchConfig& config) {
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(config.memory_bytes / sizeof(atp_xdp_aggregator), 1, std::uint64_t{1} << 31U));
+}
+
+net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& config) {
+    if (auto prepared = prepare_pins(config.pins); !prepared) return tl::unexpected(prepared.error());
+    auto kernel = KernelSwitch::load({.aggregators = aggregators_of(config),
+                                      .jobs = config.jobs,
+                                      .port = config.port,
+                                      .ageing = config.ageing,
+                                      .pins = config.pins});
+    if (!kernel) return tl::unexpected(kernel.error());
+    std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(kernel)));
+    if (auto attached = started->attach(); !attached) {
+        started->stop();
+        return tl::unexpected(attached.error());
+    }
+    XdpSwitch& self = *started;
+    started->thread_ = std::thread([&self] { self.run(); });
+    return started;
+}
+
+XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, std::unique_ptr<KernelSwitch> kernel)
+    : config_(config), kernel_(std::move(kernel)), admission_(config.jobs, config.hold) {
+    for (const AdmittedJob& job : kernel_->jobs()) admission_.remember(job, net::now());
+}
+
+XdpSwitch::~XdpSwitch() { stop(); }
+
+net::Result<void> XdpSwitch::attach() {
+    for (const std::string& interface : config_.interfaces) {
+        auto attachment = Attachment::attach(interface, kernel_->descriptor());
+        if (!attachment) return tl::unexpected(attachment.error());
+        attachments_.push_back(*attachment);
+    }
+    return {};
+}
+
+void XdpSwitch::stop() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+    for (const Attachment& attachment : attachments_) attachment.detach();
+    attachments_.clear();
+    kernel_->unpin();
+}
+
+void XdpSwitch::run() {
+    while (!stopping_) {
+        kernel_->read_letters(longest_wait, [this](auto message) { handle_message(message, net::now()); });
+        expire(net::now());
+    }
+}
+
+void XdpSwitch::handle_message(std::span<const std::byte> message, protocol::Time now) {
+    const std::scoped_lock lock(mutex_);
+    const Admission::Verdict verdict = admission_.handle_message(message, now);
+    const AdmittedJob& job = verdict.job;
+    if (verdict.change == Admission::Change::dismiss) kernel_->dismiss(job.job);
+    // There may be one of an earlier start, of an incarnation that is over.
+    if (verdict.change != Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
+    kernel_->dismiss(job.job);
+    static_cast<void>(kernel_->admit(job.job, job.token, job.level));
+}
+
+void XdpSwitch::expire(protocol::Time now) {
+    const std::scoped_lock lock(mutex_);
+    while (const auto job = admission_.poll_expired(now)) kernel_->dismiss(job->job);
+}
+
+net::ShardSnapshot XdpSwitch::snapshot() const {
+    const std::scoped_lock lock(mutex_);
+    const KernelCounters counters = kernel_->counters();
+    net::ShardSnapshot snapshot;
+    snapshot.aggregators = aggregators_of(config_);
+    snapshot.packets = counters.packets;
+    snapshot.kernel = {
+        .lanes = ATP_XDP_LANES, .interfaces = {}, .oversized = counters.oversized, .damaged = counters.damaged};
+    for (const Attachment& attachment : attachments_) {
+        snapshot.kernel->interfaces.emplace_back(attachment.interface(), to_string(attachment.mode()));
+    }
+    for (const AdmittedJob& job : kernel_->jobs()) {
+        if (const auto of_job = kernel_->job_counters(job.job)) {
+            snapshot.jobs.push_back({.job = job.job, .counters = of_job->packets});
+        }
+    }
+    return snapshot;
+}
+
+}  // namespace atp::xdp

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/switch_snapshot.h"
+#include "xdp/admission.h"
+#include "xdp/attachment.h"
+#include "xdp/kernel_switch.h"
+
+namespace atp::xdp {
+
+struct XdpSwitchConfig {
+    std::vector<std::string> interfaces;  // frames that arrive there meet the program
+    std::uint64_t memory_bytes = 64'000'000;
+    std::uint32_t jobs = 64;
+    std::uint16_t port = 4790;
+    protocol::Duration ageing = std::chrono::milliseconds(500);
+    protocol::Duration hold = std::chrono::seconds(10);  // jobs that nobody speaks of for so long are gone
+    std::string pins = "/sys/fs/bpf/atp";
+};
+
+// What one aggregator takes of the memory is the kernel's whole entry.
+[[nodiscard]] std::uint32_t aggregators_of(const XdpSwitchConfig& config);
+
+// A switch that nobody addresses: the program on some interfaces, and a thread that learns from what passes whom to
+// serve.
+//
+// Calling order: start(); it works from then on; stop() takes the program off and forgets everything. A process that
+// ends without it leaves the program where it is, at work, and the next start() with the same pins goes on with it.
+// Threads: start() and stop() from one; snapshot() from any.
+// Failure: start() says why, and leaves nothing attached that was not before.
+class XdpSwitch {
+  public:
+    [[nodiscard]] static net::Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
+    ~XdpSwitch();
+    XdpSwitch(const XdpSwitch&) = delete;
+    XdpSwitch& operator=(const XdpSwitch&) = delete;
+
+    void stop();
+    [[nodiscard]] net::ShardSnapshot snapshot() const;
+    [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
+
+  private:
+    XdpSwitch(const XdpSwitchConfig& config, std::unique_ptr<KernelSwitch> kernel);
+    [[nodiscard]] net::Result<void> attach();
+    void run();
+    void handle_message(std::span<const std::byte> message, protocol::Time now);
+    void expire(protocol::Time now);
+
+    XdpSwitchConfig config_;
+    mutable std::mutex mutex_;  // of who is admitted; never waited for by a packet
+    std::unique_ptr<KernelSwitch> kernel_;
+    Admission admission_;
+    std::vector<Attachment> attachments_;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace atp::xdp
