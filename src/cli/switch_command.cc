@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/flags.h"
+#include "cli/kernel_part.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/units.h"
@@ -44,8 +48,20 @@ struct Options {
     std::uint64_t port_ecn = 0;
     double port_loss = 0;
     std::uint32_t busy_poll_us = 0;
+    KernelPartConfig kernel;
     net::SwitchNodeConfig config;
 };
+
+std::optional<std::vector<std::string>> parse_list(std::string_view text) {
+    std::vector<std::string> names;
+    while (true) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        if (end == 0) return std::nullopt;
+        names.emplace_back(text.substr(0, end));
+        if (end == text.size()) return names;
+        text.remove_prefix(end + 1);
+    }
+}
 
 int misused(const net::Error& error) {
     fmt::print(stderr, "atp switch: {}\n", net::to_string(error));
@@ -105,6 +121,14 @@ void print_memory(const net::SwitchNodeConfig& config) {
     }
 }
 
+void print_kernel(const net::ShardSnapshot& shard) {
+    fmt::print("  kernel       {} aggregators of {} lanes\n", shard.aggregators, shard.kernel->lanes);
+    for (const auto& [interface, mode] : shard.kernel->interfaces) {
+        fmt::print("               {}: {}{}\n", interface, mode,
+                   mode == "generic" ? ", since its driver has no XDP: slower" : "");
+    }
+}
+
 void print_start(const net::SwitchNode& node, const Options& options) {
     const net::SwitchNodeConfig& config = node.config();
     if (options.json) {
@@ -121,16 +145,31 @@ void print_start(const net::SwitchNode& node, const Options& options) {
                        options.port_queue, options.port_ecn, options.port_loss);
         }
         for (const net::ShardSnapshot& shard : node.snapshot().shards) {
+            if (shard.kernel) print_kernel(shard);
+            if (shard.kernel) continue;
             for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
         }
         fmt::print("watch it with: atp stats {} --watch\n", net::to_string(node.address()));
     }
 }
 
+// The kernel has the memory then: what reaches user space is there already, or for its servers.
+net::Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
+    if (options.kernel.interfaces.empty()) return nullptr;
+    auto part = start_kernel_part(options.kernel, options.config);
+    options.config.memory_bytes = 0;
+    return part;
+}
+
 int run_switch(Options options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     const StopSignals signals;
-    auto node = net::SwitchNode::start(options.config, [] { StopSignals::notify(); });
+    const auto kernel = start_kernel_part(options);
+    if (!kernel) return misused(kernel.error());
+    net::SwitchNode::Elsewhere elsewhere;
+    if (*kernel != nullptr) elsewhere = [&] { return (*kernel)->snapshot(); };
+    auto node = net::SwitchNode::start(
+        options.config, [] { StopSignals::notify(); }, elsewhere);
     if (!node) return misused(node.error());
     print_start(**node, options);
     if (!show_output()) return exit_failed;
@@ -176,6 +215,10 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
                  "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
     flags.number("--threads", config.shards, 1, 256, "each with its share of the memory and of the channels [1]");
+    flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_list, "names with a comma between two",
+                 "aggregate inside the kernel what passes these, whoever it is addressed to: eth1,eth2 [none]");
+    flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
+               "of a bpffs: where a restart finds what the kernel holds [/sys/fs/bpf/atp]");
     flags.flag("--pin", options->pin, "keep each thread on a core of its own");
     flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");
     flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of `atp switch` that works inside the kernel, where this build has one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/result.h"
+#include "net/switch_config.h"
+#include "net/switch_snapshot.h"
+
+namespace atp::cli {
+
+struct KernelPartConfig {
+    std::vector<std::string> interfaces;
+    std::string pins = "/sys/fs/bpf/atp";
+};
+
+// Works from its start to its end.
+class KernelPart {
+  public:
+    virtual ~KernelPart() = default;
+    [[nodiscard]] virtual net::ShardSnapshot snapshot() const = 0;
+
+  protected:
+    KernelPart() = default;
+    KernelPart(const KernelPart&) = default;
+    KernelPart& operator=(const KernelPart&) = default;
+};
+
+// `node` is what the switch in user space would have been given: its memory, jobs, port and times hold for the kernel.
+[[nodiscard]] net::Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
+                                                                         const net::SwitchNodeConfig& node);
+
+}  // namespace atp::cli
