@@ -111,6 +111,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
         late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
+        if (!acked.probed) grow_patient();
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
@@ -204,9 +205,9 @@ void Worker::measure(Duration round_trip) {
     smoothed_ += (round_trip - smoothed_) / 8;
 }
 
-// A result that came twice: the timer expired although nothing was lost, because round trips are longer than it knew.
-// Where results come in bursts that lie further apart than the timeout, nothing would ever be measured: the next timer
-// waits for twice as long as the longest of those that were under way at the expiry.
+// A result that nobody asked for, or that came twice: the timer expired although nothing was lost, because round trips
+// are longer than it knew. Where results come in bursts that lie further apart than the timeout, nothing would ever be
+// measured: the next timer waits for twice as long as the longest of those that were under way at the expiry.
 void Worker::grow_patient() {
     patience_ = std::max(patience_, 2 * late_round_trip_);
     late_round_trip_ = Duration::zero();
@@ -314,6 +315,7 @@ void Worker::ask_or_resend() {
         } else if (!probes_.push(Sequence{seq})) {
             return;
         }
+        slot(seq).probed = true;
     }
 }
 

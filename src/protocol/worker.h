@@ -127,6 +127,7 @@ class Worker {
         Mode mode = Mode::aggregated;
         bool resend_queued = false;
         bool resent = false;  // its round trip says nothing
+        bool probed = false;  // its ACK may be the answer
     };
 
     struct Entry {
@@ -229,7 +230,7 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
-        archive.time(s.sent_at);
+        archive.value(s.probed), archive.time(s.sent_at);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
     archive.value(tensors_queued_), archive.value(tensors_started_), archive.value(tensors_done_);

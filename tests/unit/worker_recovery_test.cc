@@ -217,6 +217,20 @@ TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100)) << "an expiry changes nothing";
 }
 
+// The answers to probes may lie behind a whole window in the queue of a slow link; what nobody asked for comes earlier.
+TEST_F(WorkerRecovery, LateResultThatNobodyAskedForMakesTheNextTimersPatient) {
+    send(16);
+    const Time sent_at = bench.now;
+    bench.expire();
+    const std::uint32_t asked = bench.worker.config().probe_burst;
+    EXPECT_EQ(bench.packets().size(), asked);
+    bench.now = sent_at + milliseconds(50);
+    for (std::uint32_t seq = 0; seq < asked; ++seq) ack(seq);
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "these may be the answers";
+    ack(asked);
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
+}
+
 // What somebody else's timer held up comes late, and twice where the question crossed it.
 TEST_F(WorkerRecovery, ResultsThatWaitedForOthersTeachNoPatience) {
     send(16);
