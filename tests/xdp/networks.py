@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts around Linux bridges, in network namespaces, with `atp` on them: what the tests of the switch inside the kernel share.
+
+A test file takes the path of `atp` as its first argument and ends with `networks.run()`. Exit status 77: this machine
+allows no such network.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PATIENCE_S = 90
+PORT = 4790
+LANES = 352
+SKIPPED = 77
+
+
+def call(*words):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+    if done.returncode != 0:
+        raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.05)
+
+
+class Network:
+    """Bridges, each with the hosts that hang on it: {bridge: [host, ...]}; `above` says which bridge another hangs on.
+
+    Every node is a namespace with an address. A host's device is eth0; a bridge is br0, and its port to a neighbour is
+    called to-NEIGHBOUR.
+    """
+
+    def __init__(self, bridges, above=None):
+        self.bridges = bridges
+        self.above = above or {}
+        self.prefix = f"atp-xdp-{os.getpid()}-"
+        self.nodes = [*bridges, *(host for hosts in bridges.values() for host in hosts)]
+
+    def build(self):
+        for node in self.nodes:
+            call("ip", "netns", "add", self.prefix + node)
+            self.ip(node, "link", "set", "lo", "up")
+        for bridge in self.bridges:
+            self.ip(bridge, "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+            self.set_up(bridge, "br0")
+        for bridge, hosts in self.bridges.items():
+            for host in hosts:
+                self.connect(host, "eth0", bridge)
+                self.set_up(host, "eth0")
+        for lower, upper in self.above.items():
+            self.connect(lower, f"to-{upper}", upper)
+            self.ip(lower, "link", "set", f"to-{upper}", "master", "br0", "up")
+
+    def connect(self, node, device, bridge):
+        peer = f"to-{node}"
+        self.ip(node, "link", "add", device, "type", "veth", "peer", "name", peer, "netns", self.prefix + bridge)
+        self.ip(bridge, "link", "set", peer, "master", "br0", "up")
+
+    def set_up(self, node, device):
+        self.ip(node, "addr", "add", self.address(node) + "/24", "dev", device)
+        self.ip(node, "link", "set", device, "up")
+
+    def remove(self):
+        for node in self.nodes:
+            subprocess.run(["ip", "netns", "del", self.prefix + node], capture_output=True)
+
+    def ip(self, node, *words):
+        return call("ip", "-n", self.prefix + node, *words)
+
+    def address(self, node):
+        return f"10.77.0.{1 + self.nodes.index(node)}"
+
+    def endpoint(self, node):
+        return f"{self.address(node)}:{PORT}"
+
+    def ports(self, bridge):
+        lower = [other for other, upper in self.above.items() if upper == bridge]
+        upper = [self.above[bridge]] if bridge in self.above else []
+        return [f"to-{node}" for node in [*self.bridges[bridge], *lower, *upper]]
+
+    def at(self, node, *words):
+        """The command that runs another one at a node, with the mounts of this process."""
+        return ["nsenter", f"--net=/run/netns/{self.prefix}{node}", *words]
+
+    def with_xdp(self, node):
+        """Which devices of a node have an XDP program."""
+        links = json.loads(self.ip(node, "-j", "link", "show"))
+        return [link["ifname"] for link in links if "xdp" in link]
+
+
+class NetworkTest(unittest.TestCase):
+    """Each test has a network of its own, with a switch in user space on the host `server`; all of it ends with the test.
+
+    Workers are the hosts whose names begin with `w`.
+    """
+
+    bridges = {"bridge": ["w0", "w1", "w2", "server"]}
+    above = {}
+
+    def setUp(self):
+        self.processes = []
+        self.pin_folders = []
+        self.network = Network(self.bridges, self.above)
+        self.addCleanup(self.clean_up)
+        self.network.build()
+        self.workers = [node for node in self.network.nodes if node.startswith("w")]
+        self.start_atp("server", "switch", "--listen", f"0.0.0.0:{PORT}", "--lanes", str(LANES), "--quiet")
+        wait_until(lambda: self.report("server"), "the server answers")
+
+    def clean_up(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.network.remove()
+        for folder in self.pin_folders:
+            subprocess.run(["umount", folder], capture_output=True)
+            os.rmdir(folder)
+
+    def start(self, node, *words, **options):
+        process = subprocess.Popen(self.network.at(node, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, **options)  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def start_atp(self, node, *words):
+        return self.start(node, ATP, *words)
+
+    def new_pins(self):
+        self.pin_folders.append(tempfile.mkdtemp(prefix=self.network.prefix))
+        return self.pin_folders[-1]
+
+    def start_switch(self, bridge="bridge", ports=None, pins=None, flags=()):
+        """`atp switch --xdp` on all ports of a bridge, or on these."""
+        ports = ports or self.network.ports(bridge)
+        switch = self.start_atp(bridge, "switch", "--listen", f"0.0.0.0:{PORT}", "--xdp", ",".join(ports), "--xdp-pins",
+                                pins or self.new_pins(), "--memory", "64MB", "--lanes", str(LANES), "--quiet", *flags)  # fmt: skip
+        wait_until(lambda: switch.poll() is not None or self.report(bridge), "the switch answers")
+        if switch.poll() is not None:
+            self.fail(switch.stderr.read())
+        return switch
+
+    def stop(self, process):
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
+
+    def report(self, node):
+        """What `atp stats` says of a switch; None where none answers."""
+        words = self.network.at(node, ATP, "stats", self.network.endpoint(node), "--json", "--timeout", "5s")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def kernel(self, bridge="bridge"):
+        """What the switch inside the kernel says of itself."""
+        return next(shard for shard in self.report(bridge)["shards"] if "kernel" in shard)
+
+    def completed(self, bridge="bridge"):
+        return self.kernel(bridge)["packets"]["completed"]
+
+    def start_workers(self, size, flags=()):
+        """`atp bench` on every worker, which verifies each sum."""
+        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address(self.workers[0]) + ":29500",
+                  "--switch", self.network.endpoint("server"), "--bytes", size, "--warmup", "1", "--rounds", "2",
+                  *flags]  # fmt: skip
+        return [
+            self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(self.workers)
+        ]
+
+    def finish(self, workers):
+        """Waits for them; the output of each."""
+        outputs = []
+        for worker in workers:
+            out, error = worker.communicate(timeout=PATIENCE_S)
+            self.assertEqual(worker.returncode, 0, out + error)
+            outputs.append(out)
+        return outputs
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def require_network():
+    network = Network({"bridge": ["host"]})
+    try:
+        network.build()
+        require_programs(network)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        skip(f"no such network on this machine: {error}")
+    finally:
+        network.remove()
+
+
+def require_programs(network):
+    """Raises PermissionError where the kernel takes none; whatever else is wrong is for the tests to say."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [ATP, "switch", "--listen", "127.0.0.1:0", "--xdp", "to-host", "--xdp-pins", folder, "--json"]
+        switch = subprocess.Popen(
+            network.at("bridge", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        switch.stdout.readline()  # of its start, or of its end
+        switch.send_signal(signal.SIGINT)
+        _, error = switch.communicate(timeout=PATIENCE_S)
+        subprocess.run(["umount", folder], capture_output=True)
+    if "Operation not permitted" in error:
+        raise PermissionError(error.strip())
+
+
+def run():
+    require_network()
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[2:]])
+
+
+ATP = sys.argv[1] if len(sys.argv) > 1 else "atp"
