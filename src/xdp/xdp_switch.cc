@@ -38,8 +38,8 @@ net::Result<void> prepare_pins(const std::string& folder) {
 }  // namespace
 
 std::uint32_t aggregators_of(const XdpSwitchConfig& config) {
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(config.memory_bytes / sizeof(atp_xdp_aggregator), 1, std::uint64_t{1} << 31U));
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        config.memory_bytes / protocol::aggregator_bytes(ATP_XDP_LANES), 1, std::uint64_t{1} << 31U));
 }
 
 net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& config) {

@@ -26,7 +26,8 @@ struct XdpSwitchConfig {
     std::string pins = "/sys/fs/bpf/atp";
 };
 
-// What one aggregator takes of the memory is the kernel's whole entry.
+// As many as a switch in user space has of the same memory: packets name an aggregator by the table of the switch that
+// they are addressed to, and find it in this one.
 [[nodiscard]] std::uint32_t aggregators_of(const XdpSwitchConfig& config);
 
 // A switch that nobody addresses: the program on some interfaces, and a thread that learns from what passes whom to

@@ -26,6 +26,7 @@ class Bridge(networks.NetworkTest):
         packets = report["packets"]
         self.assertGreater(packets["completed"], 1000)
         self.assertGreater(packets["completed"], 0.9 * packets["claimed"])
+        self.assertEqual(packets["misfits"], 0, "its table is as large as the server's")
         self.assertLess(packets["bypassed"] + packets["collisions"], 0.1 * packets["completed"])
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
