@@ -108,6 +108,7 @@ class NetworkTest(unittest.TestCase):
 
     bridges = {"bridge": ["w0", "w1", "w2", "server"]}
     above = {}
+    server_memory = "64MB"
 
     def setUp(self):
         self.processes = []
@@ -116,7 +117,8 @@ class NetworkTest(unittest.TestCase):
         self.addCleanup(self.clean_up)
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]
-        self.start_atp("server", "switch", "--listen", f"0.0.0.0:{PORT}", "--lanes", str(LANES), "--quiet")
+        self.start_atp("server", "switch", "--listen", f"0.0.0.0:{PORT}", "--memory", self.server_memory, "--lanes",
+                       str(LANES), "--quiet")  # fmt: skip
         wait_until(lambda: self.report("server"), "the server answers")
 
     def clean_up(self):
@@ -137,6 +139,20 @@ class NetworkTest(unittest.TestCase):
 
     def start_atp(self, node, *words):
         return self.start(node, ATP, *words)
+
+    def start_loss(self, node, share, seed):
+        """Loses this share of the packets of ATP that arrive at any port of a bridge."""
+        loss = self.start(node, beside_atp("lossy_wire"), str(share), str(seed), *self.network.ports(node),
+                          stdin=subprocess.PIPE)  # fmt: skip
+        self.assertEqual(loss.stdout.readline(), "ready\n")
+        return loss
+
+    def stop_loss(self, loss):
+        """How many packets were lost, by their type."""
+        out, error = loss.communicate(timeout=PATIENCE_S)
+        self.assertEqual(loss.returncode, 0, error)
+        lines = [line.split() for line in out.splitlines()]
+        return {name: int(lost) for name, _, lost in lines}
 
     def new_pins(self):
         self.pin_folders.append(tempfile.mkdtemp(prefix=self.network.prefix))
@@ -186,6 +202,10 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(worker.returncode, 0, out + error)
             outputs.append(out)
         return outputs
+
+
+def beside_atp(tool):
+    return os.path.join(os.path.dirname(ATP), tool)
 
 
 def skip(reason):

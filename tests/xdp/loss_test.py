@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Wires that lose packets, before and behind a bridge that aggregates: every sum is right all the same.
+
+usage: loss_test.py ATP
+"""
+
+import networks
+
+
+class Loss(networks.NetworkTest):
+    """Some workers hang on one lossy wire, the server on another: each loses packets in both directions."""
+
+    above = {"near": "bridge", "far": "bridge"}
+    size = "1MB"
+    flags = ["--audit"]
+
+    def sum_with_loss(self, share):
+        """What the kernel counts."""
+        switch = self.start_switch()
+        wires = [self.start_loss(node, share, seed) for seed, node in enumerate(["near", "far"], start=1)]
+        self.finish(self.start_workers(self.size, self.flags))
+        packets = self.kernel()["packets"]
+        self.stop(switch)
+        for wire in wires:
+            lost = self.stop_loss(wire)
+            self.assertGreater(lost["GRADIENT"], 10)
+            self.assertGreater(lost["ACK"], 10)
+        self.assertGreater(packets["completed"], 1000)
+        self.assertGreater(packets["fetched"], 0, "what was gathered when its rest was lost")
+        return packets
+
+
+class LossForFourWorkers(Loss):
+    bridges = {"bridge": ["w0", "w1"], "near": ["w2", "w3"], "far": ["server"]}
+
+    def test_of_one_percent(self):
+        self.sum_with_loss(0.01)
+
+    def test_of_five_percent(self):
+        self.sum_with_loss(0.05)
+
+
+class LossForEightWorkers(Loss):
+    bridges = {"bridge": ["w0", "w1", "w2", "w3"], "near": ["w4", "w5", "w6", "w7"], "far": ["server"]}
+
+    def test_of_one_percent(self):
+        self.sum_with_loss(0.01)
+
+    def test_of_five_percent(self):
+        self.sum_with_loss(0.05)
+
+
+class LossWithCollisions(Loss):
+    """More packets under way than there are aggregators: partial sums and lone gradients meet at the server."""
+
+    bridges = {"bridge": ["w0", "w1"], "near": ["w2"], "far": ["server"]}
+    server_memory = "100kB"
+    flags = ["--audit", "--channels", "2"]
+
+    def test_of_five_percent(self):
+        packets = self.sum_with_loss(0.05)
+        self.assertGreater(packets["collisions"], 100)
+
+
+if __name__ == "__main__":
+    networks.run()
