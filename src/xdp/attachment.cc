@@ -6,23 +6,35 @@
 #include <linux/if_link.h>
 #include <net/if.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <string_view>
 
 #include "net/descriptor.h"
 
 namespace atp::xdp {
 namespace {
 
-constexpr std::string_view own_name = "atp_switch";
+constexpr std::uint32_t most_maps = 64;  // of a program, as the kernel has it
 
 std::uint32_t flags_of(Mode mode) { return mode == Mode::native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE; }
 
-bool is_ours(std::uint32_t program) {
-    const net::Descriptor opened(bpf_prog_get_fd_by_id(program));
+std::vector<std::uint32_t> maps_of(int program) {
+    std::vector<std::uint32_t> maps(most_maps);
     bpf_prog_info info{};
     std::uint32_t size = sizeof info;
-    return opened.valid() && bpf_obj_get_info_by_fd(opened.number(), &info, &size) == 0 && own_name == info.name;
+    info.nr_map_ids = most_maps;
+    info.map_ids = reinterpret_cast<std::uintptr_t>(maps.data());
+    if (bpf_obj_get_info_by_fd(program, &info, &size) != 0) return {};
+    maps.resize(std::min(info.nr_map_ids, most_maps));
+    return maps;
+}
+
+// Whether it works on the same maps: then an earlier start has left it there.
+bool is_ours(std::uint32_t there, int program) {
+    const net::Descriptor opened(bpf_prog_get_fd_by_id(there));
+    const std::vector<std::uint32_t> its = maps_of(opened.number());
+    const std::vector<std::uint32_t> ours = maps_of(program);
+    return std::ranges::find_first_of(its, ours) != its.end();
 }
 
 }  // namespace
@@ -32,15 +44,18 @@ std::string_view to_string(Mode mode) { return mode == Mode::native ? "native" :
 net::Result<Attachment> Attachment::attach(const std::string& interface, int program) {
     const int index = static_cast<int>(if_nametoindex(interface.c_str()));
     if (index == 0) return net::fail_with_errno(net::Operation::open, errno, interface);
-    std::uint32_t there = 0;
-    const int asked = bpf_xdp_query_id(index, 0, &there);
-    if (asked == 0 && there != 0 && !is_ours(there)) {
+    bpf_xdp_query_opts there{};
+    there.sz = sizeof there;
+    const bool asked = bpf_xdp_query(index, 0, &there) == 0;
+    if (asked && there.prog_id != 0 && !is_ours(there.prog_id, program)) {
         return net::fail(net::Operation::open, net::Reason::in_use, interface,
-                         "an XDP program of somebody else's is attached there");
+                         "an XDP program of somebody else's is attached there; `ip link set dev " + interface +
+                             " xdp off` takes it off");
     }
-    Mode mode = Mode::native;
+    // One that is there in one mode is replaced in that mode alone.
+    Mode mode = asked && there.skb_prog_id != 0 ? Mode::generic : Mode::native;
     int code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
-    if (code == -EOPNOTSUPP || code == -ERANGE) {  // no such driver, or an MTU that it does not take with XDP
+    if (code != 0 && mode == Mode::native) {
         mode = Mode::generic;
         code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
     }

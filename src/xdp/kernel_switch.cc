@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fmt/format.h>
 #include <linux/bpf.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "kernel_switch_program.skel.h"
+#include "net/descriptor.h"
 
 namespace atp::xdp {
 namespace {
@@ -64,6 +66,20 @@ Fate fate_of(std::uint32_t verdict) {
 
 std::uint32_t ageing_us(protocol::Duration ageing) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ageing.count() / 1000, 0, 0x7fffffff));
+}
+
+// What an earlier start has left can be gone on with where it has the same size.
+net::Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
+    const net::Descriptor pinned(bpf_obj_get(path.c_str()));
+    bpf_map_info found{};
+    std::uint32_t size = sizeof found;
+    if (!pinned.valid() || bpf_obj_get_info_by_fd(pinned.number(), &found, &size) != 0) return {};
+    if (found.max_entries == bpf_map__max_entries(wanted) && found.value_size == bpf_map__value_size(wanted)) return {};
+    return net::fail(
+        Operation::open, net::Reason::mismatched, path,
+        fmt::format("has {} entries of {} bytes, not {} of {}: start with the --memory and --jobs of the "
+                    "switch that left it, or remove it",
+                    found.max_entries, found.value_size, bpf_map__max_entries(wanted), bpf_map__value_size(wanted)));
 }
 
 }  // namespace
@@ -133,6 +149,7 @@ net::Result<void> KernelSwitch::pin() {
     if (config_.pins.empty()) return {};
     for (bpf_map* map : skeleton_->kept()) {
         const std::string path = config_.pins + "/" + bpf_map__name(map);
+        if (auto checked = check_pinned(path, map); !checked) return checked;
         const int code = bpf_map__set_pin_path(map, path.c_str());
         if (code != 0) return net::fail_with_errno(Operation::open, -code, path);
     }

@@ -1,39 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xdp/xdp_switch.h"
 
-#include <linux/magic.h>
-#include <sys/mount.h>
-#include <sys/vfs.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <system_error>
 
 #include "net/clock.h"
 
 namespace atp::xdp {
 namespace {
 
-constexpr const char* usual_bpffs = "/sys/fs/bpf";
 // How soon a stop is noticed, and how finely jobs expire.
 constexpr std::chrono::milliseconds longest_wait(100);
-
-bool is_bpffs(const std::string& folder) {
-    struct statfs found {};
-    return statfs(folder.c_str(), &found) == 0 && static_cast<std::uint32_t>(found.f_type) == BPF_FS_MAGIC;
-}
-
-// Pins live in a file system of the kernel's own, which is mounted where it is not yet.
-net::Result<void> prepare_pins(const std::string& folder) {
-    const std::string root = folder.starts_with(usual_bpffs) ? usual_bpffs : folder;
-    std::error_code ignored;  // what matters is what is there in the end
-    std::filesystem::create_directories(root, ignored);
-    if (!is_bpffs(root)) mount("bpf", root.c_str(), "bpf", 0, "mode=0700");
-    std::filesystem::create_directories(folder, ignored);
-    if (is_bpffs(folder)) return {};
-    return net::fail_with_errno(net::Operation::open, errno, folder, "no bpffs is mounted there, nor could one be");
-}
 
 }  // namespace
 
@@ -43,14 +19,15 @@ std::uint32_t aggregators_of(const XdpSwitchConfig& config) {
 }
 
 net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& config) {
-    if (auto prepared = prepare_pins(config.pins); !prepared) return tl::unexpected(prepared.error());
+    auto folder = PinFolder::open(config.pins);
+    if (!folder) return tl::unexpected(folder.error());
     auto kernel = KernelSwitch::load({.aggregators = aggregators_of(config),
                                       .jobs = config.jobs,
                                       .port = config.port,
                                       .ageing = config.ageing,
                                       .pins = config.pins});
     if (!kernel) return tl::unexpected(kernel.error());
-    std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(kernel)));
+    std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(folder), *std::move(kernel)));
     if (auto attached = started->attach(); !attached) {
         started->stop();
         return tl::unexpected(attached.error());
@@ -60,8 +37,8 @@ net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& 
     return started;
 }
 
-XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, std::unique_ptr<KernelSwitch> kernel)
-    : config_(config), kernel_(std::move(kernel)), admission_(config.jobs, config.hold) {
+XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel)
+    : config_(config), folder_(std::move(folder)), kernel_(std::move(kernel)), admission_(config.jobs, config.hold) {
     for (const AdmittedJob& job : kernel_->jobs()) admission_.remember(job, net::now());
 }
 
@@ -79,6 +56,8 @@ net::Result<void> XdpSwitch::attach() {
 void XdpSwitch::stop() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
+    // Wherever the program may still be, nothing is absorbed from here on.
+    for (const AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
     for (const Attachment& attachment : attachments_) attachment.detach();
     attachments_.clear();
     kernel_->unpin();

@@ -13,6 +13,7 @@
 #include "xdp/admission.h"
 #include "xdp/attachment.h"
 #include "xdp/kernel_switch.h"
+#include "xdp/pin_folder.h"
 
 namespace atp::xdp {
 
@@ -49,13 +50,14 @@ class XdpSwitch {
     [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
 
   private:
-    XdpSwitch(const XdpSwitchConfig& config, std::unique_ptr<KernelSwitch> kernel);
+    XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel);
     [[nodiscard]] net::Result<void> attach();
     void run();
     void handle_message(std::span<const std::byte> message, protocol::Time now);
     void expire(protocol::Time now);
 
     XdpSwitchConfig config_;
+    PinFolder folder_;
     mutable std::mutex mutex_;  // of who is admitted; never waited for by a packet
     std::unique_ptr<KernelSwitch> kernel_;
     Admission admission_;

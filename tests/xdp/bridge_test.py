@@ -33,21 +33,6 @@ class Bridge(networks.NetworkTest):
         pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # of the file system itself
         self.assertEqual(pinned, [], "a clean stop leaves nothing pinned")
 
-    def test_a_restart_goes_on_with_what_the_kernel_kept(self):
-        pins = self.new_pins()
-        first = self.start_switch(pins=pins)
-        workers = self.start_workers("4MB")
-        wait_until(lambda: self.completed() > 100, "the kernel aggregates")
-        first.kill()
-        first.wait(PATIENCE_S)
-        attached = self.network.with_xdp("bridge")
-        self.assertEqual(len(attached), len(self.network.ports("bridge")), "the program works on without user space")
-        second = self.start_switch(pins=pins)
-        self.assertGreater(self.completed(), 100)
-        self.finish(workers)
-        self.stop(second)
-        self.assertEqual(self.network.with_xdp("bridge"), [])
-
     def test_ordinary_tcp_passes_unharmed(self):
         self.start_switch()
         receive = ("import socket,sys,hashlib;s=socket.create_server(('0.0.0.0',9000));c=s.accept()[0];h=hashlib.sha256();"

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The switch inside the kernel loses its user space, or goes itself, while a tensor is under way.
+
+usage: restart_test.py ATP
+"""
+
+import networks
+from networks import PATIENCE_S, wait_until
+
+TENSOR = "24MB"
+FRAGMENTS = 24_000_000 // (networks.LANES * 4)
+
+
+class Restart(networks.NetworkTest):
+    def setUp(self):
+        super().setUp()
+        self.pins = self.new_pins()
+        self.switch = self.start_switch(pins=self.pins)
+        self.workers_of_job = self.start_workers(TENSOR, ["--audit"], rounds=1)
+        wait_until(lambda: self.completed() > 500, "the kernel aggregates")
+        self.assertLess(self.completed(), FRAGMENTS, "the tensor is under way")
+
+    def kill(self):
+        self.switch.kill()
+        self.switch.wait(PATIENCE_S)
+        self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
+
+    def test_it_goes_on_with_what_the_kernel_kept(self):
+        self.kill()
+        switch = self.start_switch(pins=self.pins)
+        self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is known without another word of it")
+        self.finish(self.workers_of_job)
+        self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_the_kernel_works_alone(self):
+        self.kill()
+        self.finish(self.workers_of_job)
+        switch = self.start_switch(pins=self.pins)
+        self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_a_stop_loses_what_was_gathered_and_no_sum(self):
+        self.stop(self.switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+        self.assertGreater(self.finish(self.workers_of_job), 0, "what aggregators held is sent again")
+
+    def test_a_stop_and_a_start_lose_no_sum(self):
+        self.stop(self.switch)
+        switch = self.start_switch(pins=self.pins)
+        self.assertLess(self.completed(), 500, "it begins anew")
+        self.finish(self.workers_of_job)
+        self.stop(switch)
+
+    def test_a_second_start_disturbs_nothing(self):
+        ports = ",".join(self.network.ports("bridge"))
+        for pins, words in [(self.pins, "another switch"), (self.new_pins(), "somebody else's")]:
+            second = self.start_atp("bridge", "switch", "--listen", "0.0.0.0:4791", "--xdp", ports, "--xdp-pins", pins)
+            _, error = second.communicate(timeout=PATIENCE_S)
+            self.assertEqual(second.returncode, 2)
+            self.assertIn(words, error)
+        self.finish(self.workers_of_job)
+        self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
+
+    def test_other_sizes_than_those_left_are_refused(self):
+        self.kill()
+        second = self.start_atp("bridge", "switch", "--xdp", "to-w0", "--xdp-pins", self.pins, "--memory", "32MB")
+        _, error = second.communicate(timeout=PATIENCE_S)
+        self.assertEqual(second.returncode, 2)
+        self.assertIn("--memory", error)
+        self.finish(self.workers_of_job)
+
+
+if __name__ == "__main__":
+    networks.run()
