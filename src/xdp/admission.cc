@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "wire/control.h"
-
 namespace atp::xdp {
-
 namespace {
+
+// They are said every second, and letters may be late.
+constexpr protocol::Duration time_of_two_joins = std::chrono::milliseconds(2500);
 
 bool passes_here(const wire::Join& join) {
     return join.level < ATP_LEVELS && join.terms.protocol == wire::ChannelProtocol::atp;
@@ -16,34 +16,40 @@ bool passes_here(const wire::Join& join) {
 }  // namespace
 
 void Admission::remember(const AdmittedJob& job, protocol::Time now) {
-    heard_.emplace(job.job, Heard{.job = job, .last = now});
+    heard_.insert_or_assign(job.job, Heard{.job = job, .until = now + hold_});
 }
 
 Admission::Verdict Admission::handle_message(std::span<const std::byte> message, protocol::Time now) {
     if (const auto join = wire::decode_join(message); join && passes_here(*join)) {
-        const AdmittedJob job{.job = join->terms.job, .token = join->terms.token, .level = join->level};
-        const auto known = heard_.find(job.job);
-        if (known != heard_.end()) {
-            const bool same = known->second.job.token == job.token && known->second.job.level == job.level;
-            if (same) known->second.last = now;
-            return {};
-        }
-        if (heard_.size() >= jobs_limit_) return {};
-        remember(job, now);
-        return {.change = Change::admit, .job = job};
+        return handle_join({.job = join->terms.job, .token = join->terms.token, .level = join->level}, now);
     }
-    if (const auto leave = wire::decode_leave(message)) {
-        const auto known = heard_.find(leave->job);
-        if (known == heard_.end() || known->second.job.token != leave->token) return {};
-        const AdmittedJob job = known->second.job;
-        heard_.erase(known);
-        return {.change = Change::dismiss, .job = job};
-    }
+    if (const auto leave = wire::decode_leave(message)) handle_leave(*leave, now);
     return {};
 }
 
+Admission::Verdict Admission::handle_join(const AdmittedJob& job, protocol::Time now) {
+    const auto known = heard_.find(job.job);
+    if (known == heard_.end()) {
+        if (heard_.size() >= jobs_limit_) return {};
+    } else if (known->second.job == job) {
+        remember(job, now);
+        return {};
+    } else if (!known->second.left) {
+        return {};
+    }
+    remember(job, now);
+    return {.change = Change::admit, .job = job};
+}
+
+void Admission::handle_leave(const wire::Leave& leave, protocol::Time now) {
+    const auto known = heard_.find(leave.job);
+    if (known == heard_.end() || known->second.job.token != leave.token) return;
+    known->second.left = true;
+    known->second.until = std::min(known->second.until, now + time_of_two_joins);
+}
+
 std::optional<AdmittedJob> Admission::poll_expired(protocol::Time now) {
-    const auto silent = std::ranges::find_if(heard_, [&](const auto& each) { return now - each.second.last > hold_; });
+    const auto silent = std::ranges::find_if(heard_, [&](const auto& each) { return now > each.second.until; });
     if (silent == heard_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;
     heard_.erase(silent);

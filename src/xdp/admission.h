@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "protocol/time.h"
+#include "wire/control.h"
 #include "xdp/kernel_switch.h"
 
 namespace atp::xdp {
@@ -15,14 +16,15 @@ namespace atp::xdp {
 // Whom a switch that nobody addresses is to serve: learnt from the control messages that pass, as a bridge learns who
 // is in a multicast group. A JOIN to a switch of level 0 or 1 says that packets of its job will pass on their way to
 // that level, and they are aggregated for it here. Soft state: a job whose JOINs, which are said again every second,
-// are not heard for `hold` is gone, as one that leaves.
+// are not heard for `hold` is gone. A LEAVE is one member's and of one channel: after it a job is gone that nobody else
+// speaks of for as long as two JOINs take.
 //
 // Calling order: handle_message() for each; it says what changes. poll_expired() until it returns nothing.
 // Threads: none. Failure: what is no such message changes nothing; nor does a JOIN with another token than that of a
-// job that is still heard.
+// job that is still heard, unless somebody has left it.
 class Admission {
   public:
-    enum class Change : std::uint8_t { none, admit, dismiss };
+    enum class Change : std::uint8_t { none, admit };
     struct Verdict {
         Change change = Change::none;
         AdmittedJob job;
@@ -39,8 +41,12 @@ class Admission {
   private:
     struct Heard {
         AdmittedJob job;
-        protocol::Time last;
+        protocol::Time until;
+        bool left = false;  // by somebody, and nobody has joined since
     };
+
+    [[nodiscard]] Verdict handle_join(const AdmittedJob& job, protocol::Time now);
+    void handle_leave(const wire::Leave& leave, protocol::Time now);
 
     std::uint32_t jobs_limit_;
     protocol::Duration hold_;

@@ -34,6 +34,8 @@ struct AdmittedJob {
     std::uint32_t job = 0;
     std::uint32_t token = 0;
     std::uint8_t level = 0;  // the hop that the switch serves for it
+
+    bool operator==(const AdmittedJob&) const = default;
 };
 
 struct KernelCounters {

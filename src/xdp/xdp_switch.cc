@@ -74,7 +74,6 @@ void XdpSwitch::handle_message(std::span<const std::byte> message, protocol::Tim
     const std::scoped_lock lock(mutex_);
     const Admission::Verdict verdict = admission_.handle_message(message, now);
     const AdmittedJob& job = verdict.job;
-    if (verdict.change == Admission::Change::dismiss) kernel_->dismiss(job.job);
     // There may be one of an earlier start, of an incarnation that is over.
     if (verdict.change != Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
     kernel_->dismiss(job.job);

@@ -71,10 +71,35 @@ TEST(Admission, ForgetsAJobThatIsSilentForTooLong) {
 TEST(Admission, ForgetsAJobThatLeavesAndNoOther) {
     Admission admission(4, seconds(10));
     hear(admission, join(7, 1), at(0));
-    EXPECT_EQ(hear(admission, leave(7, 2), at(1)), Change::none);
-    EXPECT_EQ(hear(admission, leave(8, 1), at(1)), Change::none);
-    EXPECT_EQ(hear(admission, leave(7, 1), at(1)), Change::dismiss);
-    EXPECT_EQ(hear(admission, leave(7, 1), at(1)), Change::none);
+    hear(admission, join(8, 1), at(0));
+    hear(admission, leave(7, 2), at(0));
+    hear(admission, leave(9, 1), at(0));
+    EXPECT_FALSE(admission.poll_expired(at(4)));
+    hear(admission, leave(7, 1), at(4));
+    EXPECT_FALSE(admission.poll_expired(at(5))) << "others of the job may be about to speak";
+    const auto expired = admission.poll_expired(at(7));
+    ASSERT_TRUE(expired);
+    EXPECT_EQ(expired->job, 7U);
+    EXPECT_FALSE(admission.poll_expired(at(7)));
+}
+
+TEST(Admission, KeepsAJobOfWhichOneMemberOrChannelLeaves) {
+    Admission admission(4, seconds(10));
+    hear(admission, join(7, 1), at(0));
+    hear(admission, leave(7, 1), at(1));
+    EXPECT_EQ(hear(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
+    EXPECT_FALSE(admission.poll_expired(at(12)));
+    EXPECT_TRUE(admission.poll_expired(at(13)));
+}
+
+TEST(Admission, AdmitsTheNextIncarnationOfAJobThatSomebodyLeft) {
+    Admission admission(4, seconds(10));
+    hear(admission, join(7, 1), at(0));
+    hear(admission, leave(7, 1), at(1));
+    const auto verdict = admission.handle_message(join(7, 2), at(1));
+    EXPECT_EQ(verdict.change, Change::admit);
+    EXPECT_EQ(verdict.job.token, 2U);
+    EXPECT_FALSE(admission.poll_expired(at(11)));
 }
 
 TEST(Admission, BelievesNoOtherIncarnationOfAJobThatIsHeard) {
@@ -91,7 +116,8 @@ TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
     EXPECT_EQ(hear(admission, join(7, 1), at(0)), Change::admit);
     EXPECT_EQ(hear(admission, join(8, 1), at(0)), Change::none);
     hear(admission, leave(7, 1), at(1));
-    EXPECT_EQ(hear(admission, join(8, 1), at(1)), Change::admit);
+    EXPECT_TRUE(admission.poll_expired(at(4)));
+    EXPECT_EQ(hear(admission, join(8, 1), at(4)), Change::admit);
 }
 
 TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
