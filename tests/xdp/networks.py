@@ -131,9 +131,9 @@ class NetworkTest(unittest.TestCase):
             subprocess.run(["umount", folder], capture_output=True)
             os.rmdir(folder)
 
-    def start(self, node, *words, **options):
+    def start(self, node, *words):
         process = subprocess.Popen(self.network.at(node, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, **options)  # fmt: skip
+                                   stdin=subprocess.PIPE, text=True)  # fmt: skip
         self.processes.append(process)
         return process
 
@@ -142,8 +142,7 @@ class NetworkTest(unittest.TestCase):
 
     def start_loss(self, node, share, seed):
         """Loses this share of the packets of ATP that arrive at any port of a bridge."""
-        loss = self.start(node, beside_atp("lossy_wire"), str(share), str(seed), *self.network.ports(node),
-                          stdin=subprocess.PIPE)  # fmt: skip
+        loss = self.start(node, beside_atp("lossy_wire"), str(share), str(seed), *self.network.ports(node))
         self.assertEqual(loss.stdout.readline(), "ready\n")
         return loss
 
