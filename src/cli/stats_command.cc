@@ -72,6 +72,20 @@ void print_streams(const Json& report) {
                "gathered", "completed", "duplicates", "answered", "late", "overflow", table);
 }
 
+void print_kernels(const Json& report) {
+    for (const Json& shard : report["shards"]) {
+        if (!shard.contains("kernel")) continue;
+        const Json& kernel = shard["kernel"];
+        std::string interfaces;
+        for (const auto& [name, mode] : kernel["interfaces"].items()) {
+            interfaces += fmt::format("{}{} {}", interfaces.empty() ? "" : ", ", name, mode.get<std::string>());
+        }
+        fmt::print("\ninside the kernel: {}; {} aggregators of {} lanes; passed {} with more, and {} damaged\n",
+                   interfaces, value(shard, "aggregators"), value(kernel, "lanes"), value(kernel, "oversized"),
+                   value(kernel, "damaged"));
+    }
+}
+
 void print_jobs(const Json& report) {
     fmt::print("\n{:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "job", "claimed", "added",
                "completed", "collisions", "resends", "flushes", "ecn", "overflow", "forged");
@@ -113,6 +127,7 @@ void print_report(const Json& report, const std::map<std::string, std::uint64_t>
                        static_cast<double>(count - std::min(count, earlier->second)) / seconds);
         }
     }
+    print_kernels(report);
     print_jobs(report);
     print_streams(report);
 }

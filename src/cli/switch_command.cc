@@ -125,7 +125,7 @@ void print_kernel(const net::ShardSnapshot& shard) {
     fmt::print("  kernel       {} aggregators of {} lanes\n", shard.aggregators, shard.kernel->lanes);
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
-                   mode == "generic" ? ", since its driver has no XDP: slower" : "");
+                   mode == "generic" ? ", since its driver has no XDP, or none at this MTU: slower" : "");
     }
 }
 

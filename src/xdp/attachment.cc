@@ -59,7 +59,10 @@ net::Result<Attachment> Attachment::attach(const std::string& interface, int pro
         mode = Mode::generic;
         code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
     }
-    if (code != 0) return net::fail_with_errno(net::Operation::open, -code, interface);
+    if (code != 0) {
+        return net::fail_with_errno(net::Operation::open, -code, interface,
+                                    code == -EEXIST ? "a device above it, its bridge perhaps, has a program" : "");
+    }
     return Attachment(interface, index, program, mode);
 }
 

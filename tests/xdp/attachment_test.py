@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where the program can be put, and what is said where it cannot.
+
+usage: attachment_test.py ATP
+"""
+
+import networks
+from networks import PATIENCE_S
+
+JUMBO = "9000"  # more than a veth takes with a program in its driver
+
+
+class Attachment(networks.NetworkTest):
+    def refusal(self, ports, pins=None, without=()):
+        """What `atp switch` says where it does not start, without some capabilities."""
+        words = [
+            "switch",
+            "--listen",
+            f"0.0.0.0:{networks.PORT}",
+            "--xdp",
+            ports,
+            "--xdp-pins",
+            pins or self.new_pins(),
+        ]
+        dropped = ",".join("-" + capability for capability in without) or "+all"
+        done = self.start("bridge", "setpriv", f"--bounding-set={dropped}", networks.ATP, *words)
+        _, error = done.communicate(timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 2, error)
+        return error
+
+    def test_behind_a_driver_that_has_no_place_for_it(self):
+        ports = self.network.ports("bridge")
+        for host, port in zip(self.network.bridges["bridge"], ports):
+            # Frames that an offload has merged are no packets; inside a driver they do not occur.
+            self.network.ip(host, "link", "set", "eth0", "mtu", JUMBO, "gso_max_segs", "1")
+            self.network.ip("bridge", "link", "set", port, "mtu", JUMBO)
+        pins = self.new_pins()
+        switch = self.start_switch(pins=pins)
+        self.assertEqual(self.kernel()["kernel"]["interfaces"], dict.fromkeys(ports, "generic"))
+        text = networks.call(*self.network.at("bridge", networks.ATP, "stats", self.network.endpoint("bridge")))
+        self.assertIn("to-w0 generic", text)
+        self.finish(self.start_workers("1MB"))
+        self.assertGreater(self.completed(), 500)
+
+        switch.kill()
+        switch.wait(PATIENCE_S)
+        switch = self.start_switch(pins=pins)
+        self.assertEqual(self.kernel()["kernel"]["interfaces"], dict.fromkeys(ports, "generic"), "as it was left")
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_on_a_device_without_a_driver(self):
+        switch = self.start_atp("bridge", "switch", "--xdp", "br0", "--xdp-pins", self.new_pins())
+        networks.wait_until(lambda: self.report("bridge"), "the switch answers")
+        self.assertEqual(self.kernel()["kernel"]["interfaces"], {"br0": "generic"})
+        self.stop(switch)
+        out, _ = switch.communicate(timeout=PATIENCE_S)
+        self.assertIn("br0: generic, since its driver has no XDP", out)
+
+    def test_not_on_a_bridge_and_its_ports(self):
+        self.assertIn("to-w0: failed (EEXIST", self.refusal("br0,to-w0"))
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_not_on_an_interface_that_is_not_there(self):
+        self.assertIn("eth7: failed (ENODEV", self.refusal("to-w0,eth7"))
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_not_over_the_program_of_somebody_else(self):
+        loss = self.start_loss("bridge", 0, 1)
+        self.assertIn("to-w0: in use: an XDP program of somebody else's", self.refusal("to-w0"))
+        self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
+        self.stop_loss(loss)
+
+    def test_not_without_the_privilege_to_load_it(self):
+        pins = self.new_pins()
+        networks.call("mount", "-t", "bpf", "bpf", pins)
+        self.assertIn("CAP_BPF", self.refusal("to-w0", pins, without=["bpf", "sys_admin"]))
+
+    def test_not_without_a_place_for_its_maps(self):
+        self.assertIn("CAP_SYS_ADMIN", self.refusal("to-w0", without=["sys_admin"]))
+
+
+if __name__ == "__main__":
+    networks.run()
