@@ -153,11 +153,16 @@ void print_start(const net::SwitchNode& node, const Options& options) {
     }
 }
 
-// The kernel has the memory then: what reaches user space is there already, or for its servers.
+// The kernel has the memory then: what reaches user space is there already, or for its servers. Workers that address
+// this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
 net::Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
     auto part = start_kernel_part(options.kernel, options.config);
+    if (!part) return part;
+    const net::ShardSnapshot table = (*part)->snapshot();
     options.config.memory_bytes = 0;
+    options.config.kernel_aggregators = table.aggregators;
+    options.config.lanes = std::min(options.config.lanes, static_cast<std::uint16_t>(table.kernel->lanes));
     return part;
 }
 

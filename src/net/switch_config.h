@@ -17,9 +17,10 @@ struct SwitchNodeConfig {
     bool serves_atp = true;
     std::uint64_t memory_bytes = 64'000'000;  // of all aggregators, of all shards; 0: aggregates nothing, hosts servers
     std::uint64_t pool_bytes = 0;             // of SwitchML's slots, of all shards; 0: does not serve SwitchML
-    std::uint16_t lanes = 352;                // of one aggregator, and of one slot
-    std::uint32_t shards = 1;                 // threads, each with its share of memory and of the channels
-    std::vector<unsigned> cores;              // one for each shard, or none: wherever the kernel likes
+    std::uint32_t kernel_aggregators = 0;  // of a table that packets pass before they come here; announced as its own
+    std::uint16_t lanes = 352;             // of one aggregator, and of one slot
+    std::uint32_t shards = 1;              // threads, each with its share of memory and of the channels
+    std::vector<unsigned> cores;           // one for each shard, or none: wherever the kernel likes
     std::uint32_t jobs = 64;
     std::uint32_t channels = 256;
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;

@@ -138,7 +138,7 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const Address& f
     wire::Welcome welcome{.nonce = hello->nonce,
                           .received_bytes = static_cast<std::uint32_t>(bytes.size()),
                           .path = {{.id = id_,
-                                    .aggregators = aggregators_of_shard(config_),
+                                    .aggregators = std::max(config_.kernel_aggregators, aggregators_of_shard(config_)),
                                     .lanes = config_.lanes,
                                     .slots = slots_of_shard(config_)}},
                           .software = software_name()};

@@ -33,6 +33,13 @@ class Bridge(networks.NetworkTest):
         pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # of the file system itself
         self.assertEqual(pinned, [], "a clean stop leaves nothing pinned")
 
+    def test_the_servers_of_the_box_itself_are_asked_for_sums_that_its_kernel_has_made(self):
+        self.start_switch()
+        self.finish(self.start_workers("4MB", asked="bridge"))
+        packets = self.kernel()["packets"]
+        self.assertGreater(packets["completed"], 1000)
+        self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
+
     def test_ordinary_tcp_passes_unharmed(self):
         self.start_switch()
         receive = ("import socket,sys,hashlib;s=socket.create_server(('0.0.0.0',9000));c=s.accept()[0];h=hashlib.sha256();"

@@ -184,10 +184,10 @@ class NetworkTest(unittest.TestCase):
     def completed(self, bridge="bridge"):
         return self.kernel(bridge)["packets"]["completed"]
 
-    def start_workers(self, size, flags=(), rounds=3):
-        """`atp bench` on every worker, which verifies each sum; of so many tensors."""
+    def start_workers(self, size, flags=(), rounds=3, asked="server"):
+        """`atp bench` on every worker, which verifies each sum; of so many tensors. `asked` is their switch."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address(self.workers[0]) + ":29500",
-                  "--switch", self.network.endpoint("server"), "--bytes", size, "--warmup", "0", "--rounds",
+                  "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
         return [
             self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(self.workers)
