@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "net/descriptor.h"
+#include "xdp/receive_offload.h"
 
 namespace atp::xdp {
 namespace {
@@ -63,7 +64,7 @@ net::Result<Attachment> Attachment::attach(const std::string& interface, int pro
         return net::fail_with_errno(net::Operation::open, -code, interface,
                                     code == -EEXIST ? "a device above it, its bridge perhaps, has a program" : "");
     }
-    return Attachment(interface, index, program, mode);
+    return Attachment(interface, index, program, mode, mode == Mode::native && merge_received(interface));
 }
 
 void Attachment::detach() const {
@@ -71,6 +72,7 @@ void Attachment::detach() const {
     options.sz = sizeof options;
     options.old_prog_fd = program_;
     bpf_xdp_detach(index_, flags_of(mode_) | XDP_FLAGS_REPLACE, &options);
+    if (began_merging_) stop_merging_received(interface_);
 }
 
 }  // namespace atp::xdp

@@ -18,7 +18,8 @@ enum class Mode : std::uint8_t { native, generic };
 // aggregated while user space restarts.
 //
 // Failure: attach() refuses an interface that has a program of somebody else's; one of an earlier start of ours is
-// replaced, without a moment in which there is none. detach() leaves what is not ours alone.
+// replaced, without a moment in which there is none. detach() leaves what is not ours alone. In between, the kernel
+// merges what a driver with the program receives and passes.
 class Attachment {
   public:
     [[nodiscard]] static net::Result<Attachment> attach(const std::string& interface, int program);
@@ -28,13 +29,18 @@ class Attachment {
     [[nodiscard]] Mode mode() const { return mode_; }
 
   private:
-    Attachment(std::string interface, int index, int program, Mode mode)
-        : interface_(std::move(interface)), index_(index), program_(program), mode_(mode) {}
+    Attachment(std::string interface, int index, int program, Mode mode, bool began_merging)
+        : interface_(std::move(interface)),
+          index_(index),
+          program_(program),
+          mode_(mode),
+          began_merging_(began_merging) {}
 
     std::string interface_;
     int index_;
     int program_;
     Mode mode_;
+    bool began_merging_;
 };
 
 }  // namespace atp::xdp

@@ -13,6 +13,15 @@ import sys
 import networks
 from networks import PATIENCE_S, wait_until
 
+# Prints what ETHTOOL_GGRO says of an interface.
+GRO_OF = """
+import array, fcntl, socket, struct, sys
+asked = array.array("I", [0x2B, 0])
+request = struct.pack("16sP16x", sys.argv[1].encode(), asked.buffer_info()[0])
+fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8946, request)
+print(asked[1])
+"""
+
 
 class Bridge(networks.NetworkTest):
     def test_sums_of_workers_that_know_nothing_of_it_are_made_inside_the_kernel(self):
@@ -39,6 +48,19 @@ class Bridge(networks.NetworkTest):
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 1000)
         self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
+
+    def merges(self, port):
+        """Whether the kernel merges what the bridge receives there."""
+        out, error = self.start("bridge", sys.executable, "-c", GRO_OF, port).communicate(timeout=PATIENCE_S)
+        self.assertIn(out, ("0\n", "1\n"), error)
+        return out == "1\n"
+
+    def test_what_passes_is_merged_as_long_as_the_program_is_there(self):
+        self.assertFalse(self.merges("to-w0"))
+        switch = self.start_switch()
+        self.assertTrue(self.merges("to-w0"))
+        self.stop(switch)
+        self.assertFalse(self.merges("to-w0"))
 
     def test_ordinary_tcp_passes_unharmed(self):
         self.start_switch()
