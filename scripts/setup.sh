@@ -25,6 +25,7 @@ packages=(
 wanted_packages=(
     libgloo-dev libopenmpi-dev openmpi-bin              # bench/peer
     libbpf-dev bpftool                                  # src/xdp
+    iperf3 ethtool                                      # bench/cluster
 )
 # Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
 lint_tools=(clang-format clang-tidy)

@@ -36,6 +36,9 @@ topologies
 systems
   atp, gloo, openmpi
                by programs of their own: `atp bench`, bench_gloo, and bench_mpi with mpirun
+  atp-xdp      as atp, with `atp switch --xdp` on the switch's ports: it adds inside the kernel, and the daemon of the
+               same box holds the servers. Not in racks. --switch xdp takes it for atp, and --switch both has them take
+               turns
   switchml     by `atp switch` and `atp bench` with --protocol switchml; not in racks, since it knows one switch. Slots
                and timer are those that are fastest when each pair is tried once, or what --rank-flags says
   torch-atp, torch-gloo
@@ -92,6 +95,7 @@ def _settle_work(parser, options):
     if options.bytes % 4 != 0:
         parser.error("argument --bytes: must be a multiple of 4, for float32")
     known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE
+    options.systems = _with_switches(parser, options.systems, options.switch)
     if not set(options.systems) <= set(known):
         parser.error(f"argument --systems: each of {', '.join(known)} at most once")
     confined = [name for name in options.systems if not known[name].spans_racks]
@@ -99,6 +103,13 @@ def _settle_work(parser, options):
         parser.error(f"argument --systems: {', '.join(confined)} cannot span racks")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
+
+
+def _with_switches(parser, names, switch):
+    """`atp` becomes what it stands for."""
+    if switch != "user" and ("atp" not in names or "atp-xdp" in names):
+        parser.error(f"argument --switch: {switch} says how to run the system atp")
+    return [system for name in names for system in (systems.OF_SWITCH[switch] if name == "atp" else (name,))]
 
 
 def work_of(options):
@@ -133,6 +144,13 @@ def _add_network(group):
         default="1MiB",
         metavar="SIZE",
         help="what may wait at each end of a link before packets are dropped [1MiB]",
+    )
+    group.add_argument(
+        "--offloads",
+        choices=("on", "off"),
+        default="on",
+        help="off: every frame is one that a wire could carry, and is merged with others on arrival, as behind a network "
+        "card; on: 64 KiB may cross a link in one piece, which costs a tenth of the processor time [on]",
     )
     group.add_argument("--placement", choices=("packed", "dealt"), default="packed", help="of the ranks [packed]")
 
@@ -197,7 +215,10 @@ def _add_systems(group):
         help="short for --systems atp,SYSTEM",
     )
     group.add_argument(
-        "--switch", choices=("user",), default="user", help="ATP's: user, the daemon `atp switch` [user]"
+        "--switch",
+        choices=tuple(systems.OF_SWITCH),
+        default="user",
+        help="where ATP's switch adds: in the daemon, inside the kernel, or each in its turn [user]",
     )
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
     group.add_argument(

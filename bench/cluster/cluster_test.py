@@ -6,6 +6,7 @@ usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77 when this machine cann
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -59,7 +60,7 @@ class Reports(unittest.TestCase):
         }
         turns = {
             name: [
-                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.0, 0.5, traffic, [])
+                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.5, 3.0, 0.5, traffic, [])
                 for row in seconds
             ]
             for name, factor in (("atp", 1), ("gloo", 2))
@@ -95,7 +96,10 @@ class Reports(unittest.TestCase):
 
     def test_costs_are_of_all_operations_and_ranks(self):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
-        self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / (2 * 4 * 0.001))
+        gigabytes = 2 * 4 * 0.001
+        self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / gigabytes)
+        self.assertAlmostEqual(atp["switch_cpu_seconds_per_gb"], 0.5 / gigabytes)
+        self.assertAlmostEqual(atp["machine_cpu_seconds_per_gb"], 3.0 / gigabytes)
         self.assertEqual(
             atp["traffic_of_an_operation"],
             {
@@ -118,9 +122,29 @@ class CommandLine(unittest.TestCase):
     def test_what_knows_one_switch_is_refused_in_racks(self):
         for shape in ("star:4", "local:4"):
             self.assertEqual(arguments.parse(["--topology", shape, "--peer", "switchml"]).systems, ["atp", "switchml"])
-        ran = subprocess.run([RUN, "--racks", "2x2", "--peer", "switchml"], capture_output=True, text=True, check=False)
+        for flags, name in ((["--peer", "switchml"], "switchml"), (["--switch", "xdp"], "atp-xdp")):
+            ran = subprocess.run([RUN, "--racks", "2x2", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn(f"{name} cannot span racks", ran.stderr)
+
+    def test_a_switch_for_nobody_is_refused(self):
+        ran = subprocess.run([RUN, "--switch", "xdp", "--systems", "gloo"], capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 2)
-        self.assertIn("switchml cannot span racks", ran.stderr)
+        self.assertIn("--switch", ran.stderr)
+
+    def test_a_switch_is_chosen_for_atp_alone(self):
+        for switch, others, chosen in (
+            ("user", ["--peer", "gloo"], ["atp", "gloo"]),
+            ("xdp", ["--peer", "gloo"], ["atp-xdp", "gloo"]),
+            ("both", ["--systems", "gloo,atp"], ["gloo", "atp", "atp-xdp"]),
+            ("xdp", ["--workload", "vgg"], ["atp-xdp", "gloo"]),
+        ):
+            self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
+
+    def test_the_kernel_adds_on_the_ports_of_hosts(self):
+        options = arguments.parse(["--switch", "xdp", "--workers", "3"])
+        command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
+        self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
 
     def test_switchml_is_tuned_unless_it_is_told(self):
         usual = arguments.parse(["--systems", "switchml"])
@@ -137,6 +161,8 @@ class CommandLine(unittest.TestCase):
             ("--systems", "atp,mpi"),
             ("--peer", "mpi"),
             ("--workers", "1"),
+            ("--switch", "tofino"),
+            ("--offloads", "some"),
             ("--racks", "2"),
             ("--loss", "2"),
             ("--timeout", "0"),
@@ -205,6 +231,29 @@ class Runs(unittest.TestCase):
         for name in ("switchml", "atp"):
             # Each rank sends its tensor once.
             self.assertGreater(measured[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+
+    def test_sums_are_made_inside_the_kernel(self):
+        if not os.path.exists(os.path.join(programs, "atp")):
+            self.skipTest("there is no atp")
+        flags = ("--bytes", "256KiB", "--systems", "atp", "--switch", "both", "--json")
+        status, output, errors = self.run_small(programs, *flags)
+        if re.search("no switch inside the kernel|not permitted", errors):
+            self.skipTest(errors.strip())
+        self.assertEqual(status, 0, errors)
+        result = json.loads(output)
+        self.assertEqual(list(result["systems"]), ["atp", "atp-xdp"])
+        for system in result["systems"].values():
+            self.assertGreater(system["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+            self.assertGreater(system["machine_cpu_seconds_per_gb"], 0)
+            self.assertGreater(system["in_network_share"], 0.9)
+
+    def test_frames_of_the_wire_are_measured(self):
+        if shutil.which("ethtool") is None:
+            self.skipTest("there is no ethtool")
+        flags = ("--bytes", "256KiB", "--gloo-algorithm", "ring", "--offloads", "off", "--json")
+        status, output, errors = self.run_small(programs, *flags)
+        self.assertEqual(status, 0, errors)
+        self.assertFalse(json.loads(output)["offloads"])
 
     def test_openmpi_is_measured_over_the_links(self):
         if not (shutil.which("mpirun") and os.path.exists(os.path.join(programs, "bench_mpi"))):

@@ -25,6 +25,7 @@ class Turn:
     jobs: list
     cpu_seconds: float
     switches_cpu_seconds: float
+    machine_cpu_seconds: float
     machine_busy: float
     traffic: dict
     counters: list
@@ -75,7 +76,7 @@ class Bench:
             self._start_switches(system, switches)
             first_ranks = self._start_ranks(system, variant, ranks)
             processes.wait_all(ranks, self.timeout_seconds, servers=switches)
-            machine_busy = _busy_share(machine_before, _machine_time())
+            machine = _machine_time() - machine_before
             counters = self._counters(system)
         finally:
             processes.stop(ranks)
@@ -85,7 +86,8 @@ class Bench:
             [_said_by(rank) for rank in first_ranks],
             sum(process.cpu_seconds for process in ranks + switches),
             sum(process.cpu_seconds for process in switches),
-            machine_busy,
+            machine.worked / os.sysconf("SC_CLK_TCK"),
+            machine.busy_share(),
             _difference(traffic_before, self.network.traffic()),
             counters,
         )
@@ -154,16 +156,27 @@ def _said_by(rank):
         raise processes.Failed(f"said nothing of use ({error!r}):\n  {rank.complaint()}") from error
 
 
+@dataclass(frozen=True)
+class MachineTime:
+    """What all processors did, in ticks: worked, for programs or in interrupts, or were idle, or were not to be had."""
+
+    worked: int
+    idle: int
+    stolen: int
+
+    def __sub__(self, before):
+        return MachineTime(self.worked - before.worked, self.idle - before.idle, self.stolen - before.stolen)
+
+    def busy_share(self):
+        busy = self.worked + self.stolen
+        return busy / max(1, busy + self.idle)
+
+
 def _machine_time():
-    """Time that all processors have spent since the start, in ticks: (busy, all)."""
+    """Since the machine's start."""
     with open("/proc/stat", encoding="ascii") as file:
-        ticks = [int(field) for field in file.readline().split()[1:9]]
-    idle = ticks[3] + ticks[4]
-    return sum(ticks) - idle, sum(ticks)
-
-
-def _busy_share(before, after):
-    return (after[0] - before[0]) / max(1, after[1] - before[1])
+        user, nice, system, idle, waiting, hard, soft, stolen = map(int, file.readline().split()[1:9])
+    return MachineTime(user + nice + system + hard + soft, idle + waiting, stolen)
 
 
 def _difference(before, after):

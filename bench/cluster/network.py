@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from typing import Optional
 
 import topology as topologies
 
@@ -26,11 +27,13 @@ BRIDGE = "br0"
 
 @dataclass(frozen=True)
 class Links:
-    """Rates hold each way. The queue is what may wait at each end of a link before packets are dropped."""
+    """Rates hold each way; of None, there is no limit. The queue is what may wait at each end of a link before packets
+    are dropped. Without offloads every frame is one that a wire could carry."""
 
-    host_bps: int
-    uplink_bps: int
+    host_bps: Optional[int]
+    uplink_bps: Optional[int]
     queue_bytes: int
+    offloads: bool = True
 
 
 class Unavailable(Exception):
@@ -60,7 +63,7 @@ class Network:
         self.folder = None
 
     def __enter__(self):
-        _require_privilege_and_tools()
+        _require_privilege_and_tools(self._links)
         remove_leftovers()
         try:
             self._probe()
@@ -98,7 +101,7 @@ class Network:
             _call("ip", "netns", "add", namespace)
             _call("ip", "-n", namespace, "link", "add", BRIDGE, "type", "bridge")
             _call("ip", "-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
-            _limit(namespace, "left", self._links.host_bps, self._links.queue_bytes)
+            self._shape(namespace, "left", self._links.host_bps)
         except Broken as error:
             raise Unavailable(f"no such network on this machine: {error}") from error
         finally:
@@ -136,8 +139,14 @@ class Network:
         self._set_up(above, down_device)
         self._ip(above, "link", "set", down_device, "master", BRIDGE)
         rate_bps = self._links.host_bps if is_host else self._links.uplink_bps
-        _limit(self._namespace(below), up_device, rate_bps, self._links.queue_bytes)
-        _limit(self._namespace(above), down_device, rate_bps, self._links.queue_bytes)
+        self._shape(self._namespace(below), up_device, rate_bps)
+        self._shape(self._namespace(above), down_device, rate_bps)
+
+    def _shape(self, namespace, device, rate_bps):
+        if rate_bps is not None:
+            _limit(namespace, device, rate_bps, self._links.queue_bytes)
+        if not self._links.offloads:
+            _send_single_frames(namespace, device)
 
     def _namespace(self, node):
         return self._prefix + node.name
@@ -237,12 +246,18 @@ def _birth_of(pid):
         return ""
 
 
-def _require_privilege_and_tools():
+def _require_privilege_and_tools(links):
     if os.geteuid() != 0:
         raise Unavailable("network namespaces need root")
-    for tool in ("ip", "tc"):
+    require_tools("iproute2", "ip", "tc")
+    if not links.offloads:
+        require_tools("ethtool", "ethtool")
+
+
+def require_tools(package, *tools):
+    for tool in tools:
         if shutil.which(tool) is None:
-            raise Unavailable(f"there is no `{tool}` here (Debian's iproute2)")
+            raise Unavailable(f"there is no `{tool}` here (Debian's {package})")
 
 
 def _namespaces():
@@ -263,7 +278,7 @@ def _remove_namespace(namespace):
 
 def _devices_of(below):
     """The names of both ends of the link up from a node: its own, and the one on the bridge above."""
-    return (HOST_DEVICE if isinstance(below, topologies.Host) else UPLINK_DEVICE), f"to-{below.name}"
+    return (HOST_DEVICE if isinstance(below, topologies.Host) else UPLINK_DEVICE), topologies.port_to(below)
 
 
 def _limit(namespace, device, rate_bps, queue_bytes):
@@ -285,6 +300,12 @@ def _limit(namespace, device, rate_bps, queue_bytes):
         "limit",
         str(queue_bytes),
     )
+
+
+def _send_single_frames(namespace, device):
+    """What leaves is cut to the size of the wire, as a network card does; what arrives is merged again, if it can be."""
+    flags = ("tso", "off", "tx-udp-segmentation", "off", "gro", "on")
+    _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, *flags)
 
 
 def _call(*command):

@@ -52,6 +52,7 @@ class Setting:
             "rate_bps": self.links.host_bps,
             "uplink_bps": self.links.uplink_bps,
             "queue_bytes": self.links.queue_bytes,
+            "offloads": self.links.offloads,
             "bytes": self.work.bytes,
             "world": len(self.topology.hosts),
             "jobs": self.work.jobs,
@@ -64,7 +65,11 @@ class Setting:
         uplinks = ""
         if any(switch.parent for switch in self.topology.switches):
             uplinks = f", uplinks of {self.links.uplink_bps / 1e6:g} Mbit/s"
-        return f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s{uplinks}"
+        frames = "" if self.links.offloads else ", without offloads"
+        return (
+            f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s"
+            f"{uplinks}{frames}"
+        )
 
     def describe_jobs(self):
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
@@ -134,7 +139,7 @@ class Report:
             "peer": peer,
             **with_ends("peer_goodput_mbps", [goodput / 1e6 for goodput in peers]),
             **with_ends("ratio", ratios),
-            "in_network_share": share_in_network([switch for turn in self._turns[name] for switch in turn.counters]),
+            "in_network_share": system["in_network_share"],
             "cpu_s_per_gb": system["cpu_seconds_per_gb"],
             "peer_cpu_s_per_gb": self._system(peer)["cpu_seconds_per_gb"] if peer else None,
         }
@@ -145,7 +150,7 @@ class Report:
             *self._limit_lines(),
             "",
             f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
-            f"{'CPU s/GB':>8} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
+            f"{'CPU s/GB':>8} {'switch':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
@@ -174,7 +179,8 @@ class Report:
         return (
             f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
             f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
-            f"{system['cpu_seconds_per_gb']:>8.2f} {system['machine_busy']:>5.2f} "
+            f"{system['cpu_seconds_per_gb']:>8.2f} {system['switch_cpu_seconds_per_gb']:>6.2f} "
+            f"{system['machine_cpu_seconds_per_gb']:>7.2f} {system['machine_busy']:>5.2f} "
             f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
             f"{megabytes(traffic, 'uplink_sent_bytes'):>8} "
             f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}"
@@ -200,7 +206,10 @@ class Report:
             "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
             "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
-            "cpu_seconds_per_gb": statistics.median(turn.cpu_seconds for turn in turns) / self._gigabytes_of_a_turn(),
+            "cpu_seconds_per_gb": self._of_a_gigabyte(turn.cpu_seconds for turn in turns),
+            "switch_cpu_seconds_per_gb": self._of_a_gigabyte(turn.switches_cpu_seconds for turn in turns),
+            "machine_cpu_seconds_per_gb": self._of_a_gigabyte(turn.machine_cpu_seconds for turn in turns),
+            "in_network_share": share_in_network([switch for turn in turns for switch in turn.counters]),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
             "traffic_of_an_operation": self._setting.traffic_of_an_operation(turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
@@ -234,15 +243,17 @@ class Report:
     def _seconds(self, name, job):
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
-    def _gigabytes_of_a_turn(self):
-        """What went into sums, of all ranks: the processors work for the warm-up too."""
-        return self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
+    def _of_a_gigabyte(self, of_turns):
+        """Of what went into sums, of all ranks: the processors work for the warm-up too."""
+        gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
+        return statistics.median(of_turns) / gigabytes
 
 
 _LEGEND = """\
 Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum; of PyTorch's
-ranks, with what its start takes.
+ranks, with what its start takes. switch: the daemons alone. machine: all that the processors did, interrupts too, in
+which the kernel adds, and what others did meanwhile.
 busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
 

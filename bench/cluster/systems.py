@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import Optional
 
+import topology as topologies
+
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_ALL_REDUCE = os.path.join(FOLDER, "torch_all_reduce.py")
 MPI_AGENT = os.path.join(FOLDER, "mpi_agent")
@@ -103,6 +105,20 @@ class AtpSwitches(System):
         return [self._program, "stats", _endpoint(switch, SWITCH_PORT), "--json"]
 
 
+class InKernel:
+    """Makes daemons aggregate inside the kernel what comes in on the ports of their bridge."""
+
+    spans_racks = False
+
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        self._topology = options.topology
+
+    def switch_command(self, switch):
+        ports = [topologies.port_to(host) for host in self._topology.hosts_of(switch)]
+        return [*super().switch_command(switch), "--xdp", ",".join(ports)]
+
+
 class Atp(AtpSwitches):
     """The command's own benchmark in the hosts' namespaces."""
 
@@ -131,6 +147,10 @@ class Atp(AtpSwitches):
             "--json",
             *self._rank_flags,
         ]
+
+
+class AtpInKernel(InKernel, Atp):
+    pass
 
 
 class SwitchMl(Atp):
@@ -253,6 +273,10 @@ class TorchAtp(AtpSwitches):
         return self._torch.command(rank, work)
 
 
+class TorchAtpInKernel(InKernel, TorchAtp):
+    pass
+
+
 class TorchGloo(System):
     """PyTorch's ranks with its own Gloo, which chooses an algorithm itself."""
 
@@ -317,13 +341,17 @@ class TorchRanks:
 
 OF_ALL_REDUCE = {
     "atp": Atp,
+    "atp-xdp": AtpInKernel,
     "gloo": Gloo,
     "openmpi": OpenMpi,
     "torch-atp": TorchAtp,
     "torch-gloo": TorchGloo,
     "switchml": SwitchMl,
 }
-OF_TRAINING = {"atp": TorchAtp, "gloo": TorchGloo}
+OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
+
+# What `atp` stands for, by where its switches work.
+OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp")}
 
 
 def package_folder(programs):

@@ -51,11 +51,19 @@ class Topology:
             racks.setdefault(host.switch, []).append(host)
         return [host for of_each_rack in zip(*racks.values()) for host in of_each_rack]
 
+    def hosts_of(self, switch):
+        return [host for host in self.hosts if host.switch == switch]
+
     def links(self):
         """Every link as (below, above): a host and its switch, or a switch and its parent."""
         return [(switch, switch.parent) for switch in self.switches if switch.parent] + [
             (host, host.switch) for host in self.hosts
         ]
+
+
+def port_to(below):
+    """The name of the port on a switch's bridge that leads to a node."""
+    return f"to-{below.name}"
 
 
 def parse(text):

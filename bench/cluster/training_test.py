@@ -98,7 +98,9 @@ class Reports(unittest.TestCase):
 
     @staticmethod
     def turn(seconds, counters=()):
-        return measure.Turn([{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, 0.5, {}, list(counters))
+        return measure.Turn(
+            [{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, 200.0, 0.5, {}, list(counters)
+        )
 
     def training(self, turns):
         setting = self.setting(systems.Workload("vgg", 1 / 16, "recorded", None))
