@@ -49,9 +49,9 @@ workloads
   vgg, resnet, gpt
                VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and
                its overlap of sums with the backward pass. The model has --scale times the parameters.
-               --compute recorded takes the time of each layer from bench/cluster/workloads/*.json and waits that long,
-               as one does for a GPU: it is in proportion to what the gradients take on a link, as on the testbed where
-               the times are from. --compute real trains a narrower model on the processors.
+               --compute recorded takes the time of each layer from `atp models` and waits that long, as one does for a
+               GPU: it is in proportion to what the gradients take on a link, as on the testbed where the times are
+               from. --compute real trains a narrower model on the processors.
 placements of the ranks in racks
   packed       one rack after the other: a ring of ranks crosses each uplink once
   dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
@@ -112,14 +112,14 @@ def _with_switches(parser, names, switch):
     return [system for name in names for system in (systems.OF_SWITCH[switch] if name == "atp" else (name,))]
 
 
-def work_of(options):
-    """What the systems are asked to do."""
+def work_of(options, programs):
+    """What the systems are asked to do. The folder `programs` has `atp`, which knows the models."""
     if not options.workload:
         return systems.Work(options.bytes, options.operations, options.warmup, options.jobs)
     link_bps = None if options.topology.is_local else options.rate
-    workload = systems.Workload(options.workload, options.share, options.compute, link_bps)
-    gradient_bytes = tables.load(options.workload).scaled(options.share).gradient_bytes
-    return systems.Work(gradient_bytes, options.operations, options.warmup, options.jobs, workload)
+    table = tables.load(options.workload, programs).scaled(options.share, link_bps)
+    workload = systems.Workload(options.workload, options.share, options.compute, link_bps, table)
+    return systems.Work(table.gradient_bytes, options.operations, options.warmup, options.jobs, workload)
 
 
 def _add_network(group):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import topology as topologies
+from workloads import tables
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_ALL_REDUCE = os.path.join(FOLDER, "torch_all_reduce.py")
@@ -20,12 +21,14 @@ FIRST_RENDEZVOUS_PORT = 4800  # one for each job
 
 @dataclass(frozen=True)
 class Workload:
-    """A model to train. Recorded times are in proportion to links of `link_bps`; None: to the testbed's own."""
+    """A model to train, and the table of its layers, scaled. Its times are in proportion to links of `link_bps`; None: to
+    the testbed's own."""
 
     name: str
     share: float
     compute: str
     link_bps: Optional[int]
+    table: tables.Table
 
 
 @dataclass(frozen=True)
@@ -278,9 +281,11 @@ class TorchAtpInKernel(InKernel, TorchAtp):
 
 
 class TorchGloo(System):
-    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself."""
+    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself. `atp` knows the models that they train."""
 
+    programs = ("atp",)
     modules = ("torch",)
+    targets = ("atp",)
 
     def __init__(self, name, programs, options):
         super().__init__(name)
@@ -296,12 +301,12 @@ class TorchRanks:
     def __init__(self, backend, programs, options):
         self._backend = backend
         self._python = options.python
-        self._packages = package_folder(programs)
+        self._programs = programs
 
     def command(self, rank, work):
         return [
             "env",
-            f"PYTHONPATH={self._packages}",
+            f"PYTHONPATH={package_folder(self._programs)}",
             "OMP_NUM_THREADS=1",
             f"GLOO_SOCKET_IFNAME={rank.device}",
             f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}",
@@ -319,14 +324,15 @@ class TorchRanks:
             str(work.warmup),
         ]
 
-    @staticmethod
-    def _task(work):
+    def _task(self, work):
         if work.workload is None:
             return [TORCH_ALL_REDUCE, "--bytes", str(work.bytes), "--rounds", str(work.operations)]
         workload = work.workload
         link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
         return [
             TORCH_TRAINING,
+            "--programs",
+            self._programs,
             "--workload",
             workload.name,
             "--share",

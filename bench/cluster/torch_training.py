@@ -24,6 +24,7 @@ REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     torch_group.add_arguments(parser)
+    parser.add_argument("--programs", required=True, help="the folder that has `atp`, which knows the models")
     parser.add_argument("--workload", choices=tables.NAMES, required=True)
     parser.add_argument("--share", type=float, required=True, help="of the model's parameters")
     parser.add_argument("--compute", choices=("recorded", "real"), required=True)
@@ -37,7 +38,8 @@ class Recorded:
     """No optimizer: where the times come from, it takes a few per cent of a step or less."""
 
     def __init__(self, arguments):
-        self._table = tables.load(arguments.workload).scaled(arguments.share, arguments.link_bps)
+        table = tables.load(arguments.workload, arguments.programs)
+        self._table = table.scaled(arguments.share, arguments.link_bps)
         self._model = recorded.RecordedModel(self._table, arguments.rank)
         self._parallel = parallel(self._model, arguments.share)
         self._inputs = torch.ones(1)

@@ -5,7 +5,6 @@ import json
 import statistics
 
 from report import megabytes, or_dash, share_in_network
-from workloads import tables
 
 
 class TrainingReport:
@@ -15,9 +14,7 @@ class TrainingReport:
         self._setting = setting
         self._work = setting.work
         self._turns = turns
-        self._table = tables.load(self._work.workload.name).scaled(
-            self._work.workload.share, self._work.workload.link_bps
-        )
+        self._table = self._work.workload.table
 
     def as_json(self):
         workload = self._work.workload

@@ -89,19 +89,21 @@ std::vector<ModelLayer> resnet(const std::array<unsigned, 4>& groups) {
     return std::move(layers).take();
 }
 
-// GPT-2 small. The output layer shares the tokens' table, whose gradient is complete when the backward pass is.
+// GPT-2 small, on sequences of half of its context. The output layer shares the tokens' table, whose gradient is
+// complete when the backward pass is.
 std::vector<ModelLayer> gpt2() {
     constexpr std::uint64_t width = 768;
     constexpr std::uint64_t context = 1024;
+    constexpr std::uint64_t tokens = context / 2;
     constexpr std::uint64_t vocabulary = 50257;
     constexpr unsigned blocks = 12;
     const auto product = [](std::uint64_t weights) {
-        return 2.0 * static_cast<double>(weights) * static_cast<double>(context);
+        return 2.0 * static_cast<double>(weights) * static_cast<double>(tokens);
     };
     Layers layers;
     layers.add("embedding", {vocabulary * width, context * width}, 0);
     for (unsigned block = 0; block < blocks; ++block) {
-        const double attention = 4.0 * static_cast<double>(context * context * width);
+        const double attention = 4.0 * static_cast<double>(tokens * tokens * width);
         layers.add(fmt::format("h{}.attention", block),
                    {width, width, 3 * width * width, 3 * width, width * width, width},
                    product(4 * width * width) + attention);

@@ -3,9 +3,13 @@
 
 import json
 import os
+import subprocess
 from dataclasses import dataclass, replace
 
-NAMES = ("vgg", "resnet", "gpt")
+MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # as `atp models` calls them
+NAMES = tuple(MODELS)
+# Of the testbed where the times are from: table 1 of SwitchML.
+LINK_BPS = 10e9
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,12 @@ def _scaled(layer, share, factor):
     )
 
 
-def path_of(name):
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.json")
-
-
-def load(name):
-    with open(path_of(name), encoding="utf-8") as file:
-        stored = json.load(file)
+def load(name, programs):
+    """What `atp models`, which lies in the folder `programs`, says of it."""
+    command = [os.path.join(programs, "atp"), "models", MODELS[name], "--json"]
+    (model,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     layers = tuple(
-        Layer(layer["name"], tuple(layer["tensors"]), layer["forward_ms"], layer["backward_ms"])
-        for layer in stored["layers"]
+        Layer(layer["name"], tuple(layer["tensors"]), layer["forward_us"] / 1e3, layer["backward_us"] / 1e3)
+        for layer in model["layers"]
     )
-    return Table(stored["model"], stored["source"], stored["link_bps"], layers)
+    return Table(model["name"], model["source"], LINK_BPS, layers)
