@@ -211,6 +211,34 @@ Finding check_lanes(const PathFacts& facts) {
     return finding;
 }
 
+Finding check_kernel(const PathFacts& facts, const KernelReport& kernel) {
+    Finding finding{.name = named("inside the kernel", facts), .found = ""};
+    bool generic = false;
+    for (const auto& [interface, mode] : kernel.interfaces) {
+        finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
+        generic = generic || mode == "generic";
+    }
+    finding.found += fmt::format(", {} aggregators of {} lanes", kernel.aggregators, kernel.lanes);
+    const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
+    if (kernel.oversized != 0) {
+        finding.found += fmt::format("; {} packets with more lanes passed unadded", kernel.oversized);
+    } else if (pass > kernel.lanes) {
+        finding.found += fmt::format("; packets of {} lanes get here, and would pass unadded", pass);
+    }
+    if (kernel.oversized != 0 || pass > kernel.lanes) {
+        finding.mend = fmt::format("start the switch that workers name with --lanes {}", kernel.lanes);
+        if (generic)
+            finding.mend += ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)";
+    }
+    if (kernel.damaged != 0) {
+        finding.found += fmt::format("; {} passed unadded for a wrong checksum", kernel.damaged);
+        finding.mend += finding.mend.empty() ? "" : "; ";
+        finding.mend += "look for a bad cable or card before it (`ethtool -S`), or for somebody who forges packets";
+    }
+    if (!finding.mend.empty()) finding.status = Status::warn;
+    return finding;
+}
+
 Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train) {
     Finding finding{.name = named(size, facts),
                     .found = fmt::format("{} of {} lost, {} repeated, {} overtaken (by {} at most)", train.lost(),
@@ -298,11 +326,12 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
     findings.push_back(check_version(facts, own_software));
     findings.push_back(check_tree(facts));
     findings.push_back(check_round_trip(facts));
-    findings.push_back(check_aggregators(facts));
+    const bool inside_kernel = facts.report && facts.report->kernel;
+    findings.push_back(inside_kernel ? check_kernel(facts, *facts.report->kernel) : check_aggregators(facts));
     findings.push_back(check_path_mtu(facts));
     if (facts.found_payload_bytes != 0) {
         findings.push_back(check_symmetry(facts));
-        findings.push_back(check_lanes(facts));
+        if (!inside_kernel) findings.push_back(check_lanes(facts));
     }
     if (facts.short_packets) findings.push_back(check_train(facts, "short packets", *facts.short_packets));
     if (facts.long_packets) findings.push_back(check_train(facts, "long packets", *facts.long_packets));

@@ -17,13 +17,17 @@ namespace atp::doctor {
 
 // The rest holds of switches that greet.
 [[nodiscard]] Finding check_round_trip(const PathFacts& facts);
-[[nodiscard]] Finding check_aggregators(const PathFacts& facts);
 [[nodiscard]] Finding check_path_mtu(const PathFacts& facts);
 [[nodiscard]] Finding check_symmetry(const PathFacts& facts);
-[[nodiscard]] Finding check_lanes(const PathFacts& facts);
 // `size`: what the train's packets are called.
 [[nodiscard]] Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train);
 [[nodiscard]] Finding check_marks(const PathFacts& facts);
+
+// Of its table, and of packets against it.
+[[nodiscard]] Finding check_aggregators(const PathFacts& facts);
+[[nodiscard]] Finding check_lanes(const PathFacts& facts);
+// In place of both, of a switch that aggregates inside the kernel.
+[[nodiscard]] Finding check_kernel(const PathFacts& facts, const KernelReport& kernel);
 
 // Of what the switch reports.
 [[nodiscard]] Finding check_switch_drops(const PathFacts& facts);

@@ -8,6 +8,19 @@ namespace {
 
 using Json = nlohmann::json;
 
+KernelReport read_kernel(const Json& shard) {
+    const Json& kernel = shard["kernel"];
+    KernelReport report{.aggregators = shard.value("aggregators", 0U),
+                        .lanes = kernel.value("lanes", 0U),
+                        .oversized = kernel.value("oversized", std::uint64_t{0}),
+                        .damaged = kernel.value("damaged", std::uint64_t{0})};
+    const Json interfaces = kernel.value("interfaces", Json::object());
+    for (const auto& [name, mode] : interfaces.items()) {
+        report.interfaces.emplace_back(name, mode.get<std::string>());
+    }
+    return report;
+}
+
 }  // namespace
 
 std::optional<SwitchReport> read_switch_report(std::string_view text) {
@@ -18,6 +31,10 @@ std::optional<SwitchReport> read_switch_report(std::string_view text) {
         report.parent = json.value("parent", std::string());
         report.parent_answers = json.value("parent_answers", false);
         for (const Json& shard : json["shards"]) {
+            if (shard.contains("kernel")) {
+                report.kernel = read_kernel(shard);
+                continue;
+            }
             const Json udp = shard.value("udp", Json::object());
             report.received += udp.value("received_packets", std::uint64_t{0});
             report.dropped_by_kernel += udp.value("dropped_by_kernel", std::uint64_t{0});

@@ -5,8 +5,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace atp::doctor {
+
+// The part of a switch that works inside the kernel.
+struct KernelReport {
+    std::vector<std::pair<std::string, std::string>> interfaces = {};  // and how frames meet the program there
+    std::uint32_t aggregators = 0;
+    std::uint32_t lanes = 0;
+    std::uint64_t oversized = 0;
+    std::uint64_t damaged = 0;
+};
 
 // What matters here of a switch's own report (`atp stats --json`), summed over its threads.
 struct SwitchReport {
@@ -19,6 +30,7 @@ struct SwitchReport {
     std::uint64_t threads = 0;
     bool emulates_ports = false;
     double emulated_loss = 0;
+    std::optional<KernelReport> kernel = {};
 };
 
 // Nothing where the text is no such report.

@@ -168,6 +168,49 @@ TEST(PathChecks, TakeNoNoticeOfTheLanesOfASwitchThatAddsNothing) {
     EXPECT_EQ(check_lanes(facts).status, Status::ok);
 }
 
+PathFacts path_through_a_kernel() {
+    PathFacts facts = good_path();
+    facts.welcome.path.front().aggregators = 0;
+    facts.report->kernel = KernelReport{.interfaces = {{"eth1", "native"}}, .aggregators = 44'444, .lanes = 352};
+    return facts;
+}
+
+TEST(PathChecks, TakeASwitchInsideTheKernelForItsTable) {
+    const auto findings = check_path(path_through_a_kernel(), software);
+    EXPECT_EQ(only(findings, Status::warn).name, "");
+    EXPECT_EQ(only(findings, Status::fail).name, "");
+    const auto kernel = std::ranges::find(findings, "inside the kernel 127.0.0.1:4790", &Finding::name);
+    ASSERT_NE(kernel, findings.end());
+    EXPECT_EQ(kernel->found, "eth1 native, 44444 aggregators of 352 lanes");
+}
+
+TEST(PathChecks, WarnOfPacketsWithMoreLanesThanTheKernelHas) {
+    PathFacts facts = path_through_a_kernel();
+    facts.report->kernel->oversized = 17;
+    Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes passed unadded"));
+    EXPECT_EQ(finding.mend, "start the switch that workers name with --lanes 352");
+
+    facts.report->kernel->interfaces.emplace_back("eth2", "generic");
+    EXPECT_THAT(check_kernel(facts, *facts.report->kernel).mend, HasSubstr("gso_max_segs 1"));
+
+    facts = path_through_a_kernel();
+    facts.found_payload_bytes = 8972;
+    finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
+}
+
+TEST(PathChecks, WarnOfPacketsThatWereDamagedBeforeTheKernel) {
+    PathFacts facts = path_through_a_kernel();
+    facts.report->kernel->damaged = 3;
+    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("3 passed unadded for a wrong checksum"));
+    EXPECT_THAT(finding.mend, HasSubstr("cable"));
+}
+
 TEST(PathChecks, WarnOfLittleLossAndFailOnMuch) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 999};

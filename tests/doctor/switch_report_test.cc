@@ -40,7 +40,26 @@ TEST(SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
     EXPECT_DOUBLE_EQ(report->emulated_loss, 0.25);
 }
 
+TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
+    net::NodeSnapshot snapshot;
+    snapshot.shards.resize(2);
+    snapshot.shards[1].aggregators = 44'444;
+    snapshot.shards[1].kernel = {
+        .lanes = 352, .interfaces = {{"eth1", "native"}, {"eth2", "generic"}}, .oversized = 5, .damaged = 6};
+    const auto report = read_switch_report(net::to_json(snapshot));
+    ASSERT_TRUE(report && report->kernel);
+    EXPECT_EQ(report->threads, 1U);
+    EXPECT_EQ(report->kernel->aggregators, 44'444U);
+    EXPECT_EQ(report->kernel->lanes, 352U);
+    EXPECT_EQ(report->kernel->oversized, 5U);
+    EXPECT_EQ(report->kernel->damaged, 6U);
+    ASSERT_EQ(report->kernel->interfaces.size(), 2U);
+    EXPECT_EQ(report->kernel->interfaces[1].second, "generic");
+}
+
 TEST(SwitchReport, RefusesWhatIsNoReport) {
+    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {"interfaces": {"eth1": 3}}}]})"));
+    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": 3}]})"));
     EXPECT_FALSE(read_switch_report(""));
     EXPECT_FALSE(read_switch_report("[1,2]"));
     EXPECT_FALSE(read_switch_report(R"({"shards": 3})"));

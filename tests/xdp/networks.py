@@ -76,6 +76,14 @@ class Network:
         for node in self.nodes:
             subprocess.run(["ip", "netns", "del", self.prefix + node], capture_output=True)
 
+    def set_mtu(self, mtu):
+        """Of every device."""
+        for bridge, hosts in self.bridges.items():
+            for host in hosts:
+                self.ip(host, "link", "set", "eth0", "mtu", str(mtu))
+            for port in self.ports(bridge):
+                self.ip(bridge, "link", "set", port, "mtu", str(mtu))
+
     def ip(self, node, *words):
         return call("ip", "-n", self.prefix + node, *words)
 
@@ -109,6 +117,7 @@ class NetworkTest(unittest.TestCase):
     bridges = {"bridge": ["w0", "w1", "w2", "server"]}
     above = {}
     server_memory = "64MB"
+    server_lanes = LANES
 
     def setUp(self):
         self.processes = []
@@ -118,7 +127,7 @@ class NetworkTest(unittest.TestCase):
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]
         self.start_atp("server", "switch", "--listen", f"0.0.0.0:{PORT}", "--memory", self.server_memory, "--lanes",
-                       str(LANES), "--quiet")  # fmt: skip
+                       str(self.server_lanes), "--quiet")  # fmt: skip
         wait_until(lambda: self.report("server"), "the server answers")
 
     def clean_up(self):

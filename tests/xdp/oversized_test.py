@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packets with more lanes than an aggregator inside the kernel: passed, counted, and told by `atp doctor`.
+
+usage: oversized_test.py ATP
+"""
+
+import json
+import subprocess
+
+import networks
+from networks import PATIENCE_S
+
+MTU = 3000  # as much as a veth takes with a program in its driver
+
+
+class Oversized(networks.NetworkTest):
+    server_lanes = 728
+
+    def finding(self):
+        """What `atp doctor` says of the switch inside the kernel to a worker."""
+        words = self.network.at("w0", networks.ATP, "doctor", "--switch", self.network.endpoint("bridge"), "--json")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+        checks = json.loads(done.stdout)["checks"]
+        return next(check for check in checks if check["name"].startswith("inside the kernel"))
+
+    def test_packets_are_passed_and_counted_and_told(self):
+        switch = self.start_switch()
+        self.assertEqual(self.finding()["status"], "ok")
+        self.network.set_mtu(MTU)
+        self.assertIn("would pass unadded", self.finding()["found"])
+
+        self.finish(self.start_workers("2MB"))
+        kernel = self.kernel()
+        self.assertLess(kernel["packets"]["claimed"], 10, "the last of a tensor may be short")
+        oversized = kernel["kernel"]["oversized"]
+        self.assertGreater(oversized, 1000)
+        finding = self.finding()
+        self.assertEqual(finding["status"], "warn")
+        self.assertIn(f"{oversized} packets with more lanes passed unadded", finding["found"])
+        self.assertIn("--lanes 352", finding["mend"])
+
+        self.finish(self.start_workers("2MB", ["--lanes", "352"]))
+        self.assertGreater(self.completed(), 1000, "as it advises")
+        self.stop(switch)
+
+
+if __name__ == "__main__":
+    networks.run()
