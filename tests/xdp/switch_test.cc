@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What no row of the vectors says of the program inside the kernel: whole packets of every length, frames that are not
 // its business, and what it counts.
-#include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "decide_rows.h"
 #include "frames.h"
 #include "loaded_switch.h"
+#include "processors.h"
 #include "wire/packet.h"
 
 namespace atp::test {
@@ -424,36 +424,13 @@ TEST_F(SwitchInTheKernel, GoesOnAfterARestartWithWhatWasPinned) {
     machine->unpin();
 }
 
-// Keeps this thread on a processor of its own and, where that is allowed, everybody else off it for the moment: two
-// threads then do run at once, however busy the machine is.
-void take_processor(std::size_t number) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(number, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    const sched_param first{.sched_priority = 1};
-    sched_setscheduler(0, SCHED_FIFO, &first);
-}
-
-// Lets two threads go at the same moment, as closely as they can: a barrier that sleeps would wake them one by one.
-class Meeting {
-  public:
-    void wait() {
-        const std::uint32_t turn = arrived_.fetch_add(1) / 2;
-        while (arrived_.load() < 2 * (turn + 1)) std::this_thread::yield();
-    }
-
-  private:
-    std::atomic<std::uint32_t> arrived_ = 0;
-};
-
 // Both packets of a fragment meet in its aggregator at once: a lost or torn addition changes the sum.
 TEST_F(SwitchInTheKernel, AddsFromTwoProcessorsAtOnce) {
     if (machine == nullptr) return;
     constexpr std::uint32_t fragments = 20'000;
     constexpr std::uint32_t both = 0x3;
     std::atomic<std::uint32_t> right = 0;
-    Meeting meeting;
+    Meeting meeting(2);
     const auto work = [&](unsigned member) {
         take_processor(member);
         const Lanes ones(ATP_XDP_LANES, 1);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that run at once, however busy the machine is.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+namespace atp::test {
+
+// Keeps this thread on a processor of its own, as far as there are so many, and, where that is allowed, everybody else
+// off it for the moment.
+inline void take_processor(unsigned number) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(number % std::thread::hardware_concurrency(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    const sched_param first{.sched_priority = 1};
+    sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+// Lets threads go at the same moment, as closely as they can: a barrier that sleeps would wake them one by one.
+class Meeting {
+  public:
+    explicit Meeting(std::uint32_t threads) : threads_(threads) {}
+    void wait() {
+        const std::uint32_t turn = arrived_.fetch_add(1) / threads_;
+        while (arrived_.load() < threads_ * (turn + 1)) std::this_thread::yield();
+    }
+
+  private:
+    std::uint32_t threads_;
+    std::atomic<std::uint32_t> arrived_ = 0;
+};
+
+}  // namespace atp::test
