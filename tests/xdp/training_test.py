@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training with PyTorch whose gradients are summed on a bridge that it knows nothing of: as with Gloo, unchanged.
+
+usage: training_test.py ATP, with the package `atp` and torch to import
+"""
+
+import importlib.util
+import json
+import os
+import sys
+
+import networks
+from networks import PATIENCE_S
+
+RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "train_rank.py")
+
+
+class Training(networks.NetworkTest):
+    def start_rank(self, rank, worker):
+        address = self.network.address(self.workers[0])
+        environment = ["env", "ATP_SWITCH=" + self.network.endpoint("server"), "GLOO_SOCKET_IFNAME=eth0"]
+        return self.start(worker, *environment, sys.executable, RANK, str(rank), str(len(self.workers)), address)
+
+    def test_ends_with_the_same_weights_as_with_gloo(self):
+        switch = self.start_switch()
+        ranks = [self.start_rank(rank, worker) for rank, worker in enumerate(self.workers)]
+        outcomes = []
+        for rank in ranks:
+            out, error = rank.communicate(timeout=PATIENCE_S)
+            self.assertEqual(rank.returncode, 0, error)
+            outcomes.append(json.loads(out))
+        for outcome in outcomes:
+            self.assertLess(outcome["apart"], 1e-5)
+            self.assertLess(outcome["losses"][-1], outcome["losses"][0])
+        self.assertEqual(len({outcome["digest"] for outcome in outcomes}), 1, "ranks agree to the last bit")
+        packets = self.kernel()["packets"]
+        self.assertGreater(packets["completed"], 5000)
+        self.assertGreater(packets["completed"], 0.9 * packets["claimed"])
+        self.stop(switch)
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        networks.skip("no torch in this Python")
+    networks.run()
