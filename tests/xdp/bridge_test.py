@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import unittest
 
 import networks
 from networks import PATIENCE_S, wait_until
@@ -78,6 +79,18 @@ class Bridge(networks.NetworkTest):
         wait_until(sent, "the receiver listens")
         out, _ = receiver.communicate(timeout=PATIENCE_S)
         self.assertEqual(out.strip(), hashlib.sha256(data).hexdigest())
+
+
+@unittest.skipUnless(os.path.exists("/proc/net/if_inet6"), "this kernel has no IPv6")
+class BridgeOverIpv6(networks.NetworkTest):
+    ip = 6
+
+    def test_sums_are_made_inside_the_kernel_too(self):
+        switch = self.start_switch()
+        self.finish(self.start_workers("4MB"))
+        self.assertGreater(self.completed(), 1000)
+        self.assertEqual(self.kernel()["kernel"]["damaged"], 0)
+        self.stop(switch)
 
 
 if __name__ == "__main__":

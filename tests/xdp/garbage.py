@@ -3,11 +3,13 @@
 """Frames that nobody should send, made of gradients that somebody did.
 
 usage: garbage.py listen COUNT                       prints so many gradients that leave eth0, of a hundred one
-       garbage.py send SEED COUNT SERVER SENDER      takes them, and sends frames from eth0 to SERVER (MAC/IP) as SENDER (IP)
+       garbage.py send SEED LEAST SERVER SENDER      takes them, up to an empty line, and sends frames from eth0 to SERVER
+                                                     (MAC/IP) as SENDER (IP): so many, and until its input ends
 """
 
 import ipaddress
 import random
+import select
 import socket
 import struct
 import sys
@@ -173,15 +175,21 @@ def listen(count):
             seen += 1
 
 
-def send(seed, count, server, sender):
+def has_ended(stream):
+    return select.select([stream], [], [], 0)[0]
+
+
+def send(seed, least, server, sender):
     draw = random.Random(seed)
     mac, receiver = server.split("/")
-    packets = [Packet(bytes.fromhex(line)) for line in sys.stdin]
+    packets = [Packet(bytes.fromhex(line)) for line in iter(sys.stdin.readline, "\n")]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as mouth:
         mouth.bind(("eth0", 0))
         wire = Wire(mouth.getsockname()[4], bytes.fromhex(mac.replace(":", "")), ipaddress.ip_address(sender),
                     ipaddress.ip_address(receiver))  # fmt: skip
-        for _ in range(count):
+        sent = 0
+        while sent < least or not has_ended(sys.stdin):
+            sent += 1
             mouth.send(draw.choice(MISCHIEF)(draw, draw.choice(packets), wire))
 
 

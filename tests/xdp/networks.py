@@ -5,6 +5,7 @@ A test file takes the path of `atp` as its first argument and ends with `network
 allows no such network.
 """
 
+import ipaddress
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ PATIENCE_S = 90
 PORT = 4790
 LANES = 352
 SKIPPED = 77
+SUBNETS = {4: ipaddress.ip_network("10.77.0.0/24"), 6: ipaddress.ip_network("fd77::/64")}
 
 
 def call(*words):
@@ -35,6 +37,10 @@ def wait_until(condition, what):
         time.sleep(0.05)
 
 
+def with_port(address, port):
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
 class Network:
     """Bridges, each with the hosts that hang on it: {bridge: [host, ...]}; `above` says which bridge another hangs on.
 
@@ -42,8 +48,9 @@ class Network:
     called to-NEIGHBOUR.
     """
 
-    def __init__(self, bridges, above=None):
+    def __init__(self, bridges, above=None, ip=4):
         self.bridges = bridges
+        self.subnet = SUBNETS[ip]
         self.above = above or {}
         self.prefix = f"atp-xdp-{os.getpid()}-"
         self.nodes = [*bridges, *(host for hosts in bridges.values() for host in hosts)]
@@ -69,7 +76,8 @@ class Network:
         self.ip(bridge, "link", "set", peer, "master", "br0", "up")
 
     def set_up(self, node, device):
-        self.ip(node, "addr", "add", self.address(node) + "/24", "dev", device)
+        at_once = ["nodad"] if self.subnet.version == 6 else []
+        self.ip(node, "addr", "add", f"{self.address(node)}/{self.subnet.prefixlen}", "dev", device, *at_once)
         self.ip(node, "link", "set", device, "up")
 
     def remove(self):
@@ -88,10 +96,14 @@ class Network:
         return call("ip", "-n", self.prefix + node, *words)
 
     def address(self, node):
-        return f"10.77.0.{1 + self.nodes.index(node)}"
+        return str(self.subnet[1 + self.nodes.index(node)])
 
-    def endpoint(self, node):
-        return f"{self.address(node)}:{PORT}"
+    def endpoint(self, node, port=PORT):
+        return with_port(self.address(node), port)
+
+    @property
+    def any_endpoint(self):
+        return with_port("::" if self.subnet.version == 6 else "0.0.0.0", PORT)
 
     def ports(self, bridge):
         lower = [other for other, upper in self.above.items() if upper == bridge]
@@ -116,17 +128,18 @@ class NetworkTest(unittest.TestCase):
 
     bridges = {"bridge": ["w0", "w1", "w2", "server"]}
     above = {}
+    ip = 4
     server_memory = "64MB"
     server_lanes = LANES
 
     def setUp(self):
         self.processes = []
         self.pin_folders = []
-        self.network = Network(self.bridges, self.above)
+        self.network = Network(self.bridges, self.above, self.ip)
         self.addCleanup(self.clean_up)
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]
-        self.start_atp("server", "switch", "--listen", f"0.0.0.0:{PORT}", "--memory", self.server_memory, "--lanes",
+        self.start_atp("server", "switch", "--listen", self.network.any_endpoint, "--memory", self.server_memory, "--lanes",
                        str(self.server_lanes), "--quiet")  # fmt: skip
         wait_until(lambda: self.report("server"), "the server answers")
 
@@ -169,7 +182,7 @@ class NetworkTest(unittest.TestCase):
     def start_switch(self, bridge="bridge", ports=None, pins=None, flags=()):
         """`atp switch --xdp` on all ports of a bridge, or on these."""
         ports = ports or self.network.ports(bridge)
-        switch = self.start_atp(bridge, "switch", "--listen", f"0.0.0.0:{PORT}", "--xdp", ",".join(ports), "--xdp-pins",
+        switch = self.start_atp(bridge, "switch", "--listen", self.network.any_endpoint, "--xdp", ",".join(ports), "--xdp-pins",
                                 pins or self.new_pins(), "--memory", "64MB", "--lanes", str(LANES), "--quiet", *flags)  # fmt: skip
         wait_until(lambda: switch.poll() is not None or self.report(bridge), "the switch answers")
         if switch.poll() is not None:
@@ -195,7 +208,7 @@ class NetworkTest(unittest.TestCase):
 
     def start_workers(self, size, flags=(), rounds=3, asked="server"):
         """`atp bench` on every worker, which verifies each sum; of so many tensors. `asked` is their switch."""
-        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address(self.workers[0]) + ":29500",
+        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], 29500),
                   "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
         return [
