@@ -136,11 +136,11 @@ def _add_network(group):
             metavar=metavar,
             help=f"short for --topology {kind}:{metavar}",
         )
-    group.add_argument("--rate", type=_rate, default="500mbit", help="of a host's link, each way [500mbit]")
-    group.add_argument("--uplink", type=_rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
+    group.add_argument("--rate", type=rate, default="500mbit", help="of a host's link, each way [500mbit]")
+    group.add_argument("--uplink", type=rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
     group.add_argument(
         "--queue",
-        type=_size,
+        type=size,
         default="1MiB",
         metavar="SIZE",
         help="what may wait at each end of a link before packets are dropped [1MiB]",
@@ -156,7 +156,7 @@ def _add_network(group):
 
 
 def _add_work(group):
-    group.add_argument("--bytes", type=_size, metavar="SIZE", help="of the tensor of float32 [25MB]")
+    group.add_argument("--bytes", type=size, metavar="SIZE", help="of the tensor of float32 [25MB]")
     group.add_argument("--workload", choices=tables.NAMES, help="train a model instead")
     group.add_argument(
         "--scale",
@@ -173,25 +173,23 @@ def _add_work(group):
         help="how the model's layers take time [recorded]",
     )
     group.add_argument(
-        "--rounds", type=_count, default=5, metavar="N", help="turns of each system; the median counts [5]"
+        "--rounds", type=count, default=5, metavar="N", help="turns of each system; the median counts [5]"
     )
     group.add_argument(
         "--operations",
         "--iters",
-        type=_count,
+        type=count,
         default=3,
         metavar="N",
         help="measured all-reduces or steps in a turn [3]",
     )
+    group.add_argument("--warmup", type=count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]")
     group.add_argument(
-        "--warmup", type=_count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]"
-    )
-    group.add_argument(
-        "--jobs", type=_count, default=1, metavar="N", help="jobs at the same time, each with a rank on every host [1]"
+        "--jobs", type=count, default=1, metavar="N", help="jobs at the same time, each with a rank on every host [1]"
     )
     group.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         metavar="SECONDS",
         help="longest that a turn may take [a minute, and 30 times what the links alone would need]",
     )
@@ -271,22 +269,22 @@ def _quantity(text, units, example):
     return round(float(match[1]) * units[match[2]])
 
 
-def _size(text):
+def size(text):
     return _quantity(text, SIZE_UNITS, "25MB or 64KiB")
 
 
-def _rate(text):
+def rate(text):
     return _quantity(text, RATE_UNITS, "500mbit or 1gbit")
 
 
-def _count_or_none(text):
+def count_or_none(text):
     if not text.isdecimal() or int(text) > 10_000:
         raise argparse.ArgumentTypeError(f"{text} is no number up to 10000")
     return int(text)
 
 
-def _count(text):
-    if _count_or_none(text) == 0:
+def count(text):
+    if count_or_none(text) == 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return int(text)
 
@@ -298,7 +296,7 @@ def _number(text):
         raise argparse.ArgumentTypeError(f"{text} is no number") from error
 
 
-def _seconds(text):
+def seconds(text):
     if not 1 <= _number(text) <= 86_400:
         raise argparse.ArgumentTypeError(f"{text} is not between 1 second and a day")
     return float(text)

@@ -73,7 +73,7 @@ class Bench:
         traffic_before = self.network.traffic()
         machine_before = _machine_time()
         try:
-            self._start_switches(system, switches)
+            self.start_switches(system, switches)
             first_ranks = self._start_ranks(system, variant, ranks)
             processes.wait_all(ranks, self.timeout_seconds, servers=switches)
             machine = _machine_time() - machine_before
@@ -110,7 +110,8 @@ class Bench:
             processes.stop(ends)
         return float(receiving.output())
 
-    def _start_switches(self, system, started):
+    def start_switches(self, system, started):
+        """Adds them to `started`, which the caller stops in every case, and returns when they listen."""
         for switch in self.network.topology.switches:
             command = system.switch_command(switch)
             if command is None:

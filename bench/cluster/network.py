@@ -94,6 +94,14 @@ class Network:
             sent[above.name, below.name] = self._sent(above, down_device)
         return sent
 
+    def up_bytes(self, below):
+        """What a node has sent into its link up."""
+        return self._sent(below, _devices_of(below)[0])[0]
+
+    def down_bytes(self, below):
+        """What the switch above a node has sent into its link down."""
+        return self._sent(below.switch, _devices_of(below)[1])[0]
+
     def _probe(self):
         """One of everything, so that what this machine lacks is known before the network is half built."""
         namespace = self._prefix + "probe"

@@ -112,20 +112,20 @@ def require_orderly_end(servers):
         raise Failed("did not end well when asked to:\n  " + "\n  ".join(server.complaint() for server in bad))
 
 
-def wait_until_bound(process, port, seconds=10.0):
-    """Returns when the process has a UDP socket on the port."""
+def wait_until_bound(process, port, protocol="udp", seconds=10.0):
+    """Returns when the process has a socket on the port."""
     deadline = time.monotonic() + seconds
     while not process.poll() and time.monotonic() < deadline:
-        if port in _bound_udp_ports(process.pid):
+        if port in _bound_ports(process.pid, protocol):
             return
         time.sleep(POLL_SECONDS)
-    raise Failed(f"does not listen on UDP port {port}:\n  {process.complaint()}")
+    raise Failed(f"does not listen on {protocol} port {port}:\n  {process.complaint()}")
 
 
-def _bound_udp_ports(pid):
+def _bound_ports(pid, protocol):
     ports = set()
     own = _sockets_of(pid)
-    for table in ("udp", "udp6"):
+    for table in (protocol, f"{protocol}6"):
         try:
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
                 rows = [line.split() for line in file.readlines()[1:]]

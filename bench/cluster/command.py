@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs of this folder have in common: what they build first, and how they end."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import network
+import processes
+import systems
+from arguments import ROOT
+
+BUILD = os.path.join(ROOT, "build", "release")
+
+EXIT_FAILED = 1
+EXIT_UNAVAILABLE = 77
+EXIT_INTERRUPTED = 130
+
+
+def find_programs(classes, python, folder=None):
+    """The folder with what systems of these classes need: the one that was named, or that of a build, with the
+    compiler's words on standard error."""
+    folder = os.path.abspath(folder) if folder else _build(sorted({name for each in classes for name in each.targets}))
+    for name in (program for each in classes for program in each.programs):
+        if not os.access(os.path.join(folder, name), os.X_OK):
+            raise network.Unavailable(f"there is no program {name} in {folder}")
+    _require_modules(python, folder, {module for each in classes for module in each.modules})
+    return folder
+
+
+def main(program, parse, run):
+    """Does what the command line asks for; the exit status. What was set up is removed however it ends."""
+    options = parse(sys.argv[1:])
+    _unwind_when_asked_to_end()
+    try:
+        run(options)
+    except network.Unavailable as error:
+        print(f"{program}: skipped: {error}", file=sys.stderr)
+        return EXIT_UNAVAILABLE
+    except (network.Broken, processes.Failed, subprocess.CalledProcessError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _build(targets):
+    if not os.path.exists(os.path.join(BUILD, "CMakeCache.txt")):
+        subprocess.run(["cmake", "-S", ROOT, "--preset", "release"], stdout=sys.stderr, check=True, cwd=ROOT)
+    if not targets:
+        return os.path.join(BUILD, "bin")
+    known = subprocess.run(["cmake", "--build", BUILD, "--target", "help"], capture_output=True, text=True, check=True)
+    missing = [target for target in targets if f"{target}:" not in known.stdout]
+    if missing:
+        raise network.Unavailable(f"{BUILD} cannot build {', '.join(missing)}: see what CMake says of it")
+    subprocess.run(["cmake", "--build", BUILD, "--target", *targets], stdout=sys.stderr, check=True)
+    return os.path.join(BUILD, "bin")
+
+
+def _require_modules(python, folder, modules):
+    if not modules:
+        return
+    tried = subprocess.run(
+        [python, "-c", f"import {', '.join(sorted(modules, reverse=True))}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": systems.package_folder(folder)},
+    )
+    if tried.returncode != 0:
+        raise network.Unavailable(f"{python} cannot import {' and '.join(sorted(modules))}: {tried.stderr.strip()}")
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def _unwind_when_asked_to_end():
+    """By every signal that asks a program to end, but for those that it was started to ignore (nohup)."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)

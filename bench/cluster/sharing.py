@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job and a flow had of a link, sample by sample, and how that looks."""
+
+import statistics
+import threading
+import time
+from dataclasses import dataclass
+
+import picture
+
+SAMPLE_SECONDS = 0.1
+BUSY_SHARE = 0.05  # of the line: less than that are a job's first and last words
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What has left since the start, on the line: of the job, and of the flow."""
+
+    at: float
+    job_bytes: int
+    flow_bytes: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time."""
+
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """A turn, and when it was over: the last operation ended before that."""
+
+    turn: object
+    over: float
+
+    @property
+    def seconds(self):
+        [seconds] = self.turn.jobs_seconds
+        return seconds
+
+
+class Meter:
+    """Counts while a `with` block runs, in a thread of its own: what leaves a worker's host, and, at the port to the
+    other host, what of that is the flow's. Read the samples after the block."""
+
+    def __init__(self, built, worker, other):
+        self.samples = []
+        self._network = built
+        self._worker = worker
+        self._other = other
+        self._begin = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+    def now(self):
+        return time.monotonic() - self._begin
+
+    def _run(self):
+        while not self._stop.wait(SAMPLE_SECONDS):
+            flow_bytes = self._network.down_bytes(self._other)
+            all_bytes = self._network.up_bytes(self._worker)
+            self.samples.append(Sample(self.now(), max(0, all_bytes - flow_bytes), flow_bytes))
+
+
+class Line:
+    """A link of a rate, and what was counted there."""
+
+    def __init__(self, rate_bps, samples):
+        self.rate_bps = rate_bps
+        self._samples = samples
+
+    def shares(self, span):
+        """Of the line, in a stretch of time: (the job's, the flow's)."""
+        inside = [sample for sample in self._samples if span.begin <= sample.at <= span.end]
+        if len(inside) < 2:
+            return 0.0, 0.0
+        return self._shares_between(inside[0], inside[-1])
+
+    def measured_span(self, job):
+        """That of the measured operations: the job's bytes end when they do."""
+        pairs = zip(self._samples, self._samples[1:])
+        busy = [after.at for before, after in pairs if self._shares_between(before, after)[0] > BUSY_SHARE]
+        end = max((at for at in busy if at <= job.over), default=job.over)
+        return Span(end - sum(job.seconds), end)
+
+    def series(self):
+        """Both over time, as points: (seconds, share)."""
+        pairs = list(zip(self._samples, self._samples[1:]))
+        shares = [(after.at, *self._shares_between(before, after)) for before, after in pairs]
+        return {
+            "job": [(at, job) for at, job, _ in shares],
+            "TCP": [(at, flow) for at, _, flow in shares],
+        }
+
+    def _shares_between(self, before, after):
+        bits = (after.at - before.at) * self.rate_bps / 8
+        return (after.job_bytes - before.job_bytes) / bits, (after.flow_bytes - before.flow_bytes) / bits
+
+
+class Result:
+    """A job alone, a flow alone, and both."""
+
+    def __init__(self, job, switch, line, alone, flow_alone, together):
+        self._job = job
+        self._switch = switch
+        self._line = line
+        self._alone = alone
+        self._flow_alone = flow_alone
+        self._together = together
+
+    def as_dict(self):
+        job, flow = self._line.shares(self._line.measured_span(self._together))
+        return {
+            "job": self._job,
+            "switch": self._switch,
+            "rate_bps": self._line.rate_bps,
+            "job_share_alone": self._line.shares(self._line.measured_span(self._alone))[0],
+            "flow_share_alone": self._line.shares(self._flow_alone)[1],
+            "job_share": job,
+            "flow_share": flow,
+            "sum": job + flow,
+            "job_speed": statistics.median(self._alone.seconds) / statistics.median(self._together.seconds),
+            "seconds_alone": self._alone.seconds,
+            "seconds": self._together.seconds,
+        }
+
+    def as_text(self):
+        found = self.as_dict()
+        return (
+            f"a link of {self._line.rate_bps / 1e6:g} Mbit/s, of its line: {self._job} alone "
+            f"{found['job_share_alone']:.2f}, TCP alone {found['flow_share_alone']:.2f}; together "
+            f"{found['job_share']:.2f} and {found['flow_share']:.2f}, {found['sum']:.2f} in all; the job runs at "
+            f"{found['job_speed']:.2f} of its speed alone"
+        )
+
+    def picture(self):
+        title = f"{self._job} and TCP on a worker's link of {self._line.rate_bps / 1e6:g} Mbit/s"
+        return picture.lines(title, "seconds", "share of the line", self._line.series())
