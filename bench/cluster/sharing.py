@@ -9,16 +9,18 @@ from dataclasses import dataclass
 import picture
 
 SAMPLE_SECONDS = 0.1
-BUSY_SHARE = 0.05  # of the line: less than that are a job's first and last words
+# Of the line: more than that, the other way, are results, and not what TCP says to what it was sent.
+RESULTS_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What has left since the start, on the line: of the job, and of the flow."""
+    """What was on the line since the start: from the worker, of the job and of the flow, and, to it, results."""
 
     at: float
     job_bytes: int
     flow_bytes: int
+    result_bytes: int
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Meter:
         while not self._stop.wait(SAMPLE_SECONDS):
             flow_bytes = self._network.down_bytes(self._other)
             all_bytes = self._network.up_bytes(self._worker)
-            self.samples.append(Sample(self.now(), max(0, all_bytes - flow_bytes), flow_bytes))
+            result_bytes = self._network.down_bytes(self._worker)
+            self.samples.append(Sample(self.now(), all_bytes - flow_bytes, flow_bytes, result_bytes))
 
 
 class Line:
@@ -88,10 +91,14 @@ class Line:
         return self._shares_between(inside[0], inside[-1])
 
     def measured_span(self, job):
-        """That of the measured operations: the job's bytes end when they do."""
+        """That of the measured operations: the last result ends them."""
         pairs = zip(self._samples, self._samples[1:])
-        busy = [after.at for before, after in pairs if self._shares_between(before, after)[0] > BUSY_SHARE]
-        end = max((at for at in busy if at <= job.over), default=job.over)
+        came = [
+            after.at
+            for before, after in pairs
+            if after.result_bytes - before.result_bytes > RESULTS_SHARE * self._line_bytes(before, after)
+        ]
+        end = max((at for at in came if at <= job.over), default=job.over)
         return Span(end - sum(job.seconds), end)
 
     def series(self):
@@ -104,8 +111,14 @@ class Line:
         }
 
     def _shares_between(self, before, after):
-        bits = (after.at - before.at) * self.rate_bps / 8
-        return (after.job_bytes - before.job_bytes) / bits, (after.flow_bytes - before.flow_bytes) / bits
+        line_bytes = self._line_bytes(before, after)
+        return (
+            (after.job_bytes - before.job_bytes) / line_bytes,
+            (after.flow_bytes - before.flow_bytes) / line_bytes,
+        )
+
+    def _line_bytes(self, before, after):
+        return (after.at - before.at) * self.rate_bps / 8
 
 
 class Result:
