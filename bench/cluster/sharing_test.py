@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests bench/cluster/idle and bench/cluster/share on hardly any data: nothing is judged by time.
+
+usage: sharing_test.py FOLDER_OF_PROGRAMS. Exit status 77 when this machine cannot have such networks."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from xml.etree import ElementTree
+
+import measure
+import picture
+import sharing
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+IDLE = os.path.join(FOLDER, "idle")
+SHARE = os.path.join(FOLDER, "share")
+DEADLINE_SECONDS = 120
+EXIT_UNAVAILABLE = 77
+programs = None
+
+
+def turn(*seconds):
+    return measure.Turn([{"seconds": list(seconds)}], 0.0, 0.0, 0.0, 0.0, {}, [])
+
+
+def samples(*rates):
+    """One a second on a line of 80 bits a second, which is 10 bytes: rates of (job, flow, results)."""
+    counted = [sharing.Sample(0.0, 0, 0, 0)]
+    for at, (job, flow, results) in enumerate(rates, start=1):
+        last = counted[-1]
+        counted.append(
+            sharing.Sample(float(at), last.job_bytes + job, last.flow_bytes + flow, last.result_bytes + results)
+        )
+    return counted
+
+
+class Lines(unittest.TestCase):
+    LINE = sharing.Line(80, samples((8, 0, 8), (8, 0, 8), (0, 9, 0), (5, 4, 5), (5, 4, 5), (0, 10, 0)))
+
+    def test_shares_are_of_the_line_in_the_stretch_alone(self):
+        self.assertEqual(self.LINE.shares(sharing.Span(0, 2)), (0.8, 0))
+        self.assertEqual(self.LINE.shares(sharing.Span(3, 5)), (0.5, 0.4))
+        self.assertEqual(self.LINE.shares(sharing.Span(5.2, 5.3)), (0, 0), "nothing was counted there")
+
+    def test_a_job_has_ended_with_its_last_result(self):
+        self.assertEqual(self.LINE.measured_span(sharing.Job(turn(0.5, 0.5), 2.9)), sharing.Span(1, 2))
+        self.assertEqual(self.LINE.measured_span(sharing.Job(turn(1, 0.5), 7)), sharing.Span(3.5, 5))
+
+    def test_what_meets_is_held_against_what_was_alone(self):
+        alone, together = sharing.Job(turn(1, 1), 2.9), sharing.Job(turn(2), 7)
+        found = sharing.Result("sum", "xdp", self.LINE, alone, sharing.Span(2, 3), together).as_dict()
+        self.assertEqual(
+            [found[key] for key in ("job_share_alone", "flow_share_alone", "job_share", "flow_share", "job_speed")],
+            [0.8, 0.9, 0.5, 0.4, 0.5],
+        )
+        self.assertAlmostEqual(found["sum"], 0.9)
+
+
+class Pictures(unittest.TestCase):
+    def test_every_series_is_a_line_within_the_frame(self):
+        drawn = ElementTree.fromstring(picture.lines("a < b", "s", "y", {"one": [(0, 0), (4, 2)], "two": [(1, 1)]}))
+        lines = drawn.findall("{http://www.w3.org/2000/svg}polyline")
+        self.assertEqual(len(lines), 2)
+        for point in (point for line in lines for point in line.get("points").split()):
+            x, y = map(float, point.split(","))
+            self.assertTrue(0 <= x <= picture.WIDTH and 0 <= y <= picture.HEIGHT)
+
+    def test_nothing_is_drawn_of_nothing(self):
+        ElementTree.fromstring(picture.lines("title", "s", "y", {"one": []}))
+
+
+class CommandLines(unittest.TestCase):
+    def test_bad_usage_is_refused_by_name(self):
+        for program, flag, value in (
+            (IDLE, "--rate", "fast"),
+            (IDLE, "--rounds", "0"),
+            (IDLE, "--seconds", "0"),
+            (SHARE, "--job", "alexnet"),
+            (SHARE, "--rate", "fast"),
+            (SHARE, "--switch", "both"),
+            (SHARE, "--workers", "0"),
+        ):
+            ran = subprocess.run([program, flag, value], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, flag)
+            self.assertIn(flag, ran.stderr)
+
+
+class Runs(unittest.TestCase):
+    def measure(self, program, *flags):
+        if not (shutil.which("iperf3") and os.path.exists(os.path.join(programs, "atp"))):
+            self.skipTest("there is no iperf3, or no atp")
+        ran = subprocess.run(
+            [program, "--bin", programs, "--json", *flags],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
+        )
+        refused = "no switch inside the kernel" in ran.stderr or "not permitted" in ran.stderr
+        if ran.returncode == EXIT_UNAVAILABLE or refused:
+            self.skipTest(ran.stderr.strip())
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return json.loads(ran.stdout)
+
+    def test_an_idle_program_is_paired_with_none(self):
+        found = self.measure(IDLE, "--rounds", "2", "--seconds", "1", "--rate", "100mbit")
+        pairs = list(zip(found["without_bps"], found["with_bps"]))
+        self.assertEqual(len(pairs), 2)
+        self.assertTrue(all(0 < bps < 110e6 for pair in pairs for bps in pair))
+        self.assertAlmostEqual(found["loss"], statistics.median(1 - attached / bare for bare, attached in pairs))
+
+    def test_links_may_have_no_rate(self):
+        found = self.measure(IDLE, "--rounds", "1", "--seconds", "1", "--rate", "none")
+        self.assertIsNone(found["rate_bps"])
+
+    def test_a_job_and_a_flow_meet_on_a_link(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = os.path.join(folder, "share.svg")
+            flags = ("--workers", "2", "--rate", "100mbit", "--bytes", "2MB", "--operations", "4", "--picture", drawn)
+            found = self.measure(SHARE, *flags)
+            ElementTree.parse(drawn)
+        for share in ("job_share_alone", "flow_share_alone", "job_share", "flow_share"):
+            self.assertTrue(0 < found[share] < 1.2, (share, found))
+        self.assertEqual(len(found["seconds"]), 4)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    programs = sys.argv[1]
+    ran = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result
+    sys.exit(1 if not ran.wasSuccessful() else EXIT_UNAVAILABLE if ran.skipped else 0)
