@@ -153,6 +153,9 @@ std::optional<std::string> problem_of_switchml(const Scenario& s, unsigned job) 
             "in star:N",
             job);
     }
+    if (s.aggregation == Aggregation::nowhere) {
+        return fmt::format("switches only forward, and job {} is of SwitchML, which has nobody else who adds", job);
+    }
     for (const Outage& outage : s.faults.outages) {
         if (outage.kind == Outage::Kind::crash && outage.node == Outage::Node::fabric_switch) {
             return fmt::format("a switch crashes, and job {} is of SwitchML: what it had there is lost for ever", job);

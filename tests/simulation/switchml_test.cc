@@ -265,6 +265,7 @@ TEST(Switchml, WhatItHasNoAnswerToIsToldInWords) {
         EXPECT_NE(problem_of(s).value_or("").find(words), std::string::npos) << problem_of(s).value_or("no problem");
     };
     expect_problem([](Scenario& s) { s.topology = topology("racks:2x2"); }, "one switch");
+    expect_problem([](Scenario& s) { s.aggregation = Aggregation::nowhere; }, "only forward");
     expect_problem([](Scenario& s) { s.faults.outages = {Outage{}}; }, "lost for ever");
     expect_problem([](Scenario& s) { s.faults.outages = {{.node = Outage::Node::worker}}; }, "no job of ATP");
     expect_problem([](Scenario& s) { s.priority = true; }, "one order");
