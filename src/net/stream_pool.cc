@@ -36,6 +36,12 @@ JobConfig stream_config(const wire::ChannelTerms& terms, unsigned workers) {
 StreamPool::StreamPool(const protocol::switchml::SwitchConfig& config) : switch_(config) {}
 
 tl::expected<std::uint8_t, std::string> StreamPool::open(const Branch& branch) {
+    if (switch_.config().slots == 0) {
+        return tl::unexpected(
+            fmt::format("the memory of this switch holds no slot of SwitchML, which has {} lanes; start it with more "
+                        "--memory or fewer --lanes",
+                        switch_.config().lanes));
+    }
     const wire::ChannelTerms& terms = branch.terms;
     if (terms.lanes > switch_.config().lanes) {
         return tl::unexpected(

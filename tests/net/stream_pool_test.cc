@@ -114,6 +114,14 @@ TEST(StreamPool, RefusesPacketsThatAreLongerThanASlot) {
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
 }
 
+TEST(StreamPool, SaysThatItsMemoryHoldsNoSlot) {
+    StreamPool pool({.slots = 0, .lanes = lanes});
+    const auto refused = pool.open(branch_of(1));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error(), HasSubstr("--memory"));
+    EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
+}
+
 TEST(StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
     StreamPool pool({.slots = 4096, .lanes = lanes});
     std::vector<Branch> branches;
