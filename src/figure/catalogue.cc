@@ -42,13 +42,16 @@ const Figure* find_figure(std::string_view id) {
     return found == all.end() ? nullptr : *found;
 }
 
+// Whatever begins like that; else what holds it or is spelled nearly so.
 std::vector<std::string_view> ids_near(std::string_view text) {
-    std::vector<std::string_view> ids;
+    std::vector<std::string_view> beginning;
+    std::vector<std::string_view> similar;
     for (const Figure* figure : all) {
         const bool part = figure->id.find(text) != std::string_view::npos;
-        if (part || distance_between(figure->id, text) <= near_distance) ids.push_back(figure->id);
+        if (figure->id.starts_with(text)) beginning.push_back(figure->id);
+        if (part || distance_between(figure->id, text) <= near_distance) similar.push_back(figure->id);
     }
-    return ids;
+    return beginning.empty() ? similar : beginning;
 }
 
 }  // namespace atp::figure

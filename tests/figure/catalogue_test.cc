@@ -27,6 +27,7 @@ TEST(Catalogue, AnUnknownIdHasNeighbours) {
     EXPECT_THAT(ids_near("fig99"), testing::Contains("fig9"));
     EXPECT_THAT(ids_near("fgi9"), testing::Contains("fig9"));
     EXPECT_THAT(ids_near("beyond"), testing::Contains("beyond-mtu"));
+    EXPECT_THAT(ids_near("fig13"), testing::ElementsAre("fig13a", "fig13b", "fig13c"));
     EXPECT_THAT(ids_near("something else"), testing::IsEmpty());
 }
 
