@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "plan/table_reader.h"
@@ -224,6 +225,13 @@ std::optional<bool> parse_hosts(std::string_view text) {
     return std::nullopt;
 }
 
+// Each is followed through a dozen iterations of every plan.
+constexpr std::uint64_t buckets_max = 300'000;
+
+bool too_many_buckets(const sim::Model& model, std::uint64_t bucket_bytes) {
+    return model.parameters() / buckets_max > bucket_bytes / sizeof(float);
+}
+
 tl::expected<Job, std::string> read_job(const toml::table& table, std::string place, const Cluster& cluster) {
     TableReader reader(table, std::move(place));
     Job job;
@@ -233,6 +241,10 @@ tl::expected<Job, std::string> read_job(const toml::table& table, std::string pl
     constexpr std::uint64_t bucket_bytes = 4'000'000;
     const auto bucket = reader.quantity("bucket", units::parse_size, units::size_forms).value_or(bucket_bytes);
     if (bucket < sizeof(float)) reader.refuse("bucket", "4 bytes or more");
+    if (model && too_many_buckets(*model, bucket)) {
+        reader.complain(fmt::format("{} parameters are more than {} buckets of {} bytes: accepted is a larger 'bucket'",
+                                    model->parameters(), buckets_max, bucket));
+    }
     read_workers(reader, cluster, job);
     job.server = reader.quantity("server", parse_server, server_forms).value_or(job.server);
     constexpr unsigned channels_max = 64;
@@ -260,12 +272,44 @@ std::optional<std::string> read_jobs(const Document& source, Cluster& cluster) {
     return std::nullopt;
 }
 
+// ---------------------------------------------------------------------------------------------------------- Together
+
+// An upper bound: everything crosses the slowest link, and eight packets at a time the longest way.
+double most_seconds(const Cluster& cluster) {
+    double rate = std::numeric_limits<double>::infinity();
+    double delay = 0;
+    double lanes = ATP_MAX_LANES;
+    for (const Switch& one : cluster.switches) {
+        for (const std::int64_t bits_per_s : {one.host_bits_per_s, one.uplink_bits_per_s, one.card_bits_per_s}) {
+            if (bits_per_s != 0) rate = std::min(rate, static_cast<double>(bits_per_s));
+        }
+        delay = std::max(delay, std::chrono::duration<double>(one.delay).count());
+        lanes = std::min(lanes, static_cast<double>(one.lanes));
+    }
+    constexpr double headers = 256;  // of a packet, and more than all of them
+    double seconds = 0;
+    for (const Job& job : cluster.jobs) {
+        const double packets = static_cast<double>(job.workload.elements()) / lanes + 1;
+        const double bits = packets * (lanes * sizeof(float) + headers) * 8 * job.worker_count();
+        seconds += bits / rate + packets * delay + std::chrono::duration<double>(job.workload.compute()).count();
+    }
+    return seconds;
+}
+
+// Beyond, a unit was forgotten; and times are nanoseconds in 64 bits, with room for a dozen of such iterations.
+std::optional<std::string> find_endless(const Cluster& cluster) {
+    constexpr double year = 365.0 * 24 * 3600;
+    if (most_seconds(cluster) < year) return std::nullopt;
+    return "an iteration could take more than a year: are rates, such as \"100Gbps\", and delays what they should be?";
+}
+
 }  // namespace
 
 tl::expected<Cluster, std::string> parse_cluster(const Document& topology, const Document& jobs) {
     auto cluster = parse_topology(topology);
     if (!cluster) return cluster;
     if (auto problem = read_jobs(jobs, *cluster)) return Problem(*std::move(problem));
+    if (auto problem = find_endless(*cluster)) return Problem(fmt::format("{}: {}", topology.name, *problem));
     return cluster;
 }
 

@@ -85,6 +85,24 @@ TEST(Read, TheExamplesAreUnderstood) {
     EXPECT_EQ(cluster->jobs.size(), 2U);
 }
 
+TEST(Read, WhatTakesLongerThanAYearIsAMistake) {
+    const std::string slow = "[[switch]]\nname = 'root'\nhost_rate = 100\n";
+    const auto cluster = parse(slow, "[[job]]\nname = 'j'\nmodel = 'VGG16'\nworkers = { root = 4 }\n");
+    ASSERT_FALSE(cluster.has_value());
+    EXPECT_NE(cluster.error().find("t.toml: an iteration could take more than a year"), std::string::npos)
+        << cluster.error();
+    EXPECT_FALSE(parse(two_levels("delay = '1000000s'\n"), job));
+    EXPECT_TRUE(parse(two_levels("delay = '100ms'\n"), job));
+}
+
+TEST(Read, MoreBucketsThanCanBeFollowedAreRefused) {
+    const auto cluster = parse(two_levels(),
+                               "[[job]]\nname = 'j'\nparameters = 100_000_000\ncompute = '1s'\nbucket = '4'\n"
+                               "workers = { leaf = 4 }\n");
+    ASSERT_FALSE(cluster.has_value());
+    EXPECT_NE(cluster.error().find("a larger 'bucket'"), std::string::npos) << cluster.error();
+}
+
 TEST(Read, AFileThatIsNotThereIsNamed) {
     const auto cluster = read_cluster("/nowhere.toml", "/nowhere.toml");
     ASSERT_FALSE(cluster.has_value());
