@@ -149,11 +149,14 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
 void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     comm::Options& comm = options->bench.options;
     Flags how(command, "How");
-    how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
+    CLI::Option* const protocol =
+        how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
     how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
-               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]");
+               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]")
+        ->needs(protocol);
     how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
-               "after which a packet without a result is sent again [1ms]");
+               "after which a packet without a result is sent again [1ms]")
+        ->needs(protocol);
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
     how.parsed("--lanes", options->lanes, "N|TYPE|N:TYPE", parse_lanes,
                fmt::format("a number from 2 to {}, int32 or int16, or both with a colon between", ATP_MAX_LANES),

@@ -186,5 +186,13 @@ TEST(BenchFleet, NamesWhatLanesMayBe) {
     }
 }
 
+TEST(BenchFleet, FlagsOfSwitchmlNeedItsName) {
+    for (const char* flag : {"--switchml-mode=faithful", "--switchml-timeout=2ms"}) {
+        Program program({"bench", flag});
+        EXPECT_NE(program.status(), 0);
+        EXPECT_NE(program.output().find("requires --protocol"), std::string::npos) << flag << program.output();
+    }
+}
+
 }  // namespace
 }  // namespace atp::test
