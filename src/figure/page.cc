@@ -64,8 +64,8 @@ std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std
         "its\n"
         "networks, hosts and other systems are and leave out. Shapes and ratios are compared, not absolute numbers: "
         "each\n"
-        "row of a table is a number of ours and the bar that the claim sets for it. The same seed gives the same "
-        "numbers.\n\n"
+        "row of a table is a number of ours and the bar that the claim sets for it. The same seed gives the same\n"
+        "numbers, but for fig19 and switchml-fig8, which measure this machine.\n\n"
         "| figure | | verdict |\n|---|---|---|\n",
         command_of("all", options));
     for (const Drawn& one : drawn) {
