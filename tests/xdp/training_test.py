@@ -17,6 +17,8 @@ RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "train_rank.py")
 
 
 class Training(networks.NetworkTest):
+    bridges = {"bridge": ["w0", "w1", "server"]}
+
     def start_rank(self, rank, worker):
         address = self.network.address(self.workers[0])
         environment = ["env", "ATP_SWITCH=" + self.network.endpoint("server"), "GLOO_SOCKET_IFNAME=eth0"]
@@ -41,6 +43,7 @@ class Training(networks.NetworkTest):
 
 
 if __name__ == "__main__":
-    if importlib.util.find_spec("torch") is None:
-        networks.skip("no torch in this Python")
+    for package in ["torch", "atp"]:
+        if importlib.util.find_spec(package) is None:
+            networks.skip(f"this Python cannot import {package}")
     networks.run()
