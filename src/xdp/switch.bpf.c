@@ -273,15 +273,19 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
 
 /* ---- what happens between */
 
-/* False where what the aggregator holds cannot go back in place of the flush. */
-static inline int atp_make_room(struct xdp_md* context, struct atp_notes* notes,
-                                const struct atp_locked_aggregator* aggregator) {
-    notes->lanes = aggregator->state.lanes;
-    if (atp_has_one_receiver(context) && notes->lanes <= ATP_XDP_LANES &&
-        atp_resize(context, &notes->frame, ATP_HEADER_BYTES + notes->lanes * ATP_LANE_BYTES))
-        return 1;
-    ATP_COUNT(notes, no_room);
-    return 0;
+/* Whether there is something that a flush asks for. */
+static inline int atp_holds(const struct atp_aggregator* state, const struct atp_header* flush) {
+    return state->status != ATP_AGGREGATOR_FREE && atp_same_fragment(flush, state);
+}
+
+/*
+ * Before the lock, under which nothing may be called, hence for what the aggregator seems to hold; what there is no
+ * room for stays there.
+ */
+static inline void atp_make_room(struct xdp_md* context, struct atp_notes* notes, const struct atp_aggregator* state) {
+    uint32_t lanes = state->lanes;
+    if (!atp_holds(state, &notes->header) || lanes > ATP_XDP_LANES || !atp_has_one_receiver(context)) return;
+    if (atp_resize(context, &notes->frame, ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES)) notes->lanes = lanes;
 }
 
 /* What has no aggregator in this table: gradients go to the server as they are, flushes end, all else passes. */
@@ -316,7 +320,7 @@ static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
     uint64_t emitted = notes->lanes_sum;
     int overflowed = 0;
     bpf_spin_lock(&aggregator->lock);
-    if (flush_here && aggregator->state.lanes != notes->lanes) { /* another took it after room was made */
+    if (flush_here && atp_holds(&aggregator->state, &notes->header) && aggregator->state.lanes != notes->lanes) {
         bpf_spin_unlock(&aggregator->lock);
         ATP_COUNT(notes, no_room);
         return XDP_DROP;
@@ -350,7 +354,7 @@ int atp_switch(struct xdp_md* context) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
         return atp_leave(context, 0);
     }
-    if (flush_here && !atp_make_room(context, notes, aggregator)) return XDP_DROP;
+    if (flush_here) atp_make_room(context, notes, &aggregator->state);
     return atp_aggregate(context, notes, aggregator, flush_here);
 }
 

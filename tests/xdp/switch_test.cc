@@ -226,6 +226,18 @@ TEST_F(SwitchInTheKernel, CannotAnswerAFlushThatManyReceive) {
     EXPECT_EQ(machine->occupied(), 1U) << "it is still there for a flush that can be answered";
 }
 
+TEST_F(SwitchInTheKernel, NeedsNoRoomForAFlushOfWhatItDoesNotHold) {
+    if (machine == nullptr) return;
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLOSED], 1U);
+    EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed) << "it follows to the server";
+    EXPECT_EQ(send(gradient(0, 17), {1, 2, 3}).fate, xdp::Fate::dropped) << "another takes the aggregator";
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_PASSED], 1U);
+    EXPECT_EQ(machine->counters().packets.no_room, 0U);
+    EXPECT_EQ(machine->occupied(), 1U);
+}
+
 TEST_F(SwitchInTheKernel, PassesWhatIsNoneOfItsBusinessUntouched) {
     if (machine == nullptr) return;
     const Bytes payload = conformance::bytes_of(gradient(0), {1, 2, 3});
