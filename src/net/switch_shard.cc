@@ -309,8 +309,11 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
             feed_server(host, {parcel.data, parcel.size}, false, now);
             continue;
         }
-        if (parcel.verdict.route == protocol::Route::drop) continue;
         const std::span<const std::byte> bytes(parcel.data, parcel.size);
+        if (parcel.verdict.route == protocol::Route::drop) {
+            if (type_of(bytes) == ATP_TYPE_FLUSH) pass_flush(bytes, branch, now);
+            continue;
+        }
         const std::uint32_t meant = children_meant(bytes, branch, parcel.verdict);
         if (meant == 0) continue;
         if (emulates_) {
@@ -331,6 +334,14 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
         }
     }
     return true;
+}
+
+// What is not held here may be held on the way to whoever sent it, by a switch that nobody addresses: it turns the
+// packet around. Where there is none, the receiver has no use for it.
+void SwitchShard::pass_flush(std::span<const std::byte> bytes, const Branch& branch, Time now) {
+    if (branch.present == 0) return;
+    const Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
+    emulates_ ? send_through_port(bytes, to, Ecn::capable_0, now) : socket_->commit(bytes.size(), to);
 }
 
 // `bytes` stay as they are until the next flush(). `again`: the call before took the same, for somebody else. False: it

@@ -89,6 +89,7 @@ class SwitchShard final : public Actor {
     void feed_server(HostedServer& host, std::span<std::byte> bytes, bool congested, protocol::Time now);
     void drain_servers(protocol::Time now);
     bool drain(HostedServer& host, protocol::Time now);
+    void pass_flush(std::span<const std::byte> bytes, const Branch& branch, protocol::Time now);
     bool send(std::span<const std::byte> bytes, const Address& to, Ecn ecn, bool again, protocol::Time now);
     void send_through_port(std::span<const std::byte> bytes, const Address& to, Ecn ecn, protocol::Time now);
     void send_copy(std::span<const std::byte> bytes, const Address& to, Ecn ecn);

@@ -37,6 +37,7 @@ Json packets_json(const protocol::SwitchCounters& counters) {
             {"passed", event(ATP_EVENT_PASSED)},
             {"ecn", counters.ecn},
             {"overflows", counters.overflows},
+            {"no_room", counters.no_room},
             {"forged", counters.forged}};
 }
 
