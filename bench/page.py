@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLUSTER = os.path.join(ROOT, "bench/cluster/run")
 LIMIT_SECONDS = 900
+PICTURES = "figures"  # a folder beside the page
 VENV_PYTHON = os.path.join(ROOT, "build/venv/bin/python")
 PYTHON = VENV_PYTHON if os.path.exists(VENV_PYTHON) else sys.executable
 
@@ -46,11 +47,12 @@ class Finding:
 
 @dataclass
 class Part:
-    """A heading of the page: its commands, and what came out."""
+    """A heading of the page: its commands, and what came out. `pictures` has, by the name of its file, each as SVG."""
 
     title: str
     commands: list = field(default_factory=list)
     findings: list = field(default_factory=list)
+    pictures: dict = field(default_factory=dict)
     skipped: str = ""
 
 
@@ -109,7 +111,18 @@ def _table(part):
     lines += ["| what | figure | bar | verdict | |", "|---|---|---|---|---|"]
     for finding in part.findings:
         lines.append(f"| {finding.what} | {finding.value:.2f} | {finding.bar} | {finding.verdict} | {finding.text} |")
+    lines += [f"\n![{part.title}]({PICTURES}/{name})" for name in part.pictures]
     return "\n".join(lines + [""])
+
+
+def _write(page, parts, path):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page.text(parts))
+    for name, drawn in ((name, drawn) for part in parts for name, drawn in part.pictures.items()):
+        folder = os.path.join(os.path.dirname(path), PICTURES)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(drawn)
 
 
 def _as_json(parts):
@@ -156,8 +169,7 @@ def _measure_and_print(page, options):
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     if options.write:
-        with open(options.write, "w", encoding="utf-8") as file:
-            file.write(page.text(parts))
+        _write(page, parts, options.write)
     print(_as_json(parts) if options.json else page.text(parts))
     return 1 if any(finding.verdict == "missed" for part in parts for finding in part.findings) else 0
 
