@@ -60,7 +60,7 @@ class Reports(unittest.TestCase):
         }
         turns = {
             name: [
-                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.5, 3.0, 0.5, traffic, [])
+                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.5, 0.25, 3.0, 0.5, traffic, [])
                 for row in seconds
             ]
             for name, factor in (("atp", 1), ("gloo", 2))
@@ -99,6 +99,7 @@ class Reports(unittest.TestCase):
         gigabytes = 2 * 4 * 0.001
         self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / gigabytes)
         self.assertAlmostEqual(atp["switch_cpu_seconds_per_gb"], 0.5 / gigabytes)
+        self.assertAlmostEqual(atp["switch_box_cpu_seconds_per_gb"], 0.75 / gigabytes)
         self.assertAlmostEqual(atp["machine_cpu_seconds_per_gb"], 3.0 / gigabytes)
         self.assertEqual(
             atp["traffic_of_an_operation"],
@@ -250,10 +251,12 @@ class Runs(unittest.TestCase):
     def test_frames_of_the_wire_are_measured(self):
         if shutil.which("ethtool") is None:
             self.skipTest("there is no ethtool")
-        flags = ("--bytes", "256KiB", "--gloo-algorithm", "ring", "--offloads", "off", "--json")
+        flags = ("--bytes", "8MiB", "--gloo-algorithm", "ring", "--offloads", "off", "--json")
         status, output, errors = self.run_small(programs, *flags)
         self.assertEqual(status, 0, errors)
-        self.assertFalse(json.loads(output)["offloads"])
+        result = json.loads(output)
+        self.assertFalse(result["offloads"])
+        self.assertGreater(result["systems"]["gloo"]["switch_box_cpu_seconds_per_gb"], 0, "the bridge's part")
 
     def test_openmpi_is_measured_over_the_links(self):
         if not (shutil.which("mpirun") and os.path.exists(os.path.join(programs, "bench_mpi"))):

@@ -8,6 +8,7 @@ import statistics
 import sys
 import tempfile
 from dataclasses import dataclass, replace
+from typing import Optional
 
 import processes
 import systems
@@ -20,11 +21,13 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 @dataclass(frozen=True)
 class Turn:
     """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what
-    they cost. `counters` has what each switch counted; nothing of switches that do not count."""
+    they cost, the switches' daemons and, where that can be told, what the ports of their boxes took in. `counters` has
+    what each switch counted; nothing of switches that do not count."""
 
     jobs: list
     cpu_seconds: float
     switches_cpu_seconds: float
+    ports_cpu_seconds: Optional[float]
     machine_cpu_seconds: float
     machine_busy: float
     traffic: dict
@@ -71,12 +74,14 @@ class Bench:
         """Starts the switches, then the ranks of all jobs; ends the switches when the ranks have ended."""
         switches, ranks = [], []
         traffic_before = self.network.traffic()
+        ports_before = self.network.ports_cpu_seconds()
         machine_before = _machine_time()
         try:
             self.start_switches(system, switches)
             first_ranks = self._start_ranks(system, variant, ranks)
             processes.wait_all(ranks, self.timeout_seconds, servers=switches)
             machine = _machine_time() - machine_before
+            ports = self.network.ports_cpu_seconds()
             counters = self._counters(system)
         finally:
             processes.stop(ranks)
@@ -86,6 +91,7 @@ class Bench:
             [_said_by(rank) for rank in first_ranks],
             sum(process.cpu_seconds for process in ranks + switches),
             sum(process.cpu_seconds for process in switches),
+            None if ports is None else ports - ports_before,
             machine.worked / os.sysconf("SC_CLK_TCK"),
             machine.busy_share(),
             _difference(traffic_before, self.network.traffic()),

@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Optional
 
+import receivers
 import topology as topologies
 
 # What a link may send at once after a pause. The kernel hands a veth up to 64 KiB of TCP or UDP as one packet, which
@@ -61,6 +62,7 @@ class Network:
         self._links = links
         self._prefix = _own_prefix()
         self.folder = None
+        self._port_threads = []
 
     def __enter__(self):
         _require_privilege_and_tools(self._links)
@@ -68,7 +70,13 @@ class Network:
         try:
             self._probe()
             self.folder = tempfile.mkdtemp(prefix=self._prefix)
+            others = receivers.threads()
             self._build()
+            self._port_threads = [
+                pid
+                for pid, device in receivers.threads().items()
+                if pid not in others and not device.startswith(HOST_DEVICE)
+            ]
         except BaseException:
             self._remove()
             raise
@@ -94,6 +102,11 @@ class Network:
             sent[above.name, below.name] = self._sent(above, down_device)
         return sent
 
+    def ports_cpu_seconds(self):
+        """What the switches' boxes have spent on all that came in at their ports; None where that cannot be told from
+        what others spent."""
+        return None if self._links.offloads else receivers.cpu_seconds(self._port_threads)
+
     def up_bytes(self, below):
         """What a node has sent into its link up."""
         return self._sent(below, _devices_of(below)[0])[0]
@@ -109,6 +122,7 @@ class Network:
             _call("ip", "netns", "add", namespace)
             _call("ip", "-n", namespace, "link", "add", BRIDGE, "type", "bridge")
             _call("ip", "-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
+            _call("ip", "-n", namespace, "link", "set", "left", "up")
             self._shape(namespace, "left", self._links.host_bps)
         except Broken as error:
             raise Unavailable(f"no such network on this machine: {error}") from error
@@ -221,6 +235,9 @@ class Loopback:
     def traffic(self):
         return {}
 
+    def ports_cpu_seconds(self):
+        return None
+
 
 def remove_leftovers():
     """Removes the namespaces, processes and folders of runs that were killed before they could."""
@@ -311,9 +328,12 @@ def _limit(namespace, device, rate_bps, queue_bytes):
 
 
 def _send_single_frames(namespace, device):
-    """What leaves is cut to the size of the wire, as a network card does; what arrives is merged again, if it can be."""
+    """What leaves is cut to the size of the wire, as a network card does. What arrives is merged again, if it can be, in a
+    thread of the kernel: then its processor time is known, while an interrupt's is counted with whom it meets."""
     flags = ("tso", "off", "tx-udp-segmentation", "off", "gro", "on")
     _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, *flags)
+    threaded = f"/sys/class/net/{device}/threaded"
+    _call("ip", "netns", "exec", namespace, "sh", "-c", f"echo 1 >{threaded}")
 
 
 def _call(*command):

@@ -150,7 +150,7 @@ class Report:
             *self._limit_lines(),
             "",
             f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
-            f"{'CPU s/GB':>8} {'switch':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
+            f"{'CPU s/GB':>8} {'switch':>6} {'box':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
@@ -180,6 +180,7 @@ class Report:
             f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
             f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
             f"{system['cpu_seconds_per_gb']:>8.2f} {system['switch_cpu_seconds_per_gb']:>6.2f} "
+            f"{or_dash(system['switch_box_cpu_seconds_per_gb'], '.2f'):>6} "
             f"{system['machine_cpu_seconds_per_gb']:>7.2f} {system['machine_busy']:>5.2f} "
             f"{megabytes(traffic, 'host_sent_bytes'):>8} {megabytes(traffic, 'host_received_bytes'):>8} "
             f"{megabytes(traffic, 'uplink_sent_bytes'):>8} "
@@ -208,6 +209,7 @@ class Report:
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
             "cpu_seconds_per_gb": self._of_a_gigabyte(turn.cpu_seconds for turn in turns),
             "switch_cpu_seconds_per_gb": self._of_a_gigabyte(turn.switches_cpu_seconds for turn in turns),
+            "switch_box_cpu_seconds_per_gb": self._of_boxes(turns),
             "machine_cpu_seconds_per_gb": self._of_a_gigabyte(turn.machine_cpu_seconds for turn in turns),
             "in_network_share": share_in_network([switch for turn in turns for switch in turn.counters]),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
@@ -243,6 +245,12 @@ class Report:
     def _seconds(self, name, job):
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
+    def _of_boxes(self, turns):
+        """Daemons and ports; None where nobody can tell what ports cost."""
+        if any(turn.ports_cpu_seconds is None for turn in turns):
+            return None
+        return self._of_a_gigabyte(turn.switches_cpu_seconds + turn.ports_cpu_seconds for turn in turns)
+
     def _of_a_gigabyte(self, of_turns):
         """Of what went into sums, of all ranks: the processors work for the warm-up too."""
         gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
@@ -252,8 +260,8 @@ class Report:
 _LEGEND = """\
 Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum; of PyTorch's
-ranks, with what its start takes. switch: the daemons alone. machine: all that the processors did, interrupts too, in
-which the kernel adds, and what others did meanwhile.
+ranks, with what its start takes. switch: the daemons alone. box: and all that the kernel does with what comes in at
+a switch's ports, sums too; known with --offloads off. machine: all that the processors did, and for others meanwhile.
 busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
 sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
 

@@ -116,7 +116,7 @@ class Reports(unittest.TestCase):
     @staticmethod
     def turn(seconds, counters=()):
         return measure.Turn(
-            [{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, 200.0, 0.5, {}, list(counters)
+            [{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, None, 200.0, 0.5, {}, list(counters)
         )
 
     def training(self, turns):
