@@ -105,21 +105,40 @@ void add_headroom(std::vector<double>& values) {
     values.push_back(most * 1.05);
 }
 
-// The bars of one category, beside each other.
-void draw_category(Svg& svg, const BarChart& chart, std::size_t category, const Area& room, const Scale& y) {
+struct PlacedBar {
+    std::size_t series = 0;
+    double value = 0;
+    Spot corner{};
+    double width = 0;
+};
+
+// Those of one category, beside each other.
+std::vector<PlacedBar> place_bars(const BarChart& chart, std::size_t category, const Area& room, const Scale& y) {
     const double width = room.width * bars_share / static_cast<double>(chart.bars.size());
-    const double bottom = room.top + room.height;
+    const double left = room.left + room.width * (1 - bars_share) / 2;
+    std::vector<PlacedBar> placed;
     for (std::size_t i = 0; i < chart.bars.size(); ++i) {
         const double value = chart.bars[i].values[category];
         if (!std::isfinite(value) || !y.shows(value)) continue;
-        const double left = room.left + room.width * (1 - bars_share) / 2 + width * static_cast<double>(i);
-        const double top = y.pixel_of(value);
-        svg.rectangle({.x = left, .y = top}, width * 0.94, bottom - top, colour_of(i));
-        if (!has_numbers(chart)) continue;
-        svg.text({.x = left + width * 0.47, .y = top - 4}, bar_text(value), {.size = 9.5, .anchor = Anchor::middle});
+        const Spot corner{.x = left + width * static_cast<double>(i), .y = y.pixel_of(value)};
+        placed.push_back({.series = i, .value = value, .corner = corner, .width = width * 0.94});
     }
-    svg.text({.x = room.left + room.width / 2, .y = bottom + 19}, chart.categories[category],
-             {.size = 11.5, .anchor = Anchor::middle});
+    return placed;
+}
+
+void draw_category(Svg& svg, const std::vector<PlacedBar>& bars, std::string_view name, const Area& room) {
+    const double bottom = room.top + room.height;
+    for (const PlacedBar& bar : bars) {
+        svg.rectangle(bar.corner, bar.width, bottom - bar.corner.y, colour_of(bar.series));
+    }
+    svg.text({.x = room.left + room.width / 2, .y = bottom + 19}, name, {.size = 11.5, .anchor = Anchor::middle});
+}
+
+void draw_numbers(Svg& svg, const std::vector<PlacedBar>& bars) {
+    for (const PlacedBar& bar : bars) {
+        svg.text({.x = bar.corner.x + bar.width / 2, .y = bar.corner.y - 4}, bar_text(bar.value),
+                 {.size = 9.5, .anchor = Anchor::middle, .halo = true});
+    }
 }
 
 void draw(Svg& svg, const Area& area, const BarChart& chart) {
@@ -136,10 +155,14 @@ void draw(Svg& svg, const Area& area, const BarChart& chart) {
     svg.line({.x = room.left, .y = room.top + room.height}, {.x = room.left + room.width, .y = room.top + room.height},
              {.colour = "#555555"});
     room.width /= static_cast<double>(chart.categories.size());
+    std::vector<PlacedBar> all;
     for (std::size_t i = 0; i < chart.categories.size(); ++i, room.left += room.width) {
-        draw_category(svg, chart, i, room, y);
+        const std::vector<PlacedBar> bars = place_bars(chart, i, room, y);
+        draw_category(svg, bars, chart.categories[i], room);
+        all.insert(all.end(), bars.begin(), bars.end());
     }
     frame.draw_levels(chart.levels, y);
+    if (has_numbers(chart)) draw_numbers(svg, all);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace atp::figure {
 namespace {
 
 constexpr double ticks_wanted = 5;
+constexpr double decades_most = 9;  // with a tick each
 // Rounding must not lose the tick at the end.
 constexpr double slack = 1e-9;
 
@@ -71,8 +72,10 @@ void Scale::choose_linear_ticks(const Axis& axis) {
 void Scale::choose_logarithmic_ticks() {
     if (from_ == to_) to_ = 10 * from_;
     // Between few powers of ten there is room for more.
-    const bool few = std::log10(to_ / from_) < 2;
-    for (double power = std::floor(std::log10(from_)); power <= std::ceil(std::log10(to_)); ++power) {
+    const double decades = std::log10(to_ / from_);
+    const bool few = decades < 2;
+    const double step = std::max(1.0, std::ceil(decades / decades_most));
+    for (double power = std::floor(std::log10(from_)); power <= std::ceil(std::log10(to_)); power += step) {
         for (const double factor : {1.0, 2.0, 5.0}) {
             const double value = factor * std::pow(10, power);
             const bool inside = value >= from_ * (1 - slack) && value <= to_ * (1 + slack);

@@ -94,10 +94,11 @@ void Svg::circle(Spot center, double radius, std::string_view fill) {
 void Svg::text(Spot at, std::string_view words, const TextStyle& style) {
     const std::string turn =
         style.upwards ? fmt::format(R"x( transform="rotate(-90 {:.1f} {:.1f})")x", at.x, at.y) : "";
-    text_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{:g}" text-anchor="{}" fill="{}"{}{}>{}</text>)"
-                         "\n",
-                         at.x, at.y, style.size, name_of(style.anchor), style.colour,
-                         style.bold ? R"( font-weight="bold")" : "", turn, escaped(words));
+    text_ += fmt::format(
+        R"(<text x="{:.1f}" y="{:.1f}" font-size="{:g}" text-anchor="{}" fill="{}"{}{}{}>{}</text>)"
+        "\n",
+        at.x, at.y, style.size, name_of(style.anchor), style.colour, style.bold ? R"( font-weight="bold")" : "",
+        style.halo ? R"( stroke="#ffffff" stroke-width="3" paint-order="stroke")" : "", turn, escaped(words));
 }
 
 std::string Svg::finish() && {

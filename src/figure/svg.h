@@ -24,6 +24,7 @@ struct TextStyle {
     std::string_view colour = "#222222";
     bool bold = false;
     bool upwards = false;  // turned by a quarter, to be read from below
+    bool halo = false;     // legible over lines
 };
 
 struct Stroke {

@@ -92,6 +92,18 @@ TEST(Chart, MarksFewPointsAndDrawsManyAsACourse) {
     EXPECT_EQ(count_of(to_svg("", std::vector<Chart>{chart}), "<circle"), 0U);
 }
 
+TEST(Chart, WritesABarsNumberOverTheLinesThatCrossIt) {
+    const BarChart chart{.title = "",
+                         .categories = {"a"},
+                         .bars = {{.name = "n", .values = {19.5}}},
+                         .levels = {{.name = "paper", .value = 20}}};
+    const std::string svg = to_svg("", std::vector<Chart>{chart});
+    const std::size_t number = svg.find(">19.5<");
+    ASSERT_NE(number, std::string::npos);
+    EXPECT_LT(svg.rfind("stroke-dasharray"), number);
+    EXPECT_GT(svg.rfind("paint-order"), svg.rfind("stroke-dasharray"));
+}
+
 TEST(Chart, ABarIsAsLongAsItsNumber) {
     const BarChart chart{.title = "", .categories = {"a", "b"}, .bars = {{.name = "n", .values = {10, 20}}}};
     const std::string svg = to_svg("", std::vector<Chart>{chart});

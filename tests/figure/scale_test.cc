@@ -37,6 +37,15 @@ TEST(Scale, OfPowersHasDecadesAndMoreWhereTheyAreFew) {
     EXPECT_FALSE(Scale({.logarithmic = true}, {0, 1, 10}, 0, 100).shows(0));
 }
 
+TEST(Scale, OfManyPowersLeavesRoomBetweenItsTicks) {
+    EXPECT_THAT(texts_of(Scale({.logarithmic = true}, {1, 1e16}, 0, 100)),
+                ElementsAre("1", "100", "10000", "1e+06", "1e+08", "1e+10", "1e+12", "1e+14", "1e+16"));
+}
+
+TEST(Scale, OfPowersBeginsWhereItIsToldTo) {
+    EXPECT_THAT(texts_of(Scale({.logarithmic = true, .from = 1}, {1.03, 110}, 0, 100)), ElementsAre("1", "10", "100"));
+}
+
 TEST(Scale, HasItsTicksAtNumbersWhereItIsToldTo) {
     EXPECT_THAT(texts_of(Scale({.logarithmic = true, .ticks_at_numbers = true}, {64, 8, 16, 8}, 0, 100)),
                 ElementsAre("8", "16", "64"));
