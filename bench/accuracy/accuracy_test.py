@@ -23,7 +23,7 @@ def check_steps(figure):
     reference = found["float32"]
     for form in ("atp int32 1e+08", "atp int32 dynamic", "atp int16 dynamic"):
         assert abs(found[form]["final"] - reference["final"]) <= 0.03, (form, found)
-        assert found[form]["steps_to_target"] == reference["steps_to_target"], (form, found)
+        assert 0.9 < found[form]["times_floats"] < 1.1, (form, found)
     halves = found["atp int16 dynamic"]["bytes_of_a_step"] / found["atp int32 dynamic"]["bytes_of_a_step"]
     assert 0.5 < halves < 0.75, found
 

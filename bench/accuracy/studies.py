@@ -19,7 +19,7 @@ class Sizes:
 
     models: tuple
     steps: dict
-    seeds: tuple
+    seeds: dict
     scales: tuple  # powers of ten
     sweep_steps: int
 
@@ -27,12 +27,16 @@ class Sizes:
 FULL = Sizes(
     models=("cnn", "gpt"),
     steps={"cnn": 132, "gpt": 150},
-    seeds=(1, 2),
+    seeds={"cnn": range(1, 7), "gpt": range(1, 3)},
     scales=tuple(range(0, 17, 2)),
     sweep_steps=66,
 )
 QUICK = Sizes(
-    models=("perceptron",), steps={"perceptron": 66}, seeds=(1,), scales=(0, 2, 4, 6, 8, 10, 14), sweep_steps=44
+    models=("perceptron",),
+    steps={"perceptron": 66},
+    seeds={"perceptron": (1,)},
+    scales=(0, 2, 4, 6, 8, 10, 14),
+    sweep_steps=44,
 )
 
 
@@ -56,16 +60,20 @@ class Study:
 
 def accuracy_over_steps(study, figure, model, claim):
     """fig11 and fig18: sums of integers need as many steps as sums of floats."""
-    steps = study.sizes.steps[model]
-    runs = {form: [study.train(model, form, steps, seed) for seed in study.sizes.seeds] for form in FORMS}
-    curves = {form: _mean_curve([scores for scores, _ in of_seeds]) for form, of_seeds in runs.items()}
+    steps, seeds = study.sizes.steps[model], study.sizes.seeds[model]
+    runs = {form: [study.train(model, form, steps, seed) for seed in seeds] for form in FORMS}
+    scores = {form: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
+    curves = {form: _mean_curve(of_seeds) for form, of_seeds in scores.items()}
     target = _target(curves[FLOAT32], model)
     series, found = [], {}
     for form, of_seeds in runs.items():
+        ratio, error = _times_floats(scores[FLOAT32], scores[form], model)
         series.append({"name": form.name, "points": curves[form]})
         found[form.name] = {
             "final": curves[form][-1][1],
             "steps_to_target": _steps_to(curves[form], target, model),
+            "times_floats": ratio,
+            "times_floats_error": error,
             "bytes_of_a_step": of_seeds[0][1]["bytes"] // steps,
             **{
                 key: sum(counters[key] for _, counters in of_seeds)
@@ -76,12 +84,32 @@ def accuracy_over_steps(study, figure, model, claim):
         "id": figure,
         "claim": claim,
         "model": model,
+        "subject": TRAININGS[model].subject,
         "x": "step",
         "y": TRAININGS[model].measure,
         "target": target,
+        "seeds": len(seeds),
         "series": series,
         "found": found,
     }
+
+
+def _times_floats(floats, other, model):
+    """Steps to the target, times those of floats, and the standard error of that: the jackknife's, of what it is
+    without each of the seeds in turn. None where the target is not reached, or there is one seed only."""
+    ratio = _ratio_of_steps(floats, other, model)
+    seeds = range(len(floats) if len(floats) > 1 else 0)
+    without = [_ratio_of_steps(*([*runs[:i], *runs[i + 1 :]] for runs in (floats, other)), model) for i in seeds]
+    if not without or None in without:
+        return ratio, None
+    return ratio, math.sqrt((len(without) - 1) * statistics.pvariance(without))
+
+
+def _ratio_of_steps(floats, other, model):
+    curve = _mean_curve(floats)
+    target = _target(curve, model)
+    steps = _steps_to(_mean_curve(other), target, model)
+    return None if steps is None else steps / _steps_to(curve, target, model)
 
 
 def _is_loss(model):
@@ -89,16 +117,31 @@ def _is_loss(model):
 
 
 def _target(curve, model):
-    """Nearly what floats reach: within what trainings differ by that differ in nothing but the order of their sums."""
-    return curve[-1][1] * 1.02 if _is_loss(model) else curve[-1][1] - 0.02
+    """Near the end of floats, where the curve still rises: where it is flat, chance decides when a height is reached."""
+    return curve[-1][1] * 1.05 if _is_loss(model) else curve[-1][1] - 0.05
 
 
 def _steps_to(curve, target, model):
-    return next((step for step, score in curve if (score <= target if _is_loss(model) else score >= target)), None)
+    """Between two points as on a straight line."""
+    sign = -1 if _is_loss(model) else 1
+    before = None
+    for step, score in curve:
+        lacking = sign * (target - score)
+        if lacking <= 0:
+            return step if before is None else step + (before[0] - step) * lacking / (lacking - before[1])
+        before = step, lacking
+    return None
+
+
+SCORES_AVERAGED = 5
 
 
 def _mean_curve(curves):
-    return [[points[0][0], statistics.mean(score for _, score in points)] for points in zip(*curves)]
+    """Over the seeds, and over the scores around each: a few hundred test images say little at one moment."""
+    steps = [step for step, _ in curves[0]]
+    means = [statistics.mean(score for _, score in points) for points in zip(*curves)]
+    reach = SCORES_AVERAGED // 2
+    return [[step, statistics.mean(means[max(0, i - reach) : i + reach + 1])] for i, step in enumerate(steps)]
 
 
 # -------------------------------------------------------------------------------------------- Accuracy over the scales
@@ -107,7 +150,7 @@ def _mean_curve(curves):
 def accuracy_over_scales(study):
     """switchml-fig10: a fixed scale, from far too small to far too large."""
     model = "cnn" if "cnn" in study.sizes.models else study.sizes.models[0]
-    steps, seed = study.sizes.sweep_steps, study.sizes.seeds[0]
+    steps, seed = study.sizes.sweep_steps, study.sizes.seeds[model][0]
     largest = 0.0
 
     def seen(gradients, _):
@@ -127,6 +170,7 @@ def accuracy_over_scales(study):
         "id": "switchml-fig10",
         "claim": "accuracy is that of floats over orders of magnitude of the scale; beyond, training diverges",
         "model": model,
+        "subject": TRAININGS[model].subject,
         "x": "scale",
         "y": TRAININGS[model].measure,
         "series": [{"name": "float32", "points": [[10.0**power, reference] for power in study.sizes.scales]}, *series],
@@ -175,7 +219,7 @@ def precision(study):
             for form, reducer in reducers.items():
                 losses[form].add(exact, reducer.sum(gradients))
 
-        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[0], seen)
+        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[model][0], seen)
         found[model] = {form.name: _precision_of(losses[form], reducer) for form, reducer in reducers.items()}
         for reducer in reducers.values():
             reducer.close()
@@ -211,7 +255,7 @@ def exponents(study):
             counts.update(torch.frexp(largest[largest != 0])[1].tolist())
             counts["zero"] += int((largest == 0).sum())
 
-        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[0], seen)
+        study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[model][0], seen)
         found[model] = {"zero": counts.pop("zero"), **{str(power): counts[power] for power in sorted(counts)}}
     return {
         "id": "exponents",

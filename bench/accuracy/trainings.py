@@ -22,6 +22,7 @@ WORKERS = 4
 class Training:
     """A model, its data, and how well it does. `step` counts from 0; every worker sees other samples."""
 
+    subject = ""
     measure = ""  # what score() returns
     score_every = 1
 
@@ -63,12 +64,12 @@ class Digits(Training):
     """Handwritten digits: the share of the images kept for testing that is recognised."""
 
     measure = "test accuracy"
+    score_every = 4
     batch = 32  # images of a worker in a step
 
     def __init__(self, seed):
         self.train, self.test = common.digits()
         self.steps_of_epoch = len(self.train) // (self.batch * WORKERS)
-        self.score_every = self.steps_of_epoch
         super().__init__(seed)
 
     def make_optimizer(self):
@@ -88,6 +89,8 @@ class Digits(Training):
 class Perceptron(Digits):
     """Small enough for a test."""
 
+    subject = "a perceptron, handwritten digits"
+
     def make_model(self):
         return nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
 
@@ -98,6 +101,8 @@ class Perceptron(Digits):
 class Cnn(Digits):
     """The one of examples/train_cnn.py, with narrower linear layers."""
 
+    subject = "a CNN, handwritten digits"
+
     def make_model(self):
         from train_cnn import make_model
 
@@ -107,8 +112,9 @@ class Cnn(Digits):
 class Gpt(Training):
     """The one of examples/train_gpt.py: the loss on pieces of text that no worker trains with."""
 
+    subject = "a small GPT, text"
     measure = "test loss"
-    score_every = 10
+    score_every = 5
     batch = 8
 
     def make_model(self):
