@@ -82,7 +82,8 @@ const Figure table1{
     .setup =
         "Fragments' largest elements are drawn from the log-normal distribution that the ends of the table amount to "
         "(simulation.md); the shipped machines then send, bypass, overflow and send again. Shares are told for the 8.3 "
-        "thousand million packets of an epoch.",
+        "thousand million packets of an epoch. Where reactive sends none again, it has no place on the logarithmic "
+        "axis.",
     .draw = draw_table1,
 };
 
