@@ -111,7 +111,8 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
         late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
-        if (!acked.probed) grow_patient();
+        // Who never asks is never told that another worker is late.
+        if (!acked.probed && !config_.blind_resend) grow_patient();
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
