@@ -22,6 +22,7 @@ namespace {
 
 constexpr protocol::Duration look_interval = std::chrono::milliseconds(50);
 constexpr int exit_not_started = 127;
+constexpr int exit_lacking = 77;  // as programs of tests say that this machine has not what they need
 
 struct Process {
     pid_t id = -1;
@@ -150,8 +151,9 @@ net::Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& 
     // A terminal tells the ranks too, and they may be the first to end.
     if (told_to_stop()) return stopped;
     if (const Process* failed = fleet.failed()) {
-        return net::fail(net::Operation::wait, net::Reason::failed, fmt::format("rank {}", fleet.number_of(*failed)),
-                         describe(*failed, commands.front().front()));
+        const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;
+        return net::fail(net::Operation::wait, lacks ? net::Reason::unsupported : net::Reason::failed,
+                         fmt::format("rank {}", fleet.number_of(*failed)), describe(*failed, commands.front().front()));
     }
     return text;
 }

@@ -14,8 +14,9 @@ namespace atp::cli {
 
 // Starts one process a command, and waits for all of them. What the first one prints is returned; the others' output is
 // dropped, their complaints are not.
-// When one fails, or this process is told to stop, those that are left are ended, by their ids. Fails with the first
-// that failed, or with Reason::closed when told to stop.
+// When one fails (with Reason::unsupported where its status, 77, says that this machine lacks something), or this
+// process is told to stop, those that are left are ended, by their ids. Fails with the first that failed, or with
+// Reason::closed when told to stop.
 [[nodiscard]] net::Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands,
                                                  const StopSignals& signals, protocol::Time deadline);
 

@@ -106,12 +106,15 @@ void print_text(const figure::Drawn& drawn) {
 }
 
 // `atp` is this program; others are given with their folder.
-tl::expected<std::string, std::string> run_command(const std::vector<std::string>& command) {
+tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command) {
     std::vector<std::string> found = command;
     if (command.front() == "atp") found.front() = own_program();
     const StopSignals signals;
     auto printed = run_fleet({found}, signals, net::now() + command_limit);
-    if (!printed) return tl::unexpected(printed.error().text);
+    if (!printed) {
+        const bool lacks = printed.error().reason == net::Reason::unsupported;
+        return tl::unexpected(figure::CommandFailure{.text = printed.error().text, .lacks = lacks});
+    }
     return *std::move(printed);
 }
 

@@ -70,7 +70,8 @@ std::string Lab::output_of(const std::vector<std::string>& command) const {
     if (!options_.command) throw Failed(command.front() + ": there is nothing here that runs commands");
     auto output = options_.command(command);
     stop_if_told();
-    if (!output) throw Failed(output.error());
+    if (!output && output.error().lacks) throw Lacking(output.error().text);
+    if (!output) throw Failed(output.error().text);
     return *std::move(output);
 }
 

@@ -15,6 +15,12 @@
 
 namespace atp::figure {
 
+// Why a command printed nothing: it failed, or it says that it lacks something on this machine.
+struct CommandFailure {
+    std::string text;
+    bool lacks = false;
+};
+
 struct LabOptions {
     bool quick = false;  // fewer and smaller points, which show the same shape
     std::uint64_t seed = 1;
@@ -24,13 +30,16 @@ struct LabOptions {
     std::function<void(double)> progress{};
     // Runs a command, and returns what it printed, or why it did not. `atp` is this program; others are given with
     // their folder.
-    std::function<tl::expected<std::string, std::string>(const std::vector<std::string>&)> command{};
+    std::function<tl::expected<std::string, CommandFailure>(const std::vector<std::string>&)> command{};
 };
 
 // What a figure's function meets when there is no use in going on. They never leave this box.
 struct Interrupted {};
 struct Failed : std::runtime_error {
     using std::runtime_error::runtime_error;
+};
+struct Lacking : Failed {
+    using Failed::Failed;
 };
 
 // Calling order: any. Borrows nothing but `stop`. One thread, which gets helpers while points run.
@@ -51,7 +60,7 @@ class Lab {
     [[nodiscard]] std::vector<sim::Report> run(std::vector<sim::Scenario> points) const;
     [[nodiscard]] sim::Report run(const sim::Scenario& point) const;
 
-    // What the command printed. Throws Failed where it did not end well.
+    // What the command printed. Throws Failed where it did not end well, Lacking where it could not begin.
     [[nodiscard]] std::string output_of(const std::vector<std::string>& command) const;
 
   private:

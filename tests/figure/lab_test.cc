@@ -52,12 +52,19 @@ TEST(Lab, PicksWhatThereIsTimeFor) {
 }
 
 TEST(Lab, HandsOnWhatACommandPrints) {
-    const Lab lab({.command = [](const std::vector<std::string>& command) -> tl::expected<std::string, std::string> {
+    const Lab lab({.command = [](const std::vector<std::string>& command) -> tl::expected<std::string, CommandFailure> {
         if (command.size() == 2) return command.back();
-        return tl::unexpected(std::string("no argument"));
+        return tl::unexpected(CommandFailure{.text = "no argument", .lacks = command.front() == "tool"});
     }});
     EXPECT_EQ(lab.output_of({"echo", "hello"}), "hello");
-    EXPECT_THROW((void)lab.output_of({"echo"}), Failed);
+    EXPECT_THROW((void)lab.output_of({"tool"}), Lacking);
+    try {
+        (void)lab.output_of({"echo"});
+        ADD_FAILURE() << "it has failed";
+    } catch (const Lacking&) {
+        ADD_FAILURE() << "nothing is lacking";
+    } catch (const Failed&) {
+    }
     EXPECT_THROW((void)Lab({}).output_of({"echo", "hello"}), Failed);
 }
 

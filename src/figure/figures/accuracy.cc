@@ -16,7 +16,7 @@ constexpr const char* program = "bench/accuracy/run";
 // Trainings that differ in nothing but the order of their sums differ by as much.
 constexpr double as_accurate = 0.03;
 
-// The figure as the program tells it; nothing, with the reason, where it does not run.
+// The figure as the program tells it; nothing, with the reason, where this machine lacks what it needs.
 tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
     if (!std::filesystem::exists(program)) {
         return tl::unexpected(std::string(program) + " trains, and is not here: go to the project's folder");
@@ -25,8 +25,8 @@ tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
     if (lab.quick()) command.emplace_back("--quick");
     try {
         return Json::parse(lab.output_of(command)).at(0);
-    } catch (const Failed& failed) {
-        return tl::unexpected(std::string(failed.what()));
+    } catch (const Lacking& lacking) {
+        return tl::unexpected(std::string(lacking.what()));
     }
 }
 
@@ -96,7 +96,8 @@ constexpr std::string_view setup =
 
 constexpr std::string_view setup_of_steps =
     "A small model of examples/ trained by four workers, whose gradients are summed by the shipped machines. A step "
-    "takes the time that fig8 and fig12 compare. Each curve is a mean over seeds and over five scores around each; the "
+    "takes the time that fig8 and fig12 compare, and judge; here it is steps that are held against each other. Each "
+    "curve is a mean over seeds and over five scores around each; the "
     "target is 0.05 or 5 % from where floats end.";
 
 }  // namespace
