@@ -136,13 +136,13 @@ class Stress : public LoadedSwitch {
     std::uint32_t incomplete_ = 0;
 };
 
-TEST_F(Stress, RepeatedPacketsFromAllProcessorsAreAddedOnce) {
+TEST_F(Stress, H19_RepeatedPacketsFromAllProcessorsAreAddedOnce) {
     run(false);
     if (machine == nullptr) return;
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_COMPLETED], rounds * window);
 }
 
-TEST_F(Stress, ResendsFromAllProcessorsTakeWholeSumsAlong) {
+TEST_F(Stress, H19_ResendsFromAllProcessorsTakeWholeSumsAlong) {
     run(true);
     if (machine == nullptr) return;
     EXPECT_GT(machine->counters().packets.events[ATP_EVENT_FETCHED], rounds / 10);

@@ -188,7 +188,7 @@ TEST_F(Lengths, WrapInTheAuditLaneWithoutAnOverflow) {
     }
 }
 
-TEST_F(SwitchInTheKernel, HandsBackWhatItHoldsInPlaceOfAFlush) {
+TEST_F(SwitchInTheKernel, H38_HandsBackWhatItHoldsInPlaceOfAFlushUnderATrueChecksum) {
     if (machine == nullptr) return;
     for (const int ip : {4, 6}) {
         for (const Checksum checksum : {Checksum::full, Checksum::none, Checksum::partial}) {
