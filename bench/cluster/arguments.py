@@ -84,8 +84,17 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.uplink is None:
         options.uplink = options.rate
+    _settle_server(parser, options)
     _settle_work(parser, options)
     return options
+
+
+def _settle_server(parser, options):
+    if options.server == "switch":
+        return
+    if options.topology.is_local or options.topology.has_racks or options.workload or "switchml" in options.systems:
+        parser.error("argument --server: a host for it is only in a star, and only for all-reduces of atp")
+    options.topology = options.topology.with_server()
 
 
 def _settle_work(parser, options):
@@ -217,6 +226,14 @@ def _add_systems(group):
         choices=tuple(systems.OF_SWITCH),
         default="user",
         help="where ATP's switch adds: in the daemon, inside the kernel, or each in its turn [user]",
+    )
+    group.add_argument(
+        "--server",
+        choices=("switch", "host"),
+        default="switch",
+        help="where ATP's parameter servers stand: on the switch's box, or on a host of their own. To the switch inside "
+        "the kernel, workers then address the server, whose link carries a copy of each result for each of them "
+        "[switch]",
     )
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
     group.add_argument(

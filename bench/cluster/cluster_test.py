@@ -147,6 +147,26 @@ class CommandLine(unittest.TestCase):
         command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
         self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
 
+    def test_a_server_on_a_host_is_told_to_ranks_or_addressed_by_them(self):
+        for switch, kind, flag in (
+            ("user", systems.Atp, "--dedicated-server"),
+            ("xdp", systems.AtpInKernel, "--switch"),
+        ):
+            options = arguments.parse(["--switch", switch, "--workers", "2", "--server", "host"])
+            server = options.topology.server
+            system = kind("atp", "bin", options)
+            self.assertIn("to-server", ",".join(systems.AtpInKernel("x", "bin", options).switch_command(server.switch)))
+            self.assertIn(f"{server.address}:4790", system.daemon_command(server))
+            rank = systems.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+            command = system.rank_command(rank, systems.Work(4, 1, 0, 1), "")
+            self.assertEqual(command[command.index(flag) + 1], f"{server.address}:4790")
+
+    def test_a_server_has_no_host_where_none_is_planned(self):
+        for flags in (["--racks", "2x2"], ["--topology", "local:2"], ["--peer", "switchml"], ["--workload", "vgg"]):
+            ran = subprocess.run([RUN, "--server", "host", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("--server", ran.stderr)
+
     def test_switchml_is_tuned_unless_it_is_told(self):
         usual = arguments.parse(["--systems", "switchml"])
         self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
@@ -247,6 +267,17 @@ class Runs(unittest.TestCase):
             self.assertGreater(system["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
             self.assertGreater(system["machine_cpu_seconds_per_gb"], 0)
             self.assertGreater(system["in_network_share"], 0.9)
+
+    def test_servers_stand_on_a_host(self):
+        if not os.path.exists(os.path.join(programs, "atp")):
+            self.skipTest("there is no atp")
+        flags = ("--bytes", "256KiB", "--systems", "atp", "--switch", "both", "--server", "host", "--json")
+        status, output, errors = self.run_small(programs, *flags)
+        if re.search("no switch inside the kernel|not permitted", errors):
+            self.skipTest(errors.strip())
+        self.assertEqual(status, 0, errors)
+        for system in json.loads(output)["systems"].values():
+            self.assertGreater(system["traffic_of_an_operation"]["uplink_received_bytes"], 262_144, "sums for it")
 
     def test_frames_of_the_wire_are_measured(self):
         if shutil.which("ethtool") is None:

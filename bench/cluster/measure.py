@@ -118,14 +118,15 @@ class Bench:
 
     def start_switches(self, system, started):
         """Adds them to `started`, which the caller stops in every case, and returns when they listen."""
-        for switch in self.network.topology.switches:
-            command = system.switch_command(switch)
+        for box in self.network.topology.boxes:
+            command = system.daemon_command(box)
             if command is None:
                 continue
-            started.append(self._start(f"{system.name}-{switch.name}", switch, command))
+            started.append(self._start(f"{system.name}-{box.name}", box, command))
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
     def _counters(self, system):
+        """Of switches; what a server on a host counts is not of the network."""
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
         return [
             json.loads(processes.output_of(self.network.entry(switch), command))

@@ -134,7 +134,7 @@ class Network:
             self._add_namespace(switch)
             self._ip(switch, "link", "add", BRIDGE, "type", "bridge", "forward_delay", "0")
             self._set_up(switch, BRIDGE, switch.address)
-        for host in self.topology.hosts:
+        for host in self.topology.ends:
             self._add_namespace(host)
         for below, above in self.topology.links():
             self._connect(below, above)

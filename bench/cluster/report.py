@@ -49,6 +49,7 @@ class Setting:
         return {
             "topology": self.topology.text,
             "placement": self.placement,
+            "server": "host" if self.topology.server else "switch",
             "rate_bps": self.links.host_bps,
             "uplink_bps": self.links.uplink_bps,
             "queue_bytes": self.links.queue_bytes,
@@ -263,7 +264,7 @@ CPU s/GB: user and system time of all ranks and switch daemons, for each GB that
 ranks, with what its start takes. switch: the daemons alone. box: and all that the kernel does with what comes in at
 a switch's ports, sums too; known with --offloads off. machine: all that the processors did, and for others meanwhile.
 busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
-sent, got: over a host's link, for each operation; up: over a rack's uplink; dropped: packets, by all links together."""
+sent, got: over a host's link, for each operation; up: over a rack's uplink, or a server's link; dropped: packets, by all links together."""
 
 
 def with_ends(key, values):

@@ -74,8 +74,8 @@ class System:
     def __init__(self, name):
         self.name = name
 
-    def switch_command(self, _switch):
-        """None where switches only forward."""
+    def daemon_command(self, _box):
+        """What works on a switch's box, or on the server's host; None where nothing does."""
         return None
 
     def counters_command(self, _switch):
@@ -95,6 +95,14 @@ class AtpSwitches(System):
         self._memory = options.memory
         self._loss = options.loss
         self._switch_flags = options.switch_flags
+        self._topology = options.topology
+
+    def daemon_command(self, box):
+        return self.server_command(box) if box == self._topology.server else self.switch_command(box)
+
+    def server_command(self, host):
+        """It adds what switches did not, and nothing else."""
+        return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", "0"]
 
     def switch_command(self, switch):
         command = [self._program, "switch", "--listen", _endpoint(switch, SWITCH_PORT), "--memory", self._memory]
@@ -113,13 +121,17 @@ class InKernel:
 
     spans_racks = False
 
-    def __init__(self, name, programs, options):
-        super().__init__(name, programs, options)
-        self._topology = options.topology
-
     def switch_command(self, switch):
         ports = [topologies.port_to(host) for host in self._topology.hosts_of(switch)]
         return [*super().switch_command(switch), "--xdp", ",".join(ports)]
+
+    def server_command(self, host):
+        """Workers take it for their switch: they need not know of the one in between."""
+        return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", self._memory]
+
+    def way_up(self, rank):
+        asked = self._topology.server or rank.host.switch
+        return ["--switch", _endpoint(asked, SWITCH_PORT)]
 
 
 class Atp(AtpSwitches):
@@ -139,8 +151,7 @@ class Atp(AtpSwitches):
             str(len(rank.hosts)),
             "--rendezvous",
             _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
-            "--switch",
-            _endpoint(rank.host.switch, SWITCH_PORT),
+            *self.way_up(rank),
             "--bytes",
             str(work.bytes),
             "--rounds",
@@ -150,6 +161,12 @@ class Atp(AtpSwitches):
             "--json",
             *self._rank_flags,
         ]
+
+    def way_up(self, rank):
+        """Whom a rank asks."""
+        server = self._topology.server
+        dedicated = ["--dedicated-server", _endpoint(server, SWITCH_PORT)] if server else []
+        return ["--switch", _endpoint(rank.host.switch, SWITCH_PORT), *dedicated]
 
 
 class AtpInKernel(InKernel, Atp):

@@ -3,12 +3,13 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 PREFIX_BITS = 16
 MOST_RACKS = 100
 MOST_HOSTS_OF_A_RACK = 200
+SERVER_NUMBER = 250  # no host of a rank has it
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,27 @@ class Host:
 
 @dataclass(frozen=True)
 class Topology:
-    """`switches` has a parent before its children; `hosts` stand rack by rack."""
+    """`switches` has a parent before its children; `hosts`, of ranks, stand rack by rack. Parameter servers stand on the
+    highest switch, or on a host of their own under it: `server`."""
 
     text: str
     switches: tuple
     hosts: tuple
+    server: Optional[Host] = None
+
+    def with_server(self):
+        root = self.switches[0]
+        return replace(self, server=Host("server", f"{root.address.rpartition('.')[0]}.{SERVER_NUMBER}", root))
+
+    @property
+    def ends(self):
+        """All hosts."""
+        return self.hosts + ((self.server,) if self.server else ())
+
+    @property
+    def boxes(self):
+        """Where daemons may be needed, in the order to start them."""
+        return ((self.server,) if self.server else ()) + self.switches
 
     @property
     def is_local(self):
@@ -52,12 +69,12 @@ class Topology:
         return [host for of_each_rack in zip(*racks.values()) for host in of_each_rack]
 
     def hosts_of(self, switch):
-        return [host for host in self.hosts if host.switch == switch]
+        return [host for host in self.ends if host.switch == switch]
 
     def links(self):
         """Every link as (below, above): a host and its switch, or a switch and its parent."""
         return [(switch, switch.parent) for switch in self.switches if switch.parent] + [
-            (host, host.switch) for host in self.hosts
+            (host, host.switch) for host in self.ends
         ]
 
 
