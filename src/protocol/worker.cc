@@ -28,6 +28,7 @@ Worker::Worker(const WorkerConfig& config)
       measured_from_(config.channel.first_seq),
       late_from_(config.channel.first_seq),
       resends_(config.channel.window()),
+      resent_(config.channel.window()),
       probes_(config.probe_burst) {
     newest_acks_.fill(config.channel.first_seq - 1);
     for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = config.channel.index(slot, 0);
@@ -127,6 +128,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     note_newer_ack(header.seq);
     advance(now);
     resend_overtaken();
+    resend_overtaken_resends();
 }
 
 // As long as its fragment, and of a kind that the server makes of it: floats, or its own integers.
@@ -175,14 +177,25 @@ void Worker::advance(Time now) {
     arm(now);
 }
 
-// Three distinct newer ACKs prove that every worker has sent seq: its gradient or its ACK was lost (§3.7). Each
-// fragment is called lost that way once; after that the timer looks after it.
+// Three distinct newer ACKs prove that every worker has sent seq: its gradient or its ACK was lost (§3.7).
 void Worker::resend_overtaken() {
     const std::uint32_t limit = newest_acks_.front();
     for (; before(overtaken_scan_, limit); ++overtaken_scan_) {
         if (!in_flight(overtaken_scan_)) continue;
         ++counters_.resent_newer;
         queue_resend(overtaken_scan_);
+        congested_once();
+    }
+}
+
+// So do three ACKs of fragments that were sent for the first time after a resend: it was lost as well.
+void Worker::resend_overtaken_resends() {
+    while (!resent_.empty() && !before(newest_acks_.front(), resent_.front().before)) {
+        const std::uint32_t seq = resent_.front().seq;
+        resent_.pop();
+        if (!in_flight(seq)) continue;
+        ++counters_.resent_newer;
+        queue_resend(seq);
         congested_once();
     }
 }
@@ -325,6 +338,7 @@ void Worker::fail(Time now) {
     failed_at_ = now;
     timer_ = never;
     resends_.clear();
+    resent_.clear();
     probes_.clear();
 }
 
@@ -362,6 +376,8 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         if (!in_flight(seq)) continue;  // its ACK came meanwhile
         slot(seq).resend_queued = false;
         slot(seq).resent = true;
+        // Where there is no room, the timer looks after it.
+        (void)resent_.push({.seq = seq, .before = next_seq_});
         ++counters_.resent;
         return write_gradient(seq, true, buffer);
     }

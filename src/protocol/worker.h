@@ -147,12 +147,22 @@ class Worker {
         }
     };
 
+    struct Resend {
+        std::uint32_t seq = 0;
+        std::uint32_t before = 0;  // the fragment that was to be sent next
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(seq), archive.value(before);
+        }
+    };
+
     void handle_ack(const wire::Packet& packet, bool congested, Time now);
     void handle_nack(const atp_header& header, Time now);
     void handle_wait(const atp_header& header, Time now);
     void advance(Time now);
     void note_newer_ack(std::uint32_t seq);
     void resend_overtaken();
+    void resend_overtaken_resends();
     void congested_once();
     void measure(Duration round_trip);
     void grow_patient();
@@ -204,6 +214,7 @@ class Worker {
     std::uint32_t measured_from_ = 0;             // what was sent before it was under way at an expiry
     std::uint32_t late_from_ = 0;                 // what was sent before it waits for other workers
     Ring<Sequence> resends_;
+    Ring<Resend> resent_;  // and perhaps lost again
     Ring<Sequence> probes_;
     bool echo_ = false;  // the downlink was marked: tell it with the next gradient
     bool failed_ = false;
@@ -243,7 +254,7 @@ void Worker::persist(Archive& archive) {
     for (std::uint32_t& seq : newest_acks_) archive.value(seq);
     archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
     archive.value(late_from_);
-    resends_.persist(archive), probes_.persist(archive);
+    resends_.persist(archive), resent_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
     archive.time(timer_), archive.time(deadline_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);

@@ -71,11 +71,55 @@ TEST_F(WorkerRecovery, AcksInAnyOrderOvertakeAlike) {
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
 }
 
-TEST_F(WorkerRecovery, FragmentIsCalledLostByNewerAcksOnlyOnce) {
+TEST_F(WorkerRecovery, AcksOfWhatWasSentBeforeAResendSayNothingOfIt) {
     send(12);
-    for (std::uint32_t seq = 1; seq < 12; ++seq) ack(seq);
+    for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
+    for (std::uint32_t seq = 4; seq < 12; ++seq) ack(seq);
+    EXPECT_TRUE(bench.packets().empty());
     EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
+}
+
+TEST_F(WorkerRecovery, ResendIsOvertakenByAcksOfWhatWasFirstSentAfterIt) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.congestion.halve = false;
+    WorkerBench steady(config);
+    const auto send = [&steady](std::size_t fragments) {
+        ASSERT_TRUE(steady.submit_fragments(fragments).has_value());
+        (void)steady.packets();
+    };
+    const auto ack = [&steady](std::uint32_t seq) { steady.handle(steady.ack(seq)); };
+    send(4);
+    for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
+    EXPECT_EQ(steady.sequences(), (Sequences{0}));
+    send(7);  // fragments 4 to 10
+    ack(4);
+    ack(5);
+    EXPECT_TRUE(steady.packets().empty());
+    ack(6);
+    EXPECT_EQ(steady.sequences(), (Sequences{0}));
+    for (std::uint32_t seq = 7; seq < 11; ++seq) ack(seq);
+    EXPECT_TRUE(steady.packets().empty()) << "they were sent before the second resend";
+    EXPECT_EQ(steady.worker.counters().resent_newer, 2U);
+}
+
+TEST_F(WorkerRecovery, ResendThatANackCalledForIsOvertakenAlike) {
+    send(4);
+    bench.handle(bench.nack(0));
+    EXPECT_EQ(bench.sequences(), (Sequences{0}));
+    send(4);
+    for (std::uint32_t seq = 4; seq < 7; ++seq) ack(seq);
+    EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
+}
+
+TEST_F(WorkerRecovery, ResendThatHasItsAckIsNotSentAgain) {
+    send(4);
+    for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
+    EXPECT_EQ(bench.sequences(), (Sequences{0}));
+    ack(0);
+    send(8);
+    for (std::uint32_t seq = 4; seq < 12; ++seq) ack(seq);
+    EXPECT_TRUE(bench.packets().empty());
 }
 
 TEST_F(WorkerRecovery, AckThatComesBeforeTheResendLeavesCancelsIt) {
