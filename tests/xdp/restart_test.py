@@ -8,8 +8,8 @@ usage: restart_test.py ATP
 import networks
 from networks import PATIENCE_S, wait_until
 
-TENSOR = "24MB"
-FRAGMENTS = 24_000_000 // (networks.LANES * 4)
+TENSOR = "16MB"
+FRAGMENTS = 16_000_000 // (networks.LANES * 4)
 
 
 class Restart(networks.NetworkTest):
