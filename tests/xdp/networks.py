@@ -92,6 +92,15 @@ class Network:
             for port in self.ports(bridge):
                 self.ip(bridge, "link", "set", port, "mtu", str(mtu))
 
+    def limit_hosts(self, rate):
+        """What each host may send, as tc writes rates: a tensor then takes its time on any machine."""
+        bucket = ["burst", "72kb", "latency", "50ms"]  # more than the largest packet that an offload merges
+        for hosts in self.bridges.values():
+            for host in hosts:
+                call(
+                    "tc", "-n", self.prefix + host, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, *bucket
+                )
+
     def ip(self, node, *words):
         return call("ip", "-n", self.prefix + node, *words)
 

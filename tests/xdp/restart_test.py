@@ -8,18 +8,19 @@ usage: restart_test.py ATP
 import networks
 from networks import PATIENCE_S, wait_until
 
-TENSOR = "16MB"
+RATE = "200mbit"
+TENSOR = "16MB"  # more than half a second
 FRAGMENTS = 16_000_000 // (networks.LANES * 4)
 
 
 class Restart(networks.NetworkTest):
     def setUp(self):
         super().setUp()
+        self.network.limit_hosts(RATE)
         self.pins = self.new_pins()
         self.switch = self.start_switch(pins=self.pins)
         self.workers_of_job = self.start_workers(TENSOR, ["--audit"], rounds=1)
-        wait_until(lambda: self.completed() > 500, "the kernel aggregates")
-        self.assertLess(self.completed(), FRAGMENTS, "the tensor is under way")
+        wait_until(lambda: self.completed() > 100, "the kernel aggregates")
 
     def kill(self):
         self.switch.kill()
@@ -43,16 +44,20 @@ class Restart(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
+    def claimed_by_the_server(self):
+        return self.report("server")["shards"][0]["packets"]["claimed"]
+
     def test_a_stop_loses_what_was_gathered_and_no_sum(self):
         self.stop(self.switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
-        self.assertGreater(self.finish(self.workers_of_job), 0, "what aggregators held is sent again")
+        wait_until(lambda: self.claimed_by_the_server() > 100, "the rest is added where it is addressed to")
+        self.finish(self.workers_of_job)
 
     def test_a_stop_and_a_start_lose_no_sum(self):
         self.stop(self.switch)
         switch = self.start_switch(pins=self.pins)
-        self.assertLess(self.completed(), 500, "it begins anew")
         self.finish(self.workers_of_job)
+        self.assertLess(self.completed(), 0.9 * FRAGMENTS, "it began anew, in mid-tensor")
         self.stop(switch)
 
     def test_a_second_start_disturbs_nothing(self):
