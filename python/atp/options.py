@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ class Options:
             or "dedicated:host:port[,host:port...]".
         scaling: ATP_SCALING, at what scale gradients become integers: "fixed" (the default), or "dynamic", which fits
             each packet to the last sum at the same place.
+        multicast: ATP_MULTICAST, whether results are sent once, to a group: "off" (the default), "on", or the groups to
+            take, "239.192.0.0/16". Where some rank hears no group, each rank gets a copy as without it.
         lanes: ATP_LANES, what carries a number in a packet: "int32" (the default), or "int16", half the bytes.
         channels: ATP_CHANNELS, how many streams a rank has, each with a thread; 1 to 64. Default: 1.
         timeout: ATP_TIMEOUT, in seconds: of operations, of forming the group. Default: that of init_process_group.
@@ -39,6 +42,7 @@ class Options:
     server: str | None = None
     scaling: str | None = None
     lanes: str | None = None
+    multicast: str | None = None
     channels: int | None = None
     timeout: timedelta | float | None = None
 
@@ -52,6 +56,7 @@ class Settings:
     dedicated_servers: tuple[str, ...]
     scaling: str
     lanes: str
+    multicast: str
     channels: int
     timeout_s: float
 
@@ -77,6 +82,7 @@ def settle(
         dedicated_servers=servers,
         scaling=_one_of(_SCALINGS, *found["scaling"]),
         lanes=_one_of(_LANES, *found["lanes"]),
+        multicast=_multicast(*found["multicast"]),
         channels=_channels(*found["channels"]),
         timeout_s=timeout_s or default_timeout.total_seconds(),
     )
@@ -128,6 +134,19 @@ def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:
         return accepted[0]
     if value not in accepted:
         raise ValueError(f"{name}: accepted is {' or '.join(map(repr, accepted))}")
+    return str(value)
+
+
+def _multicast(value: object, name: str) -> str:
+    if value is None:
+        return "off"
+    if value not in ("off", "on"):
+        try:
+            groups = ipaddress.IPv4Network(str(value)).is_multicast
+        except ValueError:
+            groups = False
+        if not groups:
+            raise ValueError(f"{name}: accepted is 'off', 'on' or groups of IPv4 as '239.192.0.0/16'")
     return str(value)
 
 

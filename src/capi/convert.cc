@@ -131,6 +131,9 @@ net::Result<comm::Options> options_from(const atp_options* options) {
     result.audit = known.audit != 0;
     result.scaling = static_cast<comm::Scaling>(known.scaling);
     result.lane_type = static_cast<comm::LaneType>(known.lane_type);
+    const auto multicast = comm::parse_multicast(text_of(known.multicast, "off"));
+    if (!multicast) return tl::unexpected(malformed("multicast that is neither off, on nor groups of IPv4"));
+    result.multicast = *multicast;
     result.halve = known.halve != 0;
     result.server = static_cast<comm::ServerPlace>(known.server);
     for (std::size_t i = 0; i < known.dedicated_server_count; ++i) {

@@ -66,6 +66,8 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"halvings", size.counters.halvings},
             {"float_fragments", size.counters.float_fragments},
             {"dropped_by_kernel", size.counters.dropped_by_kernel},
+            {"results", size.results_by_group ? "multicast" : "unicast"},
+            {"multicast_results", size.counters.group_results},
             {"lanes", size.lanes},
             {"window", size.window},
             {"without", size.without}};
@@ -82,6 +84,9 @@ int run_rank(const BenchOptions& options) {
     const auto show = [&](const BenchSize& size) {
         if (!options.json && std::exchange(first, false)) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
+            if (options.bench.options.multicast.wanted) {
+                fmt::print("results by {}\n", size.results_by_group ? "multicast" : "unicast: some rank hears no group");
+            }
             fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
         }
         if (options.json) {
@@ -220,6 +225,7 @@ class AllHere {
             command.insert(command.end(), {"--without", without});
         }
         if (comm.audit) command.emplace_back("--audit");
+        if (comm.multicast.wanted) command.insert(command.end(), {"--multicast", to_string(comm.multicast)});
         if (!comm.halve) command.emplace_back("--no-halving");
         if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
         for (const std::string& server : comm.dedicated_servers) {

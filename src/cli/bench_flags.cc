@@ -170,6 +170,9 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
         "--dedicated-server", comm.dedicated_servers, "ADDRESS",
         [](std::string_view text) { return text.empty() ? std::nullopt : std::optional<std::string>(text); },
         "host:port", "where servers stand that are on hosts of their own; may be repeated");
+    how.parsed("--multicast", comm.multicast, "on|GROUPS", comm::parse_multicast,
+               "on, off, or groups of IPv4 as 239.192.0.0/16",
+               "send results once, to a group, where every rank hears it [off]");
     how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
     how.call(
         "--no-halving", [options] { options->bench.options.halve = false; },

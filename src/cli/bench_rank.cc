@@ -146,6 +146,7 @@ class Measurement {
         ++size_number_;
         const BenchCounters counted = count();
         result.counters = counted - std::exchange(counted_, counted);
+        result.results_by_group = communicator_.results_by_group();
         result.without = communicator_.without();
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
@@ -165,7 +166,8 @@ class Measurement {
             sum.stale_acks += channel.worker.stale_acks;
             sum.halvings += channel.worker.halvings;
             sum.float_fragments += channel.worker.float_fragments;
-            sum.dropped_by_kernel += channel.udp.dropped_packets;
+            sum.dropped_by_kernel += channel.udp.dropped_packets + channel.group_udp.dropped_packets;
+            sum.group_results += channel.group_results;
         }
         return sum;
     }
@@ -211,7 +213,8 @@ BenchCounters operator-(const BenchCounters& now, const BenchCounters& before) {
             .stale_acks = now.stale_acks - before.stale_acks,
             .halvings = now.halvings - before.halvings,
             .float_fragments = now.float_fragments - before.float_fragments,
-            .dropped_by_kernel = now.dropped_by_kernel - before.dropped_by_kernel};
+            .dropped_by_kernel = now.dropped_by_kernel - before.dropped_by_kernel,
+            .group_results = now.group_results - before.group_results};
 }
 
 net::Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {

@@ -35,6 +35,7 @@ struct BenchCounters {
     std::uint64_t halvings = 0;
     std::uint64_t float_fragments = 0;  // what did not fit integers
     std::uint64_t dropped_by_kernel = 0;
+    std::uint64_t group_results = 0;  // that came by multicast
 
     friend BenchCounters operator-(const BenchCounters& now, const BenchCounters& before);
 };
@@ -45,6 +46,7 @@ struct BenchSize {
     BenchCounters counters;       // while this size was measured, its warm-up included
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
+    bool results_by_group = false;     // the last of them, on all channels
     std::vector<std::string> without;  // what rank 0's sockets were refused, and why
 };
 

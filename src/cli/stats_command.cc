@@ -100,10 +100,11 @@ void print_jobs(const Json& report) {
     }
     for (const Json& shard : report["shards"]) {
         for (const Json& channel : shard["channels"]) {
-            fmt::print("  job {:x} channel {}: level {}, {} of {} there{}{}\n", value(channel, "job"),
+            fmt::print("  job {:x} channel {}: level {}, {} of {} there{}{}, results by {}\n", value(channel, "job"),
                        value(channel, "channel"), value(channel, "level"), value(channel, "present"),
                        value(channel, "expected"), channel.value("ready", false) ? "" : ", waiting",
-                       channel.value("hosts_server", false) ? ", server here" : "");
+                       channel.value("hosts_server", false) ? ", server here" : "",
+                       channel.value("results", std::string("unicast")));
         }
     }
 }

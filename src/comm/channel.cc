@@ -38,6 +38,13 @@ bool goes_up(std::span<const std::byte> bytes) {
     return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
 }
 
+// An ACK, whoever it is for.
+std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes) {
+    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return std::nullopt;
+    if (wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) != ATP_TYPE_ACK) return std::nullopt;
+    return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
+}
+
 std::string without_server(const wire::Endpoint& server) {
     const std::string where = server.family == 0 ? "" : " at " + to_string(net::address_of(server));
     return fmt::format("the switches have not found the parameter server{} yet", where);
@@ -54,6 +61,7 @@ net::Result<std::unique_ptr<Channel>> Channel::open(std::unique_ptr<net::UdpSock
     if (auto watched = self.loop_->watch(self, self.socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
     }
+    if (plan.group) self.open_group();
     self.thread_ = std::thread([&self] {
         if (auto ran = self.loop_->run(); !ran) self.fail(ran.error(), net::now());
     });
@@ -153,7 +161,9 @@ ChannelCounters Channel::counters() const {
 
 std::vector<std::string> Channel::without() const {
     const std::scoped_lock lock(mutex_);
-    return published_report_.missing();
+    std::vector<std::string> missing = published_report_.missing();
+    if (!group_failure_.empty()) missing.push_back("multicast: " + group_failure_);
+    return missing;
 }
 
 std::optional<net::Error> Channel::error() const {
@@ -163,7 +173,11 @@ std::optional<net::Error> Channel::error() const {
 
 // ----------------------------------------------------------------------------------------------------- On its thread
 
-void Channel::handle_ready(int, net::Ready ready, Time now) {
+void Channel::handle_ready(int descriptor, net::Ready ready, Time now) {
+    if (group_socket_ != nullptr && descriptor == group_socket_->descriptor()) {
+        receive_from_group(now);
+        return;
+    }
     if (ready.write && blocked_) flush();
     if (ready.read || ready.failed) receive(now);
 }
@@ -184,6 +198,52 @@ void Channel::receive(Time now) {
     }
 }
 
+// Without it every result comes as a copy, so nothing fails.
+void Channel::open_group() {
+    auto socket = net::UdpSocket::open(*plan_.group);
+    if (!socket) return close_group(socket.error());
+    group_socket_ = *std::move(socket);
+    if (auto watched = loop_->watch(*this, group_socket_->descriptor(), {}); !watched) close_group(watched.error());
+}
+
+void Channel::close_group(const net::Error& why) {
+    if (group_socket_ != nullptr) loop_->unwatch(group_socket_->descriptor());
+    group_socket_.reset();
+    const std::scoped_lock lock(mutex_);
+    group_failure_ = net::to_string(why);
+}
+
+void Channel::receive_from_group(Time now) {
+    for (int batch = 0; batch < batches_per_round || group_socket_->has_more(); ++batch) {
+        const auto count = group_socket_->receive(datagrams_);
+        if (!count) return close_group(count.error());
+        if (*count == 0) return;
+        counted_ = true;
+        for (std::size_t i = 0; i < *count; ++i) handle_group_datagram(datagrams_[i], now);
+        take_events(now);
+        transmit(now);
+    }
+}
+
+template <class Message>
+bool Channel::is_mine(const Message& message) const {
+    return message.job == plan_.terms.job && message.token == plan_.terms.token &&
+           message.channel == plan_.terms.channel;
+}
+
+void Channel::handle_group_datagram(const net::Datagram& datagram, Time now) {
+    if (const auto joined = wire::decode_joined(datagram.bytes)) {
+        if (is_mine(*joined) && hearing_.handle_message(now)) join_next_ = now;
+    } else if (receiver_of_result(datagram.bytes) && !ended_) {
+        hearing_.handle_group_result();
+        results_by_group_ = true;
+        ++group_results_;
+        worker_->handle_packet(datagram.bytes, datagram.ecn == net::Ecn::congested, now);
+    } else {
+        ++strays_;
+    }
+}
+
 void Channel::handle_datagram(const net::Datagram& datagram, Time now) {
     const bool congested = datagram.ecn == net::Ecn::congested;
     if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
@@ -198,7 +258,17 @@ void Channel::handle_datagram(const net::Datagram& datagram, Time now) {
     } else if (!believes(*datagram.from)) {
         ++strays_;
     } else if (!ended_) {
+        note_own_result(datagram.bytes);
         worker_->handle_packet(datagram.bytes, congested, now);
+    }
+}
+
+void Channel::note_own_result(std::span<const std::byte> bytes) {
+    const auto receiver = receiver_of_result(bytes);
+    if (receiver == ATP_WORKER_ALL) {
+        results_by_group_ = false;
+    } else if (receiver) {
+        hearing_.handle_own_result();
     }
 }
 
@@ -208,11 +278,7 @@ bool Channel::believes(const net::Address& from) const {
 }
 
 void Channel::handle_control(const net::Datagram& datagram, Time now) {
-    const auto mine = [this](const auto& message) {
-        return message.job == plan_.terms.job && message.token == plan_.terms.token &&
-               message.channel == plan_.terms.channel;
-    };
-    if (const auto joined = wire::decode_joined(datagram.bytes); joined && mine(*joined)) {
+    if (const auto joined = wire::decode_joined(datagram.bytes); joined && is_mine(*joined)) {
         handle_joined(*joined, *datagram.from, now);
         return;
     }
@@ -220,7 +286,7 @@ void Channel::handle_control(const net::Datagram& datagram, Time now) {
         const auto refused = wire::decode_refused(datagram.bytes);
         const bool foreign = !refused || refused->reason == wire::Refusal::version;
         // A switch of another version cannot name the job, so it is known by its address alone.
-        if (foreign ? *datagram.from != plan_.switch_address : !mine(*refused)) {
+        if (foreign ? *datagram.from != plan_.switch_address : !is_mine(*refused)) {
             ++strays_;
             return;
         }
@@ -292,8 +358,11 @@ void Channel::join(Time now) {
     join_next_ = now + (standing_ == Standing::ready ? join_refresh : join_impatient);
     const std::span<std::byte> room = socket_->reserve(256);
     if (room.empty()) return;
-    const wire::Join join{
-        .terms = plan_.terms, .level = plan_.level, .begun = standing_ != Standing::joining, .units = {plan_.unit}};
+    const wire::Join join{.terms = plan_.terms,
+                          .level = plan_.level,
+                          .begun = standing_ != Standing::joining,
+                          .hears_group = group_socket_ != nullptr && hearing_.judge(now),
+                          .units = {plan_.unit}};
     const std::size_t size = wire::encode(join, room);
     if (size != 0) socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);
 }
@@ -508,6 +577,9 @@ void Channel::publish(Time now) {
     published_.worker = worker_->counters();
     if (server_ != nullptr) published_.server = server_->server.counters();
     published_.udp = socket_->counters();
+    if (group_socket_ != nullptr) published_.group_udp = group_socket_->counters();
+    published_.group_results = group_results_;
+    published_.results_by_group = results_by_group_;
     // Copying texts takes memory: only when they are others.
     if (published_report_.revision() != socket_->report().revision()) published_report_ = socket_->report();
     published_.window_packets = worker_->window_packets();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/channel_worker.h"
+#include "comm/hearing.h"
 #include "comm/operation.h"
 #include "net/event_loop.h"
 #include "net/hosted_server.h"
@@ -28,6 +29,7 @@ struct ChannelPlan {
     net::Address switch_address;
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // the channel's server stands here
+    std::optional<net::UdpConfig> group{};  // how to hear the group of the terms
     net::LoopConfig loop;
 };
 
@@ -35,6 +37,9 @@ struct ChannelCounters {
     protocol::WorkerCounters worker;
     protocol::ServerCounters server;  // hosts_server
     net::UdpCounters udp;
+    net::UdpCounters group_udp;        // of the socket that hears the group
+    std::uint64_t group_results = 0;   // results for everybody that came by the group
+    bool results_by_group = false;     // the last of them did
     std::uint32_t window_packets = 0;
     std::uint64_t strays = 0;  // datagrams that belong to nobody here
 };
@@ -87,8 +92,15 @@ class Channel final : private net::Actor {
     void finish_round(protocol::Time now) override;
     [[nodiscard]] protocol::Time poll_timeout() const override;
 
+    void open_group();
+    void close_group(const net::Error& why);
     void receive(protocol::Time now);
+    void receive_from_group(protocol::Time now);
     void handle_datagram(const net::Datagram& datagram, protocol::Time now);
+    void handle_group_datagram(const net::Datagram& datagram, protocol::Time now);
+    void note_own_result(std::span<const std::byte> bytes);
+    template <class Message>
+    [[nodiscard]] bool is_mine(const Message& message) const;
     void handle_control(const net::Datagram& datagram, protocol::Time now);
     [[nodiscard]] bool believes(const net::Address& from) const;
     void handle_joined(const wire::Joined& joined, const net::Address& from, protocol::Time now);
@@ -110,6 +122,8 @@ class Channel final : private net::Actor {
     ChannelPlan plan_;
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<net::UdpSocket> socket_;
+    std::unique_ptr<net::UdpSocket> group_socket_;
+    Hearing hearing_;
     std::unique_ptr<ChannelWorker> worker_;
     std::unique_ptr<net::HostedServer> server_;
     net::Address server_down_;  // the switch that this server answers to
@@ -128,6 +142,8 @@ class Channel final : private net::Actor {
     bool ended_ = false;    // fail() was called
     bool counted_ = false;  // something that is not published yet
     std::uint64_t strays_ = 0;
+    std::uint64_t group_results_ = 0;
+    bool results_by_group_ = false;
     std::atomic<protocol::Duration::rep> served_{0};  // hosts_server: when somebody last needed it
 
     mutable std::mutex mutex_;  // all below; never held while packets are handled
@@ -139,6 +155,7 @@ class Channel final : private net::Actor {
     std::optional<net::Error> abort_;
     ChannelCounters published_;
     net::UdpReport published_report_;
+    std::string group_failure_;  // why it is not heard
     protocol::Time publish_next_{};
     std::thread thread_;
 };

@@ -43,6 +43,7 @@ std::optional<std::string> switchml_problem_of(std::uint32_t world, const Option
     if (options.scaling != Scaling::fixed || options.lane_type != LaneType::int32) {
         return "numbers in another form; SwitchML's are 32 bits at the job's scale";
     }
+    if (options.multicast.wanted) return "results by multicast; SwitchML has none";
     if (options.resend_after <= protocol::Duration::zero()) return "no time after which a packet is sent again";
     return std::nullopt;
 }
@@ -295,6 +296,10 @@ std::vector<ChannelCounters> Communicator::counters() const {
     std::vector<ChannelCounters> counters;
     for (const auto& channel : channels_) counters.push_back(channel->counters());
     return counters;
+}
+
+bool Communicator::results_by_group() const {
+    return std::ranges::all_of(channels_, [](const auto& channel) { return channel->counters().results_by_group; });
 }
 
 std::vector<std::string> Communicator::without() const {

@@ -102,6 +102,8 @@ class Communicator {
     void abort();
 
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
+    // Whether results come by multicast; otherwise, wanted or not, as a copy for each rank.
+    [[nodiscard]] bool results_by_group() const;
     // What this rank's sockets were refused, and why: "gso: ...". Nothing fails without it, it only takes longer.
     [[nodiscard]] std::vector<std::string> without() const;
 

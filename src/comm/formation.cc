@@ -42,10 +42,10 @@ std::string terms_text(const Options& options) {
     for (const std::string& server : options.dedicated_servers) servers += " " + server;
     return fmt::format(
         "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
-        "server={}{}",
+        "multicast={} server={}{}",
         wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
         options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit,
-        options.halve, static_cast<int>(options.server), servers);
+        options.halve, to_string(options.multicast), static_cast<int>(options.server), servers);
 }
 
 struct Reach {
@@ -90,6 +90,10 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
     Reach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
+    if (options.multicast.wanted && reach.address.family() != net::Family::ipv4) {
+        return refuse(net::Operation::join, net::Reason::unsupported, to_string(reach.address),
+                      "results by multicast need IPv4: name the switch by such an address, or do without");
+    }
     auto client = net::SwitchClient::open(reach.address);
     if (!client) return tl::unexpected(client.error());
     auto welcome = greet(**client, deadline);
@@ -113,20 +117,23 @@ net::Result<Reach> reach_switch(const Options& options, Time deadline) {
     return reach;
 }
 
+net::UdpConfig udp_config_of(const Options& options, const net::Address& local) {
+    return {.local = local,
+            .mmsg = options.mmsg,
+            .gso = options.gso,
+            .gro = options.gro,
+            .receive_buffer_bytes = options.socket_buffer_bytes,
+            .send_buffer_bytes = options.socket_buffer_bytes,
+            .busy_poll_us = options.busy_poll_us};
+}
+
 net::Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options& options,
                                                                        const net::Address& towards) {
     const auto local = net::local_address_towards(towards);
     if (!local) return tl::unexpected(local.error());
     std::vector<std::unique_ptr<net::UdpSocket>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
-        net::UdpConfig udp{.local = *local,
-                           .mmsg = options.mmsg,
-                           .gso = options.gso,
-                           .gro = options.gro,
-                           .receive_buffer_bytes = options.socket_buffer_bytes,
-                           .send_buffer_bytes = options.socket_buffer_bytes,
-                           .busy_poll_us = options.busy_poll_us};
-        auto socket = net::UdpSocket::open(udp);
+        auto socket = net::UdpSocket::open(udp_config_of(options, *local));
         if (!socket) return tl::unexpected(socket.error());
         sockets.push_back(*std::move(socket));
     }
@@ -257,7 +264,8 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                   .mask1 = membership->all_units(),
                   .scale = options.scale,
                   .server = server,
-                  .protocol = options.protocol};
+                  .protocol = options.protocol,
+                  .group = group_of(options.multicast, decision.job, decision.token, static_cast<std::uint16_t>(number))};
     plan.unit = {.unit = place.unit,
                  .members = 1U << place.member,
                  .mask0 = place.mask0,
@@ -270,6 +278,13 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     plan.loop.spin = options.spin;
     if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
     return plan;
+}
+
+// Where a channel hears its group: on the interface by which it reaches its switch.
+net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, const net::UdpSocket& socket) {
+    net::UdpConfig config = udp_config_of(options, net::address_of(plan.terms.group));
+    config.member_at = socket.local();
+    return config;
 }
 
 }  // namespace
@@ -307,7 +322,9 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
         const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
         formed.plans.push_back(plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
-        formed.plans.back().switch_address = reach->address;
+        ChannelPlan& plan = formed.plans.back();
+        plan.switch_address = reach->address;
+        if (plan.terms.group.family != 0) plan.group = group_config_of(options, plan, *formed.sockets[channel]);
     }
     return formed;
 }

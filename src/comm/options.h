@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/multicast.h"
 #include "protocol/time.h"
 #include "wire/control.h"
 
@@ -53,6 +54,8 @@ struct Options {
     ServerPlace server = ServerPlace::on_switch;
     std::vector<std::string> dedicated_servers;                      // host:port, the channels' in turn
     protocol::Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: a packet whose result is so late
+
+    Multicast multicast{};  // results by it, where every rank hears its group, and copies for each otherwise; IPv4 alone
 
     protocol::Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree
     protocol::Duration timeout = std::chrono::minutes(5);        // of an operation that names none

@@ -43,6 +43,7 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
     if (a.scale != b.scale) return "scale";
     if (a.server != b.server) return "place of the server";
     if (a.protocol != b.protocol) return "protocol";
+    if (a.group != b.group) return "multicast group";
     return nullptr;
 }
 
@@ -136,11 +137,13 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
     ++counters_.joins;
     if (auto objection = objection_to(join, from, now)) {
         ++counters_.refused;
-        outbox_.push_back({from, wire::Refused{.job = join.terms.job,
-                                               .token = join.terms.token,
-                                               .channel = join.terms.channel,
-                                               .reason = objection->reason,
-                                               .text = std::move(objection->text)}});
+        outbox_.push_back({from,
+                           wire::Refused{.job = join.terms.job,
+                                         .token = join.terms.token,
+                                         .channel = join.terms.channel,
+                                         .reason = objection->reason,
+                                         .text = std::move(objection->text)},
+                           {}});
         return;
     }
     Branch* branch = find(join.terms.job, join.terms.channel);
@@ -162,9 +165,11 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
     // Who completes a branch brings good news to all who waited.
     if (branch->ready() && !was_ready) {
         tell_all(*branch);
+        branch->group_next = now;
     } else {
         tell(*branch, from);
     }
+    tell_group(*branch, from, now);
     wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
 }
 
@@ -237,8 +242,8 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::J
         return Objection{wire::Refusal::unsupported,
                          "SwitchML knows one switch: all workers of the job have to join the same"};
     }
-    if (switchml && (terms.audit || terms.server.family != 0)) {
-        return Objection{wire::Refusal::unsupported, "SwitchML has no audit lane and no parameter server"};
+    if (switchml && (terms.audit || terms.server.family != 0 || terms.group.family != 0)) {
+        return Objection{wire::Refusal::unsupported, "SwitchML has no audit lane, no parameter server and no group"};
     }
     return std::nullopt;
 }
@@ -307,6 +312,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
         branch->up = ends_here ? address_of(join.terms.server) : config_.parent;
         branch->up_next = now;
     }
+    if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
     Job& job = jobs_[join.terms.job];
     job.token = join.terms.token;
     job.level = join.level;
@@ -326,11 +332,21 @@ void JoinTree::seat(Branch& branch, const wire::Join& join, const Address& from,
     child.address = from;
     child.refreshed = now;
     child.unit = join.units.front();
+    child.hears_group = join.hears_group;
     branch.present |= 1U << bit;
     branch.begun = branch.begun || join.begun;
     if (branch.level == 2) branch.units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) branch.child_of_rank[rank] = static_cast<std::uint8_t>(bit);
+    }
+    note_hearing(branch);
+}
+
+// One who does not hear the group is enough, and everybody gets a copy of his own.
+void JoinTree::note_hearing(Branch& branch) {
+    branch.by_group = branch.group.family() != Family::none && branch.complete();
+    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
+        if ((branch.present >> bit & 1U) != 0) branch.by_group = branch.by_group && branch.children[bit].hears_group;
     }
 }
 
@@ -384,6 +400,7 @@ void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time)
 // An incarnation does not go on without one of its members: the others learn whom they miss.
 void JoinTree::unseat(Branch& branch, unsigned bit) {
     branch.present &= ~(1U << bit);
+    note_hearing(branch);
     if (branch.present == 0) {
         close(branch);
     } else {
@@ -421,7 +438,7 @@ void JoinTree::handle_refused(const wire::Refused& refused, const Address& from)
 
 void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
     for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-        if ((branch.present >> bit & 1U) != 0) outbox_.push_back({branch.children[bit].address, refused});
+        if ((branch.present >> bit & 1U) != 0) outbox_.push_back({branch.children[bit].address, refused, {}});
     }
 }
 
@@ -449,13 +466,15 @@ wire::Join JoinTree::join_upwards(const Branch& branch) const {
 // Asks the way up to stand, when everybody below is there.
 void JoinTree::ascend(Branch& branch, Time now) {
     if (branch.hosts || !branch.complete() || branch.up_next > now) return;
-    outbox_.push_back({branch.up, join_upwards(branch)});
+    outbox_.push_back({branch.up, join_upwards(branch), {}});
     branch.up_next = now + (branch.up_ready ? config_.refresh : config_.impatient);
 }
 
 // ------------------------------------------------------------------------------------------------------------ Others
 
-void JoinTree::tell(const Branch& branch, const Address& to) {
+void JoinTree::tell(const Branch& branch, const Address& to) { outbox_.push_back({to, joined_of(branch), {}}); }
+
+wire::Joined JoinTree::joined_of(const Branch& branch) const {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
     joined.ready = branch.ready();
     joined.stream = branch.stream;
@@ -466,7 +485,15 @@ void JoinTree::tell(const Branch& branch, const Address& to) {
     } else {
         joined.missing_units = missing;
     }
-    outbox_.push_back({to, joined});
+    return joined;
+}
+
+// What is said there, members hear or do not, and say so in their next JOIN: until everybody hears as often as they
+// ask, and then to let them know that it is still so.
+void JoinTree::tell_group(Branch& branch, const Address& near, Time now) {
+    if (branch.group.family() != near.family() || now < branch.group_next) return;
+    outbox_.push_back({branch.group, joined_of(branch), near});
+    branch.group_next = now + (branch.by_group ? config_.refresh : config_.impatient);
 }
 
 void JoinTree::tell_all(const Branch& branch) {
@@ -482,7 +509,8 @@ void JoinTree::close(Branch& branch) {
         outbox_.push_back(
             {branch.up,
              wire::Leave{
-                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0}});
+                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0},
+             {}});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
     const auto job = jobs_.find(terms.job);

@@ -39,6 +39,7 @@ struct Branch {
         Address address;
         protocol::Time refreshed{};
         wire::JoiningUnit unit;
+        bool hears_group = false;
     };
 
     wire::ChannelTerms terms;
@@ -58,6 +59,9 @@ struct Branch {
     protocol::Time up_heard{};
     protocol::Time up_next{};  // when to confirm it again
     std::uint32_t missing_units_above = 0;
+    Address group;          // of no family but at the last switch, where the terms name one
+    bool by_group = false;  // every child hears it: results go there
+    protocol::Time group_next{};  // when it may be spoken to again
 
     [[nodiscard]] bool complete() const { return present == mask; }
     // Packets may flow: everybody is there, up to the server.
@@ -113,8 +117,9 @@ class JoinTree {
     void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
 
     struct Transmit {
-        Address to;
+        Address to;  // a group: where it is to be found, is where `near` is
         std::variant<wire::Join, wire::Joined, wire::Refused, wire::Leave> message;
+        Address near{};
     };
     std::optional<Transmit> poll_transmit();
     std::optional<TreeEvent> poll_event();
@@ -156,14 +161,17 @@ class JoinTree {
     Branch& open_branch(const wire::Join& join, protocol::Time now);
     void seat(Branch& branch, const wire::Join& join, const Address& from, protocol::Time now);
     void unseat(Branch& branch, unsigned bit);
+    static void note_hearing(Branch& branch);
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
     void open_server(const Branch& branch);
     void refuse_all(const Branch& branch, const wire::Refused& refused);
     void ascend(Branch& branch, protocol::Time now);
     void tell(const Branch& branch, const Address& to);
     void tell_all(const Branch& branch);
+    void tell_group(Branch& branch, const Address& near, protocol::Time now);
     void close(Branch& branch);
     [[nodiscard]] wire::Join join_upwards(const Branch& branch) const;
+    [[nodiscard]] wire::Joined joined_of(const Branch& branch) const;
     void wake_at(protocol::Time when);
 
     JoinTreeConfig config_;

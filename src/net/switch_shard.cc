@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "net/local_route.h"
 #include "wire/control.h"
 #include "wire/switchml.h"
 
@@ -258,11 +259,22 @@ std::uint32_t SwitchShard::children_meant(std::span<const std::byte> bytes, cons
     return branch.level == 0 ? branch.present : branch.present & verdict.units;
 }
 
+// Results for all children, where all hear the group. Emulated ports know neighbours, and no groups.
+bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const Branch& branch,
+                                const protocol::Verdict& verdict) const {
+    return branch.by_group && !emulates_ && type_of(bytes) == ATP_TYPE_ACK && verdict.worker == ATP_WORKER_ALL;
+}
+
 void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const Branch& branch,
                                const protocol::Verdict& verdict, Time now) {
     const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
     // The mark of the way down stays in the IP header, where only workers read it.
     const Ecn ecn = congested ? Ecn::congested : Ecn::capable_0;
+    if (goes_to_group(bytes, branch, verdict)) {
+        ++counters_.grouped;
+        send(bytes, branch.group, ecn, false, now);
+        return;
+    }
     bool again = false;
     for (std::uint32_t meant = children_meant(bytes, branch, verdict); meant != 0; meant &= meant - 1) {
         const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
@@ -316,6 +328,11 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
         }
         const std::uint32_t meant = children_meant(bytes, branch, parcel.verdict);
         if (meant == 0) continue;
+        if (goes_to_group(bytes, branch, parcel.verdict)) {
+            ++counters_.grouped;
+            socket_->commit(parcel.size, branch.group);
+            continue;
+        }
         if (emulates_) {
             forward_down(bytes, false, branch, parcel.verdict, now);
             continue;
@@ -433,6 +450,7 @@ void SwitchShard::handle_control(std::span<const std::byte> bytes, const Address
 void SwitchShard::drain_tree(Time) {
     while (const auto event = tree_.poll_event()) handle_event(*event);
     while (auto transmit = tree_.poll_transmit()) {
+        if (transmit->to.is_multicast()) find_group(transmit->to, transmit->near);
         const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
         if (room.empty()) {
             flush();
@@ -442,6 +460,11 @@ void SwitchShard::drain_tree(Time) {
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
         if (size != 0) socket_->commit(size, transmit->to);
     }
+}
+
+// The routes to members and to their group are the same; they may change while a job runs.
+void SwitchShard::find_group(const Address& group, const Address& near) {
+    if (const auto from = local_address_towards(near)) socket_->reach_group(group, *from);
 }
 
 void SwitchShard::handle_event(const TreeEvent& event) {
@@ -557,45 +580,6 @@ void SwitchShard::finish_round(Time) {
 Time SwitchShard::poll_timeout() const {
     const Time publish = changed_ ? publish_at_ : protocol::never;
     return std::min({tree_.poll_timeout(), held_.next_departure(), publish});
-}
-
-void SwitchShard::publish() {
-    ShardSnapshot snapshot;
-    snapshot.address = socket_->local();
-    snapshot.aggregators = switch_.config().aggregators;
-    snapshot.packets = switch_.counters();
-    snapshot.shard = counters_;
-    snapshot.tree = tree_.counters();
-    snapshot.udp = socket_->counters();
-    snapshot.features = socket_->report();
-    snapshot.pool = pool_.snapshot();
-    switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
-        snapshot.jobs.push_back({.job = job, .counters = counters});
-    });
-    tree_.for_each([&](const Branch& branch) {
-        ChannelSnapshot channel{.job = branch.terms.job,
-                                .channel = branch.terms.channel,
-                                .level = branch.level,
-                                .protocol = branch.terms.protocol,
-                                .ready = branch.ready(),
-                                .hosts = branch.hosts && !wire::is_switchml(branch.terms.protocol),
-                                .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
-                                .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
-                                .server = {}};
-        if (const auto host = servers_.find(&branch); host != servers_.end()) {
-            channel.server = host->second->server.counters();
-        }
-        snapshot.channels.push_back(channel);
-    });
-    if (emulates_) snapshot.ports = ports_.peers();
-    const std::scoped_lock lock(mutex_);
-    snapshot.shard.letters_lost = letters_lost_;
-    published_ = std::move(snapshot);
-}
-
-ShardSnapshot SwitchShard::snapshot() const {
-    const std::scoped_lock lock(mutex_);
-    return published_;
 }
 
 }  // namespace atp::net

@@ -84,6 +84,8 @@ class SwitchShard final : public Actor {
     void forward_up(const protocol::Parcel& parcel, Branch& branch, protocol::Time now);
     void forward_down(std::span<const std::byte> bytes, bool congested, const Branch& branch,
                       const protocol::Verdict& verdict, protocol::Time now);
+    [[nodiscard]] bool goes_to_group(std::span<const std::byte> bytes, const Branch& branch,
+                                     const protocol::Verdict& verdict) const;
     [[nodiscard]] std::uint32_t children_meant(std::span<const std::byte> bytes, const Branch& branch,
                                                const protocol::Verdict& verdict) const;
     void feed_server(HostedServer& host, std::span<std::byte> bytes, bool congested, protocol::Time now);
@@ -97,6 +99,7 @@ class SwitchShard final : public Actor {
 
     void handle_control(std::span<const std::byte> bytes, const Address& from, protocol::Time now);
     void drain_tree(protocol::Time now);
+    void find_group(const Address& group, const Address& near);
     void handle_event(const TreeEvent& event);
     void open_server(const Branch& branch);
     void open_stream(const Branch& branch);

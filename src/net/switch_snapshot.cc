@@ -125,6 +125,8 @@ Json channel_json(const ChannelSnapshot& channel) {
         {"job", channel.job},           {"channel", channel.channel},   {"protocol", wire::to_string(channel.protocol)},
         {"level", channel.level},       {"ready", channel.ready},       {"present", channel.present},
         {"expected", channel.expected}, {"hosts_server", channel.hosts}};
+    json["results"] = channel.by_group ? "multicast" : "unicast";
+    if (channel.group.family() != Family::none) json["group"] = to_string(channel.group);
     if (channel.hosts) json["server"] = server_json(channel.server);
     return json;
 }
@@ -150,6 +152,7 @@ Json shard_json(const ShardSnapshot& shard) {
               {"packets", packets_json(shard.packets)},
               {"refused", refused_json<wire::DecodeError>(shard.packets)},
               {"unrouted", shard.shard.unrouted},
+              {"multicast_results", shard.shard.grouped},
               {"control_refused", shard.shard.control_refused},
               {"control_lost", shard.shard.letters_lost},
               {"unheld", shard.shard.unheld},

@@ -24,6 +24,8 @@ struct ChannelSnapshot {
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool ready = false;
     bool hosts = false;
+    Address group{};        // of no family: the terms name none, or it is not for this switch to speak there
+    bool by_group = false;  // results go there, and not to each child
     std::uint32_t present = 0;   // children
     std::uint32_t expected = 0;  // children
     protocol::ServerCounters server;
@@ -53,6 +55,7 @@ struct PoolSnapshot {
 
 struct ShardCounters {
     std::uint64_t unrouted = 0;  // of channels that did not join, or for nobody there
+    std::uint64_t grouped = 0;   // results that went to a group, in place of a copy to each child
     std::uint64_t control_refused = 0;
     std::uint64_t letters_lost = 0;  // control messages that found the mailbox of another shard full
     std::uint64_t unheld = 0;        // emulated ports: no room to hold a packet

@@ -11,7 +11,8 @@ inline constexpr std::uint32_t max_udp_payload_bytes = 65'507;  // over IPv4; IP
 
 // What is asked of a UDP socket. Everything that the kernel may lack is a wish: UdpReport tells what came of it.
 struct UdpConfig {
-    Address local;            // port 0: any free one
+    Address local;            // port 0: any free one; a multicast group: what is sent there, to all who are in it
+    Address member_at{};      // of the interface that joins this group
     bool reuse_port = false;  // several sockets on one port, each with a share of the peers: one for each thread
 
     bool mmsg = true;  // sendmmsg, recvmmsg: many messages a system call

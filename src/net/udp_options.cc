@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -98,6 +99,38 @@ void try_busy_poll(const Descriptor& socket, const UdpConfig& config, UdpReport&
                code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_says("SO_BUSY_POLL", code));
 }
 
+// Far enough for a fabric's routers, and not for the way out of it.
+constexpr int group_hops = 8;
+
+void try_groups(const Descriptor& socket, const UdpConfig& config) {
+    if (!is_v6(config)) set_option(socket, IPPROTO_IP, IP_MULTICAST_TTL, group_hops);
+}
+
+// Several sockets of a host may be in one group on one port: each gets everything.
+Result<void> share_group(const Descriptor& socket, const UdpConfig& config) {
+    const std::string name = to_string(config.local);
+    if (is_v6(config)) return fail(Operation::configure, Reason::unsupported, name, "groups of IPv4 alone are joined");
+    const int code = set_option(socket, SOL_SOCKET, SO_REUSEADDR, on);
+    if (code != 0) return fail_with_errno(Operation::configure, code, name, "SO_REUSEADDR");
+    return {};
+}
+
+in_addr host_of(const Address& address) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, address.data(), std::min<std::size_t>(address.size(), sizeof v4));
+    return v4.sin_addr;
+}
+
+Result<void> join_group(const Descriptor& socket, const UdpConfig& config) {
+    const ip_mreq membership{.imr_multiaddr = host_of(config.local), .imr_interface = host_of(config.member_at)};
+    if (setsockopt(socket.number(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
+        return fail_with_errno(Operation::configure, errno, to_string(config.local), "IP_ADD_MEMBERSHIP");
+    }
+    // Not what others of this host have joined elsewhere.
+    set_option(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    return {};
+}
+
 void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
     // Whether the calls themselves exist shows when they are first made.
     report.set(Feature::mmsg, config.mmsg, config.mmsg, config.mmsg ? "" : "as configured");
@@ -110,6 +143,7 @@ void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& 
                config.receive_buffer_bytes, report);
     try_buffer(socket, {Feature::send_buffer, SO_SNDBUF, SO_SNDBUFFORCE, "net.core.wmem_max"}, config.send_buffer_bytes,
                report);
+    try_groups(socket, config);
     // Counts what the kernel drops for want of buffer; where it is missing, that counter stays 0.
     set_option(socket, SOL_SOCKET, SO_RXQ_OVFL, on);
 }
@@ -134,9 +168,16 @@ Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report) {
             return fail_with_errno(Operation::configure, code, name, "SO_REUSEPORT");
         }
     }
+    const bool is_group = config.local.is_multicast();
+    if (is_group) {
+        if (auto shared = share_group(socket, config); !shared) return Failure(shared.error());
+    }
     try_features(socket, config, report);
     if (bind(socket.number(), config.local.data(), config.local.size()) != 0) {
         return fail_with_errno(Operation::bind, errno, name);
+    }
+    if (is_group) {
+        if (auto joined = join_group(socket, config); !joined) return Failure(joined.error());
     }
     return socket;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -64,7 +65,18 @@ void UdpSender::write_header(std::size_t at) {
         const int traffic_class = static_cast<int>(message.ecn);
         control.add(v6_ ? IPPROTO_IPV6 : IPPROTO_IP, v6_ ? IPV6_TCLASS : IP_TOS, traffic_class);
     }
+    if (message.to->is_multicast()) {
+        const auto group = groups_.find(*message.to);
+        if (group != groups_.end()) control.add(IPPROTO_IP, IP_PKTINFO, group->second);
+    }
     control.finish();
+}
+
+// The kernel takes the interface that has the source's address.
+void UdpSender::reach_group(const Address& group, const Address& from) {
+    sockaddr_in source{};
+    std::memcpy(&source, from.data(), std::min<std::size_t>(from.size(), sizeof source));
+    groups_[group] = {.ipi_ifindex = 0, .ipi_spec_dst = source.sin_addr, .ipi_addr = {}};
 }
 
 // How many messages the kernel took, or -errno for the first of them.

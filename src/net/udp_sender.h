@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "net/address.h"
 #include "net/ecn.h"
@@ -41,6 +42,8 @@ class UdpSender {
     [[nodiscard]] SendQueue& queue() { return queue_; }
     [[nodiscard]] const SendQueue& queue() const { return queue_; }
     Flush flush();
+    // What is sent to this group leaves where packets from this address of the host leave. IPv4 alone.
+    void reach_group(const Address& group, const Address& from);
 
   private:
     static constexpr std::size_t messages_per_call = 64;
@@ -50,8 +53,9 @@ class UdpSender {
     // A whole message with its headers must stay below the 64 KiB that devices accept, or the kernel cuts it up before
     // the device sees it, loopback included, and the gain is gone.
     static constexpr std::uint32_t most_message_bytes = 65'536 - 128;
-    // Of a segment size and a traffic class.
-    static constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(int));
+    // Of a segment size, a traffic class and a way out.
+    static constexpr std::size_t control_bytes =
+        CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in_pktinfo));
 
     struct Header {
         alignas(cmsghdr) std::array<std::byte, control_bytes> control;
@@ -73,6 +77,7 @@ class UdpSender {
     UdpReport& report_;
     UdpCounters& counters_;
     SendQueue queue_;
+    std::unordered_map<Address, in_pktinfo> groups_;
     std::uint32_t packets_per_message_ = most_packets;
     // Packets of a message that failed as a whole, to be sent one by one: if they pass, GSO is to blame, not they.
     std::uint32_t on_trial_ = 0;

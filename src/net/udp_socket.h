@@ -48,6 +48,8 @@ class UdpSocket {
         return sender_.queue().borrow(bytes, to, ecn);
     }
     Flush flush() { return sender_.flush(); }
+    // See UdpSender.
+    void reach_group(const Address& group, const Address& from) { sender_.reach_group(group, from); }
     [[nodiscard]] std::uint32_t waiting() const { return sender_.queue().waiting(); }
 
     // See UdpReceiver.

@@ -129,12 +129,30 @@ std::optional<Message> accepted(const Reader& reader, Message message) {
 // Bits count from the lowest: that is how members and units are numbered.
 bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) == 0; }
 
+void write_endpoint(Writer& writer, const Endpoint& endpoint) {
+    writer.u8(endpoint.family), writer.u16(endpoint.port), writer.raw(endpoint.host);
+}
+
+Endpoint read_endpoint(Reader& reader) {
+    Endpoint endpoint;
+    endpoint.family = reader.u8(), endpoint.port = reader.u16(), reader.raw(endpoint.host);
+    reader.check(endpoint.family == 0 || endpoint.family == 4 || endpoint.family == 6);
+    return endpoint;
+}
+
+// Nobody shall have results sent to a host that never asked for them.
+bool is_group(const Endpoint& endpoint) {
+    const auto first = std::to_integer<unsigned>(endpoint.host.front());
+    return endpoint.family == 4 ? (first & 0xF0U) == 0xE0U : first == 0xFFU;
+}
+
 void write_terms(Writer& writer, const ChannelTerms& terms) {
     writer.u32(terms.job), writer.u32(terms.token), writer.u16(terms.channel), writer.u16(terms.lanes);
     writer.u8(terms.window_log2), writer.flag(terms.audit), writer.u32(terms.aggregators);
     writer.u32(terms.first_seq), writer.u32(terms.mask1), writer.f64(terms.scale);
-    writer.u8(terms.server.family), writer.u16(terms.server.port), writer.raw(terms.server.host);
+    write_endpoint(writer, terms.server);
     writer.u8(static_cast<std::uint8_t>(terms.protocol));
+    write_endpoint(writer, terms.group);
 }
 
 ChannelTerms read_terms(Reader& reader) {
@@ -142,20 +160,24 @@ ChannelTerms read_terms(Reader& reader) {
     terms.job = reader.u32(), terms.token = reader.u32(), terms.channel = reader.u16(), terms.lanes = reader.u16();
     terms.window_log2 = reader.u8(), terms.audit = reader.flag(), terms.aggregators = reader.u32();
     terms.first_seq = reader.u32(), terms.mask1 = reader.u32(), terms.scale = reader.f64();
-    terms.server.family = reader.u8(), terms.server.port = reader.u16(), reader.raw(terms.server.host);
+    terms.server = read_endpoint(reader);
     reader.check(terms.token != 0 && terms.lanes > (terms.audit ? 1 : 0) && terms.lanes <= ATP_MAX_LANES);
     reader.check(terms.window_log2 <= ATP_WINDOW_LOG2_MAX && has_no_gap(terms.mask1));
     reader.check(std::isfinite(terms.scale) && terms.scale > 0);
-    reader.check(terms.server.family == 0 || terms.server.family == 4 || terms.server.family == 6);
     const std::uint8_t protocol = reader.u8();
     reader.check(protocol >= 1 && protocol <= protocol_names.size());
     terms.protocol = static_cast<ChannelProtocol>(protocol);
+    terms.group = read_endpoint(reader);
+    reader.check(terms.group.family == 0 || is_group(terms.group));
     return terms;
 }
 
-// A worker speaks for itself, a switch for all members of what is below it.
+// A worker speaks for itself, a switch for all members of what is below it. Whose rack has no switch that could be
+// addressed joins at level 1 by itself.
 bool fits_level(const JoiningUnit& unit, std::uint8_t level) {
-    return level == 0 ? std::has_single_bit(unit.members) && !unit.direct : unit.members == unit.mask0;
+    const bool alone = std::has_single_bit(unit.members);
+    const bool whole = unit.members == unit.mask0;
+    return level == 0 ? alone && !unit.direct : whole || (level == 1 && alone);
 }
 
 JoiningUnit read_unit(Reader& reader, std::uint32_t mask1) {
@@ -202,7 +224,7 @@ std::optional<std::uint8_t> refusal_version(std::span<const std::byte> bytes) {
 std::size_t encode(const Join& message, std::span<std::byte> bytes) {
     Writer writer(bytes, ControlType::join);
     write_terms(writer, message.terms);
-    writer.u8(message.level), writer.flag(message.begun);
+    writer.u8(message.level), writer.flag(message.begun), writer.flag(message.hears_group);
     writer.u8(static_cast<std::uint8_t>(message.units.size()));
     for (const JoiningUnit& unit : message.units) {
         writer.u8(unit.unit), writer.flag(unit.direct), writer.u32(unit.members), writer.u32(unit.mask0);
@@ -215,7 +237,7 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
     Reader reader(bytes, ControlType::join);
     Join message;
     message.terms = read_terms(reader);
-    message.level = reader.u8(), message.begun = reader.flag();
+    message.level = reader.u8(), message.begun = reader.flag(), message.hears_group = reader.flag();
     const std::size_t units = reader.u8();
     reader.check(message.level <= ATP_LEVELS && units >= 1 && units <= ATP_BITMAP_BITS);
     std::uint32_t seen = 0;

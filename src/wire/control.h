@@ -42,7 +42,8 @@ inline constexpr std::size_t least_hello_bytes = 64;
 inline constexpr std::size_t max_refusal_bytes = 200;  // of text
 inline constexpr std::size_t max_path_switches = 4;    // from a leaf to the root
 
-// Where a channel's parameter server listens, when it does not stand in the last switch.
+// Where a channel's parameter server listens, when it does not stand in the last switch; or to which multicast group its
+// results are sent.
 struct Endpoint {
     std::uint8_t family = 0;  // 0: none, 4, 6
     std::uint16_t port = 0;
@@ -86,14 +87,16 @@ struct ChannelTerms {
     double scale = 0;
     Endpoint server;
     ChannelProtocol protocol = ChannelProtocol::atp;
+    Endpoint group{};  // of no family: every member gets a copy of its own
 
     bool operator==(const ChannelTerms&) const = default;
 };
 
 struct Join {
     ChannelTerms terms;
-    std::uint8_t level = 0;  // of the receiver: 0 and 1 aggregate, 2 holds the server alone
-    bool begun = false;      // the sender was told `ready` before: whoever holds the server must know the channel
+    std::uint8_t level = 0;    // of the receiver: 0 and 1 aggregate, 2 holds the server alone
+    bool begun = false;        // the sender was told `ready` before: whoever holds the server must know the channel
+    bool hears_group = false;  // what was sent to the group of the terms arrived here lately
     std::vector<JoiningUnit> units;
 };
 

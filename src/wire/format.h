@@ -38,7 +38,7 @@
 /* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
 #define ATP_VERSION 0xA1u
 /* Of control messages, likewise: they change at other times. */
-#define ATP_CONTROL_VERSION 0xA2u
+#define ATP_CONTROL_VERSION 0xA3u
 
 #define ATP_HEADER_BYTES 48u
 #define ATP_LANE_BYTES 4u

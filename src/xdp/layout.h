@@ -30,7 +30,7 @@ struct atp_xdp_job {
 };
 
 /* A control message that passed, for user space to know whom to admit. */
-#define ATP_XDP_LETTER_BYTES 160u /* a JOIN of 32 members of a unit, the longest that means anything here, has 135 */
+#define ATP_XDP_LETTER_BYTES 160u /* a JOIN of 32 members of a unit, the longest that means anything here, has 155 */
 #define ATP_XDP_LETTERS_BYTES (64u * 1024u)
 struct atp_xdp_letter {
     uint32_t bytes;

@@ -40,8 +40,17 @@ wire::Join join_of_worker() {
                   .mask1 = 0x7,
                   .scale = 1e8,
                   .server = {},
-                  .protocol = wire::ChannelProtocol::atp};
+                  .protocol = wire::ChannelProtocol::atp,
+                  .group = {}};
     join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
+    return join;
+}
+
+wire::Join join_of_listener() {
+    wire::Join join = join_of_worker();
+    join.terms.group.family = 4;
+    join.terms.group.port = 4792;
+    join.terms.group.host = {std::byte{239}, std::byte{192}, std::byte{7}, std::byte{8}};
     return join;
 }
 
@@ -133,11 +142,21 @@ void add_good(Table& table) {
     table.accepted("a worker joins at the switch of its rack", to_bytes(join_of_worker()));
     table.accepted("a rack's switch, which was ready before, joins at the root", to_bytes(join_of_rack()));
     table.accepted("a direct worker joins at the root", to_bytes(join_of_direct_worker()));
+    table.accepted("a worker joins at the root as one of a rack",
+                   to_bytes(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.level = 1; })));
     table.accepted("the last switch joins at a server elsewhere, over IPv4", to_bytes(join_of_last_switch()));
     table.accepted("the last switch joins at a server elsewhere, over IPv6",
                    to_bytes(but<wire::Join>(join_of_last_switch(), [](wire::Join& join) {
                        join.terms.server.family = 6;
                        join.terms.server.host.back() = std::byte{1};
+                   })));
+    table.accepted("a worker joins that wants results by multicast", to_bytes(join_of_listener()));
+    table.accepted("a worker joins that hears its group",
+                   to_bytes(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.hears_group = true; })));
+    table.accepted("a worker joins that wants results by multicast over IPv6",
+                   to_bytes(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
+                       join.terms.group.family = 6;
+                       join.terms.group.host = {std::byte{0xFF}, std::byte{0x18}};
                    })));
     table.accepted("the tree does not stand yet", to_bytes(joined));
     table.accepted("the tree stands", to_bytes(but<wire::Joined>(joined, [](wire::Joined& message) {
@@ -182,7 +201,11 @@ void add_bad_joins(Table& table) {
     refuse("a join of a direct worker at level 0", [](wire::Join& join) {
         join.units[0] = {.unit = 0, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {0}};
     });
-    refuse("a join of half a rack at level 1", [](wire::Join& join) { join.level = 1; });
+    refuse("a join of half a rack at level 1", [](wire::Join& join) {
+        join.level = 1;
+        join.units[0].members = 0x6;
+        join.units[0].ranks = {1, 2};
+    });
     refuse("a join of one unit of three at level 2", [](wire::Join& join) {
         join.level = 2;
         join.units[0].members = 0xF;
@@ -192,6 +215,10 @@ void add_bad_joins(Table& table) {
     refuse("a join of nobody", [](wire::Join& join) { join.units.clear(); });
     refuse("a join with scale 0", [](wire::Join& join) { join.terms.scale = 0; });
     refuse("a join with a server of family 5", [](wire::Join& join) { join.terms.server.family = 5; });
+    refuse("a join with a group of family 5", [](wire::Join& join) { join.terms.group.family = 5; });
+    refuse("a join with a group that is one host", [](wire::Join& join) {
+        join.terms.group = {.family = 4, .port = 4792, .host = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{7}}};
+    });
     refuse("a join of protocol 0", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{0}; });
     refuse("a join of protocol 5", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{5}; });
 }
@@ -224,10 +251,14 @@ void add_bad_others(Table& table) {
     table.refused("the type past the last", other_type);
 }
 
+Json host_of(const wire::Endpoint& endpoint) {
+    Json host = Json::array();
+    for (const std::byte byte : endpoint.host) host.push_back(std::to_integer<unsigned>(byte));
+    return host;
+}
+
 Json to_json(const wire::Join& join) {
     const wire::ChannelTerms& terms = join.terms;
-    Json host = Json::array();
-    for (const std::byte byte : terms.server.host) host.push_back(std::to_integer<unsigned>(byte));
     Json units = Json::array();
     for (const wire::JoiningUnit& unit : join.units) {
         units.push_back({{"unit", unit.unit},
@@ -248,10 +279,14 @@ Json to_json(const wire::Join& join) {
             {"scale", terms.scale},
             {"server_family", terms.server.family},
             {"server_port", terms.server.port},
-            {"server_host", host},
+            {"server_host", host_of(terms.server)},
             {"protocol", wire::to_string(terms.protocol)},
+            {"group_family", terms.group.family},
+            {"group_port", terms.group.port},
+            {"group_host", host_of(terms.group)},
             {"level", join.level},
             {"begun", join.begun},
+            {"hears_group", join.hears_group},
             {"units", units}};
 }
 

@@ -42,6 +42,9 @@ void require_in_range(const wire::Join& join) {
     require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
     require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is a scale");
     require(wire::to_string(join.terms.protocol) != "unknown", "the protocol is one");
+    const auto first = std::to_integer<unsigned>(join.terms.group.host.front());
+    require(join.terms.group.family != 4 || (first >= 224 && first <= 239), "results go to groups alone");
+    require(join.terms.group.family != 6 || first == 0xFF, "likewise");
     require(join.level <= ATP_LEVELS, "the level is one, or the server");
     require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "somebody joins");
     for (const wire::JoiningUnit& unit : join.units) {

@@ -13,6 +13,7 @@
 namespace atp::test {
 namespace {
 
+using net::Address;
 using net::Datagram;
 using net::Ecn;
 using net::Feature;
@@ -389,6 +390,43 @@ TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
     EXPECT_EQ(refused.error().peer, to_string(first->local()));
     taken.reuse_port = true;
     EXPECT_TRUE(UdpSocket::open(taken));
+}
+
+// What one socket sends to a group, several of this host hear; and no other group.
+TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
+    const Address local = Address::loopback(net::Family::ipv4, 0);
+    UdpConfig member;
+    member.local = *Address::parse("239.192.7.8:45792");
+    member.member_at = local;
+    const auto first = open_or_fail(member);
+    const auto second = open_or_fail(member);
+    member.local = *Address::parse("239.192.7.9:45792");
+    const auto other = open_or_fail(member);
+    ASSERT_TRUE(first && second && other);
+    const auto from = open_or_fail(on_loopback(net::Family::ipv4));
+    from->reach_group(first->local(), local);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(put(*from, "result", first->local(), net::Ecn::congested));
+    EXPECT_EQ(from->flush().packets, 3U);
+    for (net::UdpSocket* const socket : {first.get(), second.get()}) {
+        const auto arrivals = receive(*socket, 3);
+        ASSERT_EQ(arrivals.size(), 3U);
+        for (const Arrival& arrival : arrivals) {
+            EXPECT_EQ(arrival.bytes, "result");
+            EXPECT_EQ(arrival.from, from->local());
+            EXPECT_EQ(arrival.ecn, net::Ecn::congested);
+        }
+    }
+    std::array<net::Datagram, 1> datagrams;
+    EXPECT_EQ(other->receive(datagrams), 0U);
+}
+
+TEST(UdpGroup, ThoseOfIpv6AreNotJoined) {
+    UdpConfig member;
+    member.local = *Address::parse("[ff18::7]:45792");
+    member.member_at = Address::loopback(net::Family::ipv6, 0);
+    const auto refused = UdpSocket::open(member);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, Reason::unsupported);
 }
 
 TEST(UdpOpen, NobodyIsNoLocalAddress) {

@@ -43,6 +43,7 @@ def test_nothing_said_means_the_defaults():
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("switch", ())
     assert (settings.scaling, settings.lanes) == ("fixed", "int32")
+    assert settings.multicast == "off"
     assert settings.channels == 1
     assert settings.timeout_s == 1800
 
@@ -53,6 +54,7 @@ def test_the_environment_is_read():
         "ATP_SERVER": "dedicated:a:1,b:2",
         "ATP_SCALING": "dynamic",
         "ATP_LANES": "int16",
+        "ATP_MULTICAST": "239.0.0.0/8",
         "ATP_CHANNELS": "4",
         "ATP_TIMEOUT": "2.5",
     }
@@ -60,6 +62,7 @@ def test_the_environment_is_read():
     assert settings.switch == "[::1]:4791"
     assert (settings.server, settings.dedicated_servers) == ("dedicated", ("a:1", "b:2"))
     assert (settings.scaling, settings.lanes) == ("dynamic", "int16")
+    assert settings.multicast == "239.0.0.0/8"
     assert settings.channels == 4
     assert settings.timeout_s == 2.5
 
@@ -77,6 +80,8 @@ def test_options_come_before_the_environment():
         ("ATP_SWITCH", "host:0", "'host:port'"),
         ("ATP_SWITCH", "host:65536", "'host:port'"),
         ("ATP_SWITCH", "::1:4791", "'[host]:port'"),
+        ("ATP_MULTICAST", "yes", "'on'"),
+        ("ATP_MULTICAST", "10.0.0.0/8", "'239.192.0.0/16'"),
         ("ATP_SERVER", "elsewhere", "'colocated'"),
         ("ATP_SERVER", "dedicated", "'dedicated:host:port"),
         ("ATP_SERVER", "dedicated:host", "'dedicated:host:port"),

@@ -39,7 +39,8 @@ Join some_join() {
                   .mask1 = 0x7,
                   .scale = 1e8,
                   .server = {},
-                  .protocol = ChannelProtocol::switchml_faithful};
+                  .protocol = ChannelProtocol::switchml_faithful,
+                  .group = {.family = 4, .port = 4792, .host = {std::byte{239}, std::byte{192}}}};
     join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {515}}};
     return join;
 }
@@ -55,6 +56,7 @@ Join join_of_server() {
     Join join = some_join();
     join.level = 2;
     join.begun = true;
+    join.hears_group = true;
     join.terms.server = {.family = 4, .port = 4791, .host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}}};
     join.units = {{.unit = 0, .members = 0x3, .mask0 = 0x3, .direct = false, .ranks = {0, 1}},
                   {.unit = 1, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {2}},
@@ -105,6 +107,7 @@ TEST(Control, JoinIsReadAsItWasWritten) {
         EXPECT_EQ(read->terms, join.terms);
         EXPECT_EQ(read->level, join.level);
         EXPECT_EQ(read->begun, join.begun);
+        EXPECT_EQ(read->hears_group, join.hears_group);
         EXPECT_EQ(read->units, join.units);
     }
 }
@@ -265,6 +268,9 @@ TEST(Control, JoinsThatMakeNoSenseAreRefused) {
         [](Join& join) { join.terms.scale = std::numeric_limits<double>::infinity(); },
         [](Join& join) { join.terms.scale = std::numeric_limits<double>::quiet_NaN(); },
         [](Join& join) { join.terms.server.family = 5; },
+        [](Join& join) { join.terms.group.family = 5; },
+        [](Join& join) { join.terms.group.host[0] = std::byte{240}; },  // no group of IPv4, nor with the next of IPv6
+        [](Join& join) { join.terms.group.family = 6; },
         [](Join& join) { join.level = 3; },
         [](Join& join) { join.units.clear(); },
         [](Join& join) { join.units[0].unit = 3; },   // not of the job
@@ -284,6 +290,14 @@ TEST(Control, JoinsThatMakeNoSenseAreRefused) {
         changes[at](join);
         EXPECT_FALSE(decode_join(encoded(join)).has_value()) << at;
     }
+}
+
+TEST(Control, WorkersOfARackWithoutASwitchToAddressJoinAtTheRootOneByOne) {
+    Join alone = some_join();
+    alone.level = 1;
+    const auto read = decode_join(encoded(alone));
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->units, alone.units);
 }
 
 TEST(Control, JoinsOfSwitchesThatMakeNoSenseAreRefused) {

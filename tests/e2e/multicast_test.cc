@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results by multicast on loopback: the same sums, and copies where somebody hears no group.
+#include <gtest/gtest.h>
+
+#include "fabric.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 20 + 3;
+
+comm::Options by_multicast() {
+    comm::Options options = small_options();
+    options.audit = true;
+    options.multicast = comm::parse_multicast("on").value();
+    return options;
+}
+
+std::uint64_t sent_to_groups(const net::SwitchNode& node) {
+    std::uint64_t sent = 0;
+    for (const net::ShardSnapshot& shard : node.snapshot().shards) sent += shard.shard.grouped;
+    return sent;
+}
+
+// Sums until a sum came by the group, and one more.
+void sum_by_group(comm::Communicator& communicator) {
+    for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, several_windows, round);
+    EXPECT_TRUE(eventually([&] { return communicator.results_by_group(); }));
+    EXPECT_TRUE(communicator.without().empty());
+}
+
+TEST(Multicast, CarriesTheResultsOfAllChannelsOfAJob) {
+    const auto node = start(small_switch());
+    comm::Options options = by_multicast();
+    options.channels = 2;
+    Job(3, {address_of(*node)}, options).run(sum_by_group);
+    EXPECT_GT(sent_to_groups(*node), 0U);
+}
+
+TEST(Multicast, CarriesWhatAServerBesideAWorkerSays) {
+    const auto node = start(small_switch());
+    comm::Options options = by_multicast();
+    options.server = comm::ServerPlace::colocated;
+    Job(3, {address_of(*node)}, options).run(sum_by_group);
+    EXPECT_GT(sent_to_groups(*node), 0U);
+}
+
+TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
+    TwoLevels fabric;
+    Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, by_multicast())
+        .run([](comm::Communicator& communicator) {
+            for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, several_windows, round);
+            EXPECT_FALSE(communicator.results_by_group());
+        });
+    EXPECT_EQ(sent_to_groups(*fabric.root), 0U);
+}
+
+TEST(Multicast, EmulatedPortsKnowNoGroups) {
+    net::SwitchNodeConfig config = small_switch();
+    config.ports.in.queue_bytes = config.ports.out.queue_bytes = 1'000'000;
+    const auto node = start(config);
+    Job(2, {address_of(*node)}, by_multicast()).run([](comm::Communicator& communicator) {
+        for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, several_windows, round);
+        EXPECT_FALSE(communicator.results_by_group());
+    });
+    EXPECT_EQ(sent_to_groups(*node), 0U);
+}
+
+TEST(Multicast, RanksMustAgreeOnIt) {
+    const auto node = start(small_switch());
+    Job job(2, {address_of(*node)});
+    const auto form = [&](std::uint32_t rank) {
+        comm::Options options = job.options_of(rank);
+        if (rank == 1) options.multicast = comm::parse_multicast("on").value();
+        return comm::Communicator::form(job.store(), rank, 2, options);
+    };
+    each(2, [&](std::uint32_t rank) {
+        const auto formed = form(rank);
+        ASSERT_FALSE(formed);
+        EXPECT_TRUE(says(formed.error(), "multicast=239.192.0.0/16"));
+    });
+}
+
+TEST(Multicast, NeedsIpv4) {
+    net::SwitchNodeConfig config = small_switch();
+    config.udp.local = net::Address::loopback(net::Family::ipv6, 0);
+    const auto node = start(config);
+    Job job(1, {address_of(*node)}, by_multicast());
+    const auto formed = job.form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, net::Reason::unsupported);
+}
+
+}  // namespace
+}  // namespace atp::test
