@@ -182,6 +182,7 @@ struct atp_options {
     uint32_t reserved;            /* 0 */
     int32_t scaling;              /* enum atp_scaling */
     int32_t lane_type;            /* enum atp_lane_type */
+    const char* rack;             /* own: where switches in the path aggregate that nobody addresses; none */
     const char* multicast;        /* results by it: "on", or groups of IPv4 as "239.192.0.0/16"; "off" */
 };
 

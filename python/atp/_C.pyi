@@ -17,6 +17,7 @@ class Wishes:
     dedicated_servers: list[str]
     scaling: str
     lanes: str
+    rack: str
     multicast: str
     channels: int
     timeout_s: float

@@ -100,6 +100,7 @@ def _wishes(settings: Settings, address: str) -> _C.Wishes:
     wishes.dedicated_servers = list(settings.dedicated_servers)
     wishes.scaling = settings.scaling
     wishes.lanes = settings.lanes
+    wishes.rack = settings.rack
     wishes.multicast = settings.multicast
     wishes.channels = settings.channels
     wishes.timeout_s = settings.timeout_s

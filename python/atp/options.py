@@ -30,6 +30,8 @@ class Options:
             or "dedicated:host:port[,host:port...]".
         scaling: ATP_SCALING, at what scale gradients become integers: "fixed" (the default), or "dynamic", which fits
             each packet to the last sum at the same place.
+        rack: ATP_RACK, the rack of this rank, by any name, where switches in the path aggregate that nobody addresses.
+            Default: none.
         multicast: ATP_MULTICAST, whether results are sent once, to a group: "off" (the default), "on", or the groups to
             take, "239.192.0.0/16". Where some rank hears no group, each rank gets a copy as without it.
         lanes: ATP_LANES, what carries a number in a packet: "int32" (the default), or "int16", half the bytes.
@@ -42,6 +44,7 @@ class Options:
     server: str | None = None
     scaling: str | None = None
     lanes: str | None = None
+    rack: str | None = None
     multicast: str | None = None
     channels: int | None = None
     timeout: timedelta | float | None = None
@@ -56,6 +59,7 @@ class Settings:
     dedicated_servers: tuple[str, ...]
     scaling: str
     lanes: str
+    rack: str
     multicast: str
     channels: int
     timeout_s: float
@@ -82,6 +86,7 @@ def settle(
         dedicated_servers=servers,
         scaling=_one_of(_SCALINGS, *found["scaling"]),
         lanes=_one_of(_LANES, *found["lanes"]),
+        rack=str(found["rack"][0] or ""),
         multicast=_multicast(*found["multicast"]),
         channels=_channels(*found["channels"]),
         timeout_s=timeout_s or default_timeout.total_seconds(),

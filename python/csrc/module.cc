@@ -67,6 +67,7 @@ struct Wishes {
     std::vector<std::string> dedicated_servers;
     std::string scaling;
     std::string lanes;
+    std::string rack;
     std::string multicast = "off";
     std::uint32_t channels = 1;
     double timeout_s = 300;
@@ -81,6 +82,7 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     options.dedicated_servers = wishes.dedicated_servers;
     options.scaling = comm::parse_scaling(wishes.scaling).value_or(options.scaling);
     options.lane_type = comm::parse_lane_type(wishes.lanes).value_or(options.lane_type);
+    options.rack = wishes.rack;
     options.multicast = comm::parse_multicast(wishes.multicast).value_or(options.multicast);
     options.channels = wishes.channels;
     options.timeout = duration_of(wishes.timeout_s);
@@ -122,6 +124,7 @@ PYBIND11_MODULE(_C, module) {
         .def_readwrite("dedicated_servers", &Wishes::dedicated_servers)
         .def_readwrite("scaling", &Wishes::scaling)
         .def_readwrite("lanes", &Wishes::lanes)
+        .def_readwrite("rack", &Wishes::rack)
         .def_readwrite("multicast", &Wishes::multicast)
         .def_readwrite("channels", &Wishes::channels)
         .def_readwrite("timeout_s", &Wishes::timeout_s);

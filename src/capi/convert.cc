@@ -131,6 +131,7 @@ net::Result<comm::Options> options_from(const atp_options* options) {
     result.audit = known.audit != 0;
     result.scaling = static_cast<comm::Scaling>(known.scaling);
     result.lane_type = static_cast<comm::LaneType>(known.lane_type);
+    result.rack = text_of(known.rack, "");
     const auto multicast = comm::parse_multicast(text_of(known.multicast, "off"));
     if (!multicast) return tl::unexpected(malformed("multicast that is neither off, on nor groups of IPv4"));
     result.multicast = *multicast;

@@ -125,6 +125,10 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     single->needs(world)->needs(rendezvous)->needs(at_switch);
     world->needs(single);
     rendezvous->needs(single);
+    rank.text("--rack", comm.rack, "NAME",
+              "where this rank is: switches in the path aggregate each rack, and then racks, and nobody names them "
+              "[none]")
+        ->needs(single);
     rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store")->needs(single);
     Flags here(command, "All ranks on this machine (the default)");
     here.number("--workers", options->workers, 1, ATP_BITMAP_BITS, "processes, under one switch [4]")->excludes(single);

@@ -22,6 +22,7 @@ net::Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfi
     auto machine = xdp::XdpSwitch::start({.interfaces = config.interfaces,
                                           .memory_bytes = node.memory_bytes,
                                           .jobs = node.jobs,
+                                          .level = config.level,
                                           .port = node.udp.local.port(),
                                           .ageing = node.ageing,
                                           .hold = node.hold,

@@ -15,6 +15,7 @@ namespace atp::cli {
 struct KernelPartConfig {
     std::vector<std::string> interfaces;
     std::string pins = "/sys/fs/bpf/atp";
+    std::uint8_t level = 0;
 };
 
 // Works from its start to its end.

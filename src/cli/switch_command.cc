@@ -122,7 +122,8 @@ void print_memory(const net::SwitchNodeConfig& config) {
 }
 
 void print_kernel(const net::ShardSnapshot& shard) {
-    fmt::print("  kernel       {} aggregators of {} lanes\n", shard.aggregators, shard.kernel->lanes);
+    fmt::print("  kernel       {} aggregators of {} lanes, {}\n", shard.aggregators, shard.kernel->lanes,
+               shard.kernel->level == 0 ? "next to workers" : "where racks meet");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
                    mode == "generic" ? ", since its driver has no XDP, or none at this MTU: slower" : "");
@@ -224,6 +225,8 @@ std::function<int()> register_switch(CLI::App& program) {
                  "aggregate inside the kernel what passes these, whoever it is addressed to: eth1,eth2 [none]");
     flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
                "of a bpffs: where a restart finds what the kernel holds [/sys/fs/bpf/atp]");
+    flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
+                 "of --xdp, for jobs whose workers name racks: 0 next to workers, 1 where racks meet [0]");
     flags.flag("--pin", options->pin, "keep each thread on a core of its own");
     flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");
     flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");

@@ -23,8 +23,11 @@ std::string to_text(const Announcement& announcement) {
         path.push_back(
             {{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}, {"slots", next.slots}});
     }
-    return Json{
-        {"path", path}, {"lanes", announcement.lanes}, {"terms", announcement.terms}, {"servers", announcement.servers}}
+    return Json{{"path", path},
+                {"lanes", announcement.lanes},
+                {"terms", announcement.terms},
+                {"rack", announcement.rack},
+                {"servers", announcement.servers}}
         .dump();
 }
 
@@ -35,6 +38,7 @@ net::Result<Announcement> announcement_from(std::string_view text, std::uint32_t
         Announcement announcement{.path = {},
                                   .lanes = json.at("lanes").get<std::uint32_t>(),
                                   .terms = json.at("terms").get<std::string>(),
+                                  .rack = json.at("rack").get<std::string>(),
                                   .servers = json.at("servers").get<std::vector<std::string>>()};
         for (const Json& next : json.at("path")) {
             announcement.path.push_back({.id = next.at("id").get<std::uint64_t>(),

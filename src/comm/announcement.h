@@ -16,6 +16,7 @@ struct Announcement {
     std::vector<wire::PathSwitch> path;  // from this rank's switch to the last one
     std::uint32_t lanes = 0;             // that fit a packet on this rank's way to its switch
     std::string terms;                   // the options that ranks must agree on, as a text that names them
+    std::string rack;                    // of this rank, where it is in one
     std::vector<std::string> servers;    // where this rank could host each channel's server
 };
 

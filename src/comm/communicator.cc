@@ -43,6 +43,7 @@ std::optional<std::string> switchml_problem_of(std::uint32_t world, const Option
     if (options.scaling != Scaling::fixed || options.lane_type != LaneType::int32) {
         return "numbers in another form; SwitchML's are 32 bits at the job's scale";
     }
+    if (!options.rack.empty()) return "a rack; SwitchML knows one switch, which is addressed";
     if (options.multicast.wanted) return "results by multicast; SwitchML has none";
     if (options.resend_after <= protocol::Duration::zero()) return "no time after which a packet is sent again";
     return std::nullopt;

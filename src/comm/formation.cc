@@ -253,25 +253,26 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     const auto rank16 = static_cast<std::uint16_t>(rank);
     const protocol::Place& place = membership->place(rank16);
     ChannelPlan plan;
-    plan.terms = {.job = decision.job,
-                  .token = decision.token,
-                  .channel = static_cast<std::uint16_t>(number),
-                  .lanes = static_cast<std::uint16_t>(formation.lanes),
-                  .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
-                  .audit = options.audit,
-                  .aggregators = formation.aggregators,
-                  .first_seq = 0,
-                  .mask1 = membership->all_units(),
-                  .scale = options.scale,
-                  .server = server,
-                  .protocol = options.protocol,
-                  .group = group_of(options.multicast, decision.job, decision.token, static_cast<std::uint16_t>(number))};
+    plan.terms = {
+        .job = decision.job,
+        .token = decision.token,
+        .channel = static_cast<std::uint16_t>(number),
+        .lanes = static_cast<std::uint16_t>(formation.lanes),
+        .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
+        .audit = options.audit,
+        .aggregators = formation.aggregators,
+        .first_seq = 0,
+        .mask1 = membership->all_units(),
+        .scale = options.scale,
+        .server = server,
+        .protocol = options.protocol,
+        .group = group_of(options.multicast, decision.job, decision.token, static_cast<std::uint16_t>(number))};
     plan.unit = {.unit = place.unit,
                  .members = 1U << place.member,
                  .mask0 = place.mask0,
                  .direct = membership->unit(place.unit).direct,
                  .ranks = {rank16}};
-    plan.level = place.hop;
+    plan.level = options.rack.empty() ? place.hop : 1;  // the last switch is addressed, whatever there is before it
     plan.worker = worker_plan_of(plan.terms, rank16, place, options);
     plan.membership = membership;
     plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
@@ -298,7 +299,11 @@ net::Result<Formed> find_each_other(Store& store, std::uint32_t rank, std::uint3
     if (!sockets) return tl::unexpected(sockets.error());
     formed.sockets = *std::move(sockets);
 
-    Announcement own{.path = reach->welcome.path, .lanes = reach->lanes, .terms = terms_text(options), .servers = {}};
+    Announcement own{.path = reach->welcome.path,
+                     .lanes = reach->lanes,
+                     .terms = terms_text(options),
+                     .rack = options.rack,
+                     .servers = {}};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
     Rendezvous rendezvous(store,
                           {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});

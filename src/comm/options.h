@@ -39,6 +39,9 @@ enum class LaneType : std::uint8_t { int32, int16 };
 // What a communicator is told; the same on all ranks, but for what is marked "own". Zero: chosen from what is found.
 struct Options {
     std::string switch_address;  // own: the switch of this rank, host:port
+    // own: the rack of this rank, by any name, where switches in the path aggregate that nobody addresses: next to the
+    // workers of a rack, and where racks meet. Every rank of such a rack says the same.
+    std::string rack;
     // SwitchML's variants need a switch that serves them, which all ranks name; know no audit, no server and no other
     // scaling or lanes than the usual; end the communicator where a sum leaves 32 bits; and do not notice ranks that do
     // different things.
@@ -55,7 +58,8 @@ struct Options {
     std::vector<std::string> dedicated_servers;                      // host:port, the channels' in turn
     protocol::Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: a packet whose result is so late
 
-    Multicast multicast{};  // results by it, where every rank hears its group, and copies for each otherwise; IPv4 alone
+    Multicast
+        multicast{};  // results by it, where every rank hears its group, and copies for each otherwise; IPv4 alone
 
     protocol::Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree
     protocol::Duration timeout = std::chrono::minutes(5);        // of an operation that names none

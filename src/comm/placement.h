@@ -11,8 +11,9 @@
 namespace atp::comm {
 
 // Ranks under one switch are a unit; where there are several switches, those under the last one itself are direct, a
-// unit each. Units and their members are numbered in the order of ranks.
-// Fails with mismatched where the paths do not end in one switch, and with too_large beyond what bitmaps hold.
+// unit each. Of those the ranks that name one rack are a unit instead. Units and their members are numbered in the
+// order of ranks. Fails with mismatched where the paths do not end in one switch, and with too_large beyond what
+// bitmaps hold.
 [[nodiscard]] net::Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements);
 
 }  // namespace atp::comm

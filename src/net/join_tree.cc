@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/join_tree.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "numeric/exact_sum.h"
 
@@ -14,21 +12,6 @@ namespace atp::net {
 namespace {
 
 using protocol::Time;
-
-// The bit under which the sender of a JOIN is kept, and all bits that there are to be.
-struct Seat {
-    unsigned bit = 0;
-    std::uint32_t mask = 0;
-};
-
-Seat seat_of(const wire::Join& join) {
-    const wire::JoiningUnit& unit = join.units.front();
-    switch (join.level) {
-        case 0: return {.bit = static_cast<unsigned>(std::countr_zero(unit.members)), .mask = unit.mask0};
-        case 1: return {.bit = unit.unit, .mask = join.terms.mask1};
-        default: return {.bit = 0, .mask = 1};
-    }
-}
 
 bool is_single_unit(const wire::ChannelTerms& terms) { return std::has_single_bit(terms.mask1); }
 
@@ -63,62 +46,6 @@ std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
 }
 
-Address address_of(const wire::Endpoint& endpoint) {
-    if (endpoint.family == 4) {
-        sockaddr_in v4{};
-        v4.sin_family = AF_INET;
-        v4.sin_port = htons(endpoint.port);
-        std::memcpy(&v4.sin_addr, endpoint.host.data(), sizeof v4.sin_addr);
-        return Address::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
-    }
-    if (endpoint.family == 6) {
-        sockaddr_in6 v6{};
-        v6.sin6_family = AF_INET6;
-        v6.sin6_port = htons(endpoint.port);
-        std::memcpy(&v6.sin6_addr, endpoint.host.data(), sizeof v6.sin6_addr);
-        return Address::from(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
-    }
-    return {};
-}
-
-wire::Endpoint endpoint_of(const Address& address) {
-    wire::Endpoint endpoint;
-    endpoint.port = address.port();
-    if (address.family() == Family::ipv4) {
-        endpoint.family = 4;
-        const auto* v4 = reinterpret_cast<const sockaddr_in*>(address.data());
-        std::memcpy(endpoint.host.data(), &v4->sin_addr, sizeof v4->sin_addr);
-    } else if (address.family() == Family::ipv6) {
-        endpoint.family = 6;
-        const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address.data());
-        std::memcpy(endpoint.host.data(), &v6->sin6_addr, sizeof v6->sin6_addr);
-    }
-    return endpoint;
-}
-
-std::uint8_t Branch::unit() const { return children[static_cast<unsigned>(std::countr_zero(present))].unit.unit; }
-
-std::optional<protocol::Membership> Branch::membership() const {
-    std::vector<protocol::Unit> units;
-    if (level == 0) {
-        protocol::Unit unit;
-        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-            if ((mask >> bit & 1U) != 0) unit.ranks.push_back(children[bit].unit.ranks.front());
-        }
-        units.push_back(std::move(unit));
-    } else if (level == 1) {
-        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-            if ((mask >> bit & 1U) == 0) continue;
-            units.push_back({.ranks = children[bit].unit.ranks, .direct = children[bit].unit.direct});
-        }
-    } else {
-        for (const wire::JoiningUnit& unit : units_below) {
-            units.push_back({.ranks = unit.ranks, .direct = unit.direct});
-        }
-    }
-    return protocol::Membership::make(std::move(units));
-}
-
 JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {}
 
 Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
@@ -137,19 +64,17 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
     ++counters_.joins;
     if (auto objection = objection_to(join, from, now)) {
         ++counters_.refused;
-        outbox_.push_back({from,
-                           wire::Refused{.job = join.terms.job,
-                                         .token = join.terms.token,
-                                         .channel = join.terms.channel,
-                                         .reason = objection->reason,
-                                         .text = std::move(objection->text)},
-                           {}});
+        outbox_.push_back({from, wire::Refused{.job = join.terms.job,
+                                               .token = join.terms.token,
+                                               .channel = join.terms.channel,
+                                               .reason = objection->reason,
+                                               .text = std::move(objection->text)}});
         return;
     }
     Branch* branch = find(join.terms.job, join.terms.channel);
     if (branch == nullptr) branch = &open_branch(join, now);
     const bool was_ready = branch->ready();
-    seat(*branch, join, from, now);
+    branch->seat(join, from, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         refuse_all(*branch, {.job = join.terms.job,
@@ -167,7 +92,7 @@ void JoinTree::handle_join(const wire::Join& join, const Address& from, Time now
         tell_all(*branch);
         branch->group_next = now;
     } else {
-        tell(*branch, from);
+        tell(*branch, *branch->at(Branch::seat_of(join)));
     }
     tell_group(*branch, from, now);
     wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
@@ -270,40 +195,48 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::terms,
                          fmt::format("this member and the others of the job differ in the {}", field)};
     }
-    const Seat seat = seat_of(join);
-    if (seat.mask != branch.mask) {
-        return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
-    }
+    if (auto objection = objection_to_shape(branch, join)) return objection;
     if (branch.hosts && !branch.opened && join.begun) {
         return Objection{wire::Refusal::restarted, fmt::format("{}: the job must re-form", hosted(join.terms))};
     }
-    if (branch.level == 0 && join.units.front().unit != branch.unit()) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this switch serves unit {} of the job, not unit {}: racks need switches of "
-                                     "their own",
-                                     branch.unit(), join.units.front().unit)};
-    }
-    const Branch::Child& child = branch.children[seat.bit];
-    const bool present = (branch.present >> seat.bit & 1U) != 0;
-    const bool changed = child.unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
+    const Branch::Seat seat = Branch::seat_of(join);
+    const Branch::Child* const child = branch.at(seat);
+    if (child == nullptr) return std::nullopt;
+    const bool changed = child->unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
     // A switch that restarted may come from another port, and proves by the token that it is the same one's successor.
-    const bool restarted_switch = branch.level != 0 && join.begun && !join.units.front().direct;
-    if (present && changed && (child.address == from || restarted_switch)) {
+    const bool restarted_switch = branch.level != 0 && join.begun && !seat.in_rack() && !join.units.front().direct;
+    if (changed && (child->address == from || restarted_switch)) {
         return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
     }
-    if (present && child.address != from && !restarted_switch && now - child.refreshed < config_.hold) {
-        return Objection{wire::Refusal::place, fmt::format("the place of rank {} is taken by {}",
-                                                           join.units.front().ranks.front(), to_string(child.address))};
+    if (child->address != from && !restarted_switch && now - child->refreshed < config_.hold) {
+        return Objection{wire::Refusal::place,
+                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
+                                     to_string(child->address))};
+    }
+    return std::nullopt;
+}
+
+// Who there is to be, as this member sees it and as the others do.
+std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& branch, const wire::Join& join) {
+    const wire::JoiningUnit& unit = join.units.front();
+    const Branch::Seat seat = Branch::seat_of(join);
+    const Branch::Rack* const rack = branch.racks[seat.bit].get();
+    const bool another_rack = rack != nullptr ? !seat.in_rack() || rack->mask != unit.mask0
+                                              : seat.in_rack() && (branch.present >> seat.bit & 1U) != 0;
+    if (Branch::of(join).mask != branch.mask || another_rack) {
+        return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
+    }
+    if (branch.level == 0 && unit.unit != branch.unit()) {
+        return Objection{wire::Refusal::terms,
+                         fmt::format("this switch serves unit {} of the job, not unit {}: racks need switches of "
+                                     "their own, or names",
+                                     branch.unit(), unit.unit)};
     }
     return std::nullopt;
 }
 
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
-    auto branch = std::make_unique<Branch>();
-    branch->terms = join.terms;
-    branch->level = join.level;
-    branch->mask = seat_of(join).mask;
-    branch->child_of_rank.fill(Branch::no_child);
+    auto branch = std::make_unique<Branch>(Branch::of(join));
     const bool ends_here = join.level >= 1 || is_single_unit(join.terms);
     if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
         branch->hosts = true;
@@ -324,30 +257,6 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
                        .level = join.level,
                        .protocol = join.terms.protocol});
     return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
-}
-
-void JoinTree::seat(Branch& branch, const wire::Join& join, const Address& from, Time now) {
-    const unsigned bit = seat_of(join).bit;
-    Branch::Child& child = branch.children[bit];
-    child.address = from;
-    child.refreshed = now;
-    child.unit = join.units.front();
-    child.hears_group = join.hears_group;
-    branch.present |= 1U << bit;
-    branch.begun = branch.begun || join.begun;
-    if (branch.level == 2) branch.units_below = join.units;
-    for (const wire::JoiningUnit& unit : join.units) {
-        for (const std::uint16_t rank : unit.ranks) branch.child_of_rank[rank] = static_cast<std::uint8_t>(bit);
-    }
-    note_hearing(branch);
-}
-
-// One who does not hear the group is enough, and everybody gets a copy of his own.
-void JoinTree::note_hearing(Branch& branch) {
-    branch.by_group = branch.group.family() != Family::none && branch.complete();
-    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-        if ((branch.present >> bit & 1U) != 0) branch.by_group = branch.by_group && branch.children[bit].hears_group;
-    }
 }
 
 // Only where everybody's ranks come together can it be seen that two claim the same.
@@ -387,25 +296,32 @@ void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::str
 
 void JoinTree::handle_leave(const wire::Leave& leave, const Address& from, Time) {
     Branch* branch = find(leave.job, leave.channel);
-    const unsigned bit = branch == nullptr || branch->level == 2 ? 0U : branch->level == 0 ? leave.member : leave.unit;
-    if (branch == nullptr || branch->terms.token != leave.token || (branch->present >> bit & 1U) == 0 ||
-        branch->children[bit].address != from) {
+    const bool known = branch != nullptr && branch->terms.token == leave.token;
+    Branch::Seat seat;
+    if (known && branch->level == 0) seat.bit = leave.member;
+    if (known && branch->level == 1) {
+        seat.bit = leave.unit;
+        if (branch->racks[leave.unit] != nullptr) seat.member = leave.member;
+    }
+    const Branch::Child* const child = known ? branch->at(seat) : nullptr;
+    if (child == nullptr || child->address != from) {
         ++counters_.forged;
         return;
     }
     ++counters_.left;
-    unseat(*branch, bit);
+    unseat(*branch, seat);
 }
 
 // An incarnation does not go on without one of its members: the others learn whom they miss.
-void JoinTree::unseat(Branch& branch, unsigned bit) {
-    branch.present &= ~(1U << bit);
-    note_hearing(branch);
-    if (branch.present == 0) {
+bool JoinTree::unseat(Branch& branch, const Branch::Seat& seat) {
+    branch.unseat(seat);
+    const bool gone = branch.deserted();
+    if (gone) {
         close(branch);
     } else {
         tell_all(branch);
     }
+    return gone;
 }
 
 // ------------------------------------------------------------------------------------------------------- From above
@@ -437,54 +353,39 @@ void JoinTree::handle_refused(const wire::Refused& refused, const Address& from)
 }
 
 void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
-    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-        if ((branch.present >> bit & 1U) != 0) outbox_.push_back({branch.children[bit].address, refused, {}});
-    }
+    branch.for_each_child([&](const Branch::Child& child) { outbox_.push_back({child.address, refused}); });
 }
 
-wire::Join JoinTree::join_upwards(const Branch& branch) const {
-    wire::Join join;
-    join.terms = branch.terms;
-    join.begun = branch.begun || branch.up_ready;
-    join.level = branch.level == 0 && !is_single_unit(branch.terms) ? 1 : 2;
-    if (branch.level == 0) {
-        wire::JoiningUnit unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        unit.members = unit.mask0;
-        unit.ranks.clear();
-        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-            if ((branch.mask >> bit & 1U) != 0) unit.ranks.push_back(branch.children[bit].unit.ranks.front());
-        }
-        join.units.push_back(std::move(unit));
-    } else {
-        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-            if ((branch.mask >> bit & 1U) != 0) join.units.push_back(branch.children[bit].unit);
-        }
-    }
-    return join;
+wire::Join JoinTree::join_upwards(const Branch& branch) {
+    return {.terms = branch.terms,
+            .level = static_cast<std::uint8_t>(branch.level == 0 && !is_single_unit(branch.terms) ? 1 : ATP_LEVELS),
+            .begun = branch.begun || branch.up_ready,
+            .units = branch.units()};
 }
 
 // Asks the way up to stand, when everybody below is there.
 void JoinTree::ascend(Branch& branch, Time now) {
     if (branch.hosts || !branch.complete() || branch.up_next > now) return;
-    outbox_.push_back({branch.up, join_upwards(branch), {}});
+    outbox_.push_back({branch.up, join_upwards(branch)});
     branch.up_next = now + (branch.up_ready ? config_.refresh : config_.impatient);
 }
 
 // ------------------------------------------------------------------------------------------------------------ Others
 
-void JoinTree::tell(const Branch& branch, const Address& to) { outbox_.push_back({to, joined_of(branch), {}}); }
+// Of the receiver's own unit it tells the members that are missing, where it knows them; otherwise the units.
+void JoinTree::tell(const Branch& branch, const Branch::Child& child) {
+    wire::Joined joined = joined_of(branch);
+    const std::uint8_t unit = child.unit.unit;
+    joined.missing_members = branch.missing_members(unit);
+    if (joined.missing_members != 0) joined.missing_units = 1U << unit;
+    outbox_.push_back({child.address, joined});
+}
 
-wire::Joined JoinTree::joined_of(const Branch& branch) const {
+wire::Joined JoinTree::joined_of(const Branch& branch) {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
     joined.ready = branch.ready();
     joined.stream = branch.stream;
-    const std::uint32_t missing = branch.mask & ~branch.present;
-    if (branch.level == 0) {
-        joined.missing_members = missing;
-        joined.missing_units = missing != 0 ? 1U << branch.unit() : branch.missing_units_above;
-    } else {
-        joined.missing_units = missing;
-    }
+    joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
     return joined;
 }
 
@@ -497,9 +398,7 @@ void JoinTree::tell_group(Branch& branch, const Address& near, Time now) {
 }
 
 void JoinTree::tell_all(const Branch& branch) {
-    for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-        if ((branch.present >> bit & 1U) != 0) tell(branch, branch.children[bit].address);
-    }
+    branch.for_each_child([&](const Branch::Child& child) { tell(branch, child); });
 }
 
 void JoinTree::close(Branch& branch) {
@@ -509,8 +408,7 @@ void JoinTree::close(Branch& branch) {
         outbox_.push_back(
             {branch.up,
              wire::Leave{
-                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0},
-             {}});
+                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0}});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
     const auto job = jobs_.find(terms.job);
@@ -534,12 +432,11 @@ void JoinTree::handle_timeout(Time now) {
     branches.reserve(branches_.size());
     for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
     for (Branch* branch : branches) {
-        std::uint32_t silent = 0;
-        for (unsigned bit = 0; bit < ATP_BITMAP_BITS; ++bit) {
-            const bool present = (branch->present >> bit & 1U) != 0;
-            if (present && now - branch->children[bit].refreshed > config_.hold) silent |= 1U << bit;
-        }
-        counters_.expired += static_cast<unsigned>(std::popcount(silent));
+        std::vector<Branch::Seat> silent;
+        branch->for_each_child([&](const Branch::Child& child) {
+            if (now - child.refreshed > config_.hold) silent.push_back(Branch::seat_of(branch->level, child.unit));
+        });
+        counters_.expired += silent.size();
         if (!branch->hosts && branch->up_ready && now - branch->up_heard > config_.hold) {
             branch->up_ready = false;
             branch->missing_units_above = branch->terms.mask1;
@@ -547,10 +444,8 @@ void JoinTree::handle_timeout(Time now) {
         }
         ascend(*branch, now);
         wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
-        bool gone = false;
-        for (; silent != 0 && !gone; silent &= silent - 1) {
-            gone = branch->present == (silent & -silent);
-            unseat(*branch, static_cast<unsigned>(std::countr_zero(silent)));
+        for (const Branch::Seat& seat : silent) {
+            if (unseat(*branch, seat)) break;
         }
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -11,8 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "net/address.h"
-#include "protocol/membership.h"
+#include "net/branch.h"
 #include "protocol/time.h"
 #include "wire/control.h"
 
@@ -28,48 +26,6 @@ struct JoinTreeConfig {
     protocol::Duration hold = std::chrono::seconds(10);            // whoever is silent for so long is gone
     protocol::Duration refresh = std::chrono::seconds(1);          // how often a standing branch is confirmed upwards
     protocol::Duration impatient = std::chrono::milliseconds(50);  // and one that does not stand yet
-};
-
-// One channel, as one switch sees it: who is below, what is above.
-struct Branch {
-    static constexpr std::uint8_t no_child = 0xFF;
-    static constexpr std::size_t max_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
-
-    struct Child {
-        Address address;
-        protocol::Time refreshed{};
-        wire::JoiningUnit unit;
-        bool hears_group = false;
-    };
-
-    wire::ChannelTerms terms;
-    std::uint8_t level = 0;  // 0, 1: aggregates; 2: holds the server for the one switch below
-    bool hosts = false;      // the server stands here; of SwitchML, the slots
-    std::uint32_t mask = 0;  // children that there are to be: members at level 0, units at level 1, one at level 2
-    std::uint32_t present = 0;
-    std::array<Child, ATP_BITMAP_BITS> children;
-    std::vector<wire::JoiningUnit> units_below;  // level 2: what the one child speaks for
-    std::array<std::uint8_t, max_ranks> child_of_rank{};
-    bool opened = false;      // hosts: the server exists, or the slots are the channel's
-    std::uint8_t stream = 0;  // opened, SwitchML: what its packets call their job
-    bool begun = false;       // somebody below was told `ready` before
-    Address up;               // !hosts: where JOINs go
-    Address up_data;          // and where packets go, known from its answer
-    bool up_ready = false;
-    protocol::Time up_heard{};
-    protocol::Time up_next{};  // when to confirm it again
-    std::uint32_t missing_units_above = 0;
-    Address group;          // of no family but at the last switch, where the terms name one
-    bool by_group = false;  // every child hears it: results go there
-    protocol::Time group_next{};  // when it may be spoken to again
-
-    [[nodiscard]] bool complete() const { return present == mask; }
-    // Packets may flow: everybody is there, up to the server.
-    [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
-    // Level 0: the unit that all children are members of.
-    [[nodiscard]] std::uint8_t unit() const;
-    // Who takes part, for the server; nothing where members contradict each other.
-    [[nodiscard]] std::optional<protocol::Membership> membership() const;
 };
 
 struct TreeEvent {
@@ -156,22 +112,23 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
+    [[nodiscard]] static std::optional<Objection> objection_to_shape(const Branch& branch, const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const Address& from, protocol::Time now) const;
     Branch& open_branch(const wire::Join& join, protocol::Time now);
     void seat(Branch& branch, const wire::Join& join, const Address& from, protocol::Time now);
-    void unseat(Branch& branch, unsigned bit);
-    static void note_hearing(Branch& branch);
+    // True where nobody is left, and the branch is gone.
+    bool unseat(Branch& branch, const Branch::Seat& seat);
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
     void open_server(const Branch& branch);
     void refuse_all(const Branch& branch, const wire::Refused& refused);
     void ascend(Branch& branch, protocol::Time now);
-    void tell(const Branch& branch, const Address& to);
+    void tell(const Branch& branch, const Branch::Child& child);
     void tell_all(const Branch& branch);
     void tell_group(Branch& branch, const Address& near, protocol::Time now);
     void close(Branch& branch);
-    [[nodiscard]] wire::Join join_upwards(const Branch& branch) const;
-    [[nodiscard]] wire::Joined joined_of(const Branch& branch) const;
+    [[nodiscard]] static wire::Join join_upwards(const Branch& branch);
+    [[nodiscard]] static wire::Joined joined_of(const Branch& branch);
     void wake_at(protocol::Time when);
 
     JoinTreeConfig config_;
@@ -188,8 +145,5 @@ class JoinTree {
 
 // What a channel's server takes at most; SwitchML has none.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
-
-[[nodiscard]] Address address_of(const wire::Endpoint& endpoint);
-[[nodiscard]] wire::Endpoint endpoint_of(const Address& address);
 
 }  // namespace atp::net

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -162,23 +163,32 @@ void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, 
     if (wire::switchml::has_format(bytes)) {
         process_update(bytes, from, now);
     } else {
-        add_packet(bytes, capacity, congested);
+        add_packet(bytes, capacity, congested, now);
     }
 }
 
 // What a FLUSH becomes needs room that datagrams lying back to back do not have.
-void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested) {
+void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now) {
     if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
         std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
         std::memcpy(copy, bytes.data(), bytes.size());
         bytes = {copy, bytes.size()};
         capacity = packet_bytes_;
+        pass_to_racks(bytes, now);
     }
     parcels_.push_back({.data = bytes.data(),
                         .size = static_cast<std::uint32_t>(bytes.size()),
                         .capacity = static_cast<std::uint32_t>(capacity),
                         .congested = congested,
                         .verdict = {}});
+}
+
+// Of a server elsewhere: the aggregators here may absorb it, and those on the way to a rack's workers are to hear it
+// too.
+void SwitchShard::pass_to_racks(std::span<const std::byte> flush, Time now) {
+    const Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
+    const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
+    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), now);
 }
 
 void SwitchShard::process_batch(Time now) {
@@ -245,18 +255,35 @@ void SwitchShard::feed_server(HostedServer& host, std::span<std::byte> bytes, bo
     host.server.handle_packet(bytes, congested, now);
 }
 
-// The children that a packet downwards is for, as bits.
-std::uint32_t SwitchShard::children_meant(std::span<const std::byte> bytes, const Branch& branch,
-                                          const protocol::Verdict& verdict) const {
-    if (branch.level == ATP_LEVELS) return branch.present;
-    if (verdict.worker != ATP_WORKER_ALL) {
-        if (verdict.worker >= Branch::max_ranks) return 0;
-        const std::uint8_t child = branch.child_of_rank[verdict.worker];
-        return child == Branch::no_child ? 0 : (1U << child) & branch.present;
+// The children that a packet downwards is for.
+template <class Visit>
+void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const Branch& branch,
+                                    const protocol::Verdict& verdict, Visit&& visit) {
+    const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
+    if (branch.level == ATP_LEVELS) {
+        branch.for_each_child(visit);
+    } else if (verdict.worker != ATP_WORKER_ALL) {
+        if (const Branch::Child* const child = branch.child_to(verdict.worker)) visit(*child);
+    } else if (!flush) {
+        branch.for_each_child(branch.level == 0 ? branch.mask : branch.mask & verdict.units, visit);
+    } else if (branch.level == 1) {
+        // No worker has a use for a FLUSH; nor has a switch for one of a level that is not its own.
+        branch.for_each_child(branch.mask & verdict.units, [&](const Branch::Child& child) {
+            if (!child.unit.direct && branch.racks[child.unit.unit] == nullptr) visit(child);
+        });
     }
-    // No worker has a use for a FLUSH; nor has a switch for one of a level that is not its own.
-    if (type_of(bytes) == ATP_TYPE_FLUSH && branch.level == 0) return 0;
-    return branch.level == 0 ? branch.present : branch.present & verdict.units;
+}
+
+// What aggregates for a rack on the way cannot be addressed: it hears what passes to one of the rack's workers, and
+// turns around what is for it.
+void SwitchShard::flush_racks(std::span<const std::byte> flush, const Branch& branch, std::uint32_t units, Time now) {
+    for (units &= branch.mask; units != 0; units &= units - 1) {
+        const Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
+        if (rack == nullptr) continue;
+        const Branch::Child& first = rack->members[static_cast<unsigned>(std::countr_zero(rack->present))];
+        emulates_ ? send_through_port(flush, first.address, Ecn::capable_0, now)
+                  : send_copy(flush, first.address, Ecn::capable_0);
+    }
 }
 
 // Results for all children, where all hear the group. Emulated ports know neighbours, and no groups.
@@ -267,7 +294,6 @@ bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const Branch& 
 
 void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const Branch& branch,
                                const protocol::Verdict& verdict, Time now) {
-    const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
     // The mark of the way down stays in the IP header, where only workers read it.
     const Ecn ecn = congested ? Ecn::congested : Ecn::capable_0;
     if (goes_to_group(bytes, branch, verdict)) {
@@ -276,11 +302,8 @@ void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested,
         return;
     }
     bool again = false;
-    for (std::uint32_t meant = children_meant(bytes, branch, verdict); meant != 0; meant &= meant - 1) {
-        const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
-        if (flush && child.unit.direct) continue;
-        again = send(bytes, child.address, ecn, again, now);
-    }
+    for_each_receiver(bytes, branch, verdict,
+                      [&](const Branch::Child& child) { again = send(bytes, child.address, ecn, again, now); });
 }
 
 void SwitchShard::drain_servers(Time now) {
@@ -293,21 +316,22 @@ void SwitchShard::drain_servers(Time now) {
     }
 }
 
+// Room for the packet, and for a copy to each child; empty where there is none now.
+std::span<std::byte> SwitchShard::room_for_copies(const Branch& branch) {
+    if (emulates_) return {scratch_.get(), packet_bytes_};
+    const bool crowded = socket_->waiting() + branch.receivers > config_.udp.send_packets;
+    const std::span<std::byte> room = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
+    if (!room.empty()) return room;
+    flush();
+    return socket_->reserve(packet_bytes_);
+}
+
 // What a server sends passes through the aggregators of its own switch. False: no room to send now.
 bool SwitchShard::drain(HostedServer& host, Time now) {
     const Branch& branch = *busy_branches_.back();
     while (host.server.has_transmit()) {
-        std::span<std::byte> buffer{scratch_.get(), packet_bytes_};
-        if (!emulates_) {
-            // Room for the packet, and for a copy to each child.
-            const bool crowded = socket_->waiting() + ATP_BITMAP_BITS > config_.udp.send_packets;
-            buffer = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
-            if (buffer.empty()) {
-                flush();
-                buffer = socket_->reserve(packet_bytes_);
-                if (buffer.empty()) return false;
-            }
-        }
+        const std::span<std::byte> buffer = room_for_copies(branch);
+        if (buffer.empty()) return false;
         const auto transmit = host.server.poll_transmit(buffer);
         if (!transmit) return true;
         protocol::Parcel parcel{
@@ -316,39 +340,18 @@ bool SwitchShard::drain(HostedServer& host, Time now) {
             .capacity = static_cast<std::uint32_t>(buffer.size()),
             .congested = false,
             .verdict = {.route = protocol::Route::down, .worker = transmit->worker, .units = transmit->units}};
+        std::array<std::byte, ATP_HEADER_BYTES> flush{};
+        const bool is_flush = type_of(buffer) == ATP_TYPE_FLUSH;
+        if (is_flush) std::memcpy(flush.data(), buffer.data(), flush.size());
         switch_.handle_packet(parcel, now);
         if (parcel.verdict.route == protocol::Route::up) {
             feed_server(host, {parcel.data, parcel.size}, false, now);
-            continue;
+        } else if (parcel.verdict.route == protocol::Route::down) {
+            answer(parcel, branch, now);
+        } else if (is_flush && !branch.has_racks) {
+            pass_flush({parcel.data, parcel.size}, branch, now);
         }
-        const std::span<const std::byte> bytes(parcel.data, parcel.size);
-        if (parcel.verdict.route == protocol::Route::drop) {
-            if (type_of(bytes) == ATP_TYPE_FLUSH) pass_flush(bytes, branch, now);
-            continue;
-        }
-        const std::uint32_t meant = children_meant(bytes, branch, parcel.verdict);
-        if (meant == 0) continue;
-        if (goes_to_group(bytes, branch, parcel.verdict)) {
-            ++counters_.grouped;
-            socket_->commit(parcel.size, branch.group);
-            continue;
-        }
-        if (emulates_) {
-            forward_down(bytes, false, branch, parcel.verdict, now);
-            continue;
-        }
-        const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
-        bool first = true;
-        for (std::uint32_t rest = meant; rest != 0; rest &= rest - 1) {
-            const Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(rest))];
-            if (flush && child.unit.direct) continue;
-            if (first) {
-                socket_->commit(parcel.size, child.address);
-                first = false;
-            } else if (!socket_->repeat(child.address)) {
-                ++counters_.unrouted;
-            }
-        }
+        if (is_flush) flush_racks(flush, branch, transmit->units, now);
     }
     return true;
 }
@@ -359,6 +362,28 @@ void SwitchShard::pass_flush(std::span<const std::byte> bytes, const Branch& bra
     if (branch.present == 0) return;
     const Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
     emulates_ ? send_through_port(bytes, to, Ecn::capable_0, now) : socket_->commit(bytes.size(), to);
+}
+
+// A hosted server's packet, which lies in the room that was reserved for it.
+void SwitchShard::answer(const protocol::Parcel& parcel, const Branch& branch, Time now) {
+    const std::span<const std::byte> bytes(parcel.data, parcel.size);
+    if (emulates_) {
+        forward_down(bytes, false, branch, parcel.verdict, now);
+        return;
+    }
+    if (goes_to_group(bytes, branch, parcel.verdict)) {
+        ++counters_.grouped;
+        socket_->commit(parcel.size, branch.group);
+        return;
+    }
+    bool first = true;
+    for_each_receiver(bytes, branch, parcel.verdict, [&](const Branch::Child& child) {
+        if (std::exchange(first, false)) {
+            socket_->commit(parcel.size, child.address);
+        } else if (!socket_->repeat(child.address)) {
+            ++counters_.unrouted;
+        }
+    });
 }
 
 // `bytes` stay as they are until the next flush(). `again`: the call before took the same, for somebody else. False: it

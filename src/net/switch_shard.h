@@ -77,7 +77,8 @@ class SwitchShard final : public Actor {
     void admit_arrival(const Datagram& datagram, protocol::Time now);
     void take_packet(std::span<std::byte> bytes, std::size_t capacity, const Address& from, bool congested,
                      protocol::Time now);
-    void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested);
+    void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, protocol::Time now);
+    void pass_to_racks(std::span<const std::byte> flush, protocol::Time now);
     void process_batch(protocol::Time now);
     void process_update(std::span<std::byte> bytes, const Address& from, protocol::Time now);
     void forward(const protocol::Parcel& parcel, protocol::Time now);
@@ -86,12 +87,16 @@ class SwitchShard final : public Actor {
                       const protocol::Verdict& verdict, protocol::Time now);
     [[nodiscard]] bool goes_to_group(std::span<const std::byte> bytes, const Branch& branch,
                                      const protocol::Verdict& verdict) const;
-    [[nodiscard]] std::uint32_t children_meant(std::span<const std::byte> bytes, const Branch& branch,
-                                               const protocol::Verdict& verdict) const;
+    template <class Visit>
+    static void for_each_receiver(std::span<const std::byte> bytes, const Branch& branch,
+                                  const protocol::Verdict& verdict, Visit&& visit);
+    void flush_racks(std::span<const std::byte> flush, const Branch& branch, std::uint32_t units, protocol::Time now);
     void feed_server(HostedServer& host, std::span<std::byte> bytes, bool congested, protocol::Time now);
     void drain_servers(protocol::Time now);
     bool drain(HostedServer& host, protocol::Time now);
     void pass_flush(std::span<const std::byte> bytes, const Branch& branch, protocol::Time now);
+    [[nodiscard]] std::span<std::byte> room_for_copies(const Branch& branch);
+    void answer(const protocol::Parcel& parcel, const Branch& branch, protocol::Time now);
     bool send(std::span<const std::byte> bytes, const Address& to, Ecn ecn, bool again, protocol::Time now);
     void send_through_port(std::span<const std::byte> bytes, const Address& to, Ecn ecn, protocol::Time now);
     void send_copy(std::span<const std::byte> bytes, const Address& to, Ecn ecn);

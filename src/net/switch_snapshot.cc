@@ -34,6 +34,7 @@ Json packets_json(const protocol::SwitchCounters& counters) {
             {"flushes", event(ATP_EVENT_FLUSHED)},
             {"closed", event(ATP_EVENT_CLOSED)},
             {"misfits", event(ATP_EVENT_MISFIT)},
+            {"no_room", counters.no_room},
             {"passed", event(ATP_EVENT_PASSED)},
             {"ecn", counters.ecn},
             {"overflows", counters.overflows},
@@ -140,7 +141,8 @@ Json port_json(const PortCounters& port) {
 }
 
 Json kernel_json(const KernelSnapshot& kernel) {
-    Json json{{"lanes", kernel.lanes}, {"oversized", kernel.oversized}, {"damaged", kernel.damaged}};
+    Json json{
+        {"lanes", kernel.lanes}, {"level", kernel.level}, {"oversized", kernel.oversized}, {"damaged", kernel.damaged}};
     Json& interfaces = json["interfaces"] = Json::object();
     for (const auto& [name, mode] : kernel.interfaces) interfaces[name] = mode;
     return json;

@@ -24,8 +24,8 @@ struct ChannelSnapshot {
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool ready = false;
     bool hosts = false;
-    Address group{};        // of no family: the terms name none, or it is not for this switch to speak there
-    bool by_group = false;  // results go there, and not to each child
+    Address group{};             // of no family: the terms name none, or it is not for this switch to speak there
+    bool by_group = false;       // results go there, and not to each child
     std::uint32_t present = 0;   // children
     std::uint32_t expected = 0;  // children
     protocol::ServerCounters server;
@@ -64,6 +64,7 @@ struct ShardCounters {
 // What a switch inside the kernel has beside what every shard has.
 struct KernelSnapshot {
     std::uint32_t lanes = 0;                                      // of one aggregator
+    std::uint8_t level = 0;                                       // that it aggregates for
     std::vector<std::pair<std::string, std::string>> interfaces;  // and how frames meet it there
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;

@@ -9,11 +9,14 @@ namespace {
 // They are said every second, and letters may be late.
 constexpr protocol::Duration time_of_two_joins = std::chrono::milliseconds(2500);
 
-bool passes_here(const wire::Join& join) {
-    return join.level < ATP_LEVELS && join.terms.protocol == wire::ChannelProtocol::atp;
-}
-
 }  // namespace
+
+// Workers of a rack that join a switch of level 1 by themselves leave level 0 to whoever is in the path.
+bool Admission::passes_here(const wire::Join& join) const {
+    if (join.terms.protocol != wire::ChannelProtocol::atp || join.level >= ATP_LEVELS) return false;
+    const wire::JoiningUnit& unit = join.units.front();
+    return join.level == level_ || (join.level > level_ && unit.members != unit.mask0);
+}
 
 void Admission::remember(const AdmittedJob& job, protocol::Time now) {
     heard_.insert_or_assign(job.job, Heard{.job = job, .until = now + hold_});
@@ -21,7 +24,7 @@ void Admission::remember(const AdmittedJob& job, protocol::Time now) {
 
 Admission::Verdict Admission::handle_message(std::span<const std::byte> message, protocol::Time now) {
     if (const auto join = wire::decode_join(message); join && passes_here(*join)) {
-        return handle_join({.job = join->terms.job, .token = join->terms.token, .level = join->level}, now);
+        return handle_join({.job = join->terms.job, .token = join->terms.token, .level = level_}, now);
     }
     if (const auto leave = wire::decode_leave(message)) handle_leave(*leave, now);
     return {};

@@ -15,9 +15,9 @@ namespace atp::xdp {
 
 // Whom a switch that nobody addresses is to serve: learnt from the control messages that pass, as a bridge learns who
 // is in a multicast group. A JOIN to a switch of level 0 or 1 says that packets of its job will pass on their way to
-// that level, and they are aggregated for it here. Soft state: a job whose JOINs, which are said again every second,
-// are not heard for `hold` is gone. A LEAVE is one member's and of one channel: after it a job is gone that nobody else
-// speaks of for as long as two JOINs take.
+// that level; they are aggregated here for the level that this switch is of, where workers leave that one to the path.
+// Soft state: a job whose JOINs, which are said again every second, are not heard for `hold` is gone. A LEAVE is one
+// member's and of one channel: after it a job is gone that nobody else speaks of for as long as two JOINs take.
 //
 // Calling order: handle_message() for each; it says what changes. poll_expired() until it returns nothing.
 // Threads: none. Failure: what is no such message changes nothing; nor does a JOIN with another token than that of a
@@ -30,7 +30,8 @@ class Admission {
         AdmittedJob job;
     };
 
-    Admission(std::uint32_t jobs, protocol::Duration hold) : jobs_limit_(jobs), hold_(hold) {}
+    Admission(std::uint32_t jobs, protocol::Duration hold, std::uint8_t level)
+        : jobs_limit_(jobs), hold_(hold), level_(level) {}
 
     // Of an earlier start: admitted already, to be heard again.
     void remember(const AdmittedJob& job, protocol::Time now);
@@ -45,11 +46,13 @@ class Admission {
         bool left = false;  // by somebody, and nobody has joined since
     };
 
+    [[nodiscard]] bool passes_here(const wire::Join& join) const;
     [[nodiscard]] Verdict handle_join(const AdmittedJob& job, protocol::Time now);
     void handle_leave(const wire::Leave& leave, protocol::Time now);
 
     std::uint32_t jobs_limit_;
     protocol::Duration hold_;
+    std::uint8_t level_;
     std::unordered_map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
 };
 

@@ -38,7 +38,10 @@ net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& 
 }
 
 XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel)
-    : config_(config), folder_(std::move(folder)), kernel_(std::move(kernel)), admission_(config.jobs, config.hold) {
+    : config_(config),
+      folder_(std::move(folder)),
+      kernel_(std::move(kernel)),
+      admission_(config.jobs, config.hold, config.level) {
     for (const AdmittedJob& job : kernel_->jobs()) admission_.remember(job, net::now());
 }
 
@@ -91,8 +94,11 @@ net::ShardSnapshot XdpSwitch::snapshot() const {
     net::ShardSnapshot snapshot;
     snapshot.aggregators = aggregators_of(config_);
     snapshot.packets = counters.packets;
-    snapshot.kernel = {
-        .lanes = ATP_XDP_LANES, .interfaces = {}, .oversized = counters.oversized, .damaged = counters.damaged};
+    snapshot.kernel = {.lanes = ATP_XDP_LANES,
+                       .level = config_.level,
+                       .interfaces = {},
+                       .oversized = counters.oversized,
+                       .damaged = counters.damaged};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(), to_string(attachment.mode()));
     }

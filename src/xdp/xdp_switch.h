@@ -21,6 +21,7 @@ struct XdpSwitchConfig {
     std::vector<std::string> interfaces;  // frames that arrive there meet the program
     std::uint64_t memory_bytes = 64'000'000;
     std::uint32_t jobs = 64;
+    std::uint8_t level = 0;  // 0: next to workers; 1: where racks meet
     std::uint16_t port = 4790;
     protocol::Duration ageing = std::chrono::milliseconds(500);
     protocol::Duration hold = std::chrono::seconds(10);  // jobs that nobody speaks of for so long are gone

@@ -43,7 +43,7 @@ def test_nothing_said_means_the_defaults():
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("switch", ())
     assert (settings.scaling, settings.lanes) == ("fixed", "int32")
-    assert settings.multicast == "off"
+    assert (settings.rack, settings.multicast) == ("", "off")
     assert settings.channels == 1
     assert settings.timeout_s == 1800
 
@@ -54,6 +54,7 @@ def test_the_environment_is_read():
         "ATP_SERVER": "dedicated:a:1,b:2",
         "ATP_SCALING": "dynamic",
         "ATP_LANES": "int16",
+        "ATP_RACK": "row-7",
         "ATP_MULTICAST": "239.0.0.0/8",
         "ATP_CHANNELS": "4",
         "ATP_TIMEOUT": "2.5",
@@ -62,7 +63,7 @@ def test_the_environment_is_read():
     assert settings.switch == "[::1]:4791"
     assert (settings.server, settings.dedicated_servers) == ("dedicated", ("a:1", "b:2"))
     assert (settings.scaling, settings.lanes) == ("dynamic", "int16")
-    assert settings.multicast == "239.0.0.0/8"
+    assert (settings.rack, settings.multicast) == ("row-7", "239.0.0.0/8")
     assert settings.channels == 4
     assert settings.timeout_s == 2.5
 

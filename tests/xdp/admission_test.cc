@@ -46,7 +46,7 @@ Change hear(Admission& admission, const std::vector<std::byte>& message, protoco
 }
 
 TEST(Admission, AdmitsAJobThatJoinsOnce) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     const auto verdict = admission.handle_message(join(7, 0x5EED), at(0));
     EXPECT_EQ(verdict.change, Change::admit);
     EXPECT_EQ(verdict.job.job, 7U);
@@ -56,7 +56,7 @@ TEST(Admission, AdmitsAJobThatJoinsOnce) {
 }
 
 TEST(Admission, ForgetsAJobThatIsSilentForTooLong) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(8, 1), at(0));
     hear(admission, join(8, 1), at(9));
@@ -69,7 +69,7 @@ TEST(Admission, ForgetsAJobThatIsSilentForTooLong) {
 }
 
 TEST(Admission, ForgetsAJobThatLeavesAndNoOther) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(8, 1), at(0));
     hear(admission, leave(7, 2), at(0));
@@ -84,7 +84,7 @@ TEST(Admission, ForgetsAJobThatLeavesAndNoOther) {
 }
 
 TEST(Admission, KeepsAJobOfWhichOneMemberOrChannelLeaves) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, leave(7, 1), at(1));
     EXPECT_EQ(hear(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
@@ -93,7 +93,7 @@ TEST(Admission, KeepsAJobOfWhichOneMemberOrChannelLeaves) {
 }
 
 TEST(Admission, AdmitsTheNextIncarnationOfAJobThatSomebodyLeft) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, leave(7, 1), at(1));
     const auto verdict = admission.handle_message(join(7, 2), at(1));
@@ -103,7 +103,7 @@ TEST(Admission, AdmitsTheNextIncarnationOfAJobThatSomebodyLeft) {
 }
 
 TEST(Admission, BelievesNoOtherIncarnationOfAJobThatIsHeard) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     EXPECT_EQ(hear(admission, join(7, 2), at(5)), Change::none);
     const auto expired = admission.poll_expired(at(11));
@@ -112,7 +112,7 @@ TEST(Admission, BelievesNoOtherIncarnationOfAJobThatIsHeard) {
 }
 
 TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
-    Admission admission(1, seconds(10));
+    Admission admission(1, seconds(10), 0);
     EXPECT_EQ(hear(admission, join(7, 1), at(0)), Change::admit);
     EXPECT_EQ(hear(admission, join(8, 1), at(0)), Change::none);
     hear(admission, leave(7, 1), at(1));
@@ -121,14 +121,32 @@ TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
 }
 
 TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
     EXPECT_EQ(hear(admission, join(7, 1), at(1)), Change::none);
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
 }
 
+// Of a worker whose rack has two members, at the switch that all racks address.
+wire::Join join_of_rack(std::uint32_t job) { return join_of(job, 1, 1); }
+
+TEST(Admission, ServesTheLevelThatItIsOf) {
+    wire::Join of_switch = join_of_rack(8);
+    of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};
+    for (const std::uint8_t level : {std::uint8_t{0}, std::uint8_t{1}}) {
+        Admission admission(4, seconds(10), level);
+        const auto verdict = admission.handle_message(encoded(join_of_rack(7)), at(0));
+        EXPECT_EQ(verdict.change, Change::admit);
+        EXPECT_EQ(verdict.job.level, level);
+        EXPECT_EQ(hear(admission, encoded(of_switch), at(0)), level == 1 ? Change::admit : Change::none)
+            << "a rack with a switch of its own leaves nothing for another one at its level";
+        EXPECT_EQ(hear(admission, join(9, 1), at(0)), level == 0 ? Change::admit : Change::none)
+            << "nor does a job of one switch for what is behind it";
+    }
+}
+
 TEST(Admission, TakesNothingElseForAJoin) {
-    Admission admission(4, seconds(10));
+    Admission admission(4, seconds(10), 0);
     wire::Join to_a_server = join_of(7, 1, 2);
     wire::Join of_another_protocol = join_of(7, 1);
     of_another_protocol.terms.protocol = wire::ChannelProtocol::switchml;

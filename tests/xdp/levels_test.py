@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Switches inside the kernel that share the work: racks and what joins them, and jobs side by side.
+
+usage: levels_test.py ATP
+"""
+
+import networks
+
+
+class Racks(networks.NetworkTest):
+    bridges = {"rack0": ["w0", "w1"], "rack1": ["w2", "w3"], "spine": ["server"]}
+    above = {"rack0": "spine", "rack1": "spine"}
+
+    def start_switches(self):
+        for bridge, level in (("rack0", 0), ("rack1", 0), ("spine", 1)):
+            self.start_switch(bridge, flags=("--level", str(level)))
+
+    def start_racks(self, flags=()):
+        """Workers that say which rack they are in."""
+        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address("w0") + ":29500",
+                  "--switch", self.network.endpoint("server"), "--bytes", "4MB", "--warmup", "0", "--rounds", "3",
+                  "--json", *flags]  # fmt: skip
+        racks = {worker: rack for rack, hosts in self.bridges.items() for worker in hosts}
+        return [
+            self.start_atp(worker, "bench", "--rank", str(rank), "--rack", racks[worker], *common)
+            for rank, worker in enumerate(self.workers)
+        ]
+
+
+class TwoLevels(Racks):
+    def check_levels(self):
+        completed = {bridge: self.completed(bridge) for bridge in self.bridges}
+        self.assertGreater(min(completed.values()), 1000, completed)
+        server = self.report("server")["shards"][0]["channels"]
+        self.assertEqual(server, [], "everybody has left")
+        received = self.report("server")["shards"][0]["udp"]["received_packets"]
+        self.assertLess(
+            received, 2.5 * completed["spine"], "one packet for the sum of all, and not one for each worker"
+        )
+
+    def test_racks_are_aggregated_next_to_workers_and_then_where_they_meet(self):
+        self.start_switches()
+        self.finish(self.start_racks())
+        self.check_levels()
+
+    def test_a_result_by_multicast_frees_the_aggregators_of_both_levels(self):
+        self.start_switches()
+        self.finish(self.start_racks(("--multicast", "on")))
+        self.check_levels()
+        for bridge in self.bridges:
+            packets = self.kernel(bridge)["packets"]
+            self.assertGreater(packets["released"], 0.8 * packets["completed"], bridge)
+
+    def test_racks_without_any_switch_are_slower_and_never_wrong(self):
+        self.finish(self.start_racks())
+
+
+class FewAggregators(Racks):
+    server_memory = "300KB"  # and no more have numbers that packets may name
+
+    def test_what_collides_is_fetched_from_both_levels(self):
+        self.start_switches()
+        self.finish(self.start_racks(("--window", "256")))
+        for bridge in self.bridges:
+            packets = self.kernel(bridge)["packets"]
+            self.assertGreater(packets["collisions"], 0, bridge)
+            # veth may give a short frame no room to become the answer.
+            asked = packets["flushes"] + packets["closed"] + packets["no_room"]
+            self.assertGreater(asked, 0, bridge)
+
+
+class TwoJobs(networks.NetworkTest):
+    bridges = {"bridge": ["w0", "w1", "w2", "w3", "server"]}
+
+    def start_job(self, workers, port):
+        common = ["--world", str(len(workers)), "--rendezvous", f"{self.network.address(workers[0])}:{port}",
+                  "--switch", self.network.endpoint("server"), "--bytes", "4MB", "--warmup", "0", "--rounds", "3",
+                  "--json"]  # fmt: skip
+        return [self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(workers)]
+
+    def test_share_one_switch(self):
+        self.start_switch()
+        jobs = [self.start_job(self.workers[:3], 29500), self.start_job(self.workers[1:], 29501)]
+        networks.wait_until(lambda: len(self.kernel()["jobs"]) == 2, "both are admitted")
+        completed = {job["job"]: job["packets"]["completed"] for job in self.kernel()["jobs"]}
+        for workers in jobs:
+            self.finish(workers)
+        self.assertEqual(len(completed), 2)
+        self.assertGreater(self.completed(), 5000)
+
+
+if __name__ == "__main__":
+    networks.run()
