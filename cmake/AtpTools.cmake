@@ -7,4 +7,10 @@ endif()
 find_program(ATP_MOLD mold)
 if(ATP_MOLD)
   add_link_options(-fuse-ld=mold)
+  execute_process(COMMAND ${ATP_MOLD} --version OUTPUT_VARIABLE ATP_MOLD_VERSION)
+  # Older ones can place what is to be read-only across the border of a page, and the program does not start: "cannot
+  # apply additional memory protection after relocation".
+  if(ATP_MOLD_VERSION MATCHES "^mold ([0-9]+)[.]" AND CMAKE_MATCH_1 LESS 2)
+    add_link_options(-Wl,-z,norelro)
+  endif()
 endif()
