@@ -85,7 +85,8 @@ int run_rank(const BenchOptions& options) {
         if (!options.json && std::exchange(first, false)) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
             if (options.bench.options.multicast.wanted) {
-                fmt::print("results by {}\n", size.results_by_group ? "multicast" : "unicast: some rank hears no group");
+                fmt::print("results by {}\n",
+                           size.results_by_group ? "multicast" : "unicast: some rank hears no group");
             }
             fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
         }

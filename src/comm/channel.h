@@ -28,7 +28,7 @@ struct ChannelPlan {
     WorkerPlan worker;
     net::Address switch_address;
     std::shared_ptr<const protocol::Membership> membership;
-    bool hosts_server = false;  // the channel's server stands here
+    bool hosts_server = false;              // the channel's server stands here
     std::optional<net::UdpConfig> group{};  // how to hear the group of the terms
     net::LoopConfig loop;
 };
@@ -37,9 +37,9 @@ struct ChannelCounters {
     protocol::WorkerCounters worker;
     protocol::ServerCounters server;  // hosts_server
     net::UdpCounters udp;
-    net::UdpCounters group_udp;        // of the socket that hears the group
-    std::uint64_t group_results = 0;   // results for everybody that came by the group
-    bool results_by_group = false;     // the last of them did
+    net::UdpCounters group_udp;       // of the socket that hears the group
+    std::uint64_t group_results = 0;  // results for everybody that came by the group
+    bool results_by_group = false;    // the last of them did
     std::uint32_t window_packets = 0;
     std::uint64_t strays = 0;  // datagrams that belong to nobody here
 };

@@ -46,8 +46,8 @@ std::optional<Multicast> parse_multicast(std::string_view text) {
 std::string to_string(const Multicast& multicast) {
     if (!multicast.wanted) return "off";
     const std::uint32_t network = multicast.network;
-    return fmt::format("{}.{}.{}.{}/{}", network >> 24U, network >> 16U & 0xFFU, network >> 8U & 0xFFU,
-                       network & 0xFFU, multicast.prefix_bits);
+    return fmt::format("{}.{}.{}.{}/{}", network >> 24U, network >> 16U & 0xFFU, network >> 8U & 0xFFU, network & 0xFFU,
+                       multicast.prefix_bits);
 }
 
 wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint32_t token, std::uint16_t channel) {

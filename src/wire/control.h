@@ -42,8 +42,8 @@ inline constexpr std::size_t least_hello_bytes = 64;
 inline constexpr std::size_t max_refusal_bytes = 200;  // of text
 inline constexpr std::size_t max_path_switches = 4;    // from a leaf to the root
 
-// Where a channel's parameter server listens, when it does not stand in the last switch; or to which multicast group its
-// results are sent.
+// Where a channel's parameter server listens, when it does not stand in the last switch; or to which multicast group
+// its results are sent.
 struct Endpoint {
     std::uint8_t family = 0;  // 0: none, 4, 6
     std::uint16_t port = 0;

@@ -217,7 +217,8 @@ void add_bad_joins(Table& table) {
     refuse("a join with a server of family 5", [](wire::Join& join) { join.terms.server.family = 5; });
     refuse("a join with a group of family 5", [](wire::Join& join) { join.terms.group.family = 5; });
     refuse("a join with a group that is one host", [](wire::Join& join) {
-        join.terms.group = {.family = 4, .port = 4792, .host = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{7}}};
+        join.terms.group = {
+            .family = 4, .port = 4792, .host = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{7}}};
     });
     refuse("a join of protocol 0", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{0}; });
     refuse("a join of protocol 5", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{5}; });
