@@ -128,6 +128,9 @@ void print_kernel(const net::ShardSnapshot& shard) {
         fmt::print("               {}: {}{}\n", interface, mode,
                    mode == "generic" ? ", since its driver has no XDP, or none at this MTU: slower" : "");
     }
+    for (const std::string& missing : shard.kernel->without_release) {
+        fmt::print("  without the release of aggregators by results of this box's servers: {}\n", missing);
+    }
 }
 
 void print_start(const net::SwitchNode& node, const Options& options) {

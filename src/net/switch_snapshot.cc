@@ -141,8 +141,11 @@ Json port_json(const PortCounters& port) {
 }
 
 Json kernel_json(const KernelSnapshot& kernel) {
-    Json json{
-        {"lanes", kernel.lanes}, {"level", kernel.level}, {"oversized", kernel.oversized}, {"damaged", kernel.damaged}};
+    Json json{{"lanes", kernel.lanes},
+              {"level", kernel.level},
+              {"without_release", kernel.without_release},
+              {"oversized", kernel.oversized},
+              {"damaged", kernel.damaged}};
     Json& interfaces = json["interfaces"] = Json::object();
     for (const auto& [name, mode] : kernel.interfaces) interfaces[name] = mode;
     return json;

@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xdp/attachment.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
 
-#include <algorithm>
 #include <cerrno>
 
-#include "net/descriptor.h"
 #include "xdp/receive_offload.h"
+#include "xdp/shared_maps.h"
 
 namespace atp::xdp {
 namespace {
 
-constexpr std::uint32_t most_maps = 64;  // of a program, as the kernel has it
-
 std::uint32_t flags_of(Mode mode) { return mode == Mode::native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE; }
-
-std::vector<std::uint32_t> maps_of(int program) {
-    std::vector<std::uint32_t> maps(most_maps);
-    bpf_prog_info info{};
-    std::uint32_t size = sizeof info;
-    info.nr_map_ids = most_maps;
-    info.map_ids = reinterpret_cast<std::uintptr_t>(maps.data());
-    if (bpf_obj_get_info_by_fd(program, &info, &size) != 0) return {};
-    maps.resize(std::min(info.nr_map_ids, most_maps));
-    return maps;
-}
-
-// Whether it works on the same maps: then an earlier start has left it there.
-bool is_ours(std::uint32_t there, int program) {
-    const net::Descriptor opened(bpf_prog_get_fd_by_id(there));
-    const std::vector<std::uint32_t> its = maps_of(opened.number());
-    const std::vector<std::uint32_t> ours = maps_of(program);
-    return std::ranges::find_first_of(its, ours) != its.end();
-}
 
 }  // namespace
 
@@ -48,7 +25,7 @@ net::Result<Attachment> Attachment::attach(const std::string& interface, int pro
     bpf_xdp_query_opts there{};
     there.sz = sizeof there;
     const bool asked = bpf_xdp_query(index, 0, &there) == 0;
-    if (asked && there.prog_id != 0 && !is_ours(there.prog_id, program)) {
+    if (asked && there.prog_id != 0 && !shares_maps(there.prog_id, program)) {
         return net::fail(net::Operation::open, net::Reason::in_use, interface,
                          "an XDP program of somebody else's is attached there; `ip link set dev " + interface +
                              " xdp off` takes it off");

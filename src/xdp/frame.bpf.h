@@ -43,6 +43,12 @@ struct atp_frame {
 static inline void* atp_begin(const struct xdp_md* context) { return (void*)(long)context->data; }
 static inline void* atp_end(const struct xdp_md* context) { return (void*)(long)context->data_end; }
 
+static inline uint64_t atp_length(const struct xdp_md* context) {
+    uint64_t bytes = atp_end(context) - atp_begin(context);
+    barrier_var(bytes); /* the difference of two pointers takes all 64 bits */
+    return bytes;
+}
+
 /* Unchecked: whoever uses it compares with atp_end() first. */
 static inline struct udphdr* atp_datagram(const struct xdp_md* context, const struct atp_frame* frame) {
     return atp_begin(context) + (frame->datagram & ATP_OFFSET_MASK);
@@ -68,9 +74,9 @@ static inline __be16 atp_skip_tags(void** at, const void* end, __be16 protocol) 
 }
 
 /* The length of the header; 0 for what carries no whole datagram. */
-static inline uint32_t atp_read_ipv4(const struct xdp_md* context, struct atp_frame* frame, void* at) {
+static inline uint32_t atp_read_ipv4(void* at, const void* end, struct atp_frame* frame) {
     struct iphdr* ip = at;
-    if ((void*)(ip + 1) > atp_end(context)) return 0;
+    if ((void*)(ip + 1) > end) return 0;
     uint32_t header_bytes = ip->ihl * 4u;
     uint32_t fragment = bpf_ntohs(ip->frag_off) & 0x3fffu; /* "more follow", and the offset */
     if (ip->version != 4 || header_bytes < sizeof *ip || fragment != 0 || ip->protocol != IPPROTO_UDP) return 0;
@@ -81,9 +87,9 @@ static inline uint32_t atp_read_ipv4(const struct xdp_md* context, struct atp_fr
     return header_bytes;
 }
 
-static inline uint32_t atp_read_ipv6(const struct xdp_md* context, struct atp_frame* frame, void* at) {
+static inline uint32_t atp_read_ipv6(void* at, const void* end, struct atp_frame* frame) {
     struct ipv6hdr* ip = at;
-    if ((void*)(ip + 1) > atp_end(context)) return 0;
+    if ((void*)(ip + 1) > end) return 0;
     if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP) return 0;
     frame->version = 6;
     frame->congested = (ip->flow_lbl[0] >> 4 & ATP_ECN_MASK) == ATP_ECN_CONGESTED;
@@ -92,27 +98,33 @@ static inline uint32_t atp_read_ipv6(const struct xdp_md* context, struct atp_fr
     return sizeof *ip;
 }
 
-/* True for a UDP datagram that is there as a whole. */
-static inline int atp_read_frame(const struct xdp_md* context, struct atp_frame* frame) {
-    struct ethhdr* ethernet = atp_begin(context);
+/* True for what stands in front of a whole UDP datagram, wherever that ends. */
+static inline int atp_read_headers(void* begin, const void* end, struct atp_frame* frame) {
+    struct ethhdr* ethernet = begin;
     void* at = ethernet + 1;
-    if (at > atp_end(context)) return 0;
-    __be16 protocol = atp_skip_tags(&at, atp_end(context), ethernet->h_proto);
+    if (at > end) return 0;
+    __be16 protocol = atp_skip_tags(&at, end, ethernet->h_proto);
     uint32_t header_bytes = 0;
-    if (protocol == bpf_htons(ETH_P_IP)) header_bytes = atp_read_ipv4(context, frame, at);
-    if (protocol == bpf_htons(ETH_P_IPV6)) header_bytes = atp_read_ipv6(context, frame, at);
+    if (protocol == bpf_htons(ETH_P_IP)) header_bytes = atp_read_ipv4(at, end, frame);
+    if (protocol == bpf_htons(ETH_P_IPV6)) header_bytes = atp_read_ipv6(at, end, frame);
     if (header_bytes == 0) return 0;
 
-    frame->network = at - atp_begin(context);
+    frame->network = at - begin;
     frame->datagram = frame->network + header_bytes;
-    const struct udphdr* udp = atp_datagram(context, frame);
-    if ((void*)(udp + 1) > atp_end(context)) return 0;
+    const struct udphdr* udp = begin + (frame->datagram & ATP_OFFSET_MASK);
+    if ((void*)(udp + 1) > end) return 0;
     if (frame->bytes < sizeof *udp || frame->bytes != bpf_ntohs(udp->len)) return 0;
     frame->check = udp->check;
     frame->source = udp->source;
     frame->destination = udp->dest;
     frame->pseudo_sum += bpf_htons(IPPROTO_UDP) + udp->len;
-    return (void*)udp + frame->bytes <= atp_end(context);
+    return 1;
+}
+
+/* True for a UDP datagram that is there as a whole. */
+static inline int atp_read_frame(const struct xdp_md* context, struct atp_frame* frame) {
+    return atp_read_headers(atp_begin(context), atp_end(context), frame) &&
+           frame->datagram + frame->bytes <= atp_length(context);
 }
 
 /* ---- checksums: ones' complement sums of 16 bits, in the byte order of memory, as any of their orders gives */
@@ -167,9 +179,8 @@ static inline void atp_update_checksum(const struct xdp_md* context, const struc
 
 /* Cuts the frame behind a payload of `bytes`, or makes room for it. */
 static inline int atp_resize(struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
-    long now = atp_end(context) - atp_begin(context);
-    barrier_var(now); /* the difference of two pointers takes all 64 bits */
-    return bpf_xdp_adjust_tail(context, (int)(frame->datagram + sizeof(struct udphdr) + bytes - now)) == 0;
+    uint64_t wanted = frame->datagram + sizeof(struct udphdr) + bytes;
+    return bpf_xdp_adjust_tail(context, (int)(wanted - atp_length(context))) == 0;
 }
 
 /* An address that many share is nobody's to send from. */

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,10 @@ void add(const atp_xdp_counters& from, KernelCounters& to) {
     to.damaged += from.damaged;
 }
 
+Fate egress_fate_of(std::uint32_t verdict) {
+    return verdict == static_cast<std::uint32_t>(TC_ACT_UNSPEC) ? Fate::passed : Fate::failed;
+}
+
 Fate fate_of(std::uint32_t verdict) {
     switch (verdict) {
         case XDP_DROP: return Fate::dropped;
@@ -66,6 +71,22 @@ Fate fate_of(std::uint32_t verdict) {
 
 std::uint32_t ageing_us(protocol::Duration ageing) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ageing.count() / 1000, 0, 0x7fffffff));
+}
+
+net::Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test_run_opts& options) {
+    Outcome outcome;
+    outcome.frame.resize(largest_frame_bytes);
+    options.sz = sizeof options;
+    options.data_in = frame.data();
+    options.data_size_in = static_cast<std::uint32_t>(frame.size());
+    options.data_out = outcome.frame.data();
+    options.data_size_out = static_cast<std::uint32_t>(outcome.frame.size());
+    if (bpf_prog_test_run_opts(code, &options) != 0) {
+        return net::fail_with_errno(Operation::send, errno, "XDP program");
+    }
+    outcome.frame.resize(options.data_size_out);
+    outcome.duration_ns = options.duration;
+    return outcome;
 }
 
 // What an earlier start has left can be gone on with where it has the same size.
@@ -110,6 +131,12 @@ struct KernelSwitch::Skeleton {
         return 0;
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
+    [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_switch_egress); }
+    // The program that the verifier refuses fills it.
+    void log_to(std::span<char> log) const {
+        bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
+        bpf_program__set_log_buf(program->progs.atp_switch_egress, log.data(), log.size());
+    }
 };
 
 KernelSwitch::KernelSwitch(const KernelSwitchConfig& config)
@@ -132,9 +159,9 @@ net::Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitch
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
     if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
     std::vector<char> log(verifier_log_bytes);
-    bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
+    loaded->skeleton_->log_to(log);
     const int code = kernel_switch_program__load(program);
-    bpf_program__set_log_buf(program->progs.atp_switch, nullptr, 0);
+    loaded->skeleton_->log_to({});
     if (code != 0) return load_failure(-code, {log.data(), log.size()});
     Skeleton& skeleton = *loaded->skeleton_;
     skeleton.letters =
@@ -191,6 +218,8 @@ void KernelSwitch::read_letters(std::chrono::milliseconds at_most, const Visit& 
 }
 
 int KernelSwitch::descriptor() const { return skeleton_->code(); }
+
+int KernelSwitch::egress_descriptor() const { return skeleton_->egress_code(); }
 
 bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
     if (token == 0) return false;
@@ -252,21 +281,21 @@ bool KernelSwitch::write(std::uint32_t index, const atp_xdp_aggregator& aggregat
 void KernelSwitch::set_now_us(std::uint32_t now_us) { skeleton_->program->bss->atp_standing_now_us = now_us; }
 
 net::Result<Outcome> KernelSwitch::run(std::span<const std::byte> frame, std::uint32_t repeat) const {
-    Outcome outcome;
-    outcome.frame.resize(largest_frame_bytes);
     bpf_test_run_opts options{};
-    options.sz = sizeof options;
-    options.data_in = frame.data();
-    options.data_size_in = static_cast<std::uint32_t>(frame.size());
-    options.data_out = outcome.frame.data();
-    options.data_size_out = static_cast<std::uint32_t>(outcome.frame.size());
     options.repeat = static_cast<int>(repeat);
-    if (bpf_prog_test_run_opts(skeleton_->code(), &options) != 0) {
-        return net::fail_with_errno(Operation::send, errno, "XDP program");
-    }
-    outcome.fate = fate_of(options.retval);
-    outcome.frame.resize(options.data_size_out);
-    outcome.duration_ns = options.duration;
+    auto outcome = run_program(skeleton_->code(), frame, options);
+    if (outcome) outcome->fate = fate_of(options.retval);
+    return outcome;
+}
+
+net::Result<Outcome> KernelSwitch::run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes) const {
+    __sk_buff buffer{};
+    buffer.gso_size = segment_bytes;
+    bpf_test_run_opts options{};
+    options.ctx_in = &buffer;
+    options.ctx_size_in = sizeof buffer;
+    auto outcome = run_program(skeleton_->egress_code(), frame, options);
+    if (outcome) outcome->fate = egress_fate_of(options.retval);
     return outcome;
 }
 

@@ -53,7 +53,7 @@ struct Outcome {
     std::uint32_t duration_ns = 0;
 };
 
-// Owns the program and its maps; both end with it, unless they are pinned or attached somewhere.
+// Owns the programs and their maps; all end with it, unless they are pinned or attached somewhere.
 //
 // Calling order: load(); admit() jobs; the program then aggregates wherever it is attached. unpin() before a last end.
 // Threads: one at a time; the kernel's side runs on every processor meanwhile.
@@ -85,14 +85,18 @@ class KernelSwitch {
     using Visit = std::function<void(std::span<const std::byte> message)>;
     void read_letters(std::chrono::milliseconds at_most, const Visit& visit);
 
-    // Of the program, for whoever attaches it.
+    // Of the programs, for whoever attaches them: to what arrives, and to what leaves.
     [[nodiscard]] int descriptor() const;
+    [[nodiscard]] int egress_descriptor() const;
     // Takes the maps out of their folder: the next load() begins anew.
     void unpin();
 
     // Has the kernel run the program on one Ethernet frame, here and now, `repeat` times without resetting it. It runs
     // on a copy: nothing is received or sent.
     [[nodiscard]] net::Result<Outcome> run(std::span<const std::byte> frame, std::uint32_t repeat = 1) const;
+    // And that of what leaves: on a frame that is yet to be parted into datagrams of so many bytes, 0 for not at all.
+    [[nodiscard]] net::Result<Outcome> run_egress(std::span<const std::byte> frame,
+                                                  std::uint32_t segment_bytes = 0) const;
 
   private:
     struct Skeleton;

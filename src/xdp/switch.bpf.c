@@ -2,7 +2,8 @@
 /*
  * The switch inside the kernel: packets of admitted jobs are aggregated where they pass, whoever they are addressed to.
  * What it does with a packet is decided by atp_decide(), as everywhere; what it cannot or need not touch it passes as
- * it came. An aggregator is held under its lock from the decision to the last lane.
+ * it came. An aggregator is held under its lock from the decision to the last lane. A second program looks at what
+ * leaves: results of servers on this very box free their aggregators there.
  *
  * Functions that are not static are verified by themselves and once, whoever calls them: they are the stages that a
  * packet goes through, and share nothing but its notes.
@@ -12,6 +13,10 @@
 #include "xdp/frame.bpf.h"
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
+
+#include <linux/pkt_cls.h>
+
+#define ATP_XDP_SEGMENTS 128u /* the kernel parts no datagram into more */
 
 /* Set before the program is loaded. */
 const volatile uint16_t atp_port_be = 0;
@@ -157,13 +162,25 @@ static inline void atp_copy_letter(struct xdp_md* context, const struct atp_fram
     }
 }
 
+static inline int atp_has_port(const struct atp_frame* frame) {
+    return frame->destination == atp_port_be || frame->source == atp_port_be;
+}
+
 /* True for a datagram that may hold a packet. */
 static inline int atp_open_frame(struct xdp_md* context, struct atp_notes* notes) {
-    if (!atp_read_frame(context, &notes->frame)) return 0;
-    if (notes->frame.destination != atp_port_be && notes->frame.source != atp_port_be) return 0;
+    if (!atp_read_frame(context, &notes->frame) || !atp_has_port(&notes->frame)) return 0;
     if (!atp_is_control(context, &notes->frame)) return 1;
     atp_copy_letter(context, &notes->frame);
     return 0;
+}
+
+/* Of a packet of so many bytes, whose header the notes hold as it was on the wire. */
+static inline uint8_t atp_check_packet(struct atp_notes* notes, uint32_t bytes) {
+    atp_swap_header(&notes->header);
+    notes->lanes = (bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
+    notes->index = notes->header.index;
+    uint8_t refusal = atp_check_bytes(notes->header.version, bytes);
+    return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes != 0);
 }
 
 /* What is refused is its receiver's to judge. */
@@ -173,25 +190,22 @@ static inline uint8_t atp_read_packet(const struct xdp_md* context, struct atp_n
     if (bytes < ATP_HEADER_BYTES || (void*)(wire + 1) > atp_end(context)) return ATP_REFUSED_TRUNCATED;
     notes->header = *wire;
     notes->header_sum = atp_sum_of_words((const uint32_t*)wire, ATP_HEADER_BYTES / 4);
-    atp_swap_header(&notes->header);
-    notes->lanes = (bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
-    notes->index = notes->header.index;
-    uint8_t refusal = atp_check_bytes(notes->header.version, bytes);
-    return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes != 0);
+    return atp_check_packet(notes, bytes);
 }
 
 /* False for packets of nobody who was admitted here. */
 static inline int atp_find_job(struct atp_notes* notes) {
     struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &notes->header.job);
     notes->slot = job ? job->slot : 0;
-    if (job && job->token == notes->header.token) {
-        notes->level = job->level;
-        return 1;
-    }
+    if (!job || job->token != notes->header.token) return 0;
+    notes->level = job->level;
+    return 1;
+}
+
+static inline void atp_count_forged(const struct atp_notes* notes) {
     struct atp_tellers tellers = atp_tellers_of(notes);
     if (tellers.all) ++tellers.all->forged;
-    if (job && tellers.own) ++tellers.own->forged;
-    return 0;
+    if (notes->slot != 0 && tellers.own) ++tellers.own->forged;
 }
 
 /* True for a packet of a job that was admitted here. */
@@ -203,7 +217,10 @@ static inline int atp_accept_packet(const struct xdp_md* context, struct atp_not
         if (counters) atp_count_one(counters->refused, refusal, ATP_REFUSAL_COUNT);
         return 0;
     }
-    if (!atp_find_job(notes)) return 0;
+    if (!atp_find_job(notes)) {
+        atp_count_forged(notes);
+        return 0;
+    }
     if (notes->frame.congested) {
         /* The mark of an ACK's IP header stays where it is: see Switch::receive(). */
         if (notes->header.type == ATP_TYPE_GRADIENT) notes->header.flags |= ATP_FLAG_ECN;
@@ -356,6 +373,49 @@ int atp_switch(struct xdp_md* context) {
     }
     if (flush_here) atp_make_room(context, notes, &aggregator->state);
     return atp_aggregate(context, notes, aggregator, flush_here);
+}
+
+/* ---- results of this box's own servers, which leave it without having arrived anywhere */
+
+/*
+ * One packet of a frame that leaves: what frees an aggregator where it arrives frees it here. That alone is counted,
+ * since most of what leaves has arrived, and was counted there.
+ */
+__noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t bytes) {
+    struct atp_notes* notes = atp_notes_of_packet();
+    if (!notes || bytes < ATP_HEADER_BYTES) return 0;
+    if (bpf_skb_load_bytes(context, at, &notes->header, ATP_HEADER_BYTES) != 0) return 0;
+    if (atp_check_packet(notes, bytes) != ATP_REFUSED_NOT || notes->header.type == ATP_TYPE_GRADIENT) return 0;
+    if (!atp_find_job(notes) || notes->level >= ATP_LEVELS) return 0;
+    struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
+    if (!aggregator) return 0;
+    uint32_t now_us = atp_now_us();
+    bpf_spin_lock(&aggregator->lock);
+    uint8_t before = aggregator->state.status;
+    notes->decision = atp_decide(&notes->header, notes->lanes, 0, &aggregator->state, now_us, atp_ageing_us);
+    uint8_t after = aggregator->state.status;
+    bpf_spin_unlock(&aggregator->lock);
+    if (before != after) atp_count_event(atp_tellers_of(notes), notes->decision.event);
+    return 0;
+}
+
+/* Sees what leaves an interface, and changes none of it. A frame may be many datagrams that are yet to be parted. */
+SEC("tc")
+int atp_switch_egress(struct __sk_buff* context) {
+    struct atp_frame frame = {};
+    void* begin = (void*)(long)context->data;
+    if (!atp_read_headers(begin, (void*)(long)context->data_end, &frame) || !atp_has_port(&frame)) return TC_ACT_UNSPEC;
+    uint32_t at = frame.datagram + sizeof(struct udphdr);
+    uint32_t end = frame.datagram + frame.bytes;
+    if (end > context->len) return TC_ACT_UNSPEC;
+    uint32_t most = context->gso_size != 0 ? context->gso_size : frame.bytes;
+#pragma clang loop unroll(disable)
+    for (uint32_t segment = 0; segment < ATP_XDP_SEGMENTS && at < end; ++segment) {
+        uint32_t left = end - at;
+        atp_release_by(context, at, left < most ? left : most);
+        at += most;
+    }
+    return TC_ACT_UNSPEC;
 }
 
 char atp_license[] SEC("license") = "GPL";

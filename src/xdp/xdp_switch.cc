@@ -52,6 +52,9 @@ net::Result<void> XdpSwitch::attach() {
         auto attachment = Attachment::attach(interface, kernel_->descriptor());
         if (!attachment) return tl::unexpected(attachment.error());
         attachments_.push_back(*attachment);
+        auto egress = EgressAttachment::attach(interface, kernel_->egress_descriptor());
+        if (egress) egress_attachments_.push_back(*egress);
+        if (!egress) missing_.push_back(net::to_string(egress.error()));
     }
     return {};
 }
@@ -62,7 +65,9 @@ void XdpSwitch::stop() {
     // Wherever the program may still be, nothing is absorbed from here on.
     for (const AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
     for (const Attachment& attachment : attachments_) attachment.detach();
+    for (const EgressAttachment& attachment : egress_attachments_) attachment.detach();
     attachments_.clear();
+    egress_attachments_.clear();
     kernel_->unpin();
 }
 
@@ -97,6 +102,7 @@ net::ShardSnapshot XdpSwitch::snapshot() const {
     snapshot.kernel = {.lanes = ATP_XDP_LANES,
                        .level = config_.level,
                        .interfaces = {},
+                       .without_release = missing_,
                        .oversized = counters.oversized,
                        .damaged = counters.damaged};
     for (const Attachment& attachment : attachments_) {

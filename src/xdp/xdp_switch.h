@@ -12,6 +12,7 @@
 #include "net/switch_snapshot.h"
 #include "xdp/admission.h"
 #include "xdp/attachment.h"
+#include "xdp/egress_attachment.h"
 #include "xdp/kernel_switch.h"
 #include "xdp/pin_folder.h"
 
@@ -63,6 +64,8 @@ class XdpSwitch {
     std::unique_ptr<KernelSwitch> kernel_;
     Admission admission_;
     std::vector<Attachment> attachments_;
+    std::vector<EgressAttachment> egress_attachments_;
+    std::vector<std::string> missing_;  // where what leaves is not looked at, and why
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

@@ -50,6 +50,17 @@ class Bridge(networks.NetworkTest):
         self.assertGreater(packets["completed"], 1000)
         self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
 
+    def test_two_jobs_share_a_small_table_that_results_of_the_box_itself_free(self):
+        self.start_switch(memory="1MB")
+        both = [self.start_workers("16MB", asked="bridge", meet_at=port) for port in (29500, 29501)]
+        for workers in both:
+            self.finish(workers)
+        packets = self.kernel()["packets"]
+        self.assertGreater(packets["completed"], 10_000)
+        self.assertGreater(packets["released"], 0.9 * packets["completed"])
+        self.assertLess(packets["released"], 1.1 * packets["completed"])
+        self.assertLess(packets["collisions"], 0.1 * packets["completed"])
+
     def merges(self, port):
         """Whether the kernel merges what the bridge receives there."""
         out, error = self.start("bridge", sys.executable, "-c", GRO_OF, port).communicate(timeout=PATIENCE_S)

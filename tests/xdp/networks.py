@@ -188,11 +188,11 @@ class NetworkTest(unittest.TestCase):
         self.pin_folders.append(tempfile.mkdtemp(prefix=self.network.prefix))
         return self.pin_folders[-1]
 
-    def start_switch(self, bridge="bridge", ports=None, pins=None, flags=()):
+    def start_switch(self, bridge="bridge", ports=None, pins=None, memory="64MB", flags=()):
         """`atp switch --xdp` on all ports of a bridge, or on these."""
         ports = ports or self.network.ports(bridge)
         switch = self.start_atp(bridge, "switch", "--listen", self.network.any_endpoint, "--xdp", ",".join(ports), "--xdp-pins",
-                                pins or self.new_pins(), "--memory", "64MB", "--lanes", str(LANES), "--quiet", *flags)  # fmt: skip
+                                pins or self.new_pins(), "--memory", memory, "--lanes", str(LANES), "--quiet", *flags)  # fmt: skip
         wait_until(lambda: switch.poll() is not None or self.report(bridge), "the switch answers")
         if switch.poll() is not None:
             self.fail(switch.stderr.read())
@@ -215,9 +215,9 @@ class NetworkTest(unittest.TestCase):
     def completed(self, bridge="bridge"):
         return self.kernel(bridge)["packets"]["completed"]
 
-    def start_workers(self, size, flags=(), rounds=3, asked="server"):
+    def start_workers(self, size, flags=(), rounds=3, asked="server", meet_at=29500):
         """`atp bench` on every worker, which verifies each sum; of so many tensors. `asked` is their switch."""
-        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], 29500),
+        common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], meet_at),
                   "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
         return [
