@@ -161,6 +161,11 @@ void print_start(const net::SwitchNode& node, const Options& options) {
 // this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
 net::Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
+    if (options.config.shards > 1) {
+        return net::fail(
+            net::Operation::open, net::Reason::unsupported, "--xdp",
+            "the kernel aggregates packets of one port, and each thread has its own: start with --threads 1");
+    }
     auto part = start_kernel_part(options.kernel, options.config);
     if (!part) return part;
     const net::ShardSnapshot table = (*part)->snapshot();

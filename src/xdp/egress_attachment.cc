@@ -54,7 +54,7 @@ net::Result<EgressAttachment> EgressAttachment::attach(const std::string& interf
     }
     bpf_tc_opts place = our_place();
     place.prog_fd = program;
-    place.flags = BPF_TC_F_REPLACE;
+    place.flags = there != 0 ? BPF_TC_F_REPLACE : 0;
     code = bpf_tc_attach(&hook, &place);
     if (code != 0) return net::fail_with_errno(net::Operation::open, -code, interface, "tc's egress takes no program");
     return EgressAttachment(index, program);

@@ -131,11 +131,11 @@ struct KernelSwitch::Skeleton {
         return 0;
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
-    [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_switch_egress); }
+    [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_egress); }
     // The program that the verifier refuses fills it.
     void log_to(std::span<char> log) const {
         bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
-        bpf_program__set_log_buf(program->progs.atp_switch_egress, log.data(), log.size());
+        bpf_program__set_log_buf(program->progs.atp_egress, log.data(), log.size());
     }
 };
 

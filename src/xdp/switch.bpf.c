@@ -401,7 +401,7 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
 
 /* Sees what leaves an interface, and changes none of it. A frame may be many datagrams that are yet to be parted. */
 SEC("tc")
-int atp_switch_egress(struct __sk_buff* context) {
+int atp_egress(struct __sk_buff* context) {
     struct atp_frame frame = {};
     void* begin = (void*)(long)context->data;
     if (!atp_read_headers(begin, (void*)(long)context->data_end, &frame) || !atp_has_port(&frame)) return TC_ACT_UNSPEC;

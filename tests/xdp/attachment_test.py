@@ -5,6 +5,8 @@
 usage: attachment_test.py ATP
 """
 
+import re
+
 import networks
 from networks import PATIENCE_S
 
@@ -12,7 +14,7 @@ JUMBO = 9000  # more than a veth takes with a program in its driver
 
 
 class Attachment(networks.NetworkTest):
-    def refusal(self, ports, pins=None, without=()):
+    def refusal(self, ports, pins=None, without=(), flags=()):
         """What `atp switch` says where it does not start, without some capabilities."""
         words = [
             "switch",
@@ -22,6 +24,7 @@ class Attachment(networks.NetworkTest):
             ports,
             "--xdp-pins",
             pins or self.new_pins(),
+            *flags,
         ]
         dropped = ",".join("-" + capability for capability in without) or "+all"
         done = self.start("bridge", "setpriv", f"--bounding-set={dropped}", networks.ATP, *words)
@@ -71,6 +74,55 @@ class Attachment(networks.NetworkTest):
         self.assertIn("to-w0: in use: an XDP program of somebody else's", self.refusal("to-w0"))
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
         self.stop_loss(loss)
+
+    def egress_filters(self, port):
+        return networks.call("tc", "-n", self.network.prefix + "bridge", "filter", "show", "dev", port, "egress")
+
+    def filter_egress(self, port, *place):
+        """Somebody else's filter, which lets everything pass."""
+        node = self.network.prefix + "bridge"
+        networks.call("tc", "-n", node, "qdisc", "add", "dev", port, "clsact")
+        networks.call("tc", "-n", node, "filter", "add", "dev", port, "egress", *place, "bpf", "bytecode", "1,6 0 0 0,")
+
+    def test_to_what_leaves_as_long_as_it_works(self):
+        pins = self.new_pins()
+        switch = self.start_switch(pins=pins)
+        self.assertEqual(self.kernel()["kernel"]["without_release"], [])
+        for port in self.network.ports("bridge"):
+            self.assertIn("atp_egress", self.egress_filters(port))
+        switch.kill()
+        switch.wait(PATIENCE_S)
+        self.assertIn("atp_egress", self.egress_filters("to-w0"))
+        switch = self.start_switch(pins=pins)
+        self.assertEqual(self.kernel()["kernel"]["without_release"], [])
+        self.assertEqual(self.egress_filters("to-w0").count("direct-action"), 1, "the later one replaces the earlier")
+        self.stop(switch)
+        self.assertEqual(self.egress_filters("to-w0"), "")
+
+    def test_beside_filters_of_somebody_else(self):
+        self.filter_egress("to-w0", "pref", "7")
+        before = self.egress_filters("to-w0")
+        switch = self.start_switch()
+        self.assertIn("atp_egress", self.egress_filters("to-w0"))
+        self.assertTrue(self.egress_filters("to-w0").startswith(before))
+        self.stop(switch)
+        self.assertEqual(self.egress_filters("to-w0"), before)
+
+    def test_not_in_the_place_of_a_filter_of_somebody_else(self):
+        switch = self.start_switch(ports=["to-w1"])
+        place = re.search(r"pref (\d+) bpf chain 0 handle (\w+)", self.egress_filters("to-w1"))
+        self.stop(switch)
+        self.filter_egress("to-w0", "pref", place[1], "handle", place[2])
+        before = self.egress_filters("to-w0")
+        switch = self.start_switch(ports=["to-w0"])
+        self.assertIn("to-w0: failed (EEXIST", self.kernel()["kernel"]["without_release"][0])
+        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"], "it aggregates all the same")
+        self.stop(switch)
+        self.assertEqual(self.egress_filters("to-w0"), before)
+
+    def test_not_with_threads_that_have_ports_of_their_own(self):
+        self.assertIn("--threads 1", self.refusal("to-w0", flags=["--threads", "2"]))
+        self.assertEqual(self.network.with_xdp("bridge"), [])
 
     def test_not_without_the_privilege_to_load_it(self):
         pins = self.new_pins()
