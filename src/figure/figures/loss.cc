@@ -186,11 +186,11 @@ const Figure fig10{
         "third.",
     .setup = "Packets are lost on the links of the first of eight workers, both ways.",
     .differences =
-        "With more loss it is the other way round. A resend is lost as often as any packet, and newer ACKs tell of a "
-        "loss but once: at 1 %, both ways together 2 %, four fragments of ten thousand wait for the timer of a "
-        "millisecond, and the whole window with them. That is 400 ns for each fragment, which otherwise takes 45 ns. "
-        "SwitchML waits for every lost packet, but with one of its 512 slots only. Longer links change little, a "
-        "shorter timer most of it (last row). The paper does not say what its workers do about a resend that is lost.",
+        "With more loss it is the other way round. ATP's window waits for its oldest fragment: once all of it is under "
+        "way, nothing new is sent whose ACK could tell that a resend was lost as well, and all of it waits for the "
+        "timer of a millisecond. SwitchML waits for every lost packet, but with one of its 512 slots only. Longer "
+        "links change little, a shorter timer most of it (last row). The paper does not say what its workers do about "
+        "a resend that is lost.",
     .draw = draw_fig10,
 };
 
