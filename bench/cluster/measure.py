@@ -7,6 +7,7 @@ import shlex
 import statistics
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -92,7 +93,7 @@ class Bench:
             sum(process.cpu_seconds for process in ranks + switches),
             sum(process.cpu_seconds for process in switches),
             None if ports is None else ports - ports_before,
-            machine.worked / os.sysconf("SC_CLK_TCK"),
+            machine.worked(),
             machine.busy_share(),
             _difference(traffic_before, self.network.traffic()),
             counters,
@@ -166,25 +167,31 @@ def _said_by(rank):
 
 @dataclass(frozen=True)
 class MachineTime:
-    """What all processors did, in ticks: worked, for programs or in interrupts, or were idle, or were not to be had."""
+    """What all processors did, in seconds: worked, for programs or in interrupts, or were idle, or were not to be had.
 
-    worked: int
-    idle: int
-    stolen: int
+    The kernel keeps idle time to the nanosecond, and what it says of work are samples of a slow clock, which whatever
+    runs by timers meets too often or never: work is what is left of the time."""
+
+    all: float
+    idle: float
+    stolen: float
 
     def __sub__(self, before):
-        return MachineTime(self.worked - before.worked, self.idle - before.idle, self.stolen - before.stolen)
+        return MachineTime(self.all - before.all, self.idle - before.idle, self.stolen - before.stolen)
+
+    def worked(self):
+        return max(0.0, self.all - self.idle - self.stolen)
 
     def busy_share(self):
-        busy = self.worked + self.stolen
-        return busy / max(1, busy + self.idle)
+        return min(1.0, max(0.0, 1 - self.idle / self.all))
 
 
 def _machine_time():
-    """Since the machine's start."""
+    """Since some time ago."""
     with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, waiting, hard, soft, stolen = map(int, file.readline().split()[1:9])
-    return MachineTime(user + nice + system + hard + soft, idle + waiting, stolen)
+        lines = [line.split() for line in file if line.startswith("cpu")]
+    idle, waiting, _, _, stolen = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in lines[0][4:9])
+    return MachineTime(time.monotonic() * (len(lines) - 1), idle + waiting, stolen)
 
 
 def _difference(before, after):

@@ -31,6 +31,7 @@ constexpr double bar_ns = 700;  // a gradient of 352 lanes: 16 Gbit/s on one cor
 
 struct Options {
     std::uint32_t fragments = 5'000;
+    std::string checksum = "full";
     bool json = false;
     bool fail_above_bar = false;
 };
@@ -74,10 +75,18 @@ std::int32_t value_of(std::uint32_t seq, std::uint32_t worker, std::uint32_t lan
     return static_cast<std::int32_t>((seq * workers + worker + lane) * 0x9E3779B1U) >> 8;
 }
 
+test::Checksum checksum_named(const std::string& name) {
+    if (name == "partial") return test::Checksum::partial;
+    return name == "none" ? test::Checksum::none : test::Checksum::full;
+}
+
 class Comparison {
   public:
-    Comparison(xdp::KernelSwitch& kernel, std::uint32_t lanes)
-        : kernel_(kernel), user_({.aggregators = aggregators, .lanes = ATP_XDP_LANES}), lanes_(lanes) {
+    Comparison(xdp::KernelSwitch& kernel, std::uint32_t lanes, test::Checksum checksum)
+        : kernel_(kernel),
+          user_({.aggregators = aggregators, .lanes = ATP_XDP_LANES}),
+          lanes_(lanes),
+          checksum_(checksum) {
         figures_.right = kernel_.admit(job, token, 0) && user_.admit(job, token, 0);
     }
 
@@ -100,7 +109,7 @@ class Comparison {
             wire::store_u32(lane_at(packet, lane), static_cast<std::uint32_t>(value_of(seq, worker, lane)));
         }
         const std::uint16_t port = kind == other ? 9 : 4790;
-        const auto outcome = kernel_.run(test::wrap(packet, {.destination = port}));
+        const auto outcome = kernel_.run(test::wrap(packet, {.checksum = checksum_, .destination = port}));
         figures_.right &= outcome && (outcome->fate == xdp::Fate::dropped) == (kind == claim || kind == add);
         if (!outcome) return;
         figures_.kernel_ns[kind].push_back(outcome->duration_ns);
@@ -137,6 +146,7 @@ class Comparison {
     xdp::KernelSwitch& kernel_;
     protocol::Switch user_;
     std::uint32_t lanes_;
+    test::Checksum checksum_;
     Figures figures_;
 };
 
@@ -175,7 +185,7 @@ bool run(const Options& options, std::uint32_t lanes) {
         fmt::print(stderr, "bench_xdp: {}\n", net::to_string(kernel.error()));
         return false;
     }
-    const Figures figures = Comparison(**kernel, lanes).measure(options.fragments);
+    const Figures figures = Comparison(**kernel, lanes, checksum_named(options.checksum)).measure(options.fragments);
     if (!figures.right) {
         fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, so its figures mean nothing\n", lanes);
         return false;
@@ -196,6 +206,9 @@ int main(int argc, char** argv) {
     Options options;
     app.add_option("--fragments", options.fragments, "of each length")
         ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    app.add_option("--checksum", options.checksum, "of the frames; partial is what a sender on the same machine leaves")
+        ->check(CLI::IsMember({"full", "partial", "none"}))
         ->capture_default_str();
     app.add_flag("--json", options.json, "print an object a line: {kind, lanes, ns, user_space_ns}");
     app.add_flag("--fail-above-bar", options.fail_above_bar,

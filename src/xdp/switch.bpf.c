@@ -231,13 +231,21 @@ static inline int atp_accept_packet(const struct xdp_md* context, struct atp_not
     return 0;
 }
 
-/* False for lanes that were changed on their way: nobody shall add them. */
-static inline int atp_is_undamaged(const struct xdp_md* context, struct atp_notes* notes) {
+/* Reads the lanes as they arrived. */
+static inline void atp_read_checksum(const struct xdp_md* context, struct atp_notes* notes) {
     struct atp_tally tally = {};
     struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
     atp_each_pair(atp_sum_step, &wire, NULL, &tally);
     notes->lanes_sum = atp_checksum_of(&tally);
     notes->checksum = atp_check_datagram(&notes->frame, notes->header_sum + notes->lanes_sum);
+}
+
+/* False for lanes that were changed on their way: nobody shall add them. */
+static inline int atp_is_undamaged(const struct xdp_md* context, struct atp_notes* notes) {
+    notes->lanes_sum = 0;
+    notes->checksum = ATP_CHECKSUM_UNREAD;
+    if (notes->header.type == ATP_TYPE_GRADIENT && atp_vouches_for_nothing(&notes->frame)) return 1;
+    atp_read_checksum(context, notes);
     if (notes->checksum != ATP_CHECKSUM_WRONG) return 1;
     ATP_COUNT(notes, damaged);
     return 0;
@@ -277,7 +285,9 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     atp_count_event(atp_tellers_of(notes), notes->decision.event);
     if (notes->decision.packet == ATP_PACKET_DROP) return XDP_DROP;
     if (notes->decision.packet != ATP_PACKET_RETURN) {
-        if (notes->header.type == ATP_TYPE_GRADIENT) atp_write_packet(context, notes, change, 0);
+        if (notes->header.type != ATP_TYPE_GRADIENT) return XDP_PASS;
+        if (notes->checksum == ATP_CHECKSUM_UNREAD) atp_read_checksum(context, notes);
+        atp_write_packet(context, notes, change, 0);
         return XDP_PASS;
     }
     /* A flush has become a gradient: back to where the server is. UDP's header says its length twice. */
@@ -312,19 +322,21 @@ static inline struct atp_decision atp_decide_without_aggregator(struct atp_heade
     return atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
 }
 
-/* Under the lock. True when an addition left 32 bits; `emitted` is the sum of what the packet's lanes are then. */
-static inline int atp_move_lanes(const struct atp_wire_lanes* wire, uint8_t action,
-                                 struct atp_locked_aggregator* aggregator, uint64_t* emitted) {
+/* Under the lock. True when an addition left 32 bits; `change` is that of the sum of the packet's lanes. */
+static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes, uint8_t action,
+                                 struct atp_locked_aggregator* aggregator, uint64_t* change) {
+    struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
     struct atp_tally tally = {};
     int overflowed = 0;
     if (action == ATP_LANES_STORE) {
-        atp_each_pair(atp_store_step, wire, aggregator->pairs, &tally);
+        atp_each_pair(atp_store_step, &wire, aggregator->pairs, &tally);
     } else if (action != ATP_LANES_EMIT) {
-        overflowed = atp_add_lanes(wire, aggregator->pairs, aggregator->state.flags & ATP_FLAG_AUDIT);
+        overflowed = atp_add_lanes(&wire, aggregator->pairs, aggregator->state.flags & ATP_FLAG_AUDIT);
     }
     if (action == ATP_LANES_EMIT || action == ATP_LANES_ADD_EMIT) {
-        atp_each_pair(atp_emit_step, wire, aggregator->pairs, &tally);
-        *emitted = atp_checksum_of(&tally);
+        if (notes->checksum == ATP_CHECKSUM_UNREAD) atp_read_checksum(context, notes);
+        atp_each_pair(atp_emit_step, &wire, aggregator->pairs, &tally);
+        *change = atp_checksum_of(&tally) + atp_minus(notes->lanes_sum);
     }
     return overflowed;
 }
@@ -332,9 +344,8 @@ static inline int atp_move_lanes(const struct atp_wire_lanes* wire, uint8_t acti
 /* From the decision to the last lane, under the lock. */
 static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
                                 struct atp_locked_aggregator* aggregator, int flush_here) {
-    struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
     uint32_t now_us = atp_now_us();
-    uint64_t emitted = notes->lanes_sum;
+    uint64_t change = 0;
     int overflowed = 0;
     bpf_spin_lock(&aggregator->lock);
     if (flush_here && atp_holds(&aggregator->state, &notes->header) && aggregator->state.lanes != notes->lanes) {
@@ -346,13 +357,13 @@ static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
     barrier(); /* read back: the verifier follows what comes next once, and not for each way to a decision */
     struct atp_decision decision = notes->decision;
     if (decision.lanes != ATP_LANES_NONE) {
-        overflowed = atp_move_lanes(&wire, decision.lanes, aggregator, &emitted);
+        overflowed = atp_move_lanes(context, notes, decision.lanes, aggregator, &change);
         if (overflowed) atp_overflowed(&notes->header, decision, &aggregator->state);
     }
     bpf_spin_unlock(&aggregator->lock);
 
     if (overflowed) ATP_COUNT(notes, overflows);
-    return atp_leave(context, emitted + atp_minus(notes->lanes_sum));
+    return atp_leave(context, change);
 }
 
 SEC("xdp")
@@ -378,6 +389,18 @@ int atp_switch(struct xdp_md* context) {
 /* ---- results of this box's own servers, which leave it without having arrived anywhere */
 
 /*
+ * Of a header as it was on the wire: true for a result whose aggregator is free already, as it is for all copies but
+ * the first, and for what has arrived before it leaves. A race is no harm: who claims it meanwhile has another
+ * fragment.
+ */
+static inline int atp_is_freed(const struct atp_header* wire) {
+    if (wire->type != ATP_TYPE_ACK) return 0;
+    uint32_t index = bpf_ntohl(wire->index);
+    const struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &index);
+    return aggregator && *(const volatile uint8_t*)&aggregator->state.status == ATP_AGGREGATOR_FREE;
+}
+
+/*
  * One packet of a frame that leaves: what frees an aggregator where it arrives frees it here. That alone is counted,
  * since most of what leaves has arrived, and was counted there.
  */
@@ -385,6 +408,7 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes || bytes < ATP_HEADER_BYTES) return 0;
     if (bpf_skb_load_bytes(context, at, &notes->header, ATP_HEADER_BYTES) != 0) return 0;
+    if (atp_is_freed(&notes->header)) return 0;
     if (atp_check_packet(notes, bytes) != ATP_REFUSED_NOT || notes->header.type == ATP_TYPE_GRADIENT) return 0;
     if (!atp_find_job(notes) || notes->level >= ATP_LEVELS) return 0;
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);

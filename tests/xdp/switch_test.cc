@@ -8,6 +8,7 @@
 #include <atomic>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -376,6 +377,29 @@ TEST_F(SwitchInTheKernel, AddsNothingThatWasDamaged) {
     expect_untouched(wrap(conformance::bytes_of(gradient(1), {1, 2, 3}), {.checksum = Checksum::wrong}));
     EXPECT_EQ(machine->counters().damaged, 1U);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_ADDED], 0U);
+}
+
+// Lanes with which a full checksum is what a partial one would be.
+Lanes looking_partial(const atp_header& header) {
+    for (std::int32_t first = 0; first < 0x10000; ++first) {
+        Lanes lanes{first, 2, 3};
+        const Bytes packet = conformance::bytes_of(header, lanes);
+        if (wrap(packet, {}) == wrap(packet, {.checksum = Checksum::partial})) return lanes;
+    }
+    throw std::logic_error("there are 16 bits to choose from");
+}
+
+TEST_F(SwitchInTheKernel, KeepsFullChecksumsThatLookPartialFull) {
+    if (machine == nullptr) return;
+    for (unsigned member = 0; member < 2; ++member) {
+        const Lanes lanes = looking_partial(gradient(member));
+        EXPECT_EQ(send(gradient(member), lanes).fate, xdp::Fate::dropped);
+    }
+    const xdp::Outcome complete = send(gradient(2), looking_partial(gradient(2)));
+    EXPECT_EQ(unwrap(complete.frame).checksum, Checksum::full);
+    atp_header alone = gradient(0);
+    alone.index = 16;  // not in the table
+    EXPECT_EQ(unwrap(send(alone, looking_partial(alone)).frame).checksum, Checksum::full);
 }
 
 TEST_F(SwitchInTheKernel, PassesWhatHasMoreLanesThanAnAggregator) {
