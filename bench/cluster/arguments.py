@@ -232,8 +232,8 @@ def _add_systems(group):
         choices=("switch", "host"),
         default="switch",
         help="where ATP's parameter servers stand: on the switch's box, or on a host of their own. To the switch inside "
-        "the kernel, workers then address the server, whose link carries a copy of each result for each of them "
-        "[switch]",
+        "the kernel, workers then address the server, whose link carries a copy of each result for each of them, or one "
+        "for all with --rank-flags='--multicast on' [switch]",
     )
     group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
     group.add_argument(
@@ -251,7 +251,11 @@ def _add_systems(group):
         help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'",
     )
     group.add_argument(
-        "--rank-flags", type=shlex.split, default=[], metavar="FLAGS", help="more of them for `atp bench`"
+        "--rank-flags",
+        type=shlex.split,
+        default=[],
+        metavar="FLAGS",
+        help="more of them for `atp bench`, in one argument: --rank-flags='--multicast on'",
     )
     group.add_argument(
         "--gloo-algorithm",
