@@ -39,7 +39,8 @@ results=build/results # one JUnit file for each run of ctest
 passed=0 failed=0 skipped=0
 failures=()
 
-headline() { printf '\n== %s\n' "$1"; }
+# With the minutes and seconds since the start.
+headline() { printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 
 # record NAME STATUS: counts a step that is no test of ctest's; 77 says that it was skipped.
 record() {
