@@ -10,7 +10,7 @@ set -euo pipefail
 
 packages=(
     build-essential cmake ninja-build git python3       # the build itself
-    ccache mold                                         # a quicker build
+    ccache                                              # a quicker build
     libhwy-dev                                          # src/numeric
     libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli, bench
     libexpected-dev                                     # src/net
