@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <string_view>
 
 #include "net/clock.h"
@@ -57,6 +58,16 @@ Program::~Program() {
 }
 
 void Program::signal(int number) const { EXPECT_EQ(kill(id_, number), 0); }
+bool Program::awaits(int number) const {
+    std::ifstream status("/proc/" + std::to_string(id_) + "/status");
+    const std::string_view label = "SigBlk:";
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with(label))
+            return (std::stoull(line.substr(label.size()), nullptr, 16) >> (number - 1) & 1) != 0;
+    }
+    return false;
+}
+
 void Program::signal_group(int number) const { EXPECT_EQ(kill(-id_, number), 0); }
 
 int Program::status() {

@@ -20,6 +20,8 @@ class Program {
     Program& operator=(const Program&) = delete;
 
     void signal(int number) const;
+    // True once it has made sure that the signal does not end it without its doing.
+    [[nodiscard]] bool awaits(int number) const;
     // As ctrl-C of a terminal reaches it: with all that it has started.
     void signal_group(int number) const;
     // Waits for its end. Its exit status; 128 and the number of a signal that ended it, as shells say it.

@@ -3,12 +3,12 @@
 #include "program.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "fabric.h"
 
@@ -17,10 +17,13 @@ namespace {
 
 constexpr int interrupted = 130;
 
-// Where nobody listens now; rank 0 will.
+// Where nobody listens now; rank 0 will. Below the ports that the kernel gives to whoever wants any, and another one in
+// every process that runs beside this one.
 std::string free_port() {
-    const auto socket = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
-    return socket ? to_string((*socket)->local()) : std::string();
+    constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
+    static unsigned asked = 0;
+    const unsigned port = first + static_cast<unsigned>(getpid()) % processes * of_a_process + asked++ % of_a_process;
+    return to_string(net::Address::loopback(net::Family::ipv4, static_cast<std::uint16_t>(port)));
 }
 
 std::uint32_t members_of(const net::SwitchNode& node) {
@@ -69,11 +72,11 @@ TEST(BenchRanks, OneThatIsToldToStopWhileItWaitsForOthersEnds) {
         waiting.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "3", "--rendezvous",
                                                       rendezvous, "--switch", address_of(*node), "--timeout", "600s"});
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // more or less on their way
+    for (const Program& program : waiting) ASSERT_TRUE(eventually([&] { return program.awaits(SIGTERM); }));
     waiting[1].signal(SIGTERM);
-    EXPECT_EQ(waiting[1].status(), interrupted);
+    EXPECT_EQ(waiting[1].status(), interrupted) << waiting[1].output();
     waiting[0].signal(SIGINT);
-    EXPECT_EQ(waiting[0].status(), interrupted);
+    EXPECT_EQ(waiting[0].status(), interrupted) << waiting[0].output();
 }
 
 // Rank 0 serves the store, and is the first whose time is over.
