@@ -213,6 +213,10 @@ void Channel::close_group(const net::Error& why) {
     group_failure_ = net::to_string(why);
 }
 
+void Channel::report_group() {
+    if (auto joined = group_socket_->rejoin_group(); !joined) close_group(joined.error());
+}
+
 void Channel::receive_from_group(Time now) {
     for (int batch = 0; batch < batches_per_round || group_socket_->has_more(); ++batch) {
         const auto count = group_socket_->receive(datagrams_);
@@ -355,13 +359,17 @@ void Channel::answer_join(const wire::Join& join, const net::Address& from) {
 }
 
 void Channel::join(Time now) {
-    join_next_ = now + (standing_ == Standing::ready ? join_refresh : join_impatient);
+    const bool ready = standing_ == Standing::ready;
+    const bool hears_group = group_socket_ != nullptr && hearing_.judge(now, ready);
+    if (group_socket_ != nullptr && hearing_.reports_anew()) report_group();
+    const bool hurries = !ready || (group_socket_ != nullptr && hearing_.hurries());
+    join_next_ = now + (hurries ? join_impatient : join_refresh);
     const std::span<std::byte> room = socket_->reserve(256);
     if (room.empty()) return;
     const wire::Join join{.terms = plan_.terms,
                           .level = plan_.level,
                           .begun = standing_ != Standing::joining,
-                          .hears_group = group_socket_ != nullptr && hearing_.judge(now),
+                          .hears_group = hears_group,
                           .units = {plan_.unit}};
     const std::size_t size = wire::encode(join, room);
     if (size != 0) socket_->commit(size, plan_.switch_address, net::Ecn::not_capable);

@@ -93,6 +93,7 @@ class Channel final : private net::Actor {
     [[nodiscard]] protocol::Time poll_timeout() const override;
 
     void open_group();
+    void report_group();  // to the network: that somebody listens here
     void close_group(const net::Error& why);
     void receive(protocol::Time now);
     void receive_from_group(protocol::Time now);

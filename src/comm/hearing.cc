@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/hearing.h"
 
+#include <algorithm>
+
 namespace atp::comm {
 
 bool Hearing::handle_message(protocol::Time now) {
@@ -8,10 +10,17 @@ bool Hearing::handle_message(protocol::Time now) {
     return !said_ && hears(now);
 }
 
-bool Hearing::judge(protocol::Time now) {
-    if (said_ && group_results_ == 0 && own_results_ > most_results_asked_for) distrusts_until_ = now + distrust;
+bool Hearing::judge(protocol::Time now, bool let_in) {
+    if (group_results_ != 0) {
+        distrust_ = first_distrust;
+    } else if (said_ && own_results_ > most_results_asked_for) {
+        heard_until_ = {};
+        distrusts_until_ = now + distrust_;
+        distrust_ = std::min(2 * distrust_, longest_distrust);
+    }
     group_results_ = own_results_ = 0;
     said_ = hears(now);
+    deaf_joins_ = said_ || !let_in ? 0 : deaf_joins_ + 1;
     return said_;
 }
 

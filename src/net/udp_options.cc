@@ -121,13 +121,12 @@ in_addr host_of(const Address& address) {
     return v4.sin_addr;
 }
 
-Result<void> join_group(const Descriptor& socket, const UdpConfig& config) {
-    const ip_mreq membership{.imr_multiaddr = host_of(config.local), .imr_interface = host_of(config.member_at)};
-    if (setsockopt(socket.number(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
-        return fail_with_errno(Operation::configure, errno, to_string(config.local), "IP_ADD_MEMBERSHIP");
+Result<void> change_membership(const Descriptor& socket, const GroupMembership& membership, int option,
+                               const char* name) {
+    const ip_mreq request{.imr_multiaddr = host_of(membership.group), .imr_interface = host_of(membership.member_at)};
+    if (setsockopt(socket.number(), IPPROTO_IP, option, &request, sizeof request) != 0) {
+        return fail_with_errno(Operation::configure, errno, to_string(membership.group), name);
     }
-    // Not what others of this host have joined elsewhere.
-    set_option(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
     return {};
 }
 
@@ -177,9 +176,20 @@ Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report) {
         return fail_with_errno(Operation::bind, errno, name);
     }
     if (is_group) {
-        if (auto joined = join_group(socket, config); !joined) return Failure(joined.error());
+        // Not what others of this host have joined elsewhere.
+        set_option(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+        const GroupMembership membership{.group = config.local, .member_at = config.member_at};
+        if (auto joined = join_group(socket, membership); !joined) return Failure(joined.error());
     }
     return socket;
+}
+
+Result<void> join_group(const Descriptor& socket, const GroupMembership& membership) {
+    return change_membership(socket, membership, IP_ADD_MEMBERSHIP, "IP_ADD_MEMBERSHIP");
+}
+
+Result<void> leave_group(const Descriptor& socket, const GroupMembership& membership) {
+    return change_membership(socket, membership, IP_DROP_MEMBERSHIP, "IP_DROP_MEMBERSHIP");
 }
 
 Result<Address> local_address(const Descriptor& socket) {

@@ -14,6 +14,14 @@ namespace atp::net {
 // a second name and take its marks from two places.
 [[nodiscard]] Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report);
 
+// Of an IPv4 socket that was opened as a member.
+struct GroupMembership {
+    Address group;
+    Address member_at;  // of the interface
+};
+[[nodiscard]] Result<void> join_group(const Descriptor& socket, const GroupMembership& membership);
+[[nodiscard]] Result<void> leave_group(const Descriptor& socket, const GroupMembership& membership);
+
 [[nodiscard]] Result<Address> local_address(const Descriptor& socket);
 
 }  // namespace atp::net

@@ -20,8 +20,15 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpConfig& config) {
 UdpSocket::UdpSocket(const UdpConfig& config, Descriptor descriptor, UdpReport report, const Address& local)
     : descriptor_(std::move(descriptor)),
       local_(local),
+      member_at_(config.member_at),
       report_(std::move(report)),
       sender_(descriptor_.number(), config, report_, counters_),
       receiver_(descriptor_.number(), config, report_, counters_) {}
+
+Result<void> UdpSocket::rejoin_group() {
+    const GroupMembership membership{.group = local_, .member_at = member_at_};
+    if (auto left = leave_group(descriptor_, membership); !left) return left;
+    return join_group(descriptor_, membership);
+}
 
 }  // namespace atp::net

@@ -50,6 +50,9 @@ class UdpSocket {
     Flush flush() { return sender_.flush(); }
     // See UdpSender.
     void reach_group(const Address& group, const Address& from) { sender_.reach_group(group, from); }
+    // Of a member of a group: leaves it and joins it again, which tells bridges and routers once more who listens,
+    // unless somebody else on this host is in it meanwhile.
+    [[nodiscard]] Result<void> rejoin_group();
     [[nodiscard]] std::uint32_t waiting() const { return sender_.queue().waiting(); }
 
     // See UdpReceiver.
@@ -66,6 +69,7 @@ class UdpSocket {
 
     Descriptor descriptor_;
     Address local_;
+    Address member_at_;
     UdpReport report_;
     UdpCounters counters_;
     UdpSender sender_;

@@ -58,6 +58,7 @@ Program::~Program() {
 }
 
 void Program::signal(int number) const { EXPECT_EQ(kill(id_, number), 0); }
+
 bool Program::awaits(int number) const {
     std::ifstream status("/proc/" + std::to_string(id_) + "/status");
     const std::string_view label = "SigBlk:";

@@ -420,6 +420,24 @@ TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
     EXPECT_EQ(other->receive(datagrams), 0U);
 }
 
+TEST(UdpGroup, IsStillHeardByWhoJoinsItAgain) {
+    const Address local = Address::loopback(net::Family::ipv4, 0);
+    UdpConfig config;
+    config.local = *Address::parse("239.192.7.10:45792");
+    config.member_at = local;
+    const auto member = open_or_fail(config);
+    const auto from = open_or_fail(on_loopback(net::Family::ipv4));
+    ASSERT_TRUE(member && from);
+    from->reach_group(member->local(), local);
+    ASSERT_TRUE(member->rejoin_group());
+    ASSERT_TRUE(put(*from, "result", member->local()));
+    EXPECT_EQ(from->flush().packets, 1U);
+    EXPECT_EQ(receive(*member, 1).size(), 1U);
+    const auto refused = from->rejoin_group();
+    ASSERT_FALSE(refused) << "who is in none";
+    EXPECT_EQ(refused.error().operation, net::Operation::configure);
+}
+
 TEST(UdpGroup, ThoseOfIpv6AreNotJoined) {
     UdpConfig member;
     member.local = *Address::parse("[ff18::7]:45792");
