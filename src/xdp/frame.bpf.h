@@ -175,13 +175,18 @@ static inline uint16_t atp_changed_checksum(uint16_t check, uint64_t change) {
     return check == 0 ? 0xffff : check;
 }
 
-/* `change` is that of what UDP covers; `in_pseudo_header`, the part of it that lies there. */
+/* What a datagram with this payload would have come with over a wire. */
+static inline uint16_t atp_full_checksum(const struct atp_frame* frame, uint64_t payload) {
+    uint64_t header = (uint64_t)frame->source + frame->destination + bpf_htons(frame->bytes);
+    return (uint16_t)~atp_fold(frame->pseudo_sum + header + payload);
+}
+
+/* `change` is that of what UDP covers, none of it in the pseudo header unless the checksum is full. */
 static inline void atp_update_checksum(const struct xdp_md* context, const struct atp_frame* frame,
-                                       enum atp_checksum kind, uint64_t change, uint64_t in_pseudo_header) {
+                                       enum atp_checksum kind, uint64_t change) {
     struct udphdr* udp = atp_datagram(context, frame);
     if ((void*)(udp + 1) > atp_end(context)) return;
     if (kind == ATP_CHECKSUM_FULL) udp->check = atp_changed_checksum(frame->check, change);
-    if (kind == ATP_CHECKSUM_PARTIAL) udp->check = atp_fold(frame->check + in_pseudo_header);
 }
 
 /* ---- turning a datagram around, with another length */

@@ -266,8 +266,7 @@ __noinline int atp_receive(struct xdp_md* context) {
 /* ---- what leaves */
 
 /* The header as it is now, into the packet. `change` is that of everything else that the checksum covers. */
-static inline void atp_write_packet(const struct xdp_md* context, struct atp_notes* notes, uint64_t change,
-                                    uint64_t in_pseudo_header) {
+static inline void atp_write_packet(const struct xdp_md* context, struct atp_notes* notes, uint64_t change) {
     struct atp_header* wire = (void*)(atp_datagram(context, &notes->frame) + 1);
     if ((void*)(wire + 1) > atp_end(context)) return;
     notes->header.version = ATP_VERSION;
@@ -275,7 +274,14 @@ static inline void atp_write_packet(const struct xdp_md* context, struct atp_not
     *wire = notes->header;
     change += atp_sum_of_words((const uint32_t*)&notes->header, ATP_HEADER_BYTES / 4);
     change += atp_minus(notes->header_sum);
-    atp_update_checksum(context, &notes->frame, notes->checksum, change, in_pseudo_header);
+    atp_update_checksum(context, &notes->frame, notes->checksum, change);
+}
+
+/* Of a packet that goes back by the way it came: who sends it there has forgotten that a card was to do the rest. */
+static inline void atp_complete_checksum(struct atp_notes* notes) {
+    if (notes->checksum != ATP_CHECKSUM_PARTIAL) return;
+    notes->frame.check = atp_full_checksum(&notes->frame, notes->header_sum + notes->lanes_sum);
+    notes->checksum = ATP_CHECKSUM_FULL;
 }
 
 /* As it was decided; `change` is that of the sum of the lanes. */
@@ -287,13 +293,14 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     if (notes->decision.packet != ATP_PACKET_RETURN) {
         if (notes->header.type != ATP_TYPE_GRADIENT) return XDP_PASS;
         if (notes->checksum == ATP_CHECKSUM_UNREAD) atp_read_checksum(context, notes);
-        atp_write_packet(context, notes, change, 0);
+        atp_write_packet(context, notes, change);
         return XDP_PASS;
     }
     /* A flush has become a gradient: back to where the server is. UDP's header says its length twice. */
     uint32_t bytes = sizeof(struct udphdr) + ATP_HEADER_BYTES + notes->lanes * ATP_LANE_BYTES;
     uint64_t longer = bpf_htons(bytes) + atp_minus(bpf_htons(notes->frame.bytes));
-    atp_write_packet(context, notes, change + 2 * longer, longer);
+    atp_complete_checksum(notes);
+    atp_write_packet(context, notes, change + 2 * longer);
     atp_turn_around(context, &notes->frame, bytes);
     return XDP_TX;
 }

@@ -217,7 +217,8 @@ TEST_F(SwitchInTheKernel, H38_HandsBackWhatItHoldsInPlaceOfAFlushUnderATrueCheck
             EXPECT_EQ(packet.header.type, ATP_TYPE_GRADIENT);
             EXPECT_EQ(packet.header.bitmap0, 4U);
             EXPECT_EQ(back.payload, conformance::bytes_of(packet.header, lanes));
-            EXPECT_EQ(back.checksum, checksum);
+            // No network card is on the way back.
+            EXPECT_EQ(back.checksum, checksum == Checksum::partial ? Checksum::full : checksum);
             EXPECT_TRUE(back.network_checksum_holds);
             EXPECT_EQ(back.hop_limit, 64);
             EXPECT_EQ(back.padding, 0U);

@@ -109,9 +109,11 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const Unwrapped before = unwrap(sent);
         const Unwrapped after = unwrap(left);
         EXPECT_EQ(after.payload, conformance::bytes_of(row.after.packet, row.after.lanes));
-        EXPECT_EQ(after.checksum, before.checksum);
-        EXPECT_TRUE(after.network_checksum_holds);
         const bool returned = row.packet_action == "return";
+        // What goes back meets no card that could complete it.
+        const bool completed = returned && before.checksum == Checksum::partial;
+        EXPECT_EQ(after.checksum, completed ? Checksum::full : before.checksum);
+        EXPECT_TRUE(after.network_checksum_holds);
         EXPECT_EQ(after.source, returned ? before.destination : before.source);
         EXPECT_EQ(after.destination, returned ? before.source : before.destination);
         EXPECT_EQ(after.source_port, returned ? before.destination_port : before.source_port);
