@@ -10,6 +10,7 @@ class XdpPart final : public KernelPart {
   public:
     explicit XdpPart(std::unique_ptr<xdp::XdpSwitch> machine) : machine_(std::move(machine)) {}
     [[nodiscard]] net::ShardSnapshot snapshot() const override { return machine_->snapshot(); }
+    [[nodiscard]] std::vector<net::Error> stop() override { return machine_->stop(); }
 
   private:
     std::unique_ptr<xdp::XdpSwitch> machine_;

@@ -18,11 +18,13 @@ struct KernelPartConfig {
     std::uint8_t level = 0;
 };
 
-// Works from its start to its end.
+// Works from its start to stop(), which says where it could not be ended. Destroyed without it, it never was: what an
+// earlier one had left goes on.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;
     [[nodiscard]] virtual net::ShardSnapshot snapshot() const = 0;
+    [[nodiscard]] virtual std::vector<net::Error> stop() = 0;
 
   protected:
     KernelPart() = default;

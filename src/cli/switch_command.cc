@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -188,12 +189,12 @@ int run_switch(Options options) {
     print_start(**node, options);
     if (!show_output()) return exit_failed;
     static_cast<void>(signals.wait());
-    const auto failure = (*node)->failure();
+    std::vector<net::Error> failures;
+    if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();
-    if (failure) {
-        fmt::print(stderr, "atp switch: {}\n", net::to_string(*failure));
-        return exit_failed;
-    }
+    if (*kernel != nullptr) std::ranges::copy((*kernel)->stop(), std::back_inserter(failures));
+    for (const net::Error& failure : failures) fmt::print(stderr, "atp switch: {}\n", net::to_string(failure));
+    if (!failures.empty()) return exit_failed;
     if (!options.quiet && !options.json) fmt::print("stopped\n");
     return exit_passed;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/result.h"
 
@@ -17,30 +18,36 @@ enum class Mode : std::uint8_t { native, generic };
 // The program on one interface. It stays there whatever becomes of this process, until detach(): packets go on being
 // aggregated while user space restarts.
 //
-// Failure: attach() refuses an interface that has a program of somebody else's; one of an earlier start of ours is
-// replaced, without a moment in which there is none. detach() leaves what is not ours alone. In between, the kernel
-// merges what a driver with the program receives and passes.
+// Failure: attach() refuses an interface that has a program of somebody else's, as check() says without touching it;
+// one of an earlier start of ours is replaced, without a moment in which there is none. detach() leaves what is not
+// ours alone, and says why what is ours stays. In between, the kernel merges what a driver with the program receives
+// and passes.
 class Attachment {
   public:
+    [[nodiscard]] static net::Result<void> check(const std::string& interface, int program);
     [[nodiscard]] static net::Result<Attachment> attach(const std::string& interface, int program);
-    void detach() const;
+    [[nodiscard]] net::Result<void> detach() const;
+
+    // Not where somebody has taken it off, or the interface is another one of that name.
+    [[nodiscard]] bool stands() const;
 
     [[nodiscard]] const std::string& interface() const { return interface_; }
     [[nodiscard]] Mode mode() const { return mode_; }
+    [[nodiscard]] bool replaced() const { return replaced_; }  // one of an earlier start of ours
 
   private:
-    Attachment(std::string interface, int index, int program, Mode mode, bool began_merging)
-        : interface_(std::move(interface)),
-          index_(index),
-          program_(program),
-          mode_(mode),
-          began_merging_(began_merging) {}
+    Attachment(std::string interface, int index, int program, Mode mode, bool replaced)
+        : interface_(std::move(interface)), index_(index), program_(program), mode_(mode), replaced_(replaced) {}
 
     std::string interface_;
     int index_;
     int program_;
     Mode mode_;
-    bool began_merging_;
+    bool replaced_;
+    bool began_merging_ = false;
 };
+
+// Takes programs of earlier starts of ours, those that share maps with this one, off all interfaces but these.
+void detach_elsewhere(int program, const std::vector<std::string>& interfaces);
 
 }  // namespace atp::xdp

@@ -57,14 +57,14 @@ net::Result<EgressAttachment> EgressAttachment::attach(const std::string& interf
     place.flags = there != 0 ? BPF_TC_F_REPLACE : 0;
     code = bpf_tc_attach(&hook, &place);
     if (code != 0) return net::fail_with_errno(net::Operation::open, -code, interface, "tc's egress takes no program");
-    return EgressAttachment(index, program);
+    return EgressAttachment(index, program, there != 0);
 }
 
-void EgressAttachment::detach() const {
-    const bpf_tc_hook hook = egress_of(index_);
+void EgressAttachment::detach_from(int index, int program) {
+    const bpf_tc_hook hook = egress_of(index);
     const bpf_tc_opts place = our_place();
     const std::uint32_t there = program_in(hook);
-    if (there != 0 && shares_maps(there, program_)) bpf_tc_detach(&hook, &place);
+    if (there != 0 && shares_maps(there, program)) bpf_tc_detach(&hook, &place);
 }
 
 }  // namespace atp::xdp

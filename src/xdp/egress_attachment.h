@@ -15,13 +15,18 @@ namespace atp::xdp {
 class EgressAttachment {
   public:
     [[nodiscard]] static net::Result<EgressAttachment> attach(const std::string& interface, int program);
-    void detach() const;
+    void detach() const { detach_from(index_, program_); }
+    // Takes one that shares maps with this program off an interface.
+    static void detach_from(int index, int program);
+
+    [[nodiscard]] bool replaced() const { return replaced_; }  // one of an earlier start of ours
 
   private:
-    EgressAttachment(int index, int program) : index_(index), program_(program) {}
+    EgressAttachment(int index, int program, bool replaced) : index_(index), program_(program), replaced_(replaced) {}
 
     int index_;
     int program_;
+    bool replaced_;
 };
 
 }  // namespace atp::xdp

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -177,6 +178,7 @@ net::Result<void> KernelSwitch::pin() {
     for (bpf_map* map : skeleton_->kept()) {
         const std::string path = config_.pins + "/" + bpf_map__name(map);
         if (auto checked = check_pinned(path, map); !checked) return checked;
+        took_over_ = took_over_ || access(path.c_str(), F_OK) == 0;
         const int code = bpf_map__set_pin_path(map, path.c_str());
         if (code != 0) return net::fail_with_errno(Operation::open, -code, path);
     }

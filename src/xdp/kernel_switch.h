@@ -88,6 +88,8 @@ class KernelSwitch {
     // Of the programs, for whoever attaches them: to what arrives, and to what leaves.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] int egress_descriptor() const;
+    // True for one that goes on with the maps of an earlier start.
+    [[nodiscard]] bool took_over() const { return took_over_; }
     // Takes the maps out of their folder: the next load() begins anew.
     void unpin();
 
@@ -108,6 +110,7 @@ class KernelSwitch {
 
     KernelSwitchConfig config_;
     std::unique_ptr<Skeleton> skeleton_;
+    bool took_over_ = false;
     std::vector<std::uint32_t> free_slots_;  // of counters, for jobs
 };
 

@@ -32,7 +32,13 @@ net::Result<void> make_folder(const std::string& path) {
 
 net::Result<void> mount_where_missing(const std::string& path) {
     if (auto made = make_folder(path); !made) return made;
-    if (is_bpffs(path) || mount("bpf", path.c_str(), "bpf", 0, "mode=0700") == 0) return {};
+    if (is_bpffs(path)) return {};
+    std::error_code code;
+    if (path != usual_bpffs && !std::filesystem::is_empty(path, code)) {
+        return net::fail(Operation::open, net::Reason::in_use, path,
+                         "no bpffs is mounted there, and one would hide the files there: name an empty folder");
+    }
+    if (mount("bpf", path.c_str(), "bpf", 0, "mode=0700") == 0) return {};
     return net::fail_with_errno(Operation::open, errno, path,
                                 "no bpffs is mounted there, and mounting one needs CAP_SYS_ADMIN");
 }

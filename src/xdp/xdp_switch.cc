@@ -2,6 +2,7 @@
 #include "xdp/xdp_switch.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "net/clock.h"
 
@@ -28,10 +29,7 @@ net::Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& 
                                       .pins = config.pins});
     if (!kernel) return tl::unexpected(kernel.error());
     std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(folder), *std::move(kernel)));
-    if (auto attached = started->attach(); !attached) {
-        started->stop();
-        return tl::unexpected(attached.error());
-    }
+    if (auto attached = started->attach(); !attached) return tl::unexpected(attached.error());
     XdpSwitch& self = *started;
     started->thread_ = std::thread([&self] { self.run(); });
     return started;
@@ -45,9 +43,15 @@ XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::uniqu
     for (const AdmittedJob& job : kernel_->jobs()) admission_.remember(job, net::now());
 }
 
-XdpSwitch::~XdpSwitch() { stop(); }
+XdpSwitch::~XdpSwitch() {
+    if (!stopped_) undo();
+}
 
+// Nothing is touched before all places are known to be good.
 net::Result<void> XdpSwitch::attach() {
+    for (const std::string& interface : config_.interfaces) {
+        if (auto checked = Attachment::check(interface, kernel_->descriptor()); !checked) return checked;
+    }
     for (const std::string& interface : config_.interfaces) {
         auto attachment = Attachment::attach(interface, kernel_->descriptor());
         if (!attachment) return tl::unexpected(attachment.error());
@@ -56,19 +60,39 @@ net::Result<void> XdpSwitch::attach() {
         if (egress) egress_attachments_.push_back(*egress);
         if (!egress) missing_.push_back(net::to_string(egress.error()));
     }
+    detach_elsewhere(kernel_->descriptor(), config_.interfaces);
     return {};
 }
 
-void XdpSwitch::stop() {
+void XdpSwitch::end_thread() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
+}
+
+std::vector<net::Error> XdpSwitch::stop() {
+    end_thread();
+    stopped_ = true;
     // Wherever the program may still be, nothing is absorbed from here on.
     for (const AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
-    for (const Attachment& attachment : attachments_) attachment.detach();
+    std::vector<net::Error> remain;
+    // A device below another one lets its program go after that one.
+    for (const Attachment& attachment : attachments_ | std::views::reverse) {
+        if (auto detached = attachment.detach(); !detached) remain.push_back(detached.error());
+    }
     for (const EgressAttachment& attachment : egress_attachments_) attachment.detach();
-    attachments_.clear();
-    egress_attachments_.clear();
-    kernel_->unpin();
+    if (remain.empty()) kernel_->unpin();
+    return remain;
+}
+
+void XdpSwitch::undo() {
+    end_thread();
+    for (const Attachment& attachment : attachments_ | std::views::reverse) {
+        if (!attachment.replaced()) static_cast<void>(attachment.detach());
+    }
+    for (const EgressAttachment& attachment : egress_attachments_) {
+        if (!attachment.replaced()) attachment.detach();
+    }
+    if (!kernel_->took_over()) kernel_->unpin();
 }
 
 void XdpSwitch::run() {
@@ -106,7 +130,8 @@ net::ShardSnapshot XdpSwitch::snapshot() const {
                        .oversized = counters.oversized,
                        .damaged = counters.damaged};
     for (const Attachment& attachment : attachments_) {
-        snapshot.kernel->interfaces.emplace_back(attachment.interface(), to_string(attachment.mode()));
+        snapshot.kernel->interfaces.emplace_back(attachment.interface(),
+                                                 attachment.stands() ? to_string(attachment.mode()) : "gone");
     }
     for (const AdmittedJob& job : kernel_->jobs()) {
         if (const auto of_job = kernel_->job_counters(job.job)) {

@@ -36,10 +36,12 @@ struct XdpSwitchConfig {
 // A switch that nobody addresses: the program on some interfaces, and a thread that learns from what passes whom to
 // serve.
 //
-// Calling order: start(); it works from then on; stop() takes the program off and forgets everything. A process that
-// ends without it leaves the program where it is, at work, and the next start() with the same pins goes on with it.
-// Threads: start() and stop() from one; snapshot() from any.
-// Failure: start() says why, and leaves nothing attached that was not before.
+// Calling order: start(); it works from then on, on these interfaces and no others; stop() takes the program off and
+// forgets everything. A process that ends without either leaves the program where it is, at work, and the next start()
+// with the same pins goes on with it. One that is destroyed without stop() never was: what an earlier start had left
+// goes on as it did, and nothing else stays. Threads: start() and stop() from one; snapshot() from any. Failure:
+// start() says why, and leaves behind what it has found. stop() says where the program could not be taken off; it
+// absorbs nothing there any more, and the next start() with the same pins takes it up.
 class XdpSwitch {
   public:
     [[nodiscard]] static net::Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
@@ -47,13 +49,15 @@ class XdpSwitch {
     XdpSwitch(const XdpSwitch&) = delete;
     XdpSwitch& operator=(const XdpSwitch&) = delete;
 
-    void stop();
+    [[nodiscard]] std::vector<net::Error> stop();
     [[nodiscard]] net::ShardSnapshot snapshot() const;
     [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
 
   private:
     XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel);
     [[nodiscard]] net::Result<void> attach();
+    void end_thread();
+    void undo();
     void run();
     void handle_message(std::span<const std::byte> message, protocol::Time now);
     void expire(protocol::Time now);
@@ -68,6 +72,7 @@ class XdpSwitch {
     std::vector<std::string> missing_;  // where what leaves is not looked at, and why
     std::atomic<bool> stopping_{false};
     std::thread thread_;
+    bool stopped_ = false;
 };
 
 }  // namespace atp::xdp

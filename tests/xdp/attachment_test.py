@@ -5,7 +5,9 @@
 usage: attachment_test.py ATP
 """
 
+import pathlib
 import re
+import tempfile
 
 import networks
 from networks import PATIENCE_S
@@ -64,6 +66,17 @@ class Attachment(networks.NetworkTest):
     def test_not_on_a_bridge_and_its_ports(self):
         self.assertIn("to-w0: failed (EEXIST", self.refusal("br0,to-w0"))
         self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_off_a_bridge_before_its_ports(self):
+        switch = self.start_switch(ports=["to-w0", "br0"])
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_is_known_to_be_gone_where_somebody_has_taken_it_off(self):
+        switch = self.start_switch(ports=["to-w0", "to-w1"])
+        self.network.ip("bridge", "link", "set", "dev", "to-w1", "xdp", "off")
+        self.assertEqual(self.kernel()["kernel"]["interfaces"], {"to-w0": "native", "to-w1": "gone"})
+        self.stop(switch)
 
     def test_not_on_an_interface_that_is_not_there(self):
         self.assertIn("eth7: failed (ENODEV", self.refusal("to-w0,eth7"))
@@ -128,6 +141,13 @@ class Attachment(networks.NetworkTest):
         pins = self.new_pins()
         networks.call("mount", "-t", "bpf", "bpf", pins)
         self.assertIn("CAP_BPF", self.refusal("to-w0", pins, without=["bpf", "sys_admin"]))
+
+    def test_not_with_a_file_system_over_somebodys_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder, "kept")
+            kept.touch()
+            self.assertIn("an empty folder", self.refusal("to-w0", folder))
+            self.assertTrue(kept.exists())
 
     def test_not_without_a_place_for_its_maps(self):
         self.assertIn("CAP_SYS_ADMIN", self.refusal("to-w0", without=["sys_admin"]))

@@ -70,6 +70,40 @@ class Restart(networks.NetworkTest):
         self.finish(self.workers_of_job)
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
 
+    def refused(self, ports):
+        """A start that goes on with what was left, and fails."""
+        start = self.start_atp("bridge", "switch", "--listen", self.network.any_endpoint, "--xdp", ports, "--xdp-pins",
+                               self.pins)  # fmt: skip
+        _, error = start.communicate(timeout=PATIENCE_S)
+        self.assertEqual(start.returncode, 2)
+        return error
+
+    def test_a_start_that_fails_leaves_the_kernel_at_work(self):
+        self.kill()
+        ports = self.network.ports("bridge")
+        self.assertIn("eth7: failed (ENODEV", self.refused(",".join([*ports, "eth7"])))
+        hold_port = f"import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', {networks.PORT})); input(1)"
+        holder = self.start("bridge", "python3", "-c", hold_port)
+        holder.stdout.read(1)
+        self.assertIn("EADDRINUSE", self.refused(",".join(ports)))
+        holder.communicate("\n", timeout=PATIENCE_S)
+        self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(ports))
+        self.finish(self.workers_of_job)
+        switch = self.start_switch(pins=self.pins)
+        self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
+    def test_a_start_takes_the_program_off_what_it_no_longer_names(self):
+        self.kill()
+        switch = self.start_switch(ports=["to-w0"], pins=self.pins)
+        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"])
+        filters = networks.call("tc", "-n", self.network.prefix + "bridge", "filter", "show", "dev", "to-w1", "egress")
+        self.assertEqual(filters, "")
+        self.finish(self.workers_of_job)
+        self.stop(switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+
     def test_other_sizes_than_those_left_are_refused(self):
         self.kill()
         second = self.start_atp("bridge", "switch", "--xdp", "to-w0", "--xdp-pins", self.pins, "--memory", "32MB")
