@@ -11,7 +11,7 @@ bool Hearing::handle_message(protocol::Time now) {
 }
 
 bool Hearing::judge(protocol::Time now, bool let_in) {
-    if (group_results_ != 0) {
+    if (group_results_ > own_results_) {
         distrust_ = first_distrust;
     } else if (said_ && own_results_ > most_results_asked_for) {
         heard_until_ = {};

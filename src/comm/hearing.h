@@ -15,8 +15,8 @@ class Hearing {
   public:
     // The switch speaks to the group at least every second.
     static constexpr protocol::Duration memory = std::chrono::milliseconds(3500);
-    // The group is heard, and its results are not: then it may be heard no longer, or somebody on the way carries a
-    // little of it, and no more. So the doubt is short at first, and doubles until a result comes by the group.
+    // The group is heard, and most results are not: then it may be heard no longer, or somebody on the way carries a
+    // little of it, and no more. So the doubt is short at first, and doubles until most results come by the group.
     static constexpr std::uint64_t most_results_asked_for = 16;
     static constexpr protocol::Duration first_distrust = std::chrono::seconds(1);
     static constexpr protocol::Duration longest_distrust = std::chrono::seconds(32);

@@ -143,6 +143,7 @@ Json port_json(const PortCounters& port) {
 Json kernel_json(const KernelSnapshot& kernel) {
     Json json{{"lanes", kernel.lanes},
               {"level", kernel.level},
+              {"passing_jobs", kernel.passing_jobs},
               {"without_release", kernel.without_release},
               {"oversized", kernel.oversized},
               {"damaged", kernel.damaged}};

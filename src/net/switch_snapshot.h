@@ -66,6 +66,8 @@ struct KernelSnapshot {
     std::uint32_t lanes = 0;                                      // of one aggregator
     std::uint8_t level = 0;                                       // that it aggregates for
     std::vector<std::pair<std::string, std::string>> interfaces;  // and how frames meet it there
+    std::vector<std::uint32_t>
+        passing_jobs{};  // that are let pass, since only a part of their workers' packets came by
     std::vector<std::string> without_release{};  // interfaces where results of this box's servers free nothing, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;

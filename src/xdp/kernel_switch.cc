@@ -242,6 +242,13 @@ void KernelSwitch::dismiss(std::uint32_t job) {
     free_slots_.push_back(entry.slot);
 }
 
+void KernelSwitch::set_level(std::uint32_t job, std::uint8_t level) {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0 || entry.level == level) return;
+    entry.level = level;
+    bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_EXIST);
+}
+
 KernelCounters KernelSwitch::counters() const { return counters_in(slot_of_all); }
 
 std::optional<KernelCounters> KernelSwitch::job_counters(std::uint32_t job) const {

@@ -68,6 +68,8 @@ class KernelSwitch {
     // As protocol::Switch::admit().
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
+    // Of a job that is admitted: packets of one of level ATP_LEVELS pass.
+    void set_level(std::uint32_t job, std::uint8_t level);
 
     [[nodiscard]] std::vector<AdmittedJob> jobs() const;
 

@@ -11,6 +11,8 @@ namespace {
 
 // How soon a stop is noticed, and how finely jobs expire.
 constexpr std::chrono::milliseconds longest_wait(100);
+// How often it is looked at whether jobs are completed here.
+constexpr std::chrono::seconds time_between_judgements(1);
 
 }  // namespace
 
@@ -40,7 +42,11 @@ XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::uniqu
       folder_(std::move(folder)),
       kernel_(std::move(kernel)),
       admission_(config.jobs, config.hold, config.level) {
-    for (const AdmittedJob& job : kernel_->jobs()) admission_.remember(job, net::now());
+    for (AdmittedJob job : kernel_->jobs()) {
+        // One that was let pass has another try.
+        kernel_->set_level(job.job, job.level = config.level);
+        admission_.remember(job, net::now());
+    }
 }
 
 XdpSwitch::~XdpSwitch() {
@@ -99,6 +105,7 @@ void XdpSwitch::run() {
     while (!stopping_) {
         kernel_->read_letters(longest_wait, [this](auto message) { handle_message(message, net::now()); });
         expire(net::now());
+        judge(net::now());
     }
 }
 
@@ -109,12 +116,28 @@ void XdpSwitch::handle_message(std::span<const std::byte> message, protocol::Tim
     // There may be one of an earlier start, of an incarnation that is over.
     if (verdict.change != Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
     kernel_->dismiss(job.job);
+    coverage_.forget(job.job);
     static_cast<void>(kernel_->admit(job.job, job.token, job.level));
 }
 
 void XdpSwitch::expire(protocol::Time now) {
     const std::scoped_lock lock(mutex_);
-    while (const auto job = admission_.poll_expired(now)) kernel_->dismiss(job->job);
+    while (const auto job = admission_.poll_expired(now)) {
+        kernel_->dismiss(job->job);
+        coverage_.forget(job->job);
+    }
+}
+
+void XdpSwitch::judge(protocol::Time now) {
+    if (now < judges_next_) return;
+    judges_next_ = now + time_between_judgements;
+    const std::scoped_lock lock(mutex_);
+    for (const AdmittedJob& job : kernel_->jobs()) {
+        const auto counters = kernel_->job_counters(job.job);
+        if (!counters) continue;
+        const bool aggregates = coverage_.judge(job.job, counters->packets, now);
+        kernel_->set_level(job.job, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
+    }
 }
 
 net::ShardSnapshot XdpSwitch::snapshot() const {
@@ -126,6 +149,7 @@ net::ShardSnapshot XdpSwitch::snapshot() const {
     snapshot.kernel = {.lanes = ATP_XDP_LANES,
                        .level = config_.level,
                        .interfaces = {},
+                       .passing_jobs = coverage_.passing(),
                        .without_release = missing_,
                        .oversized = counters.oversized,
                        .damaged = counters.damaged};

@@ -12,6 +12,7 @@
 #include "net/switch_snapshot.h"
 #include "xdp/admission.h"
 #include "xdp/attachment.h"
+#include "xdp/coverage.h"
 #include "xdp/egress_attachment.h"
 #include "xdp/kernel_switch.h"
 #include "xdp/pin_folder.h"
@@ -61,12 +62,15 @@ class XdpSwitch {
     void run();
     void handle_message(std::span<const std::byte> message, protocol::Time now);
     void expire(protocol::Time now);
+    void judge(protocol::Time now);
 
     XdpSwitchConfig config_;
     PinFolder folder_;
     mutable std::mutex mutex_;  // of who is admitted; never waited for by a packet
     std::unique_ptr<KernelSwitch> kernel_;
     Admission admission_;
+    Coverage coverage_;
+    protocol::Time judges_next_{};
     std::vector<Attachment> attachments_;
     std::vector<EgressAttachment> egress_attachments_;
     std::vector<std::string> missing_;  // where what leaves is not looked at, and why

@@ -63,6 +63,13 @@ TEST(Hearing, WhatWasHeardBeforeADoubtIsForgotten) {
     EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "within what was remembered";
 }
 
+TEST(Hearing, AGroupOfWhichALittleComesIsDistrusted) {
+    Hearing hearing = listener();
+    miss_results(hearing);
+    hearing.handle_group_result();
+    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
+}
+
 TEST(Hearing, EachDoubtIsTwiceAsLongUntilAResultComes) {
     Hearing hearing = listener();
     protocol::Duration now{};
@@ -109,7 +116,7 @@ TEST(Hearing, WhoHearsNothingReportsAnewNowAndThen) {
 TEST(Hearing, LossesAreNoReasonToDistrustWhatIsHeardBesides) {
     Hearing hearing = listener();
     miss_results(hearing);
-    hearing.handle_group_result();
+    for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for + 1; ++i) hearing.handle_group_result();
     EXPECT_TRUE(hearing.judge(at(seconds(1)), true));
     for (std::uint64_t i = 0; i < Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
     EXPECT_TRUE(hearing.judge(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";

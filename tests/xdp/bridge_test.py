@@ -50,6 +50,18 @@ class Bridge(networks.NetworkTest):
         self.assertGreater(packets["completed"], 1000)
         self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
 
+    def test_a_job_of_which_a_part_alone_passes_is_let_pass_as_a_whole(self):
+        ports = self.network.ports("bridge")
+        ports.remove("to-w2")
+        self.start_switch(ports=ports)
+        workers = self.start_workers("4MB", rounds=10)
+        fragments = 10 * 4_000_000 // (networks.LANES * 4)
+        wait_until(lambda: self.kernel()["kernel"]["passing_jobs"], "the switch gives it up")
+        packets = self.kernel()["packets"]
+        self.assertLess(packets["completed"], 0.1 * packets["claimed"])
+        self.finish(workers)
+        self.assertLess(self.kernel()["packets"]["claimed"], 0.9 * fragments)
+
     def test_two_jobs_share_a_small_table_that_results_of_the_box_itself_free(self):
         self.start_switch(memory="1MB")
         both = [self.start_workers("16MB", asked="bridge", meet_at=port) for port in (29500, 29501)]
