@@ -2,7 +2,6 @@
 #include "xdp/xdp_switch.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "net/clock.h"
 
@@ -70,19 +69,21 @@ net::Result<void> XdpSwitch::attach() {
     return {};
 }
 
-void XdpSwitch::end_thread() {
+void XdpSwitch::end_work() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
+    const std::scoped_lock lock(mutex_);
+    // A device below another one lets its program go after that one.
+    std::ranges::reverse(attachments_);
 }
 
 std::vector<net::Error> XdpSwitch::stop() {
-    end_thread();
+    end_work();
     stopped_ = true;
     // Wherever the program may still be, nothing is absorbed from here on.
     for (const AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
     std::vector<net::Error> remain;
-    // A device below another one lets its program go after that one.
-    for (const Attachment& attachment : attachments_ | std::views::reverse) {
+    for (const Attachment& attachment : attachments_) {
         if (auto detached = attachment.detach(); !detached) remain.push_back(detached.error());
     }
     for (const EgressAttachment& attachment : egress_attachments_) attachment.detach();
@@ -91,8 +92,8 @@ std::vector<net::Error> XdpSwitch::stop() {
 }
 
 void XdpSwitch::undo() {
-    end_thread();
-    for (const Attachment& attachment : attachments_ | std::views::reverse) {
+    end_work();
+    for (const Attachment& attachment : attachments_) {
         if (!attachment.replaced()) static_cast<void>(attachment.detach());
     }
     for (const EgressAttachment& attachment : egress_attachments_) {

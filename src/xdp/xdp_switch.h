@@ -57,7 +57,7 @@ class XdpSwitch {
   private:
     XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel);
     [[nodiscard]] net::Result<void> attach();
-    void end_thread();
+    void end_work();
     void undo();
     void run();
     void handle_message(std::span<const std::byte> message, protocol::Time now);
