@@ -80,9 +80,12 @@ void print_kernels(const Json& report) {
         for (const auto& [name, mode] : kernel["interfaces"].items()) {
             interfaces += fmt::format("{}{} {}", interfaces.empty() ? "" : ", ", name, mode.get<std::string>());
         }
-        fmt::print("\ninside the kernel: {}; {} aggregators of {} lanes; passed {} with more, and {} damaged\n",
-                   interfaces, value(shard, "aggregators"), value(kernel, "lanes"), value(kernel, "oversized"),
-                   value(kernel, "damaged"));
+        fmt::print(
+            "\ninside the kernel: {}; {} aggregators of {} lanes; passed {} with more, and {} damaged; {} JOINs not "
+            "admitted; {} jobs let pass\n",
+            interfaces, value(shard, "aggregators"), value(kernel, "lanes"), value(kernel, "oversized"),
+            value(kernel, "damaged"), value(kernel, "not_admitted"),
+            kernel.value("passing_jobs", Json::array()).size());
     }
 }
 

@@ -19,6 +19,8 @@ constexpr protocol::Duration far = std::chrono::milliseconds(2);
 constexpr std::uint32_t found_to_within = 8;
 // Three newer results make a worker send again (docs/protocol.md, "Overtaken").
 constexpr std::uint32_t newer_that_resend = 3;
+// Inside the kernel; what fewer of them do may be one unlucky moment's.
+constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
 constexpr double notable_share = 1e-4;
 
@@ -51,6 +53,48 @@ bool is(const PathFacts& facts, net::Reason reason) { return facts.silence && fa
 
 double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void add(Finding& finding, const std::string& found, const std::string& mend) {
+    finding.status = Status::warn;
+    finding.found += "; " + found;
+    finding.mend += (finding.mend.empty() ? "" : "; ") + mend;
+}
+
+// Nobody who sends from here over the loopback sends through the kernel's program.
+void check_lanes_of_kernel(const PathFacts& facts, const KernelReport& kernel, Finding& finding) {
+    const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts.found_payload_bytes);
+    if (kernel.oversized == 0 && pass <= kernel.lanes) return;
+    const bool generic =
+        std::ranges::any_of(kernel.interfaces, [](const auto& each) { return each.second == "generic"; });
+    add(finding,
+        kernel.oversized != 0 ? fmt::format("{} packets with more lanes passed unadded", kernel.oversized)
+                              : fmt::format("packets of {} lanes get here, and would pass unadded", pass),
+        fmt::format(
+            "start the switch that workers name with --lanes {}{}", kernel.lanes,
+            generic ? ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)" : ""));
+}
+
+// A fragment of which the kernel sees a part alone waits there until a worker asks for it.
+bool misses_workers(const KernelFragments& fragments) {
+    return fragments.claimed >= telling_fragments && fragments.completed < fragments.claimed / 10 &&
+           fragments.fetched > fragments.claimed / 2;
+}
+
+void check_coverage_of_kernel(const KernelReport& kernel, Finding& finding) {
+    const auto missed = std::ranges::find_if(kernel.fragments, misses_workers);
+    std::string found;
+    if (kernel.passing_jobs != 0) {
+        found = fmt::format("it adds nothing of {} jobs", kernel.passing_jobs);
+    } else if (missed != kernel.fragments.end()) {
+        found = fmt::format("of {} fragments that began there {} were completed and {} fetched by workers",
+                            missed->claimed, missed->completed, missed->fetched);
+    } else {
+        return;
+    }
+    add(finding, found + ": not all workers' packets pass its interfaces",
+        "name in --xdp every port by which a job's workers come, run no worker on that very host, lead all packets "
+        "through one such switch, and where each rack has its own give workers their --rack");
 }
 
 }  // namespace
@@ -213,29 +257,21 @@ Finding check_lanes(const PathFacts& facts) {
 
 Finding check_kernel(const PathFacts& facts, const KernelReport& kernel) {
     Finding finding{.name = named("inside the kernel", facts), .found = ""};
-    bool generic = false;
     for (const auto& [interface, mode] : kernel.interfaces) {
         finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
-        generic = generic || mode == "generic";
     }
     finding.found += fmt::format(", {} aggregators of {} lanes", kernel.aggregators, kernel.lanes);
-    const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
-    if (kernel.oversized != 0) {
-        finding.found += fmt::format("; {} packets with more lanes passed unadded", kernel.oversized);
-    } else if (pass > kernel.lanes) {
-        finding.found += fmt::format("; packets of {} lanes get here, and would pass unadded", pass);
-    }
-    if (kernel.oversized != 0 || pass > kernel.lanes) {
-        finding.mend = fmt::format("start the switch that workers name with --lanes {}", kernel.lanes);
-        if (generic)
-            finding.mend += ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)";
-    }
+    check_coverage_of_kernel(kernel, finding);
+    check_lanes_of_kernel(facts, kernel, finding);
     if (kernel.damaged != 0) {
-        finding.found += fmt::format("; {} passed unadded for a wrong checksum", kernel.damaged);
-        finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += "look for a bad cable or card before it (`ethtool -S`), or for somebody who forges packets";
+        add(finding, fmt::format("{} passed unadded for a wrong checksum", kernel.damaged),
+            "look for a bad cable or card before it (`ethtool -S`), or for somebody who forges packets");
     }
-    if (!finding.mend.empty()) finding.status = Status::warn;
+    if (kernel.not_admitted != 0) {
+        add(finding,
+            fmt::format("{} JOINs found no room, and packets of their jobs passed unadded", kernel.not_admitted),
+            "start it with more --jobs, or look for somebody who makes up jobs");
+    }
     return finding;
 }
 

@@ -11,6 +11,7 @@
 
 #include "net/clock.h"
 #include "net/descriptor.h"
+#include "net/local_route.h"
 #include "net/path_mtu.h"
 #include "net/switch_client.h"
 
@@ -58,6 +59,12 @@ bool nobody_listens(const net::Address& address) {
     pollfd waiting{.fd = socket.number(), .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(refusal_wait.count())) <= 0) return false;
     return ::recv(socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT) < 0 && errno == ECONNREFUSED;
+}
+
+// Packets to one's own address leave from it.
+bool stays_on_this_host(const net::Address& address) {
+    const auto local = net::local_address_towards(address);
+    return address.is_loopback() || (local && *local == address.with_port(0));
 }
 
 void find_payload(net::SwitchClient& client, PathProbe& probe, Duration patience, PathFacts& facts) {
@@ -170,6 +177,7 @@ net::Result<bool> PathProbe::hears(std::uint32_t bytes, Duration patience) {
 PathFacts measure_path(const net::Address& address, Duration timeout, const Progress& progress) {
     PathFacts facts;
     facts.address = address;
+    facts.stays_on_this_host = stays_on_this_host(address);
     const std::string name = to_string(address);
     auto client = net::SwitchClient::open(address);
     auto probe = PathProbe::open(address);

@@ -28,6 +28,7 @@ struct PathFacts {
     wire::Welcome welcome;
     std::vector<protocol::Duration> round_trips;  // ascending; at least one where it greets
     std::optional<SwitchReport> report;
+    bool stays_on_this_host = false;  // the way there is the loopback's, whatever the address
 
     std::uint32_t interface_payload_bytes = 0;  // what this host's own interface carries; 0: unknown
     std::uint32_t found_payload_bytes = 0;      // what arrives there and comes back; 0: unknown

@@ -8,16 +8,28 @@ namespace {
 
 using Json = nlohmann::json;
 
+KernelFragments read_fragments(const Json& counters) {
+    return {.claimed = counters.value("claimed", std::uint64_t{0}),
+            .completed = counters.value("completed", std::uint64_t{0}),
+            .fetched = counters.value("fetched", std::uint64_t{0})};
+}
+
 KernelReport read_kernel(const Json& shard) {
     const Json& kernel = shard["kernel"];
     KernelReport report{.aggregators = shard.value("aggregators", 0U),
                         .lanes = kernel.value("lanes", 0U),
                         .oversized = kernel.value("oversized", std::uint64_t{0}),
-                        .damaged = kernel.value("damaged", std::uint64_t{0})};
+                        .damaged = kernel.value("damaged", std::uint64_t{0}),
+                        .not_admitted = kernel.value("not_admitted", std::uint64_t{0}),
+                        .passing_jobs = kernel.value("passing_jobs", Json::array()).size()};
     const Json interfaces = kernel.value("interfaces", Json::object());
     for (const auto& [name, mode] : interfaces.items()) {
         report.interfaces.emplace_back(name, mode.get<std::string>());
     }
+    for (const Json& job : shard.value("jobs", Json::array())) {
+        report.fragments.push_back(read_fragments(job.value("packets", Json::object())));
+    }
+    report.fragments.push_back(read_fragments(shard.value("packets", Json::object())));
     return report;
 }
 

@@ -10,6 +10,14 @@
 
 namespace atp::doctor {
 
+// Of fragments inside the kernel, of one job or of all: begun there, ended there, and fetched by workers that waited in
+// vain for the end.
+struct KernelFragments {
+    std::uint64_t claimed = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t fetched = 0;
+};
+
 // The part of a switch that works inside the kernel.
 struct KernelReport {
     std::vector<std::pair<std::string, std::string>> interfaces = {};  // and how frames meet the program there
@@ -17,6 +25,9 @@ struct KernelReport {
     std::uint32_t lanes = 0;
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
+    std::uint64_t not_admitted = 0;
+    std::uint64_t passing_jobs = 0;               // at present
+    std::vector<KernelFragments> fragments = {};  // of each job that is there, and of all since the start
 };
 
 // What matters here of a switch's own report (`atp stats --json`), summed over its threads.

@@ -34,7 +34,6 @@ Json packets_json(const protocol::SwitchCounters& counters) {
             {"flushes", event(ATP_EVENT_FLUSHED)},
             {"closed", event(ATP_EVENT_CLOSED)},
             {"misfits", event(ATP_EVENT_MISFIT)},
-            {"no_room", counters.no_room},
             {"passed", event(ATP_EVENT_PASSED)},
             {"ecn", counters.ecn},
             {"overflows", counters.overflows},
@@ -146,7 +145,8 @@ Json kernel_json(const KernelSnapshot& kernel) {
               {"passing_jobs", kernel.passing_jobs},
               {"without_release", kernel.without_release},
               {"oversized", kernel.oversized},
-              {"damaged", kernel.damaged}};
+              {"damaged", kernel.damaged},
+              {"not_admitted", kernel.not_admitted}};
     Json& interfaces = json["interfaces"] = Json::object();
     for (const auto& [name, mode] : kernel.interfaces) interfaces[name] = mode;
     return json;
@@ -187,14 +187,24 @@ Json shard_json(const ShardSnapshot& shard) {
     return json;
 }
 
+std::uint64_t memory_of(const NodeSnapshot& snapshot) {
+    std::uint64_t bytes = snapshot.memory_bytes;
+    for (const ShardSnapshot& shard : snapshot.shards) bytes += memory_of_kernel(shard);
+    return bytes;
+}
+
 }  // namespace
+
+std::uint64_t memory_of_kernel(const ShardSnapshot& shard) {
+    return shard.kernel ? shard.aggregators * protocol::aggregator_bytes(shard.kernel->lanes) : 0;
+}
 
 std::string to_json(const NodeSnapshot& snapshot) {
     Json json{{"software", snapshot.software},
               {"id", fmt::format("{:016x}", snapshot.id)},
               {"address", to_string(snapshot.address)},
               {"uptime_s", snapshot.uptime_s},
-              {"memory_bytes", snapshot.memory_bytes},
+              {"memory_bytes", memory_of(snapshot)},
               {"pool_bytes", snapshot.pool_bytes},
               {"lanes", snapshot.lanes}};
     if (snapshot.parent.family() != Family::none) {

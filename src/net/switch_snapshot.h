@@ -71,6 +71,7 @@ struct KernelSnapshot {
     std::vector<std::string> without_release{};  // interfaces where results of this box's servers free nothing, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
+    std::uint64_t not_admitted = 0;  // JOINs of jobs that found no room
 };
 
 struct ShardSnapshot {
@@ -97,11 +98,14 @@ struct NodeSnapshot {
     bool parent_answers = false;
     double uptime_s = 0;
     std::uint16_t lanes = 0;
-    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_bytes = 0;  // without what the kernel has
     std::uint64_t pool_bytes = 0;
     PortTableConfig ports;
     std::vector<ShardSnapshot> shards;
 };
+
+// What the aggregators of a switch inside the kernel take; 0 for any other shard.
+[[nodiscard]] std::uint64_t memory_of_kernel(const ShardSnapshot& shard);
 
 // One JSON object; docs/operations.md lists its keys. Tokens are capabilities and never in it.
 [[nodiscard]] std::string to_json(const NodeSnapshot& snapshot);

@@ -33,7 +33,10 @@ Admission::Verdict Admission::handle_message(std::span<const std::byte> message,
 Admission::Verdict Admission::handle_join(const AdmittedJob& job, protocol::Time now) {
     const auto known = heard_.find(job.job);
     if (known == heard_.end()) {
-        if (heard_.size() >= jobs_limit_) return {};
+        if (heard_.size() >= jobs_limit_) {
+            ++not_admitted_;
+            return {};
+        }
     } else if (known->second.job == job) {
         remember(job, now);
         return {};

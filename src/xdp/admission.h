@@ -39,6 +39,9 @@ class Admission {
     // A job that nobody has spoken of for too long; forgotten with this.
     [[nodiscard]] std::optional<AdmittedJob> poll_expired(protocol::Time now);
 
+    // JOINs of jobs that found no room. Each member and channel of such a job says one every second.
+    [[nodiscard]] std::uint64_t not_admitted() const { return not_admitted_; }
+
   private:
     struct Heard {
         AdmittedJob job;
@@ -54,6 +57,7 @@ class Admission {
     protocol::Duration hold_;
     std::uint8_t level_;
     std::unordered_map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
+    std::uint64_t not_admitted_ = 0;
 };
 
 }  // namespace atp::xdp

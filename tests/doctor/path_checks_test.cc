@@ -202,6 +202,55 @@ TEST(PathChecks, WarnOfPacketsWithMoreLanesThanTheKernelHas) {
     EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
 }
 
+TEST(PathChecks, TakeNoNoticeOfWhatTheLoopbackCarriesToAKernelThatItDoesNotPass) {
+    PathFacts facts = path_through_a_kernel();
+    facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
+    facts.stays_on_this_host = true;
+    EXPECT_EQ(check_kernel(facts, *facts.report->kernel).status, Status::ok);
+    facts.report->kernel->oversized = 1;
+    EXPECT_THAT(check_kernel(facts, *facts.report->kernel).found, HasSubstr("1 packets with more lanes passed"));
+}
+
+TEST(PathChecks, WarnOfFragmentsThatTheKernelSeesAPartOf) {
+    PathFacts facts = path_through_a_kernel();
+    const KernelFragments all_pass{.claimed = 100'000, .completed = 99'000, .fetched = 500};
+    facts.report->kernel->fragments = {{.claimed = 8524, .completed = 0, .fetched = 8524}, all_pass};
+    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments that began there 0 were completed and 8524 fetched"));
+    EXPECT_THAT(finding.found, HasSubstr("not all workers' packets pass its interfaces"));
+    EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
+    EXPECT_THAT(finding.mend, HasSubstr("--rack"));
+}
+
+TEST(PathChecks, WarnOfJobsThatTheKernelLetsPass) {
+    PathFacts facts = path_through_a_kernel();
+    facts.report->kernel->passing_jobs = 2;
+    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("adds nothing of 2 jobs: not all workers' packets pass its interfaces"));
+    EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
+}
+
+TEST(PathChecks, TakeNoNoticeOfFragmentsThatAreFewOrCompletedOrNotAskedFor) {
+    PathFacts facts = path_through_a_kernel();
+    for (const KernelFragments& fine : {KernelFragments{.claimed = 999, .completed = 0, .fetched = 999},
+                                        KernelFragments{.claimed = 10'000, .completed = 1'000, .fetched = 9'000},
+                                        KernelFragments{.claimed = 10'000, .completed = 0, .fetched = 5'000}}) {
+        facts.report->kernel->fragments = {fine};
+        EXPECT_EQ(check_kernel(facts, *facts.report->kernel).status, Status::ok) << fine.claimed;
+    }
+}
+
+TEST(PathChecks, WarnOfJobsThatFoundNoRoomInsideTheKernel) {
+    PathFacts facts = path_through_a_kernel();
+    facts.report->kernel->not_admitted = 12;
+    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no room"));
+    EXPECT_THAT(finding.mend, HasSubstr("--jobs"));
+}
+
 TEST(PathChecks, WarnOfPacketsThatWereDamagedBeforeTheKernel) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->damaged = 3;

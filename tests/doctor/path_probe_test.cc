@@ -59,6 +59,7 @@ TEST(PathProbe, LearnsEverythingOfASwitchOnTheLoopback) {
     EXPECT_GT(facts.interface_payload_bytes, 1472U);
     EXPECT_EQ(facts.found_payload_bytes, facts.interface_payload_bytes);
     EXPECT_FALSE(facts.long_question_arrives);
+    EXPECT_TRUE(facts.stays_on_this_host);
     ASSERT_TRUE(facts.short_packets);
     ASSERT_TRUE(facts.long_packets);
     EXPECT_EQ(facts.long_packets->bytes, facts.found_payload_bytes);

@@ -120,6 +120,20 @@ TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
     EXPECT_EQ(hear(admission, join(8, 1), at(4)), Change::admit);
 }
 
+TEST(Admission, CountsTheJoinsThatFoundNoRoom) {
+    Admission admission(1, seconds(10), 0);
+    hear(admission, join(7, 1), at(0));
+    hear(admission, join(7, 1), at(1));
+    hear(admission, join(7, 2), at(1));  // not believed, whatever room there is
+    EXPECT_EQ(admission.not_admitted(), 0U);
+    hear(admission, join(8, 1), at(1));
+    hear(admission, join(8, 1), at(2));
+    hear(admission, join(9, 1), at(2));
+    EXPECT_EQ(admission.not_admitted(), 3U);
+    hear(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // it is nothing to any switch
+    EXPECT_EQ(admission.not_admitted(), 3U);
+}
+
 TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
     Admission admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));

@@ -215,6 +215,13 @@ class NetworkTest(unittest.TestCase):
     def completed(self, bridge="bridge"):
         return self.kernel(bridge)["packets"]["completed"]
 
+    def finding(self, node="w0"):
+        """What `atp doctor` says at a node of the switch inside the kernel."""
+        words = self.network.at(node, ATP, "doctor", "--switch", self.network.endpoint("bridge"), "--json")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+        checks = json.loads(done.stdout)["checks"]
+        return next(check for check in checks if check["name"].startswith("inside the kernel"))
+
     def start_workers(self, size, flags=(), rounds=3, asked="server", meet_at=29500):
         """`atp bench` on every worker, which verifies each sum; of so many tensors. `asked` is their switch."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], meet_at),
@@ -257,7 +264,7 @@ def require_network():
 def require_programs(network):
     """Raises PermissionError where the kernel takes none; whatever else is wrong is for the tests to say."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [ATP, "switch", "--listen", "127.0.0.1:0", "--xdp", "to-host", "--xdp-pins", folder, "--json"]
+        words = [ATP, "switch", "--listen", f"127.0.0.1:{PORT}", "--xdp", "to-host", "--xdp-pins", folder, "--json"]
         switch = subprocess.Popen(
             network.at("bridge", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

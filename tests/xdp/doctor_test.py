@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `atp doctor` tells of a switch inside the kernel that sees less than it should.
+
+usage: doctor_test.py ATP
+"""
+
+import networks
+
+
+class Doctor(networks.NetworkTest):
+    def test_of_a_port_that_was_forgotten(self):
+        switch = self.start_switch(ports=["to-w0", "to-w1", "to-server"])
+        self.finish(self.start_workers("1MB"))
+        self.assertLess(self.completed(), 100)
+        finding = self.finding()
+        self.assertEqual(finding["status"], "warn")
+        self.assertIn("not all workers' packets pass its interfaces", finding["found"])
+        self.assertIn("name in --xdp every port", finding["mend"])
+        self.stop(switch)
+
+    def test_of_nothing_where_it_sees_all_workers_not_even_on_the_box_itself(self):
+        switch = self.start_switch()
+        self.finish(self.start_workers("1MB"))
+        self.assertGreater(self.completed(), 1000)
+        for node in ("w0", "bridge"):
+            finding = self.finding(node)
+            self.assertEqual(finding["status"], "ok", finding["found"])
+        self.stop(switch)
+
+    def test_of_a_worker_on_the_box_itself(self):
+        self.start_switch()
+        self.workers = ["w0", "w1", "bridge"]
+        self.finish(self.start_workers("1MB", asked="bridge"))
+        finding = self.finding()
+        self.assertEqual(finding["status"], "warn")
+        self.assertIn("not all workers' packets pass its interfaces", finding["found"])
+        self.assertIn("run no worker on that very host", finding["mend"])
+
+
+if __name__ == "__main__":
+    networks.run()
