@@ -110,6 +110,8 @@ def _settle_work(parser, options):
     confined = [name for name in options.systems if not known[name].spans_racks]
     if confined and options.topology.has_racks:
         parser.error(f"argument --systems: {', '.join(confined)} cannot span racks")
+    if options.loss and any(issubclass(known[name], systems.InKernel) for name in options.systems):
+        parser.error("argument --loss: the switch inside the kernel drops nothing on purpose")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
 

@@ -133,6 +133,11 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(ran.returncode, 2)
         self.assertIn("--switch", ran.stderr)
 
+    def test_a_switch_inside_the_kernel_loses_nothing_on_purpose(self):
+        ran = subprocess.run([RUN, "--switch", "xdp", "--loss", "1%"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("argument --loss", ran.stderr)
+
     def test_a_switch_is_chosen_for_atp_alone(self):
         for switch, others, chosen in (
             ("user", ["--peer", "gloo"], ["atp", "gloo"]),

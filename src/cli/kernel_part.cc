@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/kernel_part.h"
 
+#include <fmt/format.h>
+
 #include "xdp/xdp_switch.h"
 
 namespace atp::cli {
@@ -20,6 +22,11 @@ class XdpPart final : public KernelPart {
 
 net::Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
                                                            const net::SwitchNodeConfig& node) {
+    if (node.memory_bytes < protocol::aggregator_bytes(ATP_XDP_LANES)) {
+        return net::fail(net::Operation::open, net::Reason::unsupported, "--memory",
+                         fmt::format("{} bytes hold no aggregator of {} lanes, which takes {}", node.memory_bytes,
+                                     ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
+    }
     auto machine = xdp::XdpSwitch::start({.interfaces = config.interfaces,
                                           .memory_bytes = node.memory_bytes,
                                           .jobs = node.jobs,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/kernel_flags.h"
 #include "cli/kernel_part.h"
 #include "cli/output.h"
 #include "cli/signals.h"
@@ -51,23 +52,15 @@ struct Options {
     std::uint32_t busy_poll_us = 0;
     KernelPartConfig kernel;
     net::SwitchNodeConfig config;
+    Given given;
 };
 
-std::optional<std::vector<std::string>> parse_list(std::string_view text) {
-    std::vector<std::string> names;
-    while (true) {
-        const std::size_t end = std::min(text.find(','), text.size());
-        if (end == 0) return std::nullopt;
-        names.emplace_back(text.substr(0, end));
-        if (end == text.size()) return names;
-        text.remove_prefix(end + 1);
-    }
-}
-
-int misused(const net::Error& error) {
-    fmt::print(stderr, "atp switch: {}\n", net::to_string(error));
+int misused(const std::string& why) {
+    fmt::print(stderr, "atp switch: {}\n", why);
     return exit_misused;
 }
+
+int misused(const net::Error& error) { return misused(net::to_string(error)); }
 
 // Whole vectors of 8 lanes that fit a packet of this MTU.
 std::uint16_t lanes_of_mtu(std::uint32_t mtu_bytes, net::Family family) {
@@ -110,7 +103,7 @@ net::Result<void> complete(Options& options) {
 }
 
 void print_memory(const net::SwitchNodeConfig& config) {
-    if (config.serves_atp) {
+    if (config.serves_atp && config.kernel_aggregators == 0) {
         fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
                    net::aggregators_of_shard(config), config.lanes, config.shards,
                    static_cast<double>(config.memory_bytes) / 1e6);
@@ -123,7 +116,8 @@ void print_memory(const net::SwitchNodeConfig& config) {
 }
 
 void print_kernel(const net::ShardSnapshot& shard) {
-    fmt::print("  kernel       {} aggregators of {} lanes, {}\n", shard.aggregators, shard.kernel->lanes,
+    fmt::print("  aggregators  {} of {} lanes inside the kernel ({:.1f} MB), {}\n", shard.aggregators,
+               shard.kernel->lanes, static_cast<double>(net::memory_of_kernel(shard)) / 1e6,
                shard.kernel->level == 0 ? "next to workers" : "where racks meet");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
@@ -162,11 +156,6 @@ void print_start(const net::SwitchNode& node, const Options& options) {
 // this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
 net::Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
-    if (options.config.shards > 1) {
-        return net::fail(
-            net::Operation::open, net::Reason::unsupported, "--xdp",
-            "the kernel aggregates packets of one port, and each thread has its own: start with --threads 1");
-    }
     auto part = start_kernel_part(options.kernel, options.config);
     if (!part) return part;
     const net::ShardSnapshot table = (*part)->snapshot();
@@ -178,6 +167,7 @@ net::Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
 
 int run_switch(Options options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
+    if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
     const StopSignals signals;
     const auto kernel = start_kernel_part(options);
     if (!kernel) return misused(kernel.error());
@@ -220,7 +210,8 @@ std::function<int()> register_switch(CLI::App& program) {
     CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
     Flags flags(*command, "Switch");
     net::SwitchNodeConfig& config = options->config;
-    flags.text("--listen", options->listen, "ADDRESS", "host:port or [host]:port [0.0.0.0:4790]");
+    flags.text("--listen", options->listen, "ADDRESS",
+               "host:port or [host]:port; with --xdp the port of the packets that the kernel looks at [0.0.0.0:4790]");
     flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
     flags.parsed("--protocol", options->serves, "NAME", parse_serves, "atp, switchml or both",
                  "which jobs it serves [atp]");
@@ -229,9 +220,13 @@ std::function<int()> register_switch(CLI::App& program) {
                  "parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
                  "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
-    flags.number("--threads", config.shards, 1, 256, "each with its share of the memory and of the channels [1]");
-    flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_list, "names with a comma between two",
-                 "aggregate inside the kernel what passes these, whoever it is addressed to: eth1,eth2 [none]");
+    flags.number(
+        "--threads", config.shards, 1, 256,
+        "each with its share of the memory and of the channels; 1 with --xdp, and at the server behind it [1]");
+    flags.parsed(
+        "--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces, "names with a comma between two",
+        "aggregate inside the kernel what passes these, whoever it is addressed to; all ports by which a job's "
+        "workers come: eth1,eth2 [none]");
     flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
                "of a bpffs: where a restart finds what the kernel holds [/sys/fs/bpf/atp]");
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
@@ -254,6 +249,7 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.flag("--quiet", options->quiet, "say nothing but errors");
     flags.flag("--json", options->json, "say in JSON what was started");
     add_ports(*command, *options);
+    options->given = [command](const std::string& flag) { return command->count(flag) != 0; };
     return [options] { return run_switch(*options); };
 }
 

@@ -38,12 +38,19 @@ std::string last_words(std::string_view log) {
     return std::string(log.substr(log.find_last_of('\n') + 1));
 }
 
+std::string_view hint_of(int code) {
+    switch (code) {
+        case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN";
+        case ENOMEM: return "the kernel has no room for so many aggregators: start with less --memory";
+        default: return {};
+    }
+}
+
 net::Failure load_failure(int code, std::string_view log) {
     const std::string words = last_words(log);
     if (!words.empty())
         return net::fail_with_errno(Operation::open, code, "XDP program", "the verifier says: " + words);
-    return net::fail_with_errno(Operation::open, code, "XDP program",
-                                code == EPERM ? "loading needs CAP_BPF and CAP_NET_ADMIN" : std::string());
+    return net::fail_with_errno(Operation::open, code, "XDP program", std::string(hint_of(code)));
 }
 
 void add(const atp_xdp_counters& from, KernelCounters& to) {

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `atp switch --xdp` takes for flags, and what it and `atp stats` say of what was started.
+
+usage: flags_test.py ATP
+"""
+
+import networks
+from networks import PATIENCE_S
+
+MORE_THAN_ANY_MACHINE_HAS = "4000GB"
+
+
+class Flags(networks.NetworkTest):
+    def refusal(self, *flags):
+        """What is said where the status is that of bad usage."""
+        switch = self.start_atp("bridge", "switch", "--xdp-pins", self.new_pins(), *flags)
+        _, error = switch.communicate(timeout=PATIENCE_S)
+        self.assertEqual(switch.returncode, 2, error)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+        return error
+
+    def test_those_that_do_not_go_together_are_refused_by_name(self):
+        for word, flags in (
+            ("port 0 of --listen", ["--xdp", "to-w0", "--listen", "0.0.0.0:0"]),
+            ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),
+            ("--protocol switchml", ["--xdp", "to-w0", "--protocol", "switchml"]),
+            ("--loss", ["--xdp", "to-w0", "--loss", "1%"]),
+            ("to-w0 twice", ["--xdp", "to-w0,to-w1,to-w0"]),
+            ("--xdp-pins", ["--listen", self.network.any_endpoint]),
+            ("--xdp: 'to-w0,,to-w1' is not accepted", ["--xdp", "to-w0,,to-w1"]),
+        ):
+            self.assertIn(word, self.refusal(*flags))
+
+    def test_memory_is_neither_too_little_nor_too_much(self):
+        self.assertIn("hold no aggregator of 352 lanes", self.refusal("--xdp", "to-w0", "--memory", "1kB"))
+        error = self.refusal("--xdp", "to-w0", "--memory", MORE_THAN_ANY_MACHINE_HAS)
+        self.assertIn("ENOMEM", error)
+        self.assertIn("less --memory", error)
+
+    def test_blanks_may_stand_around_names_and_the_memory_of_the_kernel_is_shown(self):
+        switch = self.start_atp("bridge", "switch", "--xdp", "to-w0, to-w1 ,to-w2", "--xdp-pins", self.new_pins())
+        networks.wait_until(lambda: switch.poll() is not None or self.report("bridge"), "the switch answers")
+        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0", "to-w1", "to-w2"])
+        self.assertEqual(self.report("bridge")["memory_bytes"], 44_444 * 1440)
+        stats = networks.call(*self.network.at("bridge", networks.ATP, "stats", self.network.endpoint("bridge")))
+        self.assertIn(" 64.0 MB of aggregators", stats)
+        self.stop(switch)
+        out, _ = switch.communicate(timeout=PATIENCE_S)
+        self.assertEqual(out.count("aggregators  "), 1)
+        self.assertIn("  aggregators  44444 of 352 lanes inside the kernel (64.0 MB), next to workers\n", out)
+
+
+if __name__ == "__main__":
+    networks.run()
