@@ -81,6 +81,16 @@ bool misses_workers(const KernelFragments& fragments) {
            fragments.fetched > fragments.claimed / 2;
 }
 
+void check_interfaces_of_kernel(const KernelReport& kernel, Finding& finding) {
+    std::string gone;
+    for (const auto& [interface, mode] : kernel.interfaces) {
+        if (mode == "gone") gone += (gone.empty() ? "" : ", ") + interface;
+    }
+    if (gone.empty()) return;
+    add(finding, fmt::format("no program any more at {}: somebody has taken it off, or made the interface anew", gone),
+        "start that switch again");
+}
+
 void check_coverage_of_kernel(const KernelReport& kernel, Finding& finding) {
     const auto missed = std::ranges::find_if(kernel.fragments, misses_workers);
     std::string found;
@@ -261,6 +271,7 @@ Finding check_kernel(const PathFacts& facts, const KernelReport& kernel) {
         finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
     }
     finding.found += fmt::format(", {} aggregators of {} lanes", kernel.aggregators, kernel.lanes);
+    check_interfaces_of_kernel(kernel, finding);
     check_coverage_of_kernel(kernel, finding);
     check_lanes_of_kernel(facts, kernel, finding);
     if (kernel.damaged != 0) {

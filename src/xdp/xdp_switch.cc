@@ -153,7 +153,8 @@ net::ShardSnapshot XdpSwitch::snapshot() const {
                        .passing_jobs = coverage_.passing(),
                        .without_release = missing_,
                        .oversized = counters.oversized,
-                       .damaged = counters.damaged};
+                       .damaged = counters.damaged,
+                       .not_admitted = admission_.not_admitted()};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(),
                                                  attachment.stands() ? to_string(attachment.mode()) : "gone");

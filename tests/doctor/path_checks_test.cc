@@ -202,6 +202,15 @@ TEST(PathChecks, WarnOfPacketsWithMoreLanesThanTheKernelHas) {
     EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
 }
 
+TEST(PathChecks, SayWhereTheKernelHasLostItsProgram) {
+    PathFacts facts = path_through_a_kernel();
+    facts.report->kernel->interfaces.emplace_back("eth2", "gone");
+    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("no program any more at eth2"));
+    EXPECT_EQ(finding.mend, "start that switch again");
+}
+
 TEST(PathChecks, TakeNoNoticeOfWhatTheLoopbackCarriesToAKernelThatItDoesNotPass) {
     PathFacts facts = path_through_a_kernel();
     facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;

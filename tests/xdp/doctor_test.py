@@ -37,6 +37,25 @@ class Doctor(networks.NetworkTest):
         self.assertIn("not all workers' packets pass its interfaces", finding["found"])
         self.assertIn("run no worker on that very host", finding["mend"])
 
+    def test_of_a_job_that_finds_no_room(self):
+        switch = self.start_switch(flags=["--jobs", "1"])
+        # It outlives the second job on any machine, and is ended then.
+        first = self.start_workers("64MB", ["--timeout", "80s"], rounds=20)
+        networks.wait_until(lambda: self.completed() > 100, "the first job is admitted")
+        second = self.start_workers("64kB", rounds=3, meet_at=29501)
+        self.finish(second)
+        for worker in first:
+            worker.kill()
+        kernel = self.kernel()
+        self.assertEqual(len(kernel["jobs"]), 1)
+        self.assertGreater(kernel["kernel"]["not_admitted"], 0)
+        self.assertGreater(kernel["packets"]["forged"], 0, "its packets are nobody's here")
+        finding = self.finding()
+        self.assertEqual(finding["status"], "warn")
+        self.assertIn("JOINs found no room", finding["found"])
+        self.assertIn("--jobs", finding["mend"])
+        self.stop(switch)
+
 
 if __name__ == "__main__":
     networks.run()
