@@ -50,7 +50,7 @@ function(atp_bpf_program target name source)
   # The kernel's own headers are the same for every target, but Debian keeps some of them under the host's name.
   add_custom_command(OUTPUT ${skeleton}
     COMMAND ${ATP_CLANG} -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror
-            -I${CMAKE_SOURCE_DIR}/src -isystem ${ATP_LIBBPF_INCLUDE} -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+            -I${CMAKE_SOURCE_DIR}/src/machines -I${CMAKE_SOURCE_DIR}/src/drivers -isystem ${ATP_LIBBPF_INCLUDE} -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
             -MD -MF ${object}.d -MT ${skeleton} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}.debug
     COMMAND ${ATP_BPFTOOL} gen object ${object} ${object}.debug # leaves debuggers' sections out
     COMMAND ${ATP_BPFTOOL} gen skeleton ${object} name ${name} > ${skeleton}

@@ -2,11 +2,11 @@
 #include <deque>
 #include <stdexcept>
 
-#include "comm/tensors.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
 #include "reducer.h"
+#include "tensor/tensors.h"
 
 namespace atp::accuracy {
 namespace {
@@ -41,7 +41,7 @@ class AtpReducer final : public Reducer {
     }
 
     void sum(std::span<const float> inputs, std::span<float> sums) override {
-        std::vector<std::unique_ptr<comm::FittedTensor>> tensors;
+        std::vector<std::unique_ptr<tensor::FittedTensor>> tensors;
         std::vector<float> others(sums.size());  // everybody's sums are the same bits
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
@@ -68,15 +68,15 @@ class AtpReducer final : public Reducer {
         std::uint16_t worker = 0;  // that sent it, or that it is for
     };
 
-    std::unique_ptr<comm::FittedTensor> fit(unsigned rank, const float* in, float* out, std::size_t elements) {
-        std::shared_ptr<comm::ScaleHistory>& history = histories_[rank];
-        const bool dynamic = config_.form.scaling == comm::Scaling::dynamic;
+    std::unique_ptr<tensor::FittedTensor> fit(unsigned rank, const float* in, float* out, std::size_t elements) {
+        std::shared_ptr<tensor::ScaleHistory>& history = histories_[rank];
+        const bool dynamic = config_.form.scaling == tensor::Scaling::dynamic;
         if (dynamic && history == nullptr) {
-            history = std::make_shared<comm::ScaleHistory>(elements, config_.lanes, std::make_shared<comm::Feed>());
+            history = std::make_shared<tensor::ScaleHistory>(elements, config_.lanes, std::make_shared<comm::Feed>());
         }
-        auto tensor = comm::make_sum_tensor(comm::ElementType::float32, in, out, elements,
-                                            static_cast<float>(config_.form.scale), 1);
-        return std::make_unique<comm::FittedTensor>(std::move(tensor), config_.form, config_.lanes, history);
+        auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, in, out, elements,
+                                              static_cast<float>(config_.form.scale), 1);
+        return std::make_unique<tensor::FittedTensor>(std::move(tensor), config_.form, config_.lanes, history);
     }
 
     void collect() {
@@ -123,10 +123,10 @@ class AtpReducer final : public Reducer {
     protocol::Switch switch_;
     protocol::Server server_;
     std::vector<std::unique_ptr<protocol::Worker>> workers_;
-    std::vector<std::shared_ptr<comm::ScaleHistory>> histories_;
+    std::vector<std::shared_ptr<tensor::ScaleHistory>> histories_;
     std::deque<Packet> packets_;
     Bytes buffer_;
-    protocol::Time now_{};
+    Time now_{};
     std::uint64_t bytes_ = 0;
 };
 

@@ -28,8 +28,8 @@ ACCURACY_API Reducer* accuracy_open(const accuracy_config* config) try {
         .workers = config->workers,
         .lanes = static_cast<std::uint16_t>(config->lanes),
         .form = {.scale = config->scale,
-                 .scaling = config->dynamic != 0 ? atp::comm::Scaling::dynamic : atp::comm::Scaling::fixed,
-                 .lane_type = config->shorts != 0 ? atp::comm::LaneType::int16 : atp::comm::LaneType::int32}};
+                 .scaling = config->dynamic != 0 ? atp::tensor::Scaling::dynamic : atp::tensor::Scaling::fixed,
+                 .lane_type = config->shorts != 0 ? atp::tensor::LaneType::int16 : atp::tensor::LaneType::int32}};
     return (config->switchml != 0 ? atp::accuracy::make_switchml(own) : atp::accuracy::make_atp(own)).release();
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

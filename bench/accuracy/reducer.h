@@ -9,14 +9,14 @@
 #include <span>
 #include <vector>
 
-#include "comm/fitted_tensor.h"
+#include "tensor/adaptive_tensor.h"
 
 namespace atp::accuracy {
 
 struct ReducerConfig {
     unsigned workers = 4;
     std::uint16_t lanes = 352;  // of a packet of 1,500 bytes
-    comm::NumberForm form;
+    tensor::NumberForm form;
 };
 
 struct Counters {

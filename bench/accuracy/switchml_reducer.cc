@@ -2,15 +2,14 @@
 #include <deque>
 #include <stdexcept>
 
-#include "comm/tensors.h"
-#include "protocol/switchml/switch.h"
-#include "protocol/switchml/worker.h"
 #include "reducer.h"
+#include "switchml/switch.h"
+#include "switchml/worker.h"
+#include "tensor/tensors.h"
 
 namespace atp::accuracy {
 namespace {
 
-namespace switchml = protocol::switchml;
 using Bytes = std::vector<std::byte>;
 
 class SwitchMlReducer final : public Reducer {
@@ -34,9 +33,9 @@ class SwitchMlReducer final : public Reducer {
         std::vector<std::unique_ptr<protocol::Tensor>> tensors;
         std::vector<float> others(sums.size());
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
-            tensors.push_back(comm::make_sum_tensor(comm::ElementType::float32, inputs.data() + rank * sums.size(),
-                                                    rank == 0 ? sums.data() : others.data(), sums.size(),
-                                                    static_cast<float>(config_.form.scale), 1));
+            tensors.push_back(tensor::make_sum_tensor(numeric::ElementType::float32, inputs.data() + rank * sums.size(),
+                                                      rank == 0 ? sums.data() : others.data(), sums.size(),
+                                                      static_cast<float>(config_.form.scale), 1));
             if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refuses its tensor");
             collect(rank);
         }
@@ -78,7 +77,7 @@ class SwitchMlReducer final : public Reducer {
     std::vector<std::unique_ptr<switchml::Worker>> workers_;
     std::deque<Bytes> packets_;
     Bytes buffer_;
-    protocol::Time now_{};
+    Time now_{};
 };
 
 }  // namespace

@@ -179,7 +179,7 @@ class Traffic {
     protocol::SwitchConfig config_;
     protocol::Switch switch_;
     std::vector<std::byte> copies_;
-    protocol::Time now_{};
+    Time now_{};
     std::uint32_t first_seq_ = 0;
     std::size_t results_ = 0;
     bool admitted_ = false;

@@ -72,7 +72,7 @@ void add_options(CLI::App& app, Options& options) {
 }
 
 // The rows take turns, so that what else the machine does meets all of them alike.
-net::Result<std::vector<Row>> measure(const Options& options) {
+Result<std::vector<Row>> measure(const Options& options) {
     std::vector<Row> rows;
     for (const std::uint32_t size : options.sizes) {
         for (const Mode& mode : modes) rows.push_back({size, mode, {}});
@@ -80,10 +80,10 @@ net::Result<std::vector<Row>> measure(const Options& options) {
     for (int round = 0; round < options.rounds; ++round) {
         for (Row& row : rows) {
             const auto outcome = carry({.mode = row.mode,
-                                        .family = options.v6 ? net::Family::ipv6 : net::Family::ipv4,
+                                        .family = options.v6 ? wire::Family::ipv6 : wire::Family::ipv4,
                                         .packet_bytes = row.packet_bytes,
                                         .seconds = options.round_seconds});
-            if (!outcome) return net::Failure(outcome.error());
+            if (!outcome) return Failure(outcome.error());
             row.outcomes.push_back(*outcome);
         }
     }
@@ -145,7 +145,7 @@ int report_faults(const std::vector<Row>& rows) {
 int run(const Options& options) {
     const auto rows = measure(options);
     if (!rows) {
-        fmt::print(stderr, "bench_sockets: {}\n", net::to_string(rows.error()));
+        fmt::print(stderr, "bench_sockets: {}\n", to_string(rows.error()));
         return exit_wrong_result;
     }
     options.json ? print_json(*rows) : print_table(*rows);

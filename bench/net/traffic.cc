@@ -16,10 +16,10 @@
 namespace atp::bench {
 namespace {
 
-using net::Datagram;
 using net::Feature;
 using net::UdpSocket;
 using std::chrono::milliseconds;
+using wire::Datagram;
 
 constexpr std::uint32_t burst_bytes = 128 * 1024;  // written before a flush: two full messages
 constexpr std::uint32_t most_burst_packets = 256;
@@ -42,7 +42,7 @@ class Receiver : public net::Actor {
     Receiver(UdpSocket& socket, std::uint32_t packet_bytes, Shared& shared)
         : socket_(socket), packet_bytes_(packet_bytes), shared_(shared) {}
 
-    void handle_ready(int, net::Ready, protocol::Time) override {
+    void handle_ready(int, net::Ready, Time) override {
         do {
             const auto received = socket_.receive(batch_);
             if (!received || *received == 0) return;
@@ -51,7 +51,7 @@ class Receiver : public net::Actor {
             shared_.next_number.store(next_number_, std::memory_order_release);
         } while (socket_.has_more() || !shared_.stop.load(std::memory_order_relaxed));
     }
-    void handle_timeout(protocol::Time) override {}
+    void handle_timeout(Time) override {}
 
   private:
     // Numbers rise; a gap is a loss, a step back would be a packet out of its place.
@@ -76,7 +76,7 @@ class Receiver : public net::Actor {
 
 class Sender {
   public:
-    Sender(UdpSocket& socket, const net::Address& to, std::uint32_t packet_bytes, Shared& shared)
+    Sender(UdpSocket& socket, const wire::Address& to, std::uint32_t packet_bytes, Shared& shared)
         : socket_(socket),
           to_(to),
           packet_bytes_(packet_bytes),
@@ -99,12 +99,12 @@ class Sender {
         const std::uint64_t arrived = shared_.next_number.load(std::memory_order_acquire);
         if (arrived > base_) base_ = arrived;
         if (number_ + burst_ <= base_ + window_) {
-            stalled_since_ = protocol::never;
+            stalled_since_ = never;
             return true;
         }
         // When the last packets of a window are lost, nothing comes any more that would say so.
-        const protocol::Time now = net::now();
-        if (stalled_since_ == protocol::never) stalled_since_ = now;
+        const Time now = net::now();
+        if (stalled_since_ == never) stalled_since_ = now;
         if (now - stalled_since_ > stall) base_ = number_;
         return false;
     }
@@ -121,19 +121,19 @@ class Sender {
     }
 
     UdpSocket& socket_;
-    net::Address to_;
+    wire::Address to_;
     std::uint32_t packet_bytes_;
     std::uint32_t burst_;
     std::uint64_t window_;
     Shared& shared_;
     std::uint64_t number_ = 0;
     std::uint64_t base_ = 0;
-    protocol::Time stalled_since_ = protocol::never;
+    Time stalled_since_ = never;
 };
 
 net::UdpConfig config_of(const Traffic& traffic) {
     net::UdpConfig config;
-    config.local = net::Address::loopback(traffic.family, 0);
+    config.local = wire::Address::loopback(traffic.family, 0);
     config.mmsg = traffic.mode.mmsg;
     config.gso = traffic.mode.gso;
     config.gro = traffic.mode.gro;
@@ -146,7 +146,7 @@ std::string given_up(const UdpSocket& from, const UdpSocket& to) {
     for (const Feature feature : {Feature::mmsg, Feature::gso, Feature::gro}) {
         for (const UdpSocket* socket : {&from, &to}) {
             if (!socket->report()[feature].missing()) continue;
-            list += std::string(net::to_string(feature)) + ": " + socket->report()[feature].text + "; ";
+            list += std::string(to_string(feature)) + ": " + socket->report()[feature].text + "; ";
         }
     }
     return list;
@@ -155,7 +155,7 @@ std::string given_up(const UdpSocket& from, const UdpSocket& to) {
 struct Sample {
     std::uint64_t sent;
     std::uint64_t received;
-    protocol::Time at;
+    Time at;
 };
 
 Sample sample(const Shared& shared) {
@@ -170,22 +170,22 @@ void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
 
 }  // namespace
 
-net::Result<Outcome> carry(const Traffic& traffic) {
+Result<Outcome> carry(const Traffic& traffic) {
     auto from = UdpSocket::open(config_of(traffic));
-    if (!from) return net::Failure(std::move(from).error());
+    if (!from) return Failure(std::move(from).error());
     auto to = UdpSocket::open(config_of(traffic));
-    if (!to) return net::Failure(std::move(to).error());
+    if (!to) return Failure(std::move(to).error());
     auto loop = net::EventLoop::open({});
-    if (!loop) return net::Failure(std::move(loop).error());
+    if (!loop) return Failure(std::move(loop).error());
 
     Shared shared;
     Receiver receiver(**to, traffic.packet_bytes, shared);
     (*loop)->add(receiver);
     if (auto watched = (*loop)->watch(receiver, (*to)->descriptor(), {}); !watched) {
-        return net::Failure(watched.error());
+        return Failure(watched.error());
     }
     Sender sender(**from, (*to)->local(), traffic.packet_bytes, shared);
-    net::Result<void> ran;
+    Result<void> ran;
     std::thread receiving([&] { ran = (*loop)->run(); });
     std::thread sending([&] { sender.run(); });
     sleep_for(traffic.seconds / 5);
@@ -198,7 +198,7 @@ net::Result<Outcome> carry(const Traffic& traffic) {
     (*loop)->stop();
     sending.join();
     receiving.join();
-    if (!ran) return net::Failure(ran.error());
+    if (!ran) return Failure(ran.error());
 
     const double seconds = std::chrono::duration<double>(end.at - begin.at).count();
     const auto packets = static_cast<double>(end.received - begin.received);

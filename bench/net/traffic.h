@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "net/address.h"
-#include "net/result.h"
+#include "base/result.h"
+#include "wire/address.h"
 
 namespace atp::bench {
 
@@ -20,7 +20,7 @@ struct Mode {
 
 struct Traffic {
     Mode mode{};
-    net::Family family = net::Family::ipv4;
+    wire::Family family = wire::Family::ipv4;
     std::uint32_t packet_bytes = 0;
     double seconds = 0;  // measured, after a fifth as much to warm up
 };
@@ -36,6 +36,6 @@ struct Outcome {
 };
 
 // A sender that is never more than the receive buffer ahead, so that what is measured is carried, not dropped.
-[[nodiscard]] net::Result<Outcome> carry(const Traffic& traffic);
+[[nodiscard]] Result<Outcome> carry(const Traffic& traffic);
 
 }  // namespace atp::bench

@@ -16,7 +16,7 @@
 #include "frames.h"
 #include "protocol/switch.h"
 #include "wire/packet.h"
-#include "xdp/kernel_switch.h"
+#include "xdp/kernel_table.h"
 
 namespace atp::bench {
 namespace {
@@ -125,7 +125,7 @@ class Comparison {
         protocol::Parcel parcel{
             .data = packet.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
         const auto start = std::chrono::steady_clock::now();
-        user_.handle_packet(parcel, protocol::Time{std::chrono::microseconds(1)});
+        user_.handle_packet(parcel, Time{std::chrono::microseconds(1)});
         figures_.user_ns[kind].push_back(
             std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
     }
@@ -182,7 +182,7 @@ void print_json(const Figures& figures, std::uint32_t lanes) {
 bool run(const Options& options, std::uint32_t lanes) {
     auto kernel = xdp::KernelSwitch::load({.aggregators = aggregators});
     if (!kernel) {
-        fmt::print(stderr, "bench_xdp: {}\n", net::to_string(kernel.error()));
+        fmt::print(stderr, "bench_xdp: {}\n", to_string(kernel.error()));
         return false;
     }
     const Figures figures = Comparison(**kernel, lanes, checksum_named(options.checksum)).measure(options.fragments);

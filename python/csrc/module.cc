@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "client/switch_client.h"
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
-#include "net/switch_client.h"
-#include "net/switch_node.h"
 #include "process_group.h"
 #include "push_pull.h"
+#include "switchd/node.h"
 
 namespace atp::python {
 namespace {
@@ -23,36 +23,36 @@ namespace {
 namespace py = pybind11;
 
 template <class Value>
-Value value_or_throw(net::Result<Value> result) {
+Value value_or_throw(Result<Value> result) {
     if (!result) throw std::runtime_error(message_of(result.error()));
     if constexpr (!std::is_void_v<Value>) return *std::move(result);
 }
 
-protocol::Duration duration_of(double seconds) {
-    return std::chrono::duration_cast<protocol::Duration>(std::chrono::duration<double>(seconds));
+Duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
 // Whoever says that it is still looking for its parent is there, too.
 void reach_switch(const std::string& address, double timeout_s) {
-    const protocol::Time deadline = net::now() + duration_of(timeout_s);
-    const auto client = value_or_throw(net::SwitchClient::open(value_or_throw(net::resolve(address)).front()));
+    const Time deadline = net::now() + duration_of(timeout_s);
+    const auto client = value_or_throw(client::SwitchClient::open(value_or_throw(net::resolve(address)).front()));
     const auto greeting = client->hello(deadline);
-    if (!greeting && greeting.error().reason != net::Reason::rejected) {
+    if (!greeting && greeting.error().reason != Reason::rejected) {
         throw std::runtime_error(message_of(greeting.error()));
     }
 }
 
 // Without its port.
 std::string address_towards(const std::string& address) {
-    const net::Address peer = value_or_throw(net::resolve(address)).front();
+    const wire::Address peer = value_or_throw(net::resolve(address)).front();
     const std::string local = to_string(value_or_throw(net::local_address_towards(peer)));
-    return std::string(value_or_throw(net::split_host_port(local)).host);
+    return std::string(value_or_throw(wire::split_host_port(local)).host);
 }
 
-std::unique_ptr<net::SwitchNode> start_switch(const std::string& listen) {
-    net::SwitchNodeConfig config;
+std::unique_ptr<switchd::SwitchNode> start_switch(const std::string& listen) {
+    switchd::SwitchNodeConfig config;
     config.udp.local = value_or_throw(net::resolve(listen)).front();
-    return value_or_throw(net::SwitchNode::start(config));
+    return value_or_throw(switchd::SwitchNode::start(config));
 }
 
 comm::ServerPlace place_from(const std::string& text) {
@@ -80,10 +80,10 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     options.switch_address = wishes.switch_address;
     options.server = place_from(wishes.server);
     options.dedicated_servers = wishes.dedicated_servers;
-    options.scaling = comm::parse_scaling(wishes.scaling).value_or(options.scaling);
-    options.lane_type = comm::parse_lane_type(wishes.lanes).value_or(options.lane_type);
+    options.scaling = tensor::parse_scaling(wishes.scaling).value_or(options.scaling);
+    options.lane_type = tensor::parse_lane_type(wishes.lanes).value_or(options.lane_type);
     options.rack = wishes.rack;
-    options.multicast = comm::parse_multicast(wishes.multicast).value_or(options.multicast);
+    options.multicast = control::parse_multicast(wishes.multicast).value_or(options.multicast);
     options.channels = wishes.channels;
     options.timeout = duration_of(wishes.timeout_s);
     options.join_timeout = duration_of(wishes.timeout_s);
@@ -112,10 +112,10 @@ PYBIND11_MODULE(_C, module) {
     module.doc() = "The native half of the package `atp`.";
     py::module_::import("torch.distributed");  // registers the types that follow
 
-    py::class_<net::SwitchNode>(module, "SwitchNode", "A software switch inside this process.")
+    py::class_<switchd::SwitchNode>(module, "SwitchNode", "A software switch inside this process.")
         .def_static("start", &start_switch, py::arg("listen"), py::call_guard<py::gil_scoped_release>())
-        .def("stop", &net::SwitchNode::stop, py::call_guard<py::gil_scoped_release>())
-        .def_property_readonly("address", [](const net::SwitchNode& node) { return to_string(node.address()); });
+        .def("stop", &switchd::SwitchNode::stop, py::call_guard<py::gil_scoped_release>())
+        .def_property_readonly("address", [](const switchd::SwitchNode& node) { return to_string(node.address()); });
 
     py::class_<Wishes>(module, "Wishes", "What a process group is told.")
         .def(py::init<>())

@@ -14,10 +14,8 @@
 namespace atp::python {
 namespace {
 
-using protocol::Time;
-
 // How long the process with the switch waits at the end for those who may still need it.
-constexpr protocol::Duration longest_goodbye = std::chrono::seconds(10);
+constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
 // Why the network does not sum these; nothing where it does. Equal on all ranks that call the same.
 std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
@@ -27,7 +25,7 @@ std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, cons
     if (!averages && operation != c10d::ReduceOp::SUM) return "operations other than SUM and AVG";
     const auto element = element_type_of(type);
     if (!element) return fmt::format("{} tensors", c10::toString(type));
-    if (averages && comm::is_integer(*element)) return fmt::format("AVG of {} tensors", c10::toString(type));
+    if (averages && numeric::is_integer(*element)) return fmt::format("AVG of {} tensors", c10::toString(type));
     for (const at::Tensor& tensor : tensors) {
         if (!lies_in_memory(tensor)) return "tensors that are sparse or neither of the CPU nor of CUDA";
         if (tensor.device() != tensors.front().device()) return "tensors of several devices";
@@ -132,8 +130,7 @@ void ProcessGroupAtp::say_goodbye() {
     for (int rank = 0; rank < getSize(); ++rank) {
         if (rank != getRank()) keys.push_back(goodbye_key(rank));
     }
-    const protocol::Duration wait =
-        std::min<protocol::Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
+    const Duration wait = std::min<Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
     if (!keys.empty()) static_cast<void>(store_.wait(keys, net::now() + wait));
 }
 
@@ -152,7 +149,7 @@ Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
     return net::now() + (timeout.count() > 0 ? timeout : std::chrono::milliseconds(timeout_ms_));
 }
 
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(net::Result<comm::Handle> begun, std::vector<Staged> staged,
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(Result<comm::Handle> begun, std::vector<Staged> staged,
                                                        c10d::OpType type, const char* title) {
     if (!begun) C10_THROW_ERROR(DistBackendError, message_of(begun.error()));
     auto work = c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged),

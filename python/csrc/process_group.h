@@ -99,9 +99,8 @@ class ProcessGroupAtp final : public c10d::Backend {
     [[nodiscard]] std::shared_ptr<comm::Communicator> require_communicator() const;
     WorkPointer reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation, std::chrono::milliseconds timeout,
                                   c10d::OpType type, const char* title);
-    WorkPointer hand_out(net::Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type,
-                         const char* title);
-    [[nodiscard]] protocol::Time deadline_of(std::chrono::milliseconds timeout) const;
+    WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title);
+    [[nodiscard]] Time deadline_of(std::chrono::milliseconds timeout) const;
     c10::intrusive_ptr<c10d::Backend> fall_back(const std::string& what);
     void say_goodbye();
     void release();

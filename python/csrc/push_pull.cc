@@ -13,9 +13,9 @@ namespace {
 
 namespace py = pybind11;
 
-[[noreturn]] void fail(const net::Error& error) { C10_THROW_ERROR(DistBackendError, message_of(error)); }
+[[noreturn]] void fail(const Error& error) { C10_THROW_ERROR(DistBackendError, message_of(error)); }
 
-comm::ElementType require_element_type(const at::Tensor& tensor) {
+numeric::ElementType require_element_type(const at::Tensor& tensor) {
     const auto type = element_type_of(tensor.scalar_type());
     TORCH_CHECK_TYPE(type.has_value(), "atp: keys hold floats of 16 to 64 bits and integers of 32 and 64, not ",
                      tensor.scalar_type());
@@ -36,7 +36,7 @@ void pull(const c10::intrusive_ptr<c10d::Backend>& backend, std::uint64_t key, c
 }  // namespace
 
 void ProcessGroupAtp::push(std::uint64_t key, const at::Tensor& tensor) {
-    const comm::ElementType type = require_element_type(tensor);
+    const numeric::ElementType type = require_element_type(tensor);
     const at::NoGradGuard no_grad;
     const at::Tensor memory = tensor.contiguous().resolve_neg();
     const auto pushed =
@@ -45,7 +45,7 @@ void ProcessGroupAtp::push(std::uint64_t key, const at::Tensor& tensor) {
 }
 
 void ProcessGroupAtp::pull(std::uint64_t key, const at::Tensor& tensor) {
-    const comm::ElementType type = require_element_type(tensor);
+    const numeric::ElementType type = require_element_type(tensor);
     const at::NoGradGuard no_grad;
     const at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false));
     const auto pulled = require_communicator()->pull(key, memory.data_ptr(), elements_of(memory), type);

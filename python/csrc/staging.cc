@@ -43,7 +43,7 @@ std::vector<comm::Buffer> buffers_of(const std::vector<Staged>& staged) {
 }
 
 // What the device loads from now on comes after what the current stream was given so far.
-net::Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::Device device) {
+Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::Device device) {
     const VirtualGuardImpl guard(device.type());
     void* event = nullptr;
     guard.record(&event, guard.getStream(device), device.index(), c10::EventFlag::PYTORCH_DEFAULT);
@@ -53,7 +53,7 @@ net::Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::De
 }
 
 std::unique_ptr<staging::StagedTensor> convert(Staged& staged, const std::shared_ptr<staging::DeviceQueue>& queue,
-                                               const comm::Communicator& communicator, comm::ElementType type,
+                                               const comm::Communicator& communicator, numeric::ElementType type,
                                                comm::Reduction reduction) {
     const auto elements = static_cast<std::size_t>(staged.memory.numel());
     staged.host = at::empty({staged.memory.numel()}, at::TensorOptions().dtype(at::kInt).pinned_memory(true));
@@ -69,10 +69,9 @@ std::unique_ptr<staging::StagedTensor> convert(Staged& staged, const std::shared
 }
 
 // All of one device.
-net::Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std::vector<Staged>& staged,
-                                               const std::shared_ptr<staging::DeviceQueue>& queue,
-                                               comm::ElementType type, comm::Reduction reduction,
-                                               protocol::Time deadline) {
+Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std::vector<Staged>& staged,
+                                          const std::shared_ptr<staging::DeviceQueue>& queue, numeric::ElementType type,
+                                          comm::Reduction reduction, Time deadline) {
     const c10::Device device = staged.front().memory.device();
     const c10::DeviceGuard guard(device);  // which the queue does not put back
     if (auto ordered = load_after_current_stream(*queue, device); !ordered) return tl::unexpected(ordered.error());
@@ -158,11 +157,10 @@ std::vector<c10::Device> devices_of(const std::vector<Staged>& staged) {
     return devices;
 }
 
-net::Result<comm::Handle> Stager::all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
-                                             comm::ElementType type, comm::Reduction reduction,
-                                             protocol::Time deadline) {
+Result<comm::Handle> Stager::all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
+                                        numeric::ElementType type, comm::Reduction reduction, Time deadline) {
     const c10::Device device = staged.front().memory.device();
-    if (!device.is_cpu() && !comm::is_integer(type) && !communicator.fits_numbers()) {
+    if (!device.is_cpu() && !numeric::is_integer(type) && !communicator.fits_numbers()) {
         if (const Queue queue = queue_of(device)) {
             return all_reduce_converted(communicator, staged, queue, type, reduction, deadline);
         }

@@ -54,9 +54,8 @@ class StreamOfItsOwn {
 class Stager {
   public:
     // `staged` stays until the operation and its devices are done.
-    [[nodiscard]] net::Result<comm::Handle> all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
-                                                       comm::ElementType type, comm::Reduction reduction,
-                                                       protocol::Time deadline);
+    [[nodiscard]] Result<comm::Handle> all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
+                                                  numeric::ElementType type, comm::Reduction reduction, Time deadline);
 
   private:
     using Queue = std::shared_ptr<staging::DeviceQueue>;

@@ -5,20 +5,17 @@
 #include <exception>
 #include <thread>
 
-#include "comm/refusal.h"
 #include "net/clock.h"
 #include "signals.h"
+#include "store/store_refusal.h"
 
 namespace atp::python {
 namespace {
 
-using net::Result;
-using protocol::Time;
-
 // A c10d store's own wait cannot be ended from outside, and says on stderr when its time is over: so the store is asked
 // again and again, the less often the longer it has been.
-constexpr protocol::Duration shortest_pause = std::chrono::milliseconds(1);
-constexpr protocol::Duration longest_pause = std::chrono::milliseconds(500);
+constexpr Duration shortest_pause = std::chrono::milliseconds(1);
+constexpr Duration longest_pause = std::chrono::milliseconds(500);
 constexpr int pauses_of_a_wait = 8;
 
 template <class Call>
@@ -31,9 +28,9 @@ auto guarded(const Call& call) -> Result<decltype(call())> {
             return call();
         }
     } catch (const c10::Error& error) {
-        return net::fail(net::Operation::rendezvous, net::Reason::failed, {}, error.what_without_backtrace());
+        return fail(Operation::rendezvous, Reason::failed, {}, error.what_without_backtrace());
     } catch (const std::exception& error) {
-        return net::fail(net::Operation::rendezvous, net::Reason::failed, {}, error.what());
+        return fail(Operation::rendezvous, Reason::failed, {}, error.what());
     }
 }
 
@@ -60,7 +57,7 @@ Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline
             handle_signals();
         } catch (...) {
             interruption_ = std::current_exception();
-            return net::fail(net::Operation::rendezvous, net::Reason::closed, {}, "interrupted by a signal");
+            return fail(Operation::rendezvous, Reason::closed, {}, "interrupted by a signal");
         }
         const auto pause = std::clamp((now - begin) / pauses_of_a_wait, shortest_pause, longest_pause);
         std::this_thread::sleep_for(std::min(pause, deadline - now));
@@ -68,7 +65,7 @@ Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline
     const auto absent = missing(keys);
     if (!absent) return tl::unexpected(absent.error());
     if (absent->empty()) return {};
-    return comm::nobody_has_set(*absent, {}, net::now() - begin);
+    return store::nobody_has_set(*absent, {}, net::now() - begin);
 }
 
 Result<std::vector<std::string>> StoreAdapter::get_all(std::span<const std::string> keys, Time deadline) {

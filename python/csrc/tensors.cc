@@ -3,7 +3,7 @@
 
 namespace atp::python {
 
-using comm::ElementType;
+using numeric::ElementType;
 
 std::optional<ElementType> element_type_of(at::ScalarType type) {
     switch (type) {

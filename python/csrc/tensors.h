@@ -6,11 +6,11 @@
 
 #include <optional>
 
-#include "comm/element_type.h"
+#include "numeric/element_type.h"
 
 namespace atp::python {
 
-[[nodiscard]] std::optional<comm::ElementType> element_type_of(at::ScalarType type);
+[[nodiscard]] std::optional<numeric::ElementType> element_type_of(at::ScalarType type);
 // Dense, and where the network can have it, by way of the host if need be.
 [[nodiscard]] bool lies_in_memory(const at::Tensor& tensor);
 

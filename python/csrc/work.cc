@@ -12,7 +12,7 @@
 namespace atp::python {
 namespace {
 
-std::exception_ptr exception_of(const net::Error& error) {
+std::exception_ptr exception_of(const Error& error) {
     return std::make_exception_ptr(
         c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
 }
@@ -23,7 +23,7 @@ c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> dev
 
 }  // namespace
 
-std::string message_of(const net::Error& error) { return "atp: " + net::to_string(error); }
+std::string message_of(const Error& error) { return "atp: " + to_string(error); }
 
 NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
                          std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions)
@@ -48,7 +48,7 @@ void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
 }
 
 bool NetworkWork::wait(std::chrono::milliseconds timeout) {
-    const protocol::Time until = timeout.count() > 0 ? net::now() + timeout : protocol::never;
+    const Time until = timeout.count() > 0 ? net::now() + timeout : never;
     while (!operation_->wait_until(std::min(until, net::now() + signal_interval))) {
         handle_signals();
         if (net::now() >= until) give_up(timeout);
@@ -61,7 +61,7 @@ bool NetworkWork::wait(std::chrono::milliseconds timeout) {
 void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
     throw c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
                                 message_of({.operation = operation_->operation(),
-                                            .reason = net::Reason::timed_out,
+                                            .reason = Reason::timed_out,
                                             .elapsed = net::now() - operation_->begun(),
                                             .text = "this wait is over after " + std::to_string(timeout.count()) +
                                                     " ms; the operation is not"}));

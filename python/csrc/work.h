@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "comm/operation.h"
+#include "comm/work.h"
 #include "completions.h"
 #include "staging.h"
 
@@ -50,6 +50,6 @@ class NetworkWork final : public c10d::Work {
 };
 
 // The text of an error as exceptions carry it.
-[[nodiscard]] std::string message_of(const net::Error& error);
+[[nodiscard]] std::string message_of(const Error& error);
 
 }  // namespace atp::python

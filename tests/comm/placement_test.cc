@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranks are a unit, by the switches that they name and the racks that they say they are in.
-#include "comm/placement.h"
+#include "control/placement.h"
 
 #include <gtest/gtest.h>
 
 namespace atp::comm {
 namespace {
 
-using net::Reason;
 using Ranks = std::vector<std::uint16_t>;
 
 constexpr std::uint64_t root = 100;
 
 // A rank that names this switch, which is the root or stands below it.
-Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
-    Announcement announcement;
+control::Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
+    control::Announcement announcement;
     announcement.path.push_back({.id = leaf});
     if (leaf != root) announcement.path.push_back({.id = root});
     announcement.rack = std::move(rack);
@@ -27,15 +26,15 @@ void expect_unit(const protocol::Membership& membership, unsigned unit, const Ra
     EXPECT_EQ(membership.unit(unit).direct, direct) << unit;
 }
 
-void expect_refused(const std::vector<Announcement>& announcements, Reason reason) {
-    const auto placed = place_ranks(announcements);
+void expect_refused(const std::vector<control::Announcement>& announcements, Reason reason) {
+    const auto placed = control::place_ranks(announcements);
     ASSERT_FALSE(placed);
-    EXPECT_EQ(placed.error().reason, reason) << net::to_string(placed.error());
+    EXPECT_EQ(placed.error().reason, reason) << to_string(placed.error());
 }
 
 TEST(Placement, RanksOfOneSwitchAreOneUnit) {
     for (const char* rack : {"", "a"}) {
-        const auto placed = place_ranks(std::vector{rank_at(root, rack), rank_at(root, rack)});
+        const auto placed = control::place_ranks(std::vector{rank_at(root, rack), rank_at(root, rack)});
         ASSERT_TRUE(placed);
         ASSERT_EQ(placed->units(), 1U);
         expect_unit(*placed, 0, {0, 1}, false);
@@ -43,7 +42,8 @@ TEST(Placement, RanksOfOneSwitchAreOneUnit) {
 }
 
 TEST(Placement, SwitchesBelowACommonOneAreUnitsAndItsOwnRanksAreDirect) {
-    const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root), rank_at(5), rank_at(7), rank_at(root)});
+    const auto placed =
+        control::place_ranks(std::vector{rank_at(7), rank_at(root), rank_at(5), rank_at(7), rank_at(root)});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 4U);
     expect_unit(*placed, 0, {0, 3}, false);
@@ -53,7 +53,7 @@ TEST(Placement, SwitchesBelowACommonOneAreUnitsAndItsOwnRanksAreDirect) {
 }
 
 TEST(Placement, RacksOfOneSwitchAreUnitsInTheOrderOfRanks) {
-    const auto placed = place_ranks(
+    const auto placed = control::place_ranks(
         std::vector{rank_at(root, "b"), rank_at(root, "a"), rank_at(root), rank_at(root, "b"), rank_at(root, "a")});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 3U);
@@ -65,7 +65,7 @@ TEST(Placement, RacksOfOneSwitchAreUnitsInTheOrderOfRanks) {
 }
 
 TEST(Placement, ARackAloneIsAUnitThatItsSwitchGathers) {
-    const auto placed = place_ranks(std::vector{rank_at(root, "a"), rank_at(root)});
+    const auto placed = control::place_ranks(std::vector{rank_at(root, "a"), rank_at(root)});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 2U);
     expect_unit(*placed, 0, {0}, false);
@@ -73,7 +73,8 @@ TEST(Placement, ARackAloneIsAUnitThatItsSwitchGathers) {
 }
 
 TEST(Placement, RacksStandBesideSwitchesThatAreNamed) {
-    const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root, "a"), rank_at(7), rank_at(root, "a")});
+    const auto placed =
+        control::place_ranks(std::vector{rank_at(7), rank_at(root, "a"), rank_at(7), rank_at(root, "a")});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 2U);
     expect_unit(*placed, 0, {0, 2}, false);
@@ -85,19 +86,19 @@ TEST(Placement, ARackIsForRanksThatNameTheLastSwitch) {
 }
 
 TEST(Placement, SwitchesWithNothingAboveThemInCommonAreRefused) {
-    Announcement elsewhere = rank_at(root);
+    control::Announcement elsewhere = rank_at(root);
     elsewhere.path.front().id = 9;
     expect_refused({rank_at(root), elsewhere}, Reason::mismatched);
 }
 
 TEST(Placement, BitmapsHoldThirtyTwoOfEither) {
-    std::vector<Announcement> one_rack, many_racks;
+    std::vector<control::Announcement> one_rack, many_racks;
     for (int rank = 0; rank < 32; ++rank) {
         one_rack.push_back(rank_at(root, "a"));
         many_racks.push_back(rank_at(root, std::to_string(rank)));
     }
-    EXPECT_TRUE(place_ranks(one_rack));
-    EXPECT_TRUE(place_ranks(many_racks));
+    EXPECT_TRUE(control::place_ranks(one_rack));
+    EXPECT_TRUE(control::place_ranks(many_racks));
     one_rack.push_back(rank_at(root, "a"));
     many_racks.push_back(rank_at(root, "one more"));
     expect_refused(one_rack, Reason::too_large);

@@ -6,14 +6,12 @@
 #include <ostream>
 #include <thread>
 
-#include "comm/memory_store.h"
+#include "store/memory_store.h"
 #include "store_fixture.h"
 
 namespace atp::comm {
 namespace {
 
-using net::Operation;
-using net::Reason;
 using test::error_of;
 using test::failed_with;
 using test::patience;
@@ -26,31 +24,31 @@ using Keys = std::vector<std::string>;
 class World {
   public:
     virtual ~World() = default;
-    virtual Store& rank(std::size_t number) = 0;
+    virtual store::Store& rank(std::size_t number) = 0;
 };
 
 class Threads : public World {
   public:
-    explicit Threads(const StoreLimits& limits) : store_(limits) {}
-    Store& rank(std::size_t) override { return store_; }
+    explicit Threads(const store::StoreLimits& limits) : store_(limits) {}
+    store::Store& rank(std::size_t) override { return store_; }
 
   private:
-    MemoryStore store_;
+    store::MemoryStore store_;
 };
 
 class Processes : public World {
   public:
-    explicit Processes(const StoreLimits& limits)
+    explicit Processes(const store::StoreLimits& limits)
         : server_(test::serve({.limits = limits, .clients = 100, .message_timeout = std::chrono::seconds(60)})) {}
     // Ask for the ranks before their threads start.
-    Store& rank(std::size_t number) override {
+    store::Store& rank(std::size_t number) override {
         while (ranks_.size() <= number) ranks_.push_back(test::connect(server_->local()));
         return *ranks_[number];
     }
 
   private:
-    std::unique_ptr<TcpStoreServer> server_;
-    std::vector<std::unique_ptr<TcpStore>> ranks_;
+    std::unique_ptr<store::TcpStoreServer> server_;
+    std::vector<std::unique_ptr<store::TcpStore>> ranks_;
 };
 
 enum class Which { memory, tcp };
@@ -59,14 +57,14 @@ void PrintTo(Which which, std::ostream* out) { *out << (which == Which::memory ?
 class StoreContract : public testing::TestWithParam<Which> {
   protected:
     void SetUp() override { open({}); }
-    void open(const StoreLimits& limits) {
+    void open(const store::StoreLimits& limits) {
         if (GetParam() == Which::memory) {
             world_ = std::make_unique<Threads>(limits);
         } else {
             world_ = std::make_unique<Processes>(limits);
         }
     }
-    Store& rank(std::size_t number) { return world_->rank(number); }
+    store::Store& rank(std::size_t number) { return world_->rank(number); }
 
     std::unique_ptr<World> world_;
 };
@@ -88,9 +86,9 @@ TEST_P(StoreContract, TheLastValueCounts) {
 }
 
 TEST_P(StoreContract, GettingWaitsForWhoComesLate) {
-    Store& early = rank(0);
-    Store& late = rank(1);
-    net::Result<std::string> got;
+    store::Store& early = rank(0);
+    store::Store& late = rank(1);
+    Result<std::string> got;
     std::thread other([&] { got = early.get("key", patience()); });
     ASSERT_TRUE(late.set("another", "x"));
     ASSERT_TRUE(late.set("key", "value"));
@@ -99,9 +97,9 @@ TEST_P(StoreContract, GettingWaitsForWhoComesLate) {
 }
 
 TEST_P(StoreContract, WaitingIsForAllKeysInWhateverOrderTheyCome) {
-    Store& waiter = rank(0);
+    store::Store& waiter = rank(0);
     std::atomic<bool> last_is_set = false;
-    net::Result<void> waited;
+    Result<void> waited;
     bool was_set = false;
     std::thread other([&] {
         waited = waiter.wait(Keys{"a", "b", "a", "c"}, patience());
@@ -134,8 +132,8 @@ TEST_P(StoreContract, ValuesAsLongAsTheyMayBe) {
     Keys keys;
     Keys values;
     for (char c = 'a'; c < 'f'; ++c) {
-        keys.emplace_back(max_key_bytes, c);
-        values.emplace_back(max_value_bytes, c);
+        keys.emplace_back(store::max_key_bytes, c);
+        values.emplace_back(store::max_value_bytes, c);
         ASSERT_TRUE(rank(0).set(keys.back(), values.back()));
     }
     EXPECT_TRUE(rank(1).get_all(keys, patience()) == values);
@@ -163,10 +161,10 @@ TEST_P(StoreContract, AfterADeadlineTheStoreIsAsGoodAsBefore) {
 }
 
 TEST_P(StoreContract, AnAnswerThatMeetsTheDeadlineIsTheOneOrTheOther) {
-    Store& waiter = rank(0);
+    store::Store& waiter = rank(0);
     for (int i = 0; i < 200; ++i) {
         const std::string key = "key " + std::to_string(i);
-        net::Result<std::string> got;
+        Result<std::string> got;
         std::thread other([&] { got = waiter.get(key, net::now() + std::chrono::microseconds(i * 5)); });
         ASSERT_TRUE(rank(1).set(key, key));
         other.join();
@@ -197,8 +195,8 @@ TEST_P(StoreContract, CountersCountEveryCall) {
 }
 
 TEST_P(StoreContract, ACounterWakesWhoWaitsForIt) {
-    Store& waiter = rank(0);
-    net::Result<std::string> got;
+    store::Store& waiter = rank(0);
+    Result<std::string> got;
     std::thread other([&] { got = waiter.get("counter", patience()); });
     ASSERT_TRUE(rank(1).add("counter", 5));
     other.join();
@@ -230,11 +228,11 @@ TEST_P(StoreContract, APrefixIsRemovedAndNothingElse) {
 }
 
 TEST_P(StoreContract, WhatIsTooLargeIsRefusedAndTheStoreGoesOn) {
-    const std::string long_key(max_key_bytes + 1, 'k');
+    const std::string long_key(store::max_key_bytes + 1, 'k');
     const auto refused = rank(0).set(long_key, "");
     ASSERT_TRUE(failed_with(refused, Reason::too_large)) << error_of(refused);
     EXPECT_TRUE(says(refused.error().text, "257 bytes; 256 are accepted"));
-    EXPECT_TRUE(failed_with(rank(0).set("key", std::string(max_value_bytes + 1, 'v')), Reason::too_large));
+    EXPECT_TRUE(failed_with(rank(0).set("key", std::string(store::max_value_bytes + 1, 'v')), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).get(long_key, shortly()), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).add(long_key, 1), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).set("", "no key"), Reason::malformed));
@@ -259,8 +257,8 @@ TEST_P(StoreContract, AFullStoreSaysSoAndTakesWhatFits) {
 }
 
 TEST_P(StoreContract, ClosingEndsWaitsUnderWayAndCallsToCome) {
-    Store& store = rank(0);
-    net::Result<std::string> got;
+    store::Store& store = rank(0);
+    Result<std::string> got;
     std::atomic<bool> begun = false;
     std::thread other([&] {
         begun = true;

@@ -10,20 +10,20 @@
 #include <utility>
 #include <vector>
 
-#include "comm/tcp_store.h"
-#include "comm/tcp_store_server.h"
 #include "net/clock.h"
+#include "store/tcp_store.h"
+#include "store/tcp_store_server.h"
 
 namespace atp::test {
 
 // Past it, whatever a test waits for will not come any more.
-inline protocol::Time patience() { return net::now() + std::chrono::seconds(60); }
+inline Time patience() { return net::now() + std::chrono::seconds(60); }
 // Until it, what a test expects not to come may try.
-inline protocol::Time shortly() { return net::now() + std::chrono::milliseconds(30); }
+inline Time shortly() { return net::now() + std::chrono::milliseconds(30); }
 
-inline std::unique_ptr<comm::TcpStoreServer> serve(const net::Address& listen,
-                                                   const comm::TcpStoreServerConfig& config = {}) {
-    auto server = comm::TcpStoreServer::start(listen, config);
+inline std::unique_ptr<store::TcpStoreServer> serve(const wire::Address& listen,
+                                                    const store::TcpStoreServerConfig& config = {}) {
+    auto server = store::TcpStoreServer::start(listen, config);
     if (!server) {
         ADD_FAILURE() << to_string(server.error());
         return nullptr;
@@ -31,12 +31,12 @@ inline std::unique_ptr<comm::TcpStoreServer> serve(const net::Address& listen,
     return std::move(*server);
 }
 
-inline std::unique_ptr<comm::TcpStoreServer> serve(const comm::TcpStoreServerConfig& config = {}) {
-    return serve(net::Address::loopback(net::Family::ipv4, 0), config);
+inline std::unique_ptr<store::TcpStoreServer> serve(const store::TcpStoreServerConfig& config = {}) {
+    return serve(wire::Address::loopback(wire::Family::ipv4, 0), config);
 }
 
-inline std::unique_ptr<comm::TcpStore> connect(const net::Address& server) {
-    auto store = comm::TcpStore::connect(server, patience());
+inline std::unique_ptr<store::TcpStore> connect(const wire::Address& server) {
+    auto store = store::TcpStore::connect(server, patience());
     if (!store) {
         ADD_FAILURE() << to_string(store.error());
         return nullptr;
@@ -45,12 +45,12 @@ inline std::unique_ptr<comm::TcpStore> connect(const net::Address& server) {
 }
 
 template <class Value>
-std::string error_of(const net::Result<Value>& result) {
+std::string error_of(const Result<Value>& result) {
     return result ? "no error" : to_string(result.error());
 }
 
 template <class Value>
-bool failed_with(const net::Result<Value>& result, net::Reason reason) {
+bool failed_with(const Result<Value>& result, Reason reason) {
     return !result && result.error().reason == reason;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/store_service.h"
+#include "store/store_service.h"
 
 #include <gtest/gtest.h>
 
@@ -16,29 +16,29 @@ class Service : public testing::Test {
   protected:
     void greet(int id) {
         service_.open(id);
-        tell(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+        tell(id, {.kind = Kind::hello, .number = store::hello_number, .keys = {}, .value = {}});
         ASSERT_EQ(replies_to(id), std::vector<Reply>{{}});
     }
     void tell(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
 
     // Takes them.
     std::vector<Reply> replies_to(int id) {
-        MessageReader reader;
+        store::MessageReader reader;
         reader.append(service_.output(id));
         service_.sent(id, service_.output(id).size());
         std::vector<Reply> replies;
         for (auto next = reader.next(); next && next->has_value(); next = reader.next()) {
-            replies.push_back(*decode_reply(**next));
+            replies.push_back(*store::decode_reply(**next));
         }
         return replies;
     }
-    Status last_status(int id) {
+    Status store::last_status(int id) {
         const auto replies = replies_to(id);
         if (replies.empty()) return Status::done;
         return replies.back().status;
     }
 
-    StoreService service_{{.keys = 10, .bytes = 200'000}};
+    store::StoreService service_{{.keys = 10, .bytes = 200'000}};
 };
 
 TEST_F(Service, AClientThatDoesNotGreetIsFinished) {
@@ -46,8 +46,8 @@ TEST_F(Service, AClientThatDoesNotGreetIsFinished) {
     EXPECT_TRUE(service_.owes_bytes(1));
     tell(1, request(Kind::get, {"key"}));
     EXPECT_TRUE(service_.finished(1));
-    EXPECT_EQ(last_status(1), Status::malformed);
-    tell(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+    EXPECT_EQ(store::last_status(1), Status::malformed);
+    tell(1, {.kind = Kind::hello, .number = store::hello_number, .keys = {}, .value = {}});
     EXPECT_TRUE(replies_to(1).empty()) << "nothing more is heard of it";
 }
 
@@ -71,11 +71,11 @@ TEST_F(Service, WhoWaitsDoesNotMistakeAKeyThatIsGoneAgain) {
     greet(2);
     tell(1, request(Kind::get, {"a", "b"}));
     tell(2, request(Kind::set, {"a"}, "old"));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(store::last_status(2), Status::done);
     tell(2, request(Kind::remove, {"a"}));
     EXPECT_EQ(replies_to(2), (std::vector<Reply>{{.number = 1, .fields = {}}}));
     tell(2, request(Kind::set, {"b"}, "2"));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(store::last_status(2), Status::done);
     EXPECT_TRUE(replies_to(1).empty());
     tell(2, request(Kind::set, {"a"}, "new"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"new", "2"}}}));
@@ -91,7 +91,7 @@ TEST_F(Service, CancellingNamesWhatIsMissingAndComesToNothingWhereTheAnswerHasGo
     tell(1, request(Kind::cancel));
     EXPECT_TRUE(replies_to(1).empty());
     EXPECT_FALSE(service_.finished(1));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(store::last_status(2), Status::done);
     tell(2, request(Kind::set, {"b"}));
     EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
     EXPECT_TRUE(service_.consistent());
@@ -102,7 +102,7 @@ TEST_F(Service, ASecondRequestBeforeTheAnswerFinishesTheClient) {
     tell(1, request(Kind::wait, {"a"}));
     tell(1, request(Kind::set, {"a"}));
     EXPECT_TRUE(service_.finished(1));
-    EXPECT_EQ(last_status(1), Status::malformed);
+    EXPECT_EQ(store::last_status(1), Status::malformed);
     EXPECT_EQ(service_.table().keys(), 0U);
     greet(2);
     for (int i = 0; i < 1000; ++i) tell(2, request(Kind::missing, {"a"}));
@@ -116,7 +116,7 @@ TEST_F(Service, OneClientsFaultIsNoOthers) {
     tell(1, request(Kind::get, {"a"}));
     service_.handle_bytes(2, std::string(100, '\xFF'));
     EXPECT_TRUE(service_.finished(2));
-    EXPECT_EQ(last_status(2), Status::too_large);
+    EXPECT_EQ(store::last_status(2), Status::too_large);
     service_.close(2);
     greet(3);
     tell(3, request(Kind::set, {"a"}, "x"));
@@ -133,20 +133,20 @@ TEST_F(Service, WhoLeavesWhileItWaitsLeavesNothingBehind) {
     greet(2);
     for (const char* const key : {"a", "b"}) {
         tell(2, request(Kind::set, {key}));
-        ASSERT_EQ(last_status(2), Status::done);
+        ASSERT_EQ(store::last_status(2), Status::done);
     }
     EXPECT_TRUE(replies_to(1).empty()) << "the next client of that number waits for nothing";
 }
 
 TEST_F(Service, AsManyValuesComeAsFitOneMessage) {
     greet(1);
-    const std::string large(max_value_bytes, 'v');
+    const std::string large(store::max_value_bytes, 'v');
     for (const char* const key : {"a", "b"}) {
         tell(1, request(Kind::set, {key}, large));
-        ASSERT_EQ(last_status(1), Status::done);
+        ASSERT_EQ(store::last_status(1), Status::done);
     }
     tell(1, request(Kind::set, {"c"}, "small"));
-    ASSERT_EQ(last_status(1), Status::done);
+    ASSERT_EQ(store::last_status(1), Status::done);
     tell(1, request(Kind::get, {"a", "b"}));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large}}}));
     tell(1, request(Kind::get, {"a", "c"}));
@@ -157,10 +157,10 @@ TEST_F(Service, AFullTableIsToldAndTheClientStays) {
     greet(1);
     for (int i = 0; i < 10; ++i) {
         tell(1, request(Kind::set, {std::to_string(i)}));
-        ASSERT_EQ(last_status(1), Status::done);
+        ASSERT_EQ(store::last_status(1), Status::done);
     }
     tell(1, request(Kind::set, {"more"}));
-    EXPECT_EQ(last_status(1), Status::exhausted);
+    EXPECT_EQ(store::last_status(1), Status::exhausted);
     EXPECT_FALSE(service_.finished(1));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the store of processes does: sockets, strangers, ends that come and go.
-#include "comm/tcp_store.h"
+#include "store/tcp_store.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,10 +21,6 @@
 namespace atp::comm {
 namespace {
 
-using net::Address;
-using net::Family;
-using net::Operation;
-using net::Reason;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::connect;
@@ -34,12 +30,16 @@ using test::patience;
 using test::says;
 using test::serve;
 using test::shortly;
+using wire::Address;
+using wire::Family;
 
 using Keys = std::vector<std::string>;
 
 const Address any_port = Address::loopback(Family::ipv4, 0);
 
-std::string hello() { return encode(Request{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}}); }
+std::string hello() {
+    return encode(Request{.kind = Kind::hello, .number = store::hello_number, .keys = {}, .value = {}});
+}
 
 // A blocking socket that says what it is told to, and gives up after a minute.
 class Stranger {
@@ -75,7 +75,8 @@ class Stranger {
     // nullopt: the end of the stream.
     std::optional<Reply> reply() {
         for (;;) {
-            if (const auto message = reader_.next(); message && message->has_value()) return *decode_reply(**message);
+            if (const auto message = reader_.next(); message && message->has_value())
+                return *store::decode_reply(**message);
             const std::string heard = hear();
             if (heard.empty()) return std::nullopt;
             reader_.append(heard);
@@ -84,7 +85,7 @@ class Stranger {
 
   private:
     net::Descriptor descriptor_;
-    MessageReader reader_;
+    store::MessageReader reader_;
 };
 
 // A port of loopback where somebody else decides who listens, if anybody.
@@ -107,10 +108,10 @@ class Port {
     Address address_;
 };
 
-TEST(TcpStore, RanksMayComeBeforeTheServer) {
+TEST(store::TcpStore, RanksMayComeBeforeTheServer) {
     const Port port;
-    net::Result<std::unique_ptr<TcpStore>> early;
-    std::thread rank([&] { early = TcpStore::connect(port.address(), patience()); });
+    Result<std::unique_ptr<store::TcpStore>> early;
+    std::thread rank([&] { early = store::TcpStore::connect(port.address(), patience()); });
     std::this_thread::sleep_for(milliseconds(50));  // it has met the closed door by now, or will pass it at once
     const auto server = serve(port.address());
     rank.join();
@@ -118,9 +119,9 @@ TEST(TcpStore, RanksMayComeBeforeTheServer) {
     EXPECT_TRUE((*early)->set("key", "value"));
 }
 
-TEST(TcpStore, WhereNobodyListensTheErrorAsksForRankZero) {
+TEST(store::TcpStore, WhereNobodyListensTheErrorAsksForRankZero) {
     const Port port;
-    const auto store = TcpStore::connect(port.address(), shortly());
+    const auto store = store::TcpStore::connect(port.address(), shortly());
     ASSERT_TRUE(failed_with(store, Reason::refused)) << error_of(store);
     EXPECT_EQ(store.error().operation, Operation::connect);
     EXPECT_EQ(store.error().peer, to_string(port.address()));
@@ -142,28 +143,28 @@ std::string look_for_a_store_at_the_only_port() {
     return {};
 }
 
-TEST(TcpStore, AClientDoesNotTakeItselfForTheServer) {
+TEST(store::TcpStore, AClientDoesNotTakeItselfForTheServer) {
     const auto wrong = test::run_in_own_network(65536, [] {
         if (std::string why = look_for_a_store_at_the_only_port(); !why.empty()) return why;
         const Address itself = Address::loopback(Family::ipv4, 40000);
-        const auto store = TcpStore::connect(itself, shortly());
+        const auto store = store::TcpStore::connect(itself, shortly());
         if (!failed_with(store, Reason::refused)) return "it found: " + error_of(store);
-        const auto server = TcpStoreServer::start(itself);
+        const auto server = store::TcpStoreServer::start(itself);
         return server ? std::string() : "the port is not free: " + error_of(server);
     });
     if (!wrong || *wrong == test::not_possible_here) GTEST_SKIP() << "no network of its own, or no such port range";
     EXPECT_EQ(*wrong, "");
 }
 
-TEST(TcpStore, AServerThatDoesNotGreetIsGivenUpAtTheDeadline) {
+TEST(store::TcpStore, AServerThatDoesNotGreetIsGivenUpAtTheDeadline) {
     Port port;
     port.listen();
-    const auto store = TcpStore::connect(port.address(), shortly());
+    const auto store = store::TcpStore::connect(port.address(), shortly());
     ASSERT_TRUE(failed_with(store, Reason::timed_out)) << error_of(store);
     EXPECT_EQ(store.error().text, "the store does not answer");
 }
 
-TEST(TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
+TEST(store::TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
     const std::vector<std::pair<std::string, Reason>> greetings{
         {"HTTP/1.1 400 Bad Request\r\n\r\n", Reason::malformed},
         {std::string("\0\0\0\1\2", 5), Reason::version_mismatch},
@@ -179,13 +180,13 @@ TEST(TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
             client.hear();  // its hello; then it leaves
             client.hear();
         });
-        const auto store = TcpStore::connect(port.address(), patience());
+        const auto store = store::TcpStore::connect(port.address(), patience());
         other.join();
         EXPECT_TRUE(failed_with(store, reason)) << error_of(store);
     }
 }
 
-TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
+TEST(store::TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
     Port port;
     port.listen();
     std::thread other([&] {
@@ -194,8 +195,8 @@ TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
         client.say(encode(Reply{}));
         while (!client.hear().empty()) continue;
     });
-    auto store = TcpStore::connect(port.address(), patience(),
-                                   {.answer_timeout = seconds(60), .last_word_timeout = milliseconds(20)});
+    auto store = store::TcpStore::connect(port.address(), patience(),
+                                          {.answer_timeout = seconds(60), .last_word_timeout = milliseconds(20)});
     ASSERT_TRUE(store) << error_of(store);
     const auto got = (*store)->get("key", shortly());
     ASSERT_TRUE(failed_with(got, Reason::timed_out)) << error_of(got);
@@ -207,7 +208,7 @@ TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
     other.join();
 }
 
-TEST(TcpStore, AServerThatNeverAnswersEndsASet) {
+TEST(store::TcpStore, AServerThatNeverAnswersEndsASet) {
     Port port;
     port.listen();
     std::thread other([&] {
@@ -216,18 +217,18 @@ TEST(TcpStore, AServerThatNeverAnswersEndsASet) {
         client.say(encode(Reply{}));
         while (!client.hear().empty()) continue;
     });
-    auto store = TcpStore::connect(port.address(), patience(), {.answer_timeout = milliseconds(30)});
+    auto store = store::TcpStore::connect(port.address(), patience(), {.answer_timeout = milliseconds(30)});
     ASSERT_TRUE(store) << error_of(store);
     EXPECT_TRUE(failed_with((*store)->set("key", "value"), Reason::timed_out));
     store->reset();
     other.join();
 }
 
-TEST(TcpStore, AServerThatEndsMidWaitClosesTheStore) {
+TEST(store::TcpStore, AServerThatEndsMidWaitClosesTheStore) {
     const auto server = serve();
     const auto waiter = connect(server->local());
     const auto witness = connect(server->local());
-    net::Result<std::string> got;
+    Result<std::string> got;
     std::thread other([&] {
         EXPECT_TRUE(waiter->set("begun", ""));
         got = waiter->get("key", patience());
@@ -244,7 +245,7 @@ TEST(TcpStore, AServerThatEndsMidWaitClosesTheStore) {
     EXPECT_TRUE(server->stop()) << "a second time";
 }
 
-TEST(TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
+TEST(store::TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
     auto server = serve();
     const Address address = server->local();
     const auto before = connect(address);
@@ -257,16 +258,16 @@ TEST(TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
     EXPECT_EQ(after->missing(Keys{"key"}), Keys{"key"});
 }
 
-TEST(TcpStore, TwoServersOnOnePortAreOneTooMany) {
+TEST(store::TcpStore, TwoServersOnOnePortAreOneTooMany) {
     const auto server = serve();
-    const auto second = TcpStoreServer::start(server->local());
+    const auto second = store::TcpStoreServer::start(server->local());
     ASSERT_TRUE(failed_with(second, Reason::in_use)) << error_of(second);
     EXPECT_EQ(second.error().operation, Operation::bind);
     EXPECT_EQ(second.error().peer, to_string(server->local()));
 }
 
-TEST(TcpStore, IPv6) {
-    auto server = TcpStoreServer::start(Address::loopback(Family::ipv6, 0));
+TEST(store::TcpStore, IPv6) {
+    auto server = store::TcpStoreServer::start(Address::loopback(Family::ipv6, 0));
     if (failed_with(server, Reason::unreachable) || failed_with(server, Reason::unsupported)) {
         GTEST_SKIP() << "no IPv6 here: " << error_of(server);
     }
@@ -278,7 +279,7 @@ TEST(TcpStore, IPv6) {
     EXPECT_EQ(second->get("key", patience()), "value");
 }
 
-TEST(TcpStoreServer, GarbageIsAnsweredAndClosed) {
+TEST(store::TcpStoreServer, GarbageIsAnsweredAndClosed) {
     const auto server = serve();
     const auto client = connect(server->local());
     for (const std::string& garbage :
@@ -296,7 +297,7 @@ TEST(TcpStoreServer, GarbageIsAnsweredAndClosed) {
     EXPECT_TRUE(client->set("key", "value"));
 }
 
-TEST(TcpStoreServer, RandomBytesHarmNobody) {
+TEST(store::TcpStoreServer, RandomBytesHarmNobody) {
     const auto server = serve();
     const auto client = connect(server->local());
     std::mt19937 random(20261121);
@@ -312,12 +313,14 @@ TEST(TcpStoreServer, RandomBytesHarmNobody) {
     EXPECT_EQ(client->get("counter", patience()), "200");
 }
 
-TEST(TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
+TEST(store::TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
     const auto server = serve();
     const std::vector<std::string> oversize{
         std::string("\x40\0\0\0", 4),
-        encode(Request{.kind = Kind::get, .number = 0, .keys = {std::string(max_key_bytes + 1, 'k')}, .value = {}}),
-        encode(Request{.kind = Kind::set, .number = 0, .keys = {"k"}, .value = std::string(max_value_bytes + 1, 'v')}),
+        encode(
+            Request{.kind = Kind::get, .number = 0, .keys = {std::string(store::max_key_bytes + 1, 'k')}, .value = {}}),
+        encode(Request{
+            .kind = Kind::set, .number = 0, .keys = {"k"}, .value = std::string(store::max_value_bytes + 1, 'v')}),
     };
     for (const std::string& message : oversize) {
         Stranger stranger(server->local());
@@ -331,10 +334,10 @@ TEST(TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
     }
 }
 
-TEST(TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
+TEST(store::TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
     const auto server = serve({.limits = {}, .clients = 10, .message_timeout = milliseconds(50)});
     const auto patient = connect(server->local());
-    net::Result<std::string> got;
+    Result<std::string> got;
     std::thread other([&] { got = patient->get("key", patience()); });
     Stranger silent(server->local());
     Stranger halfway(server->local());
@@ -349,10 +352,10 @@ TEST(TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
     EXPECT_EQ(got, "value") << "who waits for a key may take its time: " << error_of(got);
 }
 
-TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
+TEST(store::TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
     const auto server = serve();
     const auto client = connect(server->local());
-    const std::string value(max_value_bytes, 'v');
+    const std::string value(store::max_value_bytes, 'v');
     ASSERT_TRUE(client->set("large", value));
     const std::string get = encode(Request{.kind = Kind::get, .number = 0, .keys = {"large"}, .value = {}});
     std::vector<std::unique_ptr<Stranger>> slow;
@@ -368,18 +371,18 @@ TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
     EXPECT_EQ(reply->fields, Keys{value}) << "slow is not lost";
 }
 
-TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
+TEST(store::TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
     const auto server = serve({.limits = {}, .clients = 2, .message_timeout = seconds(60)});
     auto first = connect(server->local());
     const auto second = connect(server->local());
-    const auto third = TcpStore::connect(server->local(), shortly());
+    const auto third = store::TcpStore::connect(server->local(), shortly());
     ASSERT_TRUE(failed_with(third, Reason::exhausted)) << error_of(third);
     EXPECT_EQ(third.error().text, "2 clients are connected already");
     first.reset();
     EXPECT_TRUE(connect(server->local()));
 }
 
-TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
+TEST(store::TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";
 #endif
@@ -402,7 +405,7 @@ TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
     EXPECT_TRUE(connect(server->local()));
 }
 
-TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
+TEST(store::TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
     const auto server = serve();
     EXPECT_TRUE(server->wait_deserted(net::now()));
     auto first = connect(server->local());
@@ -414,12 +417,12 @@ TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
     EXPECT_TRUE(server->wait_deserted(patience()));
 }
 
-TEST(TcpStoreServer, StopsWithAnyNumberOfClientsWaiting) {
+TEST(store::TcpStoreServer, StopsWithAnyNumberOfClientsWaiting) {
     auto server = serve();
     constexpr std::size_t clients = 64;
-    std::vector<std::unique_ptr<TcpStore>> stores;
+    std::vector<std::unique_ptr<store::TcpStore>> stores;
     for (std::size_t i = 0; i < clients; ++i) stores.push_back(connect(server->local()));
-    std::vector<net::Result<std::string>> got(clients);
+    std::vector<Result<std::string>> got(clients);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < clients; ++i) {
         threads.emplace_back([&, i] {

@@ -82,7 +82,7 @@ class Loader {
         field = static_cast<T>(fields_.at(next_++));
     }
     void stamp_us(std::uint32_t& field) { value(field); }
-    void time(protocol::Time&) {}
+    void time(Time&) {}
     void bytes(std::span<std::byte> lanes) {
         ASSERT_EQ(lanes.size(), held_.size() * sizeof held_[0]);
         std::memcpy(lanes.data(), held_.data(), lanes.size());
@@ -100,7 +100,7 @@ struct LaneReader {
 
     void value(const auto&) {}
     void stamp_us(std::uint32_t&) {}
-    void time(protocol::Time&) {}
+    void time(Time&) {}
     void bytes(std::span<std::byte> lanes) {
         held.resize(lanes.size() / sizeof held[0]);
         std::memcpy(held.data(), lanes.data(), lanes.size());
@@ -128,7 +128,7 @@ void expect_switch_does(const DecideRow& row) {
                             .capacity = static_cast<std::uint32_t>(bytes.size()),
                             .congested = false,
                             .verdict = {}};
-    machine.handle_packet(parcel, protocol::Time{std::chrono::microseconds(row.given.now_us)});
+    machine.handle_packet(parcel, Time{std::chrono::microseconds(row.given.now_us)});
     bytes.resize(parcel.size);
 
     // What lies behind the switch's level it passes without asking.

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "switchml/packet.h"
 #include "switchml_vectors.h"
 #include "vector_file.h"
-#include "wire/switchml.h"
 
 namespace atp::conformance {
 namespace {

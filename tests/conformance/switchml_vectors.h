@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "wire/switchml.h"
+#include "switchml/packet.h"
 
 namespace atp::conformance {
 
 struct SwitchMlVector {
     std::string description;
     std::vector<std::byte> bytes;
-    wire::switchml::DecodeError error = wire::switchml::DecodeError::none;  // what a decoder answers
-    wire::switchml::Header header{};                                        // where there is no error: what it reads
-    std::vector<std::uint32_t> lanes;                                       // as bits, whatever their width
+    switchml::DecodeError error = switchml::DecodeError::none;  // what a decoder answers
+    switchml::Header header{};                                  // where there is no error: what it reads
+    std::vector<std::uint32_t> lanes;                           // as bits, whatever their width
 };
 
 [[nodiscard]] std::vector<SwitchMlVector> switchml_vectors();

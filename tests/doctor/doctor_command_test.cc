@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "net/switch_node.h"
 #include "relay.h"
+#include "switchd/node.h"
 
 namespace atp::doctor {
 namespace {
@@ -35,10 +35,10 @@ Outcome run_doctor(const std::string& flags) {
     return outcome;
 }
 
-std::unique_ptr<net::SwitchNode> start_switch() {
-    net::SwitchNodeConfig config;
-    config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
-    auto node = net::SwitchNode::start(config);
+std::unique_ptr<switchd::SwitchNode> start_switch() {
+    switchd::SwitchNodeConfig config;
+    config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
+    auto node = switchd::SwitchNode::start(config);
     return node ? *std::move(node) : nullptr;
 }
 
@@ -67,7 +67,7 @@ TEST(DoctorCommand, PassesOnThisHostAloneWithoutASwitch) {
 TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
-    const std::string name = net::to_string(node->address());
+    const std::string name = to_string(node->address());
     const Outcome outcome = run_doctor("--switch " + name);
     EXPECT_THAT(outcome.text, HasSubstr("ok   reachability " + name + ": it answers\n"));
     EXPECT_THAT(outcome.text, HasSubstr("ok   version " + name));
@@ -75,11 +75,11 @@ TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
 }
 
 TEST(DoctorCommand, FailsWithStatus1WhereNobodyListensAndSaysHowToMendIt) {
-    net::Address address;
+    wire::Address address;
     { const net::Descriptor closed_again = test::open_on_loopback(address); }
-    const Outcome outcome = run_doctor("--timeout 100ms --switch " + net::to_string(address));
+    const Outcome outcome = run_doctor("--timeout 100ms --switch " + to_string(address));
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.text, HasSubstr("FAIL reachability " + net::to_string(address)));
+    EXPECT_THAT(outcome.text, HasSubstr("FAIL reachability " + to_string(address)));
     EXPECT_THAT(outcome.text, HasSubstr("start `atp switch --listen 0.0.0.0:"));
 }
 
@@ -88,7 +88,7 @@ TEST(DoctorCommand, FailsOnAWayThatLosesPackets) {
     ASSERT_NE(node, nullptr);
     const test::Relay relay(
         node->address(), [](Way, unsigned number, std::size_t) { return number % 5 == 2 ? Fate::lose : Fate::pass; });
-    const Outcome outcome = run_doctor("--json --switch " + net::to_string(relay.address()));
+    const Outcome outcome = run_doctor("--json --switch " + to_string(relay.address()));
     const Json report = Json::parse(outcome.text, nullptr, false);
     ASSERT_TRUE(report.is_object()) << outcome.text;
     EXPECT_EQ(outcome.status, 1);

@@ -16,11 +16,11 @@ constexpr const char* software = "atp 1.2.3";
 
 PathFacts good_path() {
     PathFacts facts;
-    facts.address = net::Address::loopback(net::Family::ipv4, 4790);
+    facts.address = wire::Address::loopback(wire::Family::ipv4, 4790);
     facts.welcome.software = software;
     facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 352}};
     facts.round_trips.assign(20, std::chrono::microseconds(30));
-    facts.report = SwitchReport{.received = 1'000'000, .threads = 1};
+    facts.report = client::SwitchReport{.received = 1'000'000, .threads = 1};
     facts.interface_payload_bytes = facts.found_payload_bytes = 1472;
     facts.reads_marks = true;
     facts.short_packets = TrainReport{.bytes = 64, .sent = 1000, .answered = 1000, .marks = {0, 0, 1000, 0}};
@@ -28,10 +28,10 @@ PathFacts good_path() {
     return facts;
 }
 
-PathFacts silent_path(net::Reason reason, std::string text = {}) {
+PathFacts silent_path(Reason reason, std::string text = {}) {
     PathFacts facts;
-    facts.address = net::Address::loopback(net::Family::ipv4, 4790);
-    facts.silence = net::Error{.reason = reason, .text = std::move(text)};
+    facts.address = wire::Address::loopback(wire::Family::ipv4, 4790);
+    facts.silence = Error{.reason = reason, .text = std::move(text)};
     return facts;
 }
 
@@ -51,19 +51,19 @@ TEST(PathChecks, FindNothingWrongWithAGoodPath) {
 }
 
 TEST(PathChecks, FailAloneWhereNobodyAnswers) {
-    const auto findings = check_path(silent_path(net::Reason::timed_out), software);
+    const auto findings = check_path(silent_path(Reason::timed_out), software);
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].status, Status::fail);
     EXPECT_THAT(findings[0].mend, HasSubstr("UDP port 4790"));
 }
 
 TEST(PathChecks, TellAPortThatNobodyListensOnFromSilence) {
-    EXPECT_THAT(check_reachability(silent_path(net::Reason::refused)).mend, HasSubstr("nobody listens"));
-    EXPECT_THAT(check_reachability(silent_path(net::Reason::unreachable)).mend, HasSubstr("route"));
+    EXPECT_THAT(check_reachability(silent_path(Reason::refused)).mend, HasSubstr("nobody listens"));
+    EXPECT_THAT(check_reachability(silent_path(Reason::unreachable)).mend, HasSubstr("route"));
 }
 
 TEST(PathChecks, FailOnAnotherProtocolVersionButNotOnReachability) {
-    const auto findings = check_path(silent_path(net::Reason::version_mismatch, "it speaks version 2"), software);
+    const auto findings = check_path(silent_path(Reason::version_mismatch, "it speaks version 2"), software);
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].status, Status::ok);
     EXPECT_EQ(findings[1].status, Status::fail);
@@ -75,8 +75,8 @@ TEST(PathChecks, WarnOfOtherSoftwareOfTheSameProtocol) {
 }
 
 TEST(PathChecks, FailWhereTheParentDoesNotAnswerAndNameIt) {
-    PathFacts facts = silent_path(net::Reason::rejected, "its parent does not answer it");
-    facts.report = SwitchReport{.parent = "10.0.0.1:4790"};
+    PathFacts facts = silent_path(Reason::rejected, "its parent does not answer it");
+    facts.report = client::SwitchReport{.parent = "10.0.0.1:4790"};
     const auto findings = check_path(facts, software);
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].status, Status::ok);
@@ -171,7 +171,8 @@ TEST(PathChecks, TakeNoNoticeOfTheLanesOfASwitchThatAddsNothing) {
 PathFacts path_through_a_kernel() {
     PathFacts facts = good_path();
     facts.welcome.path.front().aggregators = 0;
-    facts.report->kernel = KernelReport{.interfaces = {{"eth1", "native"}}, .aggregators = 44'444, .lanes = 352};
+    facts.report->kernel =
+        client::KernelReport{.interfaces = {{"eth1", "native"}}, .aggregators = 44'444, .lanes = 352};
     return facts;
 }
 
@@ -222,7 +223,7 @@ TEST(PathChecks, TakeNoNoticeOfWhatTheLoopbackCarriesToAKernelThatItDoesNotPass)
 
 TEST(PathChecks, WarnOfFragmentsThatTheKernelSeesAPartOf) {
     PathFacts facts = path_through_a_kernel();
-    const KernelFragments all_pass{.claimed = 100'000, .completed = 99'000, .fetched = 500};
+    const client::KernelFragments all_pass{.claimed = 100'000, .completed = 99'000, .fetched = 500};
     facts.report->kernel->fragments = {{.claimed = 8524, .completed = 0, .fetched = 8524}, all_pass};
     const Finding finding = check_kernel(facts, *facts.report->kernel);
     EXPECT_EQ(finding.status, Status::warn);
@@ -243,9 +244,10 @@ TEST(PathChecks, WarnOfJobsThatTheKernelLetsPass) {
 
 TEST(PathChecks, TakeNoNoticeOfFragmentsThatAreFewOrCompletedOrNotAskedFor) {
     PathFacts facts = path_through_a_kernel();
-    for (const KernelFragments& fine : {KernelFragments{.claimed = 999, .completed = 0, .fetched = 999},
-                                        KernelFragments{.claimed = 10'000, .completed = 1'000, .fetched = 9'000},
-                                        KernelFragments{.claimed = 10'000, .completed = 0, .fetched = 5'000}}) {
+    for (const client::KernelFragments& fine :
+         {client::KernelFragments{.claimed = 999, .completed = 0, .fetched = 999},
+          client::KernelFragments{.claimed = 10'000, .completed = 1'000, .fetched = 9'000},
+          client::KernelFragments{.claimed = 10'000, .completed = 0, .fetched = 5'000}}) {
         facts.report->kernel->fragments = {fine};
         EXPECT_EQ(check_kernel(facts, *facts.report->kernel).status, Status::ok) << fine.claimed;
     }
@@ -322,11 +324,11 @@ TEST(PathChecks, WarnOfASwitchThatLosesPacketsOnPurpose) {
 }
 
 TEST(PeerCheck, TellsAClosedPortFromASilentHost) {
-    EXPECT_EQ(check_peer("a:1", protocol::Duration(5000)).status, Status::ok);
-    const auto refused = net::fail_with_errno(net::Operation::connect, ECONNREFUSED, "a:1");
+    EXPECT_EQ(check_peer("a:1", Duration(5000)).status, Status::ok);
+    const auto refused = fail_with_errno(Operation::connect, ECONNREFUSED, "a:1");
     EXPECT_EQ(check_peer("a:1", refused).status, Status::fail);
     EXPECT_THAT(check_peer("a:1", refused).mend, HasSubstr("start rank 0"));
-    const auto silent = net::fail(net::Operation::connect, net::Reason::timed_out, "a:1", "");
+    const auto silent = fail(Operation::connect, Reason::timed_out, "a:1", "");
     EXPECT_THAT(check_peer("a:1", silent).mend, HasSubstr("firewall"));
 }
 

@@ -11,11 +11,12 @@
 #include <cstdlib>
 #include <future>
 
+#include "base/version.h"
 #include "doctor/path_checks.h"
 #include "net/clock.h"
-#include "net/switch_node.h"
 #include "own_network.h"
 #include "relay.h"
+#include "switchd/node.h"
 
 namespace atp::doctor {
 namespace {
@@ -24,23 +25,23 @@ using test::Fate;
 using test::Relay;
 using test::Way;
 
-constexpr protocol::Duration patient = std::chrono::seconds(20);  // it ends sooner when everything came
-constexpr protocol::Duration usual = std::chrono::seconds(2);
+constexpr Duration patient = std::chrono::seconds(20);  // it ends sooner when everything came
+constexpr Duration usual = std::chrono::seconds(2);
 
-std::unique_ptr<net::SwitchNode> start_switch(net::SwitchNodeConfig config = {}) {
-    if (config.udp.local.family() == net::Family::none) {
-        config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+std::unique_ptr<switchd::SwitchNode> start_switch(switchd::SwitchNodeConfig config = {}) {
+    if (config.udp.local.family() == wire::Family::none) {
+        config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
     }
     config.memory_bytes = 1'000'000;
-    auto node = net::SwitchNode::start(config);
+    auto node = switchd::SwitchNode::start(config);
     return node ? *std::move(node) : nullptr;
 }
 
-PathFacts measure(const net::Address& address, protocol::Duration timeout = usual) {
+PathFacts measure(const wire::Address& address, Duration timeout = usual) {
     return measure_path(address, timeout, [](std::string_view) {});
 }
 
-TrainReport run_train(const net::Address& address, std::uint32_t count, protocol::Duration patience) {
+TrainReport run_train(const wire::Address& address, std::uint32_t count, Duration patience) {
     auto probe = PathProbe::open(address);
     if (!probe) return {};
     return (*probe)->run_train(count, 64, 8, patience).value_or(TrainReport{});
@@ -50,8 +51,8 @@ TEST(PathProbe, LearnsEverythingOfASwitchOnTheLoopback) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const PathFacts facts = measure(node->address());
-    ASSERT_FALSE(facts.silence) << net::to_string(*facts.silence);
-    EXPECT_EQ(facts.welcome.software, net::software_name());
+    ASSERT_FALSE(facts.silence) << to_string(*facts.silence);
+    EXPECT_EQ(facts.welcome.software, software_name());
     ASSERT_FALSE(facts.round_trips.empty());
     EXPECT_TRUE(std::ranges::is_sorted(facts.round_trips));
     ASSERT_TRUE(facts.report);
@@ -74,7 +75,7 @@ TEST(PathProbe, SeesItsEcnBitsComeBack) {
     const auto train = (*probe)->run_train(100, 64, 8, patient);
     ASSERT_TRUE(train);
     EXPECT_EQ(train->answered, 100U);
-    EXPECT_EQ(train->marks[static_cast<std::size_t>(net::Ecn::capable_0)], 100U);
+    EXPECT_EQ(train->marks[static_cast<std::size_t>(wire::Ecn::capable_0)], 100U);
 }
 
 TEST(PathProbe, SeesThatAWayClearsEcnBits) {
@@ -83,7 +84,7 @@ TEST(PathProbe, SeesThatAWayClearsEcnBits) {
     const Relay relay(node->address(), [](Way, unsigned, std::size_t) { return Fate::pass; });
     const TrainReport train = run_train(relay.address(), 100, patient);
     EXPECT_EQ(train.answered, 100U);
-    EXPECT_EQ(train.marks[static_cast<std::size_t>(net::Ecn::not_capable)], 100U);
+    EXPECT_EQ(train.marks[static_cast<std::size_t>(wire::Ecn::not_capable)], 100U);
 }
 
 TEST(PathProbe, CountsWhatIsLostEitherWay) {
@@ -139,39 +140,39 @@ TEST(PathProbe, FindsAWayBackThatIsNarrowerThanTheWayThere) {
 }
 
 TEST(PathProbe, TellsAPortThatNobodyListensOn) {
-    net::Address address;
+    wire::Address address;
     { const net::Descriptor closed_again = test::open_on_loopback(address); }
     const PathFacts facts = measure(address, std::chrono::milliseconds(100));
     ASSERT_TRUE(facts.silence);
-    EXPECT_EQ(facts.silence->reason, net::Reason::refused);
+    EXPECT_EQ(facts.silence->reason, Reason::refused);
 }
 
 TEST(PathProbe, TellsSilence) {
-    net::Address address;
+    wire::Address address;
     const net::Descriptor silent = test::open_on_loopback(address);
     const PathFacts facts = measure(address, std::chrono::milliseconds(100));
     ASSERT_TRUE(facts.silence);
-    EXPECT_EQ(facts.silence->reason, net::Reason::timed_out);
+    EXPECT_EQ(facts.silence->reason, Reason::timed_out);
 }
 
 TEST(PathProbe, TellsAParentThatDoesNotAnswerAndItsAddress) {
-    net::Address parent;
+    wire::Address parent;
     const net::Descriptor silent = test::open_on_loopback(parent);
-    net::SwitchNodeConfig config;
+    switchd::SwitchNodeConfig config;
     config.parent = parent;
     const auto leaf = start_switch(config);
     ASSERT_NE(leaf, nullptr);
     const PathFacts facts = measure(leaf->address());
     ASSERT_TRUE(facts.silence);
-    EXPECT_EQ(facts.silence->reason, net::Reason::rejected);
+    EXPECT_EQ(facts.silence->reason, Reason::rejected);
     ASSERT_TRUE(facts.report);
-    EXPECT_EQ(facts.report->parent, net::to_string(parent));
+    EXPECT_EQ(facts.report->parent, to_string(parent));
     EXPECT_FALSE(facts.report->parent_answers);
     EXPECT_EQ(check_tree(facts).status, Status::fail);
 }
 
 TEST(PathProbe, TellsASwitchOfAnotherVersion) {
-    net::Address address;
+    wire::Address address;
     const net::Descriptor socket = test::open_on_loopback(address);
     const std::string its_version = "version " + std::to_string((wire::control_version + 1U) & 0xFU);
     auto answering = std::async(std::launch::async, [&] {
@@ -188,7 +189,7 @@ TEST(PathProbe, TellsASwitchOfAnotherVersion) {
     const PathFacts facts = measure(address);
     EXPECT_TRUE(answering.get());
     ASSERT_TRUE(facts.silence);
-    EXPECT_EQ(facts.silence->reason, net::Reason::version_mismatch);
+    EXPECT_EQ(facts.silence->reason, Reason::version_mismatch);
     EXPECT_THAT(check_version(facts, "atp").found, testing::HasSubstr(its_version));
 }
 
@@ -197,7 +198,7 @@ TEST(PathProbe, TellsASwitchOfAnotherVersion) {
 bool run(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
 
 // A switch in a second network, behind a link whose far end takes shorter packets than the near end sends.
-std::string judge_link(const net::Address& at) {
+std::string judge_link(const wire::Address& at) {
     std::promise<std::string> moved;
     std::promise<void> linked;
     std::promise<bool> started;
@@ -207,7 +208,7 @@ std::string judge_link(const net::Address& at) {
         moved.set_value(left ? fmt::format("/proc/{}/task/{}/ns/net", getpid(), gettid()) : "");
         linked.get_future().wait();
         const bool up = left && run("ip address add 10.77.0.2/24 dev far && ip link set far up mtu 1400");
-        net::SwitchNodeConfig config;
+        switchd::SwitchNodeConfig config;
         config.udp.local = at;
         const auto node = up ? start_switch(config) : nullptr;
         started.set_value(node != nullptr);
@@ -222,7 +223,7 @@ std::string judge_link(const net::Address& at) {
     ended.set_value();
     other.wait();
     if (!possible || !there) return test::not_possible_here;
-    if (facts.silence) return net::to_string(*facts.silence);
+    if (facts.silence) return to_string(*facts.silence);
     if (facts.interface_payload_bytes != 1472) return fmt::format("the interface: {}", facts.interface_payload_bytes);
     if (facts.found_payload_bytes > 1372 || facts.found_payload_bytes < 1364) {
         return fmt::format("the path: {}", facts.found_payload_bytes);
@@ -232,7 +233,7 @@ std::string judge_link(const net::Address& at) {
 }
 
 TEST(PathProbe, FindsTheMtuOfALinkThatTheInterfaceDoesNotKnow) {
-    const auto at = net::Address::parse("10.77.0.2:4790");
+    const auto at = wire::Address::parse("10.77.0.2:4790");
     ASSERT_TRUE(at);
     const auto found = test::run_in_own_network(65'536, [&] { return judge_link(*at); });
     if (!found) GTEST_SKIP() << "needs the privilege to make networks, and `ip`";

@@ -11,26 +11,26 @@ namespace {
 constexpr int look_up_ms = 20;
 constexpr unsigned overtakers = 4;
 
-std::vector<std::byte> receive(int descriptor, net::Address& from) {
+std::vector<std::byte> receive(int descriptor, wire::Address& from) {
     std::vector<std::byte> bytes(65'536);
     sockaddr_in6 name{};
     socklen_t size = sizeof name;
     auto* const generic = reinterpret_cast<sockaddr*>(&name);
     const ssize_t count = recvfrom(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT, generic, &size);
     bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
-    from = net::Address::from(generic, size);
+    from = wire::Address::from(generic, size);
     return bytes;
 }
 
-void send_to(int descriptor, const std::vector<std::byte>& bytes, const net::Address& to) {
+void send_to(int descriptor, const std::vector<std::byte>& bytes, const wire::Address& to) {
     static_cast<void>(sendto(descriptor, bytes.data(), bytes.size(), 0, to.data(), to.size()));
 }
 
 }  // namespace
 
-net::Descriptor open_on_loopback(net::Address& address) {
+net::Descriptor open_on_loopback(wire::Address& address) {
     net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const net::Address any = net::Address::loopback(net::Family::ipv4, 0);
+    const wire::Address any = wire::Address::loopback(wire::Family::ipv4, 0);
     const int buffer = 4 << 20;
     const timeval patience{.tv_sec = 10, .tv_usec = 0};  // no test waits for ever
     setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -41,11 +41,11 @@ net::Descriptor open_on_loopback(net::Address& address) {
     if (bind(socket.number(), any.data(), any.size()) != 0 || getsockname(socket.number(), generic, &size) != 0) {
         throw std::runtime_error("no socket on the loopback");
     }
-    address = net::Address::from(generic, size);
+    address = wire::Address::from(generic, size);
     return socket;
 }
 
-Relay::Relay(const net::Address& server, Rule rule)
+Relay::Relay(const wire::Address& server, Rule rule)
     : server_(server), rule_(std::move(rule)), front_(open_on_loopback(address_)) {
     thread_ = std::thread([this] { run(); });
 }
@@ -68,10 +68,10 @@ void Relay::run() {
 }
 
 void Relay::pass_there() {
-    net::Address from;
+    wire::Address from;
     for (auto bytes = receive(front_.number(), from); !bytes.empty(); bytes = receive(front_.number(), from)) {
         if (!backs_.contains(from)) {
-            net::Address ignored;
+            wire::Address ignored;
             backs_[from] = open_on_loopback(ignored);
         }
         const int out = backs_[from].number();
@@ -79,8 +79,8 @@ void Relay::pass_there() {
     }
 }
 
-void Relay::pass_back(const net::Address& client, const net::Descriptor& socket) {
-    net::Address from;
+void Relay::pass_back(const wire::Address& client, const net::Descriptor& socket) {
+    wire::Address from;
     for (auto bytes = receive(socket.number(), from); !bytes.empty(); bytes = receive(socket.number(), from)) {
         treat(Way::back, std::move(bytes), [&](const auto& what) { send_to(front_.number(), what, client); });
     }

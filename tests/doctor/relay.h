@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "net/address.h"
 #include "net/descriptor.h"
+#include "wire/address.h"
 
 namespace atp::test {
 
@@ -23,12 +23,12 @@ class Relay {
   public:
     using Rule = std::function<Fate(Way way, unsigned number, std::size_t bytes)>;
 
-    Relay(const net::Address& server, Rule rule);
+    Relay(const wire::Address& server, Rule rule);
     ~Relay();
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    [[nodiscard]] const net::Address& address() const { return address_; }
+    [[nodiscard]] const wire::Address& address() const { return address_; }
 
   private:
     struct Delayed {
@@ -42,20 +42,20 @@ class Relay {
 
     void run();
     void pass_there();
-    void pass_back(const net::Address& client, const net::Descriptor& socket);
+    void pass_back(const wire::Address& client, const net::Descriptor& socket);
     void treat(Way way, std::vector<std::byte> bytes, const std::function<void(const std::vector<std::byte>&)>& send);
 
-    net::Address server_;
+    wire::Address server_;
     Rule rule_;
-    net::Address address_;
+    wire::Address address_;
     net::Descriptor front_;
-    std::map<net::Address, net::Descriptor> backs_;
+    std::map<wire::Address, net::Descriptor> backs_;
     Direction directions_[2];
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };
 
 // A UDP socket on the loopback, on any free port, and its address.
-net::Descriptor open_on_loopback(net::Address& address);
+net::Descriptor open_on_loopback(wire::Address& address);
 
 }  // namespace atp::test

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/switch_report.h"
+#include "client/switch_report.h"
 
 #include <gtest/gtest.h>
 
-#include "net/switch_snapshot.h"
+#include "switchd/report.h"
 
 namespace atp::doctor {
 namespace {
 
-TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
-    net::NodeSnapshot snapshot;
+TEST(client::SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
+    switchd::NodeSnapshot snapshot;
     snapshot.shards.resize(2);
     snapshot.shards[0].udp.received_packets = 5;
     snapshot.shards[1].udp.received_packets = 6;
     snapshot.shards[1].udp.dropped_packets = 2;
     snapshot.shards[0].udp.refused_packets = 3;
     snapshot.shards[0].tree.refused = 4;
-    const auto report = read_switch_report(net::to_json(snapshot));
+    const auto report = client::read_switch_report(switchd::to_json(snapshot));
     ASSERT_TRUE(report);
     EXPECT_EQ(report->threads, 2U);
     EXPECT_EQ(report->received, 11U);
@@ -27,12 +27,12 @@ TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
     EXPECT_FALSE(report->emulates_ports);
 }
 
-TEST(SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
-    net::NodeSnapshot snapshot;
-    snapshot.parent = net::Address::loopback(net::Family::ipv4, 4790);
+TEST(client::SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
+    switchd::NodeSnapshot snapshot;
+    snapshot.parent = wire::Address::loopback(wire::Family::ipv4, 4790);
     snapshot.parent_answers = true;
     snapshot.ports.in.loss = snapshot.ports.out.loss = 0.25;
-    const auto report = read_switch_report(net::to_json(snapshot));
+    const auto report = client::read_switch_report(switchd::to_json(snapshot));
     ASSERT_TRUE(report);
     EXPECT_EQ(report->parent, "127.0.0.1:4790");
     EXPECT_TRUE(report->parent_answers);
@@ -40,8 +40,8 @@ TEST(SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
     EXPECT_DOUBLE_EQ(report->emulated_loss, 0.25);
 }
 
-TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
-    net::NodeSnapshot snapshot;
+TEST(client::SwitchReport, TellsOfThePartInsideTheKernel) {
+    switchd::NodeSnapshot snapshot;
     snapshot.shards.resize(2);
     snapshot.shards[1].aggregators = 44'444;
     snapshot.shards[1].kernel = {.lanes = 352,
@@ -55,7 +55,7 @@ TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
     snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_CLAIMED] = 20;
     snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_COMPLETED] = 19;
     snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_FETCHED] = 18;
-    const auto report = read_switch_report(net::to_json(snapshot));
+    const auto report = client::read_switch_report(switchd::to_json(snapshot));
     ASSERT_TRUE(report && report->kernel);
     EXPECT_EQ(report->threads, 1U);
     EXPECT_EQ(report->kernel->aggregators, 44'444U);
@@ -73,26 +73,27 @@ TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
     EXPECT_EQ(report->kernel->interfaces[1].second, "generic");
 }
 
-TEST(SwitchReport, CountsTheMemoryOfThePartInsideTheKernel) {
-    net::NodeSnapshot snapshot;
+TEST(client::SwitchReport, CountsTheMemoryOfThePartInsideTheKernel) {
+    switchd::NodeSnapshot snapshot;
     snapshot.memory_bytes = 1000;
     snapshot.shards.resize(2);
     snapshot.shards[0].aggregators = 7;  // of the thousand bytes
     snapshot.shards[1].aggregators = 44'444;
     snapshot.shards[1].kernel = {.lanes = 352, .interfaces = {}};
-    EXPECT_NE(net::to_json(snapshot).find(R"("memory_bytes":64000360,)"), std::string::npos) << net::to_json(snapshot);
+    EXPECT_NE(switchd::to_json(snapshot).find(R"("memory_bytes":64000360,)"), std::string::npos)
+        << switchd::to_json(snapshot);
 }
 
-TEST(SwitchReport, RefusesWhatIsNoReport) {
-    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {"interfaces": {"eth1": 3}}}]})"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": 3}]})"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {}, "packets": {"claimed": "many"}}]})"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {}, "jobs": [3]}]})"));
-    EXPECT_FALSE(read_switch_report(""));
-    EXPECT_FALSE(read_switch_report("[1,2]"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": 3})"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": [{"udp": {"received_packets": "many"}}]})"));
-    EXPECT_FALSE(read_switch_report(R"({"shards": ["text"]})"));
+TEST(client::SwitchReport, RefusesWhatIsNoReport) {
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": [{"kernel": {"interfaces": {"eth1": 3}}}]})"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": [{"kernel": 3}]})"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": [{"kernel": {}, "packets": {"claimed": "many"}}]})"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": [{"kernel": {}, "jobs": [3]}]})"));
+    EXPECT_FALSE(client::read_switch_report(""));
+    EXPECT_FALSE(client::read_switch_report("[1,2]"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": 3})"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": [{"udp": {"received_packets": "many"}}]})"));
+    EXPECT_FALSE(client::read_switch_report(R"({"shards": ["text"]})"));
 }
 
 }  // namespace

@@ -10,22 +10,22 @@ namespace atp::doctor {
 namespace {
 
 // A TCP socket that is bound, and listens if asked; its address.
-net::Address bind_tcp(const net::Descriptor& socket) {
-    const net::Address any = net::Address::loopback(net::Family::ipv4, 0);
+wire::Address bind_tcp(const net::Descriptor& socket) {
+    const wire::Address any = wire::Address::loopback(wire::Family::ipv4, 0);
     sockaddr_in name{};
     socklen_t size = sizeof name;
     auto* const generic = reinterpret_cast<sockaddr*>(&name);
     EXPECT_EQ(bind(socket.number(), any.data(), any.size()), 0);
     EXPECT_EQ(getsockname(socket.number(), generic, &size), 0);
-    return net::Address::from(generic, size);
+    return wire::Address::from(generic, size);
 }
 
 TEST(TcpProbe, IsLetInWhereSomebodyListens) {
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const net::Address address = bind_tcp(socket);
+    const wire::Address address = bind_tcp(socket);
     ASSERT_EQ(listen(socket.number(), 1), 0);
     const auto connected = time_to_connect(address, net::now() + std::chrono::seconds(10));
-    ASSERT_TRUE(connected) << net::to_string(connected.error());
+    ASSERT_TRUE(connected) << to_string(connected.error());
     EXPECT_GT(connected->count(), 0);
 }
 
@@ -33,13 +33,13 @@ TEST(TcpProbe, IsRefusedWhereNobodyListens) {
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto connected = time_to_connect(bind_tcp(socket), net::now() + std::chrono::seconds(10));
     ASSERT_FALSE(connected);
-    EXPECT_EQ(connected.error().reason, net::Reason::refused);
+    EXPECT_EQ(connected.error().reason, Reason::refused);
 }
 
 TEST(TcpProbe, GivesUpAtItsDeadline) {
     // A queue of one that is full: the kernel then ignores whoever knocks.
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const net::Address address = bind_tcp(socket);
+    const wire::Address address = bind_tcp(socket);
     ASSERT_EQ(listen(socket.number(), 0), 0);
     std::vector<net::Descriptor> waiting;
     for (int i = 0; i < 4; ++i) {
@@ -48,7 +48,7 @@ TEST(TcpProbe, GivesUpAtItsDeadline) {
     }
     const auto connected = time_to_connect(address, net::now() + std::chrono::milliseconds(200));
     ASSERT_FALSE(connected);
-    EXPECT_EQ(connected.error().reason, net::Reason::timed_out);
+    EXPECT_EQ(connected.error().reason, Reason::timed_out);
 }
 
 }  // namespace

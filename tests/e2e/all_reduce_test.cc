@@ -12,8 +12,8 @@
 namespace atp::test {
 namespace {
 
-using comm::ElementType;
 using comm::Reduction;
+using numeric::ElementType;
 
 // Around one fragment, and several windows.
 constexpr std::size_t sizes[] = {
@@ -36,12 +36,12 @@ TEST_P(EveryType, IsSummedToTheLastBitAtEverySize) {
 TEST_P(EveryType, IsAveragedToTheLastBitOrRefused) {
     const auto node = start(small_switch());
     Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
-        if (comm::is_integer(GetParam())) {
-            Bytes bytes(comm::bytes_of(GetParam()));
+        if (numeric::is_integer(GetParam())) {
+            Bytes bytes(numeric::bytes_of(GetParam()));
             const auto refused =
                 communicator.all_reduce({bytes.data(), bytes.data(), 1}, GetParam(), Reduction::average);
             ASSERT_FALSE(refused);
-            EXPECT_EQ(refused.error().reason, net::Reason::unsupported);
+            EXPECT_EQ(refused.error().reason, Reason::unsupported);
             EXPECT_TRUE(says(refused.error(), to_string(GetParam())));
             return;
         }
@@ -54,7 +54,7 @@ TEST_P(EveryType, IsAveragedToTheLastBitOrRefused) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllReduce, EveryType, testing::ValuesIn(comm::element_types),
+INSTANTIATE_TEST_SUITE_P(AllReduce, EveryType, testing::ValuesIn(numeric::element_types),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
 class Worlds : public testing::TestWithParam<std::uint32_t> {};
@@ -77,7 +77,7 @@ TEST_P(Channels, ShareATensorOfEveryTypeAndAuditIt) {
     options.audit = true;
     Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
         std::uint32_t seed = 0;
-        for (const ElementType type : comm::element_types) {
+        for (const ElementType type : numeric::element_types) {
             for (const std::size_t size : {std::size_t{1}, std::size_t{5000}}) {
                 expect_sum(communicator, type, Reduction::sum, size, ++seed, true);
             }
@@ -124,7 +124,7 @@ TEST(AllReduce, WithoutMemoryIsRefused) {
     Job(1, {address_of(*node)}).run([](comm::Communicator& communicator) {
         const auto refused = communicator.all_reduce({nullptr, nullptr, 1}, ElementType::float32, Reduction::sum);
         ASSERT_FALSE(refused);
-        EXPECT_EQ(refused.error().reason, net::Reason::malformed);
+        EXPECT_EQ(refused.error().reason, Reason::malformed);
     });
 }
 

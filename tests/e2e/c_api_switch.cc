@@ -4,20 +4,20 @@
 #include <memory>
 #include <string>
 
-#include "net/switch_node.h"
+#include "switchd/node.h"
 
 namespace {
 
-std::unique_ptr<atp::net::SwitchNode> node;
+std::unique_ptr<atp::switchd::SwitchNode> node;
 std::string address;
 
 }  // namespace
 
 extern "C" const char* start_test_switch() {
-    atp::net::SwitchNodeConfig config;
-    config.udp.local = atp::net::Address::loopback(atp::net::Family::ipv4, 0);
+    atp::switchd::SwitchNodeConfig config;
+    config.udp.local = atp::wire::Address::loopback(atp::wire::Family::ipv4, 0);
     config.memory_bytes = 4'000'000;
-    auto started = atp::net::SwitchNode::start(config);
+    auto started = atp::switchd::SwitchNode::start(config);
     if (!started) return nullptr;
     node = *std::move(started);
     address = to_string(node->address());

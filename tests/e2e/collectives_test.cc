@@ -15,8 +15,8 @@ namespace atp::test {
 namespace {
 
 using comm::Buffer;
-using comm::ElementType;
 using comm::Reduction;
+using numeric::ElementType;
 
 // ------------------------------------------------------------------------------------------------------------- Groups
 
@@ -37,14 +37,14 @@ TEST_P(Groups, SumEachOfManyTensors) {
         if (!succeeds(communicator.all_reduce(buffers, GetParam(), Reduction::sum))) return;
         for (std::uint32_t i = 0; i < std::size(sizes); ++i) {
             EXPECT_EQ(difference(sum_of_ranks(GetParam(), Reduction::sum, 3, sizes[i], i), tensors[i],
-                                 comm::bytes_of(GetParam())),
+                                 numeric::bytes_of(GetParam())),
                       "")
                 << "tensor " << i;
         }
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, Groups, testing::ValuesIn(comm::element_types),
+INSTANTIATE_TEST_SUITE_P(Collectives, Groups, testing::ValuesIn(numeric::element_types),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
 TEST(Collectives, SmallTensorsOfAGroupSharePackets) {
@@ -204,7 +204,7 @@ TEST(Collectives, PullGivesTheSumOfTheLastPush) {
         EXPECT_TRUE(says(unknown.error(), "99"));
         const auto other = communicator.pull(0, &value, 1, ElementType::int32);
         ASSERT_FALSE(other);
-        EXPECT_EQ(other.error().reason, net::Reason::mismatched);
+        EXPECT_EQ(other.error().reason, Reason::mismatched);
     });
 }
 

@@ -7,36 +7,37 @@
 
 namespace atp::test {
 
-net::SwitchNodeConfig small_switch() {
-    net::SwitchNodeConfig config;
-    config.udp.local = net::Address::loopback(net::Family::ipv4, 0);
+switchd::SwitchNodeConfig small_switch() {
+    switchd::SwitchNodeConfig config;
+    config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
     config.memory_bytes = 4'000'000;
     return config;
 }
 
-net::SwitchNodeConfig serving_both(net::SwitchNodeConfig config) {
+switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config) {
     config.pool_bytes = config.memory_bytes;
     return config;
 }
 
-std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config) {
-    auto node = net::SwitchNode::start(config);
+std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config) {
+    auto node = switchd::SwitchNode::start(config);
     if (node) return *std::move(node);
     ADD_FAILURE() << to_string(node.error());
     return nullptr;
 }
 
-std::string address_of(const net::SwitchNode& node) { return to_string(node.address()); }
+std::string address_of(const switchd::SwitchNode& node) { return to_string(node.address()); }
 
-std::uint64_t memory_for(std::uint32_t aggregators, const net::SwitchNodeConfig& config) {
-    net::SwitchNodeConfig probe = config;
+std::uint64_t memory_for(std::uint32_t aggregators, const switchd::SwitchNodeConfig& config) {
+    switchd::SwitchNodeConfig probe = config;
     probe.memory_bytes = 1 << 30;
     probe.shards = 1;
-    const std::uint64_t one = probe.memory_bytes / net::aggregators_of_shard(probe);
+    const std::uint64_t one = probe.memory_bytes / switchd::aggregators_of_shard(probe);
     return one * aggregators * config.shards;
 }
 
-TwoLevels::TwoLevels(net::SwitchNodeConfig root_config, net::SwitchNodeConfig leaf_config) : root(start(root_config)) {
+TwoLevels::TwoLevels(switchd::SwitchNodeConfig root_config, switchd::SwitchNodeConfig leaf_config)
+    : root(start(root_config)) {
     if (root == nullptr) return;
     leaf_config.parent = root->address();
     for (auto& leaf : leaves) leaf = start(leaf_config);
@@ -104,34 +105,34 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
 }
 
 bool eventually(const std::function<bool()>& condition) {
-    for (const protocol::Time until = net::now() + patience; net::now() < until;) {
+    for (const Time until = net::now() + patience; net::now() < until;) {
         if (condition()) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return false;
 }
 
-bool succeeds(const net::Result<comm::Handle>& work) {
+bool succeeds(const Result<comm::Handle>& work) {
     if (work) return succeeds((*work)->wait());
     ADD_FAILURE() << to_string(work.error());
     return false;
 }
 
-bool succeeds(const net::Result<void>& done) {
+bool succeeds(const Result<void>& done) {
     if (done) return true;
     ADD_FAILURE() << to_string(done.error());
     return false;
 }
 
-net::Error error_of(const net::Result<comm::Handle>& work) {
+Error error_of(const Result<comm::Handle>& work) {
     if (!work) return work.error();
-    const net::Result<void> outcome = (*work)->wait();
+    const Result<void> outcome = (*work)->wait();
     if (!outcome) return outcome.error();
     ADD_FAILURE() << "it succeeded";
     return {};
 }
 
-testing::AssertionResult says(const net::Error& error, std::string_view text) {
+testing::AssertionResult says(const Error& error, std::string_view text) {
     if (to_string(error).find(text) != std::string::npos) return testing::AssertionSuccess();
     return testing::AssertionFailure() << "\"" << to_string(error) << "\" does not say \"" << text << "\"";
 }

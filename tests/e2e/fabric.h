@@ -12,31 +12,31 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/memory_store.h"
-#include "net/switch_node.h"
+#include "store/memory_store.h"
+#include "switchd/node.h"
 
 namespace atp::test {
 
 // No wait of a test is longer; what is meant to succeed takes milliseconds.
-inline constexpr protocol::Duration patience = std::chrono::seconds(20);
+inline constexpr Duration patience = std::chrono::seconds(20);
 
 // Small, and on any free port of loopback.
-[[nodiscard]] net::SwitchNodeConfig small_switch();
+[[nodiscard]] switchd::SwitchNodeConfig small_switch();
 // With a pool for SwitchML as large as its table for ATP.
-[[nodiscard]] net::SwitchNodeConfig serving_both(net::SwitchNodeConfig config);
+[[nodiscard]] switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config);
 // Nothing, and a failure of the test, where it does not start.
-[[nodiscard]] std::unique_ptr<net::SwitchNode> start(const net::SwitchNodeConfig& config);
-[[nodiscard]] std::string address_of(const net::SwitchNode& node);
+[[nodiscard]] std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config);
+[[nodiscard]] std::string address_of(const switchd::SwitchNode& node);
 // Aggregators of this many packets, in bytes of SwitchNodeConfig::memory_bytes.
-[[nodiscard]] std::uint64_t memory_for(std::uint32_t aggregators, const net::SwitchNodeConfig& config);
+[[nodiscard]] std::uint64_t memory_for(std::uint32_t aggregators, const switchd::SwitchNodeConfig& config);
 
 // Two leaves under a root.
 struct TwoLevels {
-    explicit TwoLevels(net::SwitchNodeConfig root_config = small_switch(),
-                       net::SwitchNodeConfig leaf_config = small_switch());
+    explicit TwoLevels(switchd::SwitchNodeConfig root_config = small_switch(),
+                       switchd::SwitchNodeConfig leaf_config = small_switch());
 
-    std::unique_ptr<net::SwitchNode> root;
-    std::unique_ptr<net::SwitchNode> leaves[2];
+    std::unique_ptr<switchd::SwitchNode> root;
+    std::unique_ptr<switchd::SwitchNode> leaves[2];
 };
 
 // Fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
@@ -51,11 +51,11 @@ class Job {
   public:
     Job(std::uint32_t world, std::vector<std::string> switches, comm::Options options = small_options());
 
-    using Formed = net::Result<std::unique_ptr<comm::Communicator>>;
+    using Formed = Result<std::unique_ptr<comm::Communicator>>;
 
     [[nodiscard]] std::uint32_t world() const { return world_; }
     [[nodiscard]] comm::Options options_of(std::uint32_t rank) const;
-    [[nodiscard]] comm::MemoryStore& store() { return store_; }
+    [[nodiscard]] store::MemoryStore& store() { return store_; }
     comm::Options& options() { return options_; }
 
     [[nodiscard]] Formed form(std::uint32_t rank);
@@ -70,7 +70,7 @@ class Job {
     std::uint32_t world_;
     std::vector<std::string> switches_;
     comm::Options options_;
-    comm::MemoryStore store_;
+    store::MemoryStore store_;
 };
 
 // In a thread for each number below `count`; returns when all have ended.
@@ -80,11 +80,11 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
 
 // Waits for the operation. False, and a failure of the test that says why, where it did not succeed.
-bool succeeds(const net::Result<comm::Handle>& work);
-bool succeeds(const net::Result<void>& done);
+bool succeeds(const Result<comm::Handle>& work);
+bool succeeds(const Result<void>& done);
 // What the operation failed with; a failure of the test where it did not.
-[[nodiscard]] net::Error error_of(const net::Result<comm::Handle>& work);
-[[nodiscard]] testing::AssertionResult says(const net::Error& error, std::string_view text);
+[[nodiscard]] Error error_of(const Result<comm::Handle>& work);
+[[nodiscard]] testing::AssertionResult says(const Error& error, std::string_view text);
 
 // Of all channels together, as they were published last: up to a second ago, so ask for them with eventually().
 [[nodiscard]] protocol::WorkerCounters counters_of(const comm::Communicator& communicator);

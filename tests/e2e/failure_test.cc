@@ -16,16 +16,14 @@ namespace atp::test {
 namespace {
 
 using comm::Buffer;
-using comm::ElementType;
 using comm::Reduction;
-using net::Reason;
+using numeric::ElementType;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
 
-net::Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& values,
-                              protocol::Time deadline = protocol::never) {
+Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& values, Time deadline = never) {
     return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
                                    deadline);
 }
@@ -47,7 +45,7 @@ TEST(Forming, NamesTheRankThatDoesNotCome) {
 }
 
 TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
-    const auto silent = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(silent);
     comm::Options options = small_options();
     options.join_timeout = milliseconds(500);
@@ -60,7 +58,7 @@ TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
 }
 
 TEST(Forming, RefusesWhatIsNoCommunicator) {
-    comm::MemoryStore store;
+    store::MemoryStore store;
     const auto refused = [&](std::uint32_t rank, std::uint32_t world, auto change) {
         comm::Options options = small_options();
         options.switch_address = "127.0.0.1:1";
@@ -81,7 +79,7 @@ TEST(Forming, RefusesWhatIsNoCommunicator) {
 TEST(Forming, MayTakeForEver) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
-    options.join_timeout = options.timeout = protocol::Duration::max();
+    options.join_timeout = options.timeout = Duration::max();
     Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {
         expect_sum(communicator, several_windows, 1);
     });
@@ -117,7 +115,7 @@ TEST(Forming, NamesTheOptionsThatDiffer) {
 }
 
 TEST(Forming, TellsThatTheTableOfJobsIsFull) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.jobs = 1;
     const auto node = start(config);
     Job first(1, {address_of(*node)});
@@ -130,7 +128,7 @@ TEST(Forming, TellsThatTheTableOfJobsIsFull) {
 }
 
 TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.channels = 2;
     const auto node = start(config);
     comm::Options options = small_options();
@@ -142,7 +140,7 @@ TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
 }
 
 TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 1000;
     const auto node = start(config);
     const auto formed = Job(1, {address_of(*node)}).form(0);
@@ -152,7 +150,7 @@ TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
 }
 
 TEST(Forming, TellsThatTheSwitchHostsNoServers) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 0;
     const auto node = start(config);
     const auto formed = Job(1, {address_of(*node)}).form(0);
@@ -167,7 +165,7 @@ TEST(Forming, TellsThatTheSwitchHostsNoServers) {
 }
 
 TEST(Forming, TellsWhereTheServerIsMissed) {
-    const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(nobody);
     const auto node = start(small_switch());
     comm::Options options = small_options();
@@ -182,9 +180,9 @@ TEST(Forming, TellsWhereTheServerIsMissed) {
 
 // A leaf whose parent is down is up, and says what it waits for.
 TEST(Forming, TellsThatASwitchMissesItsParent) {
-    const auto nobody = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(nobody);
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.parent = (*nobody)->local();
     const auto node = start(config);
     comm::Options options = small_options();
@@ -198,7 +196,7 @@ TEST(Forming, TellsThatASwitchMissesItsParent) {
 
 // Every rank calls something; all are told, soon, and nothing comes of what they began.
 void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels,
-                     const std::function<net::Result<comm::Handle>(comm::Communicator&, std::vector<float>&)>& call) {
+                     const std::function<Result<comm::Handle>(comm::Communicator&, std::vector<float>&)>& call) {
     comm::Options options = small_options();
     options.channels = channels;
     Job job(3, switches, options);
@@ -207,15 +205,15 @@ void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t cha
     each(3, [&](std::uint32_t rank) {
         const std::vector<float> before(several_windows, 1.0F + static_cast<float>(rank));
         std::vector<float> values = before;
-        const net::Error error = error_of(call(*ranks[rank], values));
+        const Error error = error_of(call(*ranks[rank], values));
         EXPECT_EQ(values, before) << "something came of it at rank " << rank;
         EXPECT_EQ(error.reason, Reason::mismatched) << "rank " << rank << ": " << to_string(error);
-        const net::Error next = error_of(sum(*ranks[rank], values));
+        const Error next = error_of(sum(*ranks[rank], values));
         EXPECT_EQ(next.reason, Reason::closed) << "rank " << rank << ": " << to_string(next);
     });
 }
 
-using Call = net::Result<comm::Handle>;
+using Call = Result<comm::Handle>;
 
 TEST(Mismatch, OfSizesIsToldToEveryRank) {
     const auto node = start(small_switch());
@@ -294,8 +292,8 @@ TEST(Departure, OfARankIsToldToTheOthersByName) {
                 return;
             }
             std::vector<float> values(several_windows, 1.0F);
-            const net::Error error = error_of(sum(*ranks[rank], values));
-            EXPECT_EQ(error.operation, net::Operation::all_reduce);
+            const Error error = error_of(sum(*ranks[rank], values));
+            EXPECT_EQ(error.operation, Operation::all_reduce);
             EXPECT_TRUE(says(error, "rank 1"));
             EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
             EXPECT_GT(error.elapsed, milliseconds(1));
@@ -304,7 +302,7 @@ TEST(Departure, OfARankIsToldToTheOthersByName) {
 }
 
 TEST(Departure, OfARankIsToldInTheOtherRack) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.hold = seconds(2);
     TwoLevels fabric(config, config);
     Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
@@ -316,7 +314,7 @@ TEST(Departure, OfARankIsToldInTheOtherRack) {
             return;
         }
         std::vector<float> values(several_windows, 1.0F);
-        const net::Error error = error_of(sum(*ranks[rank], values));
+        const Error error = error_of(sum(*ranks[rank], values));
         EXPECT_TRUE(says(error, "3"));
         EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
     });
@@ -392,8 +390,8 @@ TEST(Departure, OfASwitchEndsOperationsByTheirDeadline) {
     node->stop();
     each(2, [&](std::uint32_t rank) {
         std::vector<float> values(several_windows, 1.0F);
-        const net::Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
-        EXPECT_EQ(error.operation, net::Operation::all_reduce);
+        const Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
+        EXPECT_EQ(error.operation, Operation::all_reduce);
         EXPECT_EQ(error.reason, Reason::timed_out);
         EXPECT_TRUE(says(error, "nothing was heard"));
         EXPECT_TRUE(says(error, address_of(*node)));
@@ -411,7 +409,7 @@ TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
     ASSERT_TRUE(work);
     std::this_thread::sleep_for(seconds(1));  // in which the rank hears who is missing
     node->stop();
-    const net::Error error = error_of(std::move(work));
+    const Error error = error_of(std::move(work));
     EXPECT_EQ(error.reason, Reason::timed_out);
     EXPECT_EQ(error.peer, address_of(*node));
     EXPECT_TRUE(says(error, "nothing from the switch"));
@@ -424,7 +422,7 @@ TEST(Departure, OfALateRankIsNamedByTheDeadline) {
     ASSERT_EQ(ranks.size(), 3U);
     each(2, [&](std::uint32_t rank) {
         std::vector<float> values(several_windows, 1.0F);
-        const net::Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
+        const Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
         EXPECT_EQ(error.reason, Reason::timed_out);
         EXPECT_EQ(error.peer, "rank 2");
     });
@@ -433,8 +431,8 @@ TEST(Departure, OfALateRankIsNamedByTheDeadline) {
 // ----------------------------------------------------------------------------------------------- Those that come back
 
 // Again at its address.
-std::unique_ptr<net::SwitchNode> restart(std::unique_ptr<net::SwitchNode> node) {
-    net::SwitchNodeConfig config = node->config();
+std::unique_ptr<switchd::SwitchNode> restart(std::unique_ptr<switchd::SwitchNode> node) {
+    switchd::SwitchNodeConfig config = node->config();
     config.udp.local = node->address();
     node.reset();
     return start(config);
@@ -443,7 +441,7 @@ std::unique_ptr<net::SwitchNode> restart(std::unique_ptr<net::SwitchNode> node) 
 class Return : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(Return, OfALeafCostsTimeAlone) {
-    net::SwitchNodeConfig leaf = small_switch();
+    switchd::SwitchNodeConfig leaf = small_switch();
     leaf.shards = GetParam();
     TwoLevels fabric(small_switch(), leaf);
     comm::Options options = small_options();
@@ -491,7 +489,7 @@ TEST(Reforming, IsAskedForWhenTheServersRestart) {
         const auto work = sum(*ranks[0], pending);
         fabric.root = restart(std::move(fabric.root));
         ASSERT_NE(fabric.root, nullptr);
-        const net::Error error = error_of(work);
+        const Error error = error_of(work);
         EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
         EXPECT_TRUE(says(error, "re-form"));
         // The other one may have heard of it before it asks.

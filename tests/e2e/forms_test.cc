@@ -15,10 +15,10 @@ namespace atp::test {
 namespace {
 
 using comm::Buffer;
-using comm::ElementType;
-using comm::LaneType;
 using comm::Reduction;
-using comm::Scaling;
+using numeric::ElementType;
+using tensor::LaneType;
+using tensor::Scaling;
 using Values = std::vector<float>;
 
 constexpr std::uint32_t world = 4;
@@ -164,7 +164,7 @@ TEST(FormsOfRanks, HaveToBeTheSame) {
     });
     for (const Job::Formed& each_rank : formed) {
         ASSERT_FALSE(each_rank);
-        EXPECT_EQ(each_rank.error().reason, net::Reason::mismatched);
+        EXPECT_EQ(each_rank.error().reason, Reason::mismatched);
     }
 }
 

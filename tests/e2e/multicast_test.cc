@@ -13,13 +13,13 @@ constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window 
 comm::Options by_multicast() {
     comm::Options options = small_options();
     options.audit = true;
-    options.multicast = comm::parse_multicast("on").value();
+    options.multicast = control::parse_multicast("on").value();
     return options;
 }
 
-std::uint64_t sent_to_groups(const net::SwitchNode& node) {
+std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
     std::uint64_t sent = 0;
-    for (const net::ShardSnapshot& shard : node.snapshot().shards) sent += shard.shard.grouped;
+    for (const switchd::ShardSnapshot& shard : node.snapshot().shards) sent += shard.shard.grouped;
     return sent;
 }
 
@@ -57,7 +57,7 @@ TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
 }
 
 TEST(Multicast, EmulatedPortsKnowNoGroups) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.ports.in.rate_bits_per_s = config.ports.out.rate_bits_per_s = 10'000'000'000;
     const auto node = start(config);
     Job(2, {address_of(*node)}, by_multicast()).run([](comm::Communicator& communicator) {
@@ -72,7 +72,7 @@ TEST(Multicast, RanksMustAgreeOnIt) {
     Job job(2, {address_of(*node)});
     const auto form = [&](std::uint32_t rank) {
         comm::Options options = job.options_of(rank);
-        if (rank == 1) options.multicast = comm::parse_multicast("on").value();
+        if (rank == 1) options.multicast = control::parse_multicast("on").value();
         return comm::Communicator::form(job.store(), rank, 2, options);
     };
     each(2, [&](std::uint32_t rank) {
@@ -83,13 +83,13 @@ TEST(Multicast, RanksMustAgreeOnIt) {
 }
 
 TEST(Multicast, NeedsIpv4) {
-    net::SwitchNodeConfig config = small_switch();
-    config.udp.local = net::Address::loopback(net::Family::ipv6, 0);
+    switchd::SwitchNodeConfig config = small_switch();
+    config.udp.local = wire::Address::loopback(wire::Family::ipv6, 0);
     const auto node = start(config);
     Job job(1, {address_of(*node)}, by_multicast());
     const auto formed = job.form(0);
     ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, net::Reason::unsupported);
+    EXPECT_EQ(formed.error().reason, Reason::unsupported);
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include <csignal>
 #include <string>
 
-#include "comm/tcp_store.h"
-#include "comm/tcp_store_server.h"
 #include "fabric.h"
 #include "net/clock.h"
 #include "net/resolve.h"
+#include "store/tcp_store.h"
+#include "store/tcp_store_server.h"
 #include "values.h"
 
 namespace atp::test {
@@ -22,12 +22,11 @@ namespace {
 constexpr std::uint32_t world = 3;
 constexpr std::size_t elements = 5000;
 
-net::Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
-                                                      const std::string& switch_address,
-                                                      wire::ChannelProtocol protocol) {
+Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
+                                                 const std::string& switch_address, wire::ChannelProtocol protocol) {
     const auto address = net::resolve(store_address);
     if (!address) return tl::unexpected(address.error());
-    auto store = comm::TcpStore::connect(address->front(), net::now() + patience);
+    auto store = store::TcpStore::connect(address->front(), net::now() + patience);
     if (!store) return tl::unexpected(store.error());
     comm::Options options = small_options();
     options.switch_address = switch_address;
@@ -44,8 +43,8 @@ net::Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_a
     const auto formed = form(both.substr(0, space), world - 1, both.substr(space + 1), protocol);
     if (!formed) _exit(2);
     for (std::uint32_t round = 0;; ++round) {
-        Bytes values = tensor_of(comm::ElementType::float32, world - 1, elements, round);
-        const auto work = (*formed)->all_reduce({values.data(), values.data(), elements}, comm::ElementType::float32,
+        Bytes values = tensor_of(numeric::ElementType::float32, world - 1, elements, round);
+        const auto work = (*formed)->all_reduce({values.data(), values.data(), elements}, numeric::ElementType::float32,
                                                 comm::Reduction::sum);
         if (!work || !(*work)->wait()) _exit(3);
     }
@@ -61,10 +60,10 @@ TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     ASSERT_GE(child, 0);
     if (child == 0) be_a_rank(pipe_ends[0], GetParam());
 
-    net::SwitchNodeConfig config = serving_both(small_switch());
+    switchd::SwitchNodeConfig config = serving_both(small_switch());
     config.hold = std::chrono::seconds(2);
     const auto node = start(config);
-    auto store = comm::TcpStoreServer::start(net::Address::loopback(net::Family::ipv4, 0));
+    auto store = store::TcpStoreServer::start(wire::Address::loopback(wire::Family::ipv4, 0));
     ASSERT_TRUE(store);
     const std::string store_address = to_string((*store)->local());
     const std::string both = store_address + " " + address_of(*node);
@@ -78,19 +77,20 @@ TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
             FAIL() << to_string(formed.error());
         }
         for (std::uint32_t round = 0;; ++round) {
-            Bytes values = tensor_of(comm::ElementType::float32, rank, elements, round);
+            Bytes values = tensor_of(numeric::ElementType::float32, rank, elements, round);
             const auto work = (*formed)->all_reduce({values.data(), values.data(), elements},
-                                                    comm::ElementType::float32, comm::Reduction::sum);
+                                                    numeric::ElementType::float32, comm::Reduction::sum);
             ASSERT_TRUE(work) << to_string(work.error());
             if (const auto done = (*work)->wait(); !done) {
-                EXPECT_EQ(done.error().operation, net::Operation::all_reduce);
-                EXPECT_EQ(done.error().reason, net::Reason::failed) << "not by the deadline";
+                EXPECT_EQ(done.error().operation, Operation::all_reduce);
+                EXPECT_EQ(done.error().reason, Reason::failed) << "not by the deadline";
                 EXPECT_TRUE(says(done.error(), "rank 2"));
                 break;
             }
-            EXPECT_EQ(difference(sum_of_ranks(comm::ElementType::float32, comm::Reduction::sum, world, elements, round),
-                                 values, 4),
-                      "");
+            EXPECT_EQ(
+                difference(sum_of_ranks(numeric::ElementType::float32, comm::Reduction::sum, world, elements, round),
+                           values, 4),
+                "");
             if (++rounds == 20) kill(child, SIGKILL);
         }
     });

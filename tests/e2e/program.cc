@@ -17,7 +17,7 @@ namespace atp::test {
 namespace {
 
 // What is meant to end takes seconds at most.
-constexpr protocol::Duration longest_run = std::chrono::seconds(40);
+constexpr Duration longest_run = std::chrono::seconds(40);
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void Program::signal_group(int number) const { EXPECT_EQ(kill(-id_, number), 0);
 int Program::status() {
     if (status_ >= 0) return status_;
     int raw = 0;
-    const protocol::Time until = net::now() + longest_run;
+    const Time until = net::now() + longest_run;
     while (waitpid(id_, &raw, WNOHANG) == 0) {
         if (net::now() > until) {
             ADD_FAILURE() << "it does not end";

@@ -23,14 +23,16 @@ std::string free_port() {
     constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
     static unsigned asked = 0;
     const unsigned port = first + static_cast<unsigned>(getpid()) % processes * of_a_process + asked++ % of_a_process;
-    return to_string(net::Address::loopback(net::Family::ipv4, static_cast<std::uint16_t>(port)));
+    return to_string(wire::Address::loopback(wire::Family::ipv4, static_cast<std::uint16_t>(port)));
 }
 
-std::uint32_t members_of(const net::SwitchNode& node) {
+std::uint32_t members_of(const switchd::SwitchNode& node) {
     const auto channels = node.snapshot().shards[0].channels;
     return channels.empty() ? 0 : channels.front().present;
 }
-bool sums(const net::SwitchNode& node) { return node.snapshot().shards[0].packets.events[ATP_EVENT_COMPLETED] > 100; }
+bool sums(const switchd::SwitchNode& node) {
+    return node.snapshot().shards[0].packets.events[ATP_EVENT_COMPLETED] > 100;
+}
 
 // Ranks that sum for longer than any test.
 struct Ranks {
@@ -47,7 +49,7 @@ struct Ranks {
 
 // The switch holds members that fall silent for longer than the test has patience.
 TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.hold = 10 * patience;
     for (const int signal : {SIGINT, SIGTERM}) {
         const auto node = start(config);
@@ -120,7 +122,7 @@ TEST(BenchFleet, EndsWithAWordToNobodyOnCtrlC) {
 }
 
 TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.hold = std::chrono::seconds(1);
     const auto node = start(config);
     Program program(fleet(address_of(*node)));

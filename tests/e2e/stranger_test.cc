@@ -9,13 +9,13 @@
 #include <random>
 #include <thread>
 
+#include "client/switch_client.h"
 #include "fabric.h"
 #include "net/clock.h"
-#include "net/switch_client.h"
+#include "switchml/packet.h"
 #include "values.h"
 #include "wire/control.h"
 #include "wire/packet.h"
-#include "wire/switchml.h"
 
 namespace atp::test {
 namespace {
@@ -28,12 +28,12 @@ constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window 
 class Stranger {
   public:
     explicit Stranger(std::uint32_t seed) : chance_(seed) {
-        auto socket = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+        auto socket = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
         if (socket) socket_ = *std::move(socket);
         EXPECT_NE(socket_, nullptr);
     }
 
-    void send(std::span<const std::byte> bytes, const net::Address& to) {
+    void send(std::span<const std::byte> bytes, const wire::Address& to) {
         const std::span<std::byte> room = socket_->reserve(bytes.size());
         if (room.empty()) return;
         std::ranges::copy(bytes, room.begin());
@@ -42,7 +42,7 @@ class Stranger {
     }
     // Waits for one datagram. Empty: none came.
     Bytes answer() {
-        std::array<net::Datagram, 1> datagrams;
+        std::array<wire::Datagram, 1> datagrams;
         for (int i = 0; i < 2000; ++i) {
             const auto count = socket_->receive(datagrams);
             if (count && *count == 1) return {datagrams[0].bytes.begin(), datagrams[0].bytes.end()};
@@ -51,7 +51,7 @@ class Stranger {
         return {};
     }
 
-    void send_noise(const net::Address& to) {
+    void send_noise(const wire::Address& to) {
         Bytes bytes(below(400));
         for (std::byte& byte : bytes) byte = static_cast<std::byte>(below(256));
         if (bytes.size() > 1 && below(2) == 0) {
@@ -61,7 +61,7 @@ class Stranger {
         send(bytes, to);
     }
     // Well-formed, of a real job, with any other token; cut short now and then.
-    void send_forgery(std::uint32_t job, const net::Address& to) {
+    void send_forgery(std::uint32_t job, const wire::Address& to) {
         const bool up = below(2) == 0;
         Bytes bytes(ATP_HEADER_BYTES + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
         const atp_header header{.version = ATP_VERSION,
@@ -87,19 +87,19 @@ class Stranger {
         send(bytes, to);
     }
     // Of SwitchML, whose packets have no token: of some stream and some member.
-    void send_update(const net::Address& to) {
-        Bytes bytes(wire::switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
+    void send_update(const wire::Address& to) {
+        Bytes bytes(switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
         const std::uint32_t offset = below(200);
-        wire::switchml::encode_header({.flags = static_cast<std::uint8_t>(below(2 * wire::switchml::all_flags)),
-                                       .job = static_cast<std::uint8_t>(below(3)),
-                                       .worker = static_cast<std::uint8_t>(below(3)),
-                                       .slot = static_cast<std::uint16_t>(offset % small_window),
-                                       .offset = offset},
-                                      bytes);
+        switchml::encode_header({.flags = static_cast<std::uint8_t>(below(2 * switchml::all_flags)),
+                                 .job = static_cast<std::uint8_t>(below(3)),
+                                 .worker = static_cast<std::uint8_t>(below(3)),
+                                 .slot = static_cast<std::uint16_t>(offset % small_window),
+                                 .offset = offset},
+                                bytes);
         if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
         send(bytes, to);
     }
-    void send_control(std::uint32_t job, const net::Address& to) {
+    void send_control(std::uint32_t job, const wire::Address& to) {
         if (below(5) != 0) return send_answer(job, to);
         std::array<std::byte, 1024> bytes{};
         wire::Join join;
@@ -114,7 +114,7 @@ class Stranger {
         send({bytes.data(), wire::encode(join, bytes)}, to);
     }
     // As if from a switch, or from a member that leaves.
-    void send_answer(std::uint32_t job, const net::Address& to) {
+    void send_answer(std::uint32_t job, const wire::Address& to) {
         std::array<std::byte, 1024> bytes{};
         std::size_t size = 0;
         const std::uint32_t token = below(~0U);
@@ -139,8 +139,8 @@ class Stranger {
 };
 
 // Every UDP port that this process has open, as the kernel lists its own sockets.
-std::vector<net::Address> open_ports() {
-    std::vector<net::Address> ports;
+std::vector<wire::Address> open_ports() {
+    std::vector<wire::Address> ports;
     for (int descriptor = 0; descriptor < 1024; ++descriptor) {
         int type = 0;
         socklen_t size = sizeof type;
@@ -148,8 +148,8 @@ std::vector<net::Address> open_ports() {
         sockaddr_storage storage{};
         socklen_t length = sizeof storage;
         if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &length) != 0) continue;
-        const net::Address address = net::Address::from(reinterpret_cast<sockaddr*>(&storage), length);
-        if (address.port() != 0) ports.push_back(net::Address::loopback(net::Family::ipv4, address.port()));
+        const wire::Address address = wire::Address::from(reinterpret_cast<sockaddr*>(&storage), length);
+        if (address.port() != 0) ports.push_back(wire::Address::loopback(wire::Family::ipv4, address.port()));
     }
     return ports;
 }
@@ -160,7 +160,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
     const std::uint32_t number = ranks[0]->formation().job;
-    const std::vector<net::Address> ports = open_ports();
+    const std::vector<wire::Address> ports = open_ports();
     ASSERT_GE(ports.size(), 3U);
     std::atomic<bool> over{false};
     std::atomic<std::uint32_t> sent{0};
@@ -169,7 +169,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
         for (std::uint32_t seed = 0; seed < 2; ++seed) {
             strangers.emplace_back([&, seed] {
                 for (Stranger stranger(seed); !over;) {
-                    for (const net::Address& port : ports) {
+                    for (const wire::Address& port : ports) {
                         stranger.send_noise(port);
                         stranger.send_forgery(number, port);
                         stranger.send_update(port);
@@ -195,7 +195,7 @@ TEST(Strangers, ChangeNoSumOfOneSwitch) {
     const auto node = start(small_switch());
     sum_among_strangers({address_of(*node)});
     EXPECT_TRUE(eventually([&] {
-        const net::ShardSnapshot shard = node->snapshot().shards[0];
+        const switchd::ShardSnapshot shard = node->snapshot().shards[0];
         return shard.packets.forged != 0 && shard.tree.forged != 0 && shard.tree.refused != 0 &&
                shard.shard.control_refused != 0;
     })) << to_json(node->snapshot());
@@ -217,15 +217,14 @@ TEST(Strangers, ChangeNoSumOfSwitchMl) {
     const auto node = start(serving_both(small_switch()));
     sum_among_strangers({address_of(*node)}, switchml_options());
     EXPECT_TRUE(eventually([&] {
-        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
-        const auto count = [&](protocol::switchml::Event event) { return pool.packets.count(event); };
-        return pool.strangers != 0 && count(protocol::switchml::Event::forged) != 0 &&
-               count(protocol::switchml::Event::refused) != 0;
+        const switchml::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        const auto count = [&](switchml::Event event) { return pool.packets.count(event); };
+        return pool.strangers != 0 && count(switchml::Event::forged) != 0 && count(switchml::Event::refused) != 0;
     })) << to_json(node->snapshot());
 }
 
 // Of the newest job that the switch knows.
-std::uint32_t job_at(const net::SwitchNode& node) {
+std::uint32_t job_at(const switchd::SwitchNode& node) {
     const auto jobs = node.snapshot().shards[0].jobs;
     return jobs.empty() ? 0 : jobs.back().job;
 }
@@ -238,7 +237,7 @@ TEST(Strangers, KeepNoJobFromForming) {
         strangers.emplace_back([&, seed] {
             for (Stranger stranger(seed); !over;) {
                 const std::uint32_t job = job_at(*node);
-                for (const net::Address& port : open_ports()) {
+                for (const wire::Address& port : open_ports()) {
                     stranger.send_noise(port);
                     stranger.send_forgery(job, port);
                     // A JOIN for a job that is not there yet would found it: nobody is asked who he is.
@@ -283,11 +282,11 @@ TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
 
 // Whatever a switch of another version answers, the ranks say so at once.
 TEST(Versions, OfASwitchAreToldToTheRanks) {
-    auto opened = net::UdpSocket::open({.local = net::Address::loopback(net::Family::ipv4, 0)});
+    auto opened = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(opened);
     net::UdpSocket& foreign = **opened;
     std::jthread answering([&](const std::stop_token& stop) {
-        std::array<net::Datagram, 4> datagrams;
+        std::array<wire::Datagram, 4> datagrams;
         while (!stop.stop_requested()) {
             const auto count = foreign.receive(datagrams);
             for (std::size_t i = 0; count && i < *count; ++i) {
@@ -304,7 +303,7 @@ TEST(Versions, OfASwitchAreToldToTheRanks) {
     });
     const auto formed = Job(1, {to_string(foreign.local())}).form(0);
     ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, net::Reason::version_mismatch);
+    EXPECT_EQ(formed.error().reason, Reason::version_mismatch);
     EXPECT_TRUE(says(formed.error(), next_version));
 }
 

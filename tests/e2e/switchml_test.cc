@@ -13,27 +13,26 @@
 namespace atp::test {
 namespace {
 
-using comm::ElementType;
 using comm::Reduction;
-using net::Reason;
-using protocol::switchml::Event;
+using numeric::ElementType;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using switchml::Event;
 using wire::ChannelProtocol;
 
 constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
 
-net::SwitchNodeConfig pool_alone() {
-    net::SwitchNodeConfig config = serving_both(small_switch());
+switchd::SwitchNodeConfig pool_alone() {
+    switchd::SwitchNodeConfig config = serving_both(small_switch());
     config.serves_atp = false;
     config.memory_bytes = 0;
     return config;
 }
 
 // A pool of exactly so many slots.
-net::SwitchNodeConfig pool_of(std::uint32_t slots) {
-    net::SwitchNodeConfig config = pool_alone();
-    config.pool_bytes = slots * protocol::switchml::Switch::bytes_of_slot(config.lanes);
+switchd::SwitchNodeConfig pool_of(std::uint32_t slots) {
+    switchd::SwitchNodeConfig config = pool_alone();
+    config.pool_bytes = slots * switchml::Switch::bytes_of_slot(config.lanes);
     return config;
 }
 
@@ -52,8 +51,7 @@ void work_through(comm::Communicator& communicator) {
     EXPECT_TRUE(succeeds(communicator.barrier()));
 }
 
-net::Error formation_error(const std::vector<std::string>& switches, const comm::Options& options,
-                           std::uint32_t world = 1) {
+Error formation_error(const std::vector<std::string>& switches, const comm::Options& options, std::uint32_t world = 1) {
     const auto formed = Job(world, switches, options).form_all();
     for (const auto& rank : formed) {
         if (!rank) return rank.error();
@@ -68,7 +66,7 @@ TEST_P(SwitchMlWorlds, SumToTheLastBit) {
     const auto node = start(pool_alone());
     Job(GetParam(), {address_of(*node)}, switchml_options()).run(work_through);
     EXPECT_TRUE(eventually([&] {
-        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        const switchml::PoolSnapshot pool = node->snapshot().shards[0].pool;
         return pool.packets.count(Event::completed) != 0 && pool.streams.empty() && pool.free_slots == pool.slots;
     })) << "what has ended gives its slots back";
 }
@@ -89,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlModes,
                                          ChannelProtocol::switchml_lossless));
 
 TEST(SwitchMl, SumsWhileEmulatedPortsLosePackets) {
-    net::SwitchNodeConfig config = pool_alone();
+    switchd::SwitchNodeConfig config = pool_alone();
     config.ports.in.loss = config.ports.out.loss = 0.02;
     const auto node = start(config);
     Job(4, {address_of(*node)}, switchml_options()).run([](comm::Communicator& communicator) {
@@ -97,13 +95,13 @@ TEST(SwitchMl, SumsWhileEmulatedPortsLosePackets) {
         EXPECT_TRUE(eventually([&] { return counters_of(communicator).resent != 0; }));
     });
     EXPECT_TRUE(eventually([&] {
-        const net::PoolSnapshot pool = node->snapshot().shards[0].pool;
+        const switchml::PoolSnapshot pool = node->snapshot().shards[0].pool;
         return pool.packets.count(Event::duplicate) != 0 && pool.packets.count(Event::answered) != 0;
     })) << to_json(node->snapshot());
 }
 
 TEST(SwitchMl, SpreadsChannelsOverShards) {
-    net::SwitchNodeConfig config = pool_alone();
+    switchd::SwitchNodeConfig config = pool_alone();
     config.shards = 3;
     const auto node = start(config);
     comm::Options options = switchml_options();
@@ -124,7 +122,7 @@ TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
     }
     jobs.clear();
     EXPECT_TRUE(eventually([&] {
-        const net::ShardSnapshot shard = node->snapshot().shards[0];
+        const switchd::ShardSnapshot shard = node->snapshot().shards[0];
         return shard.packets.events[ATP_EVENT_COMPLETED] != 0 && shard.pool.packets.count(Event::completed) != 0;
     }));
 }
@@ -137,7 +135,7 @@ TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
     {
         const auto first = Job(2, {address_of(*node)}, switchml_options()).formed();
         ASSERT_EQ(first.size(), 2U);
-        const net::Error error = formation_error({address_of(*node)}, switchml_options(), 2);
+        const Error error = formation_error({address_of(*node)}, switchml_options(), 2);
         EXPECT_EQ(error.reason, Reason::rejected);
         EXPECT_TRUE(says(error, "8 of 24 slots are free"));
         EXPECT_TRUE(says(error, "--memory"));
@@ -146,10 +144,10 @@ TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
 }
 
 TEST(SwitchMl, TellsThatPacketsAreLongerThanSlots) {
-    net::SwitchNodeConfig config = pool_alone();
+    switchd::SwitchNodeConfig config = pool_alone();
     config.lanes = small_lanes - 8;
     const auto node = start(config);
-    const net::Error error = formation_error({address_of(*node)}, switchml_options());
+    const Error error = formation_error({address_of(*node)}, switchml_options());
     EXPECT_EQ(error.reason, Reason::rejected);
     EXPECT_TRUE(says(error, "56"));
     comm::Options options = switchml_options();
@@ -168,9 +166,9 @@ TEST(SwitchMl, TellsWhichProtocolASwitchDoesNotServe) {
 }
 
 TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
-    const net::SwitchNodeConfig config = serving_both(small_switch());
+    const switchd::SwitchNodeConfig config = serving_both(small_switch());
     TwoLevels fabric(config, config);
-    const net::Error error =
+    const Error error =
         formation_error({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, switchml_options(), 2);
     EXPECT_EQ(error.reason, Reason::unsupported);
     EXPECT_TRUE(says(error, "one switch"));
@@ -179,7 +177,7 @@ TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
 
 TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
     const auto refused = [](std::uint32_t world, auto change) {
-        comm::MemoryStore store;
+        store::MemoryStore store;
         comm::Options options = switchml_options();
         options.switch_address = "127.0.0.1:1";
         change(options);
@@ -189,8 +187,8 @@ TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
     EXPECT_TRUE(refused(33, [](comm::Options&) {}));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.audit = true; }));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.server = comm::ServerPlace::colocated; }));
-    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.scaling = comm::Scaling::dynamic; }));
-    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.lane_type = comm::LaneType::int16; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.scaling = tensor::Scaling::dynamic; }));
+    EXPECT_TRUE(refused(1, [](comm::Options& options) { options.lane_type = tensor::LaneType::int16; }));
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.resend_after = {}; }));
 }
 
@@ -208,7 +206,7 @@ void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& in
         const auto sum = [&] {
             return ranks[rank]->all_reduce({values.data(), values.data(), values.size()}, type, Reduction::sum);
         };
-        const net::Error error = error_of(sum());
+        const Error error = error_of(sum());
         EXPECT_EQ(error.reason, Reason::too_large) << "rank " << rank << ": " << to_string(error);
         EXPECT_TRUE(says(error, "32 bits"));
         EXPECT_EQ(error_of(sum()).reason, Reason::closed);
@@ -243,8 +241,8 @@ TEST(SwitchMl, NamesARankThatLeaves) {
             return;
         }
         std::vector<float> values(several_windows, 1.0F);
-        const net::Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
-                                                                  ElementType::float32, Reduction::sum));
+        const Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
+                                                             ElementType::float32, Reduction::sum));
         EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
         EXPECT_TRUE(says(error, "rank 1"));
     });
@@ -255,7 +253,7 @@ TEST(SwitchMl, ALateRankEndsTheOthersByTheirDeadline) {
     const auto ranks = Job(2, {address_of(*node)}, switchml_options()).formed();
     ASSERT_EQ(ranks.size(), 2U);
     std::vector<float> values(several_windows, 1.0F);
-    const net::Error error =
+    const Error error =
         error_of(ranks[0]->all_reduce({values.data(), values.data(), values.size()}, ElementType::float32,
                                       Reduction::sum, net::now() + milliseconds(500)));
     EXPECT_EQ(error.reason, Reason::timed_out);
@@ -271,12 +269,12 @@ TEST(SwitchMl, AsksForReformingWhereItsSwitchRestarts) {
     std::vector<float> values(several_windows, 1.0F);
     const auto pending =
         ranks[0]->all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum);
-    net::SwitchNodeConfig again = node->config();
+    switchd::SwitchNodeConfig again = node->config();
     again.udp.local = node->address();
     node.reset();
     node = start(again);
     ASSERT_NE(node, nullptr);
-    const net::Error error = error_of(pending);
+    const Error error = error_of(pending);
     EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
     EXPECT_TRUE(says(error, "the slots of this job were here and are gone"));
     ranks.clear();

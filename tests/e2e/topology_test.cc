@@ -13,9 +13,9 @@
 namespace atp::test {
 namespace {
 
-using comm::ElementType;
 using comm::Reduction;
 using comm::ServerPlace;
+using numeric::ElementType;
 
 constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
 
@@ -30,9 +30,9 @@ void work_through(comm::Communicator& communicator) {
     expect_sum(communicator, ElementType::float16, Reduction::average, 1, 3, true);
 }
 
-std::uint64_t completed_by(const net::SwitchNode& node) {
+std::uint64_t completed_by(const switchd::SwitchNode& node) {
     std::uint64_t completed = 0;
-    for (const net::ShardSnapshot& shard : node.snapshot().shards)
+    for (const switchd::ShardSnapshot& shard : node.snapshot().shards)
         completed += shard.packets.events[ATP_EVENT_COMPLETED];
     return completed;
 }
@@ -79,16 +79,16 @@ TEST(Topology, SwitchesWithoutACommonRootAreNamed) {
     const auto other = start(small_switch());
     for (const auto& formed : Job(2, {address_of(*one), address_of(*other)}).form_all()) {
         ASSERT_FALSE(formed);
-        EXPECT_EQ(formed.error().reason, net::Reason::mismatched);
+        EXPECT_EQ(formed.error().reason, Reason::mismatched);
         EXPECT_TRUE(says(formed.error(), "--parent"));
     }
 }
 
 TEST(Topology, WorksOverIpv6) {
-    net::SwitchNodeConfig config = small_switch();
-    config.udp.local = net::Address::loopback(net::Family::ipv6, 0);
-    const auto node = net::SwitchNode::start(config);
-    if (!node && node.error().reason != net::Reason::malformed) GTEST_SKIP() << to_string(node.error());
+    switchd::SwitchNodeConfig config = small_switch();
+    config.udp.local = wire::Address::loopback(wire::Family::ipv6, 0);
+    const auto node = switchd::SwitchNode::start(config);
+    if (!node && node.error().reason != Reason::malformed) GTEST_SKIP() << to_string(node.error());
     ASSERT_TRUE(node) << to_string(node.error());
     Job(2, {address_of(**node)}).run(work_through);
 }
@@ -112,7 +112,7 @@ TEST(Topology, ServersStandBesideWorkersOfTwoRacks) {
 }
 
 TEST(Topology, ServersOnHostsOfTheirOwnServeOneSwitch) {
-    net::SwitchNodeConfig server = small_switch();
+    switchd::SwitchNodeConfig server = small_switch();
     server.memory_bytes = 0;
     const auto first = start(server);
     const auto second = start(server);
@@ -126,7 +126,7 @@ TEST(Topology, ServersOnHostsOfTheirOwnServeOneSwitch) {
 }
 
 TEST(Topology, ServersOnHostsOfTheirOwnServeTwoLevels) {
-    net::SwitchNodeConfig server = small_switch();
+    switchd::SwitchNodeConfig server = small_switch();
     server.memory_bytes = 0;
     const auto host = start(server);
     TwoLevels fabric;
@@ -141,7 +141,7 @@ TEST(Topology, ServersOnHostsOfTheirOwnServeTwoLevels) {
 // -------------------------------------------------------------------------------------------------------------- Memory
 
 TEST(Topology, ASwitchWithoutMemoryForwardsAndSumsAreRight) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.memory_bytes = 0;
     const auto node = start(config);
     Job(4, {address_of(*node)}).run(work_through);
@@ -149,7 +149,7 @@ TEST(Topology, ASwitchWithoutMemoryForwardsAndSumsAreRight) {
 }
 
 TEST(Topology, TwoLevelsWithoutMemorySumRight) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.memory_bytes = 0;
     TwoLevels fabric(config, config);
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}).run(work_through);
@@ -159,7 +159,7 @@ class Sharing : public testing::TestWithParam<std::pair<std::uint32_t, std::uint
 
 TEST_P(Sharing, JobsWithTooFewAggregatorsSumRight) {
     const auto [jobs, share] = GetParam();
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.lanes = small_lanes;
     config.memory_bytes = memory_for(std::max(1U, jobs * small_window / share), config);
     const auto node = start(config);
@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Topology, Sharing,
                          });
 
 TEST(Topology, ShardsShareChannelsOfManyJobs) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     const auto node = start(config);
     each(3, [&](std::uint32_t number) {
@@ -196,14 +196,14 @@ TEST(Topology, ShardsShareChannelsOfManyJobs) {
         });
     });
     std::size_t shards_used = 0;
-    for (const net::ShardSnapshot& shard : node->snapshot().shards) shards_used += shard.tree.joins == 0 ? 0 : 1;
+    for (const switchd::ShardSnapshot& shard : node->snapshot().shards) shards_used += shard.tree.joins == 0 ? 0 : 1;
     EXPECT_GT(shards_used, 1U);
 }
 
 // Hazard 19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once, and few aggregators,
 // so that owners change all the time. ThreadSanitizer and the audit lane judge.
 TEST(Topology, ShardsUnderStressTearNothing) {
-    net::SwitchNodeConfig config = small_switch();
+    switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     config.lanes = small_lanes;
     config.memory_bytes = memory_for(3, config);
@@ -233,8 +233,8 @@ TEST(Topology, ShardsUnderStressTearNothing) {
 
 // ---------------------------------------------------------------------------------------------------------------- Loss
 
-net::SwitchNodeConfig lossy_switch(double loss) {
-    net::SwitchNodeConfig config = small_switch();
+switchd::SwitchNodeConfig lossy_switch(double loss) {
+    switchd::SwitchNodeConfig config = small_switch();
     config.ports.in.loss = loss;
     config.ports.out.loss = loss;
     return config;
@@ -282,8 +282,8 @@ TEST(Topology, ARackThatIsThroughDoesNotTakeTheLastResultFromAnother) {
 }
 
 TEST(Topology, ShortQueuesThatMarkAreHeardAndLoseNothing) {
-    net::SwitchNodeConfig config = small_switch();
-    for (net::PortConfig* port : {&config.ports.in, &config.ports.out}) {
+    switchd::SwitchNodeConfig config = small_switch();
+    for (emulation::PortConfig* port : {&config.ports.in, &config.ports.out}) {
         port->rate_bits_per_s = 50'000'000;
         port->queue_bytes = 3000;
         port->ecn_bytes = 900;
@@ -326,7 +326,7 @@ TEST(Topology, SameInputsGiveSameBitsWhateverIsInBetween) {
     const Bytes expected = sum_of_mixed_numbers({address_of(*plain)}, 1);
     const auto lossy = start(lossy_switch(0.03));
     EXPECT_EQ(difference(expected, sum_of_mixed_numbers({address_of(*lossy)}, 1), 4), "") << "with loss";
-    net::SwitchNodeConfig tiny = small_switch();
+    switchd::SwitchNodeConfig tiny = small_switch();
     tiny.memory_bytes = memory_for(5, tiny);
     const auto little = start(tiny);
     EXPECT_EQ(difference(expected, sum_of_mixed_numbers({address_of(*little)}, 1), 4), "") << "with little memory";

@@ -11,8 +11,8 @@
 namespace atp::test {
 namespace {
 
-using comm::ElementType;
 using comm::Reduction;
+using numeric::ElementType;
 
 std::uint64_t mix(std::uint64_t value) {
     value += 0x9e3779b97f4a7c15U;
@@ -81,7 +81,7 @@ void add_integers(const std::vector<Bytes>& tensors, std::size_t elements, Bytes
 }  // namespace
 
 Bytes tensor_of(ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed) {
-    Bytes bytes(elements * comm::bytes_of(type));
+    Bytes bytes(elements * numeric::bytes_of(type));
     for (std::size_t at = 0; at < elements; ++at) {
         const std::uint64_t random = mix(mix(mix(seed) + rank) + at);
         const double number = static_cast<double>(static_cast<std::int64_t>(random)) * 0x1p-63;
@@ -96,7 +96,7 @@ Bytes tensor_of(ElementType type, std::uint32_t rank, std::size_t elements, std:
 
 Bytes sum_of(ElementType type, Reduction reduction, const std::vector<Bytes>& tensors, double scale) {
     Bytes sums(tensors.front().size());
-    const std::size_t elements = sums.size() / comm::bytes_of(type);
+    const std::size_t elements = sums.size() / numeric::bytes_of(type);
     if (type == ElementType::int32) {
         add_integers<std::uint32_t>(tensors, elements, sums);
         return sums;
@@ -145,7 +145,7 @@ void expect_sum(comm::Communicator& communicator, ElementType type, Reduction re
     Bytes& out = in_place ? in : apart;
     if (!succeeds(communicator.all_reduce({in.data(), out.data(), elements}, type, reduction))) return;
     const Bytes expected = sum_of_ranks(type, reduction, communicator.world(), elements, seed);
-    EXPECT_EQ(difference(expected, out, comm::bytes_of(type)), "")
+    EXPECT_EQ(difference(expected, out, numeric::bytes_of(type)), "")
         << "rank " << communicator.rank() << ", " << elements << " elements of " << to_string(type)
         << (in_place ? ", in place" : ", apart");
     if (!in_place) {

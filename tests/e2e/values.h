@@ -17,19 +17,19 @@ namespace atp::test {
 using Bytes = std::vector<std::byte>;
 
 // Numbers within +-1 for floats, over the whole range for integers: no two ranks' and no two seeds' alike.
-[[nodiscard]] Bytes tensor_of(comm::ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed);
+[[nodiscard]] Bytes tensor_of(numeric::ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed);
 // The sum or the average over all ranks' tensors where every float travels as an integer of the scale.
-[[nodiscard]] Bytes sum_of(comm::ElementType type, comm::Reduction reduction, const std::vector<Bytes>& tensors,
+[[nodiscard]] Bytes sum_of(numeric::ElementType type, comm::Reduction reduction, const std::vector<Bytes>& tensors,
                            double scale);
 // tensor_of() of all ranks, summed.
-[[nodiscard]] Bytes sum_of_ranks(comm::ElementType type, comm::Reduction reduction, std::uint32_t world,
+[[nodiscard]] Bytes sum_of_ranks(numeric::ElementType type, comm::Reduction reduction, std::uint32_t world,
                                  std::size_t elements, std::uint32_t seed);
 
 // "elements 3 to 17 differ, the first ..." or empty.
 [[nodiscard]] std::string difference(const Bytes& expected, const Bytes& actual, std::size_t element_bytes);
 
 // One all_reduce of tensor_of(); a failure of the test where it fails or where a bit is wrong.
-void expect_sum(comm::Communicator& communicator, comm::ElementType type, comm::Reduction reduction,
+void expect_sum(comm::Communicator& communicator, numeric::ElementType type, comm::Reduction reduction,
                 std::size_t elements, std::uint32_t seed, bool in_place);
 // float32 sums.
 void expect_sum(comm::Communicator& communicator, std::size_t elements, std::uint32_t seed);

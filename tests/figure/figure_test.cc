@@ -27,7 +27,7 @@ TEST(Figure, AFailedRunIsAnError) {
     const Figure figure{.id = "x", .draw = [](const Lab& lab) {
                             sim::Scenario stuck;
                             stuck.faults.loss = 1;
-                            stuck.time_limit = protocol::Time(std::chrono::milliseconds(1));
+                            stuck.time_limit = Time(std::chrono::milliseconds(1));
                             (void)lab.run(stuck);
                             return Drawing{};
                         }};

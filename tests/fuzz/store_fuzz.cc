@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/store_service.h"
 #include "input.h"
 #include "require.h"
+#include "store/store_service.h"
 
 using atp::fuzz::Input;
 using atp::fuzz::require;
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t clients = 3;
 constexpr std::size_t most_steps = 500;
-constexpr comm::StoreLimits limits{.keys = 5, .bytes = 200};
+constexpr store::StoreLimits limits{.keys = 5, .bytes = 200};
 
 std::string some_text(Input& input, std::size_t most) {
     std::string text;
@@ -29,29 +29,29 @@ std::string some_text(Input& input, std::size_t most) {
     return text;
 }
 
-comm::Request some_request(Input& input) {
-    comm::Request request;
-    request.kind = static_cast<comm::Kind>(input.below(9));
-    const std::uint32_t keys = request.kind == comm::Kind::cancel ? 0 : 1 + input.below(3);
+store::Request some_request(Input& input) {
+    store::Request request;
+    request.kind = static_cast<store::Kind>(input.below(9));
+    const std::uint32_t keys = request.kind == store::Kind::cancel ? 0 : 1 + input.below(3);
     for (std::uint32_t at = 0; at < keys; ++at) request.keys.emplace_back(1, static_cast<char>('a' + input.below(4)));
-    if (request.kind == comm::Kind::set) {
+    if (request.kind == store::Kind::set) {
         request.keys.resize(1);
         request.value = some_text(input, 100);
-    } else if (request.kind == comm::Kind::add) {
+    } else if (request.kind == store::Kind::add) {
         request.keys.resize(1);
         request.number = static_cast<std::int64_t>(std::uint64_t{input.word()} << 32);
-    } else if (request.kind == comm::Kind::remove) {
+    } else if (request.kind == store::Kind::remove) {
         request.keys.resize(1);
     }
     return request;
 }
 
 void require_canonical(std::string_view message) {
-    const auto again = [](const auto& decoded) { return comm::encode(decoded).substr(comm::length_bytes); };
-    if (const auto request = comm::decode_request(message)) {
+    const auto again = [](const auto& decoded) { return store::encode(decoded).substr(store::length_bytes); };
+    if (const auto request = store::decode_request(message)) {
         require(again(*request) == message, "a request that is understood is encoded to the same bytes");
     }
-    if (const auto reply = comm::decode_reply(message)) {
+    if (const auto reply = store::decode_reply(message)) {
         require(again(*reply) == message, "a reply that is understood is encoded to the same bytes");
     }
 }
@@ -66,9 +66,9 @@ class Story {
             switch (input_.below(8)) {
                 case 0: service_.close(id); break;
                 case 1: tell(id, some_text(input_, 200)); break;
-                case 2: tell(id, comm::encode(some_request(input_)).substr(0, input_.below(40))); break;
+                case 2: tell(id, store::encode(some_request(input_)).substr(0, input_.below(40))); break;
                 case 3: greet(id); break;
-                default: tell(id, comm::encode(some_request(input_))); break;
+                default: tell(id, store::encode(some_request(input_))); break;
             }
             require(service_.table().keys() <= limits.keys, "no more keys than the limit");
             require(service_.table().bytes() <= limits.bytes, "no more bytes than the limit");
@@ -80,32 +80,33 @@ class Story {
   private:
     void greet(int id) {
         service_.open(id);
-        tell(id, comm::encode({.kind = comm::Kind::hello, .number = comm::hello_number, .keys = {}, .value = {}}));
+        tell(id, store::encode({.kind = store::Kind::hello, .number = store::hello_number, .keys = {}, .value = {}}));
     }
 
     void tell(int id, const std::string& bytes) {
-        if (bytes.size() > comm::length_bytes) require_canonical(std::string_view(bytes).substr(comm::length_bytes));
+        if (bytes.size() > store::length_bytes) require_canonical(std::string_view(bytes).substr(store::length_bytes));
         require_canonical(bytes);
         service_.handle_bytes(id, bytes);
-        require(service_.output(id).size() <= 3 * (comm::max_message_bytes + comm::length_bytes), "output is bounded");
+        require(service_.output(id).size() <= 3 * (store::max_message_bytes + store::length_bytes),
+                "output is bounded");
     }
 
     void take_replies() {
         while (const auto id = service_.poll_output()) {
-            comm::MessageReader reader;
+            store::MessageReader reader;
             reader.append(service_.output(*id));
             service_.sent(*id, service_.output(*id).size());
             for (auto next = reader.next();; next = reader.next()) {
                 require(next.has_value(), "replies can be told apart");
                 if (!next->has_value()) break;
-                require(comm::decode_reply(**next).has_value(), "replies can be read");
+                require(store::decode_reply(**next).has_value(), "replies can be read");
             }
             require(!reader.halfway(), "replies are whole");
         }
     }
 
     Input& input_;
-    comm::StoreService service_{limits};
+    store::StoreService service_{limits};
 };
 
 }  // namespace

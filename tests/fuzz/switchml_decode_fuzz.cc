@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "require.h"
-#include "wire/switchml.h"
+#include "switchml/packet.h"
 
 using atp::fuzz::require;
 namespace format = atp::wire::switchml;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "input.h"
-#include "protocol/switchml/switch.h"
-#include "protocol/switchml/worker.h"
 #include "require.h"
+#include "switchml/switch.h"
+#include "switchml/worker.h"
 
 using atp::fuzz::Input;
 using atp::fuzz::require;
@@ -153,7 +153,7 @@ class Story {
     std::vector<switchml::Worker> workers_;
     std::vector<Numbers> tensors_;
     std::vector<std::pair<unsigned, Bytes>> flights_;  // to a worker, or past them to the switch
-    protocol::Time now_{};
+    Time now_{};
     std::uint64_t to_switch_ = 0;
 };
 

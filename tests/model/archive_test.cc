@@ -59,7 +59,7 @@ struct Fixture {
 
 using Packet = Bytes;
 
-std::vector<Packet> drain(protocol::Worker& worker, protocol::Time now) {
+std::vector<Packet> drain(protocol::Worker& worker, Time now) {
     std::vector<Packet> sent;
     Packet buffer(worker.packet_bytes());
     while (const auto size = worker.poll_transmit(buffer, now)) {
@@ -187,7 +187,7 @@ class Shadowed {
 
     Fixture f_;
     std::mt19937 random_;
-    protocol::Time now_ = model_now;
+    Time now_ = model_now;
     std::vector<protocol::Worker> workers_;
     protocol::Server server_;
     protocol::Switch switch_;
@@ -213,7 +213,7 @@ class FlippingReader {
         take(&item, sizeof item,
              !std::is_pointer_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, bool> && !is_count<T>);
     }
-    void time(protocol::Time& item) { take(&item, sizeof item, true); }
+    void time(Time& item) { take(&item, sizeof item, true); }
     void stamp_us(std::uint32_t& item) { take(&item, sizeof item, true); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size(), true); }
     [[nodiscard]] bool flipped() const { return flipped_; }
@@ -248,7 +248,7 @@ class CountingReader {
         ++values;
         reader_.value(item);
     }
-    void time(protocol::Time& item) { value(item); }
+    void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
     void bytes(std::span<std::byte> item) {
         ++values;
@@ -298,7 +298,7 @@ TEST(StateArchive, ForgetsOnlyHowLongAgoSomethingWas) {
         EXPECT_EQ(moment_of(time_of(moment), model_now), moment);
     }
     EXPECT_EQ(moment_of(model_now - std::chrono::seconds(5), model_now), Moment::past);
-    EXPECT_EQ(moment_of(protocol::Time{}, model_now), Moment::past);
+    EXPECT_EQ(moment_of(Time{}, model_now), Moment::past);
     EXPECT_EQ(moment_of(after_timeout, after_timeout), Moment::past);
     EXPECT_EQ(moment_of(after_deadline, after_timeout), Moment::deadline);
 }

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/time.h"
 #include "check/state_archive.h"
-#include "protocol/time.h"
 
 namespace atp::check {
 
@@ -21,7 +21,7 @@ class ExactWriter {
     void value(T& item) {
         append(&item, sizeof item);
     }
-    void time(protocol::Time& item) { value(item); }
+    void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
     void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
     Bytes out;
@@ -40,7 +40,7 @@ class ExactReader {
     void value(T& item) {
         take(&item, sizeof item);
     }
-    void time(protocol::Time& item) { value(item); }
+    void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
 

@@ -19,11 +19,11 @@
 namespace atp::check {
 namespace {
 
-using protocol::switchml::JobConfig;
-using protocol::switchml::Mode;
-using protocol::switchml::Route;
-using protocol::switchml::Switch;
-using protocol::switchml::Worker;
+using switchml::JobConfig;
+using switchml::Mode;
+using switchml::Route;
+using switchml::Switch;
+using switchml::Worker;
 
 Configuration pair_with(const FaultBudget& budget) {
     Configuration configuration = *find_configuration("switchml2", Extent::quick);
@@ -117,8 +117,8 @@ class Shadowed {
 
   private:
     [[nodiscard]] static JobConfig job_config() { return {.job = 1, .workers = 2, .slots_log2 = 1, .lanes = 1}; }
-    [[nodiscard]] static protocol::switchml::WorkerConfig config_of(std::uint8_t rank) {
-        protocol::switchml::WorkerConfig config;
+    [[nodiscard]] static switchml::WorkerConfig config_of(std::uint8_t rank) {
+        switchml::WorkerConfig config;
         config.job = job_config();
         config.rank = rank;
         config.scale = 1;
@@ -178,7 +178,7 @@ class Shadowed {
     protocol::Membership membership_ = *protocol::Membership::star(2);
     Truth truth_{configuration_, membership_};
     std::mt19937 random_;
-    protocol::Time now_ = model_now;
+    Time now_ = model_now;
     std::vector<std::unique_ptr<ModelTensor>> tensors_;
     std::vector<std::unique_ptr<Worker>> workers_;
     Switch switch_{{.slots = 2, .lanes = 1}};

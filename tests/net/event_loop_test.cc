@@ -21,7 +21,6 @@
 namespace atp::net {
 namespace {
 
-using protocol::Time;
 using std::chrono::milliseconds;
 using test::system_calls;
 
@@ -32,7 +31,7 @@ class Puppet : public Actor {
     std::function<void(Time)> on_timeout;
     std::function<void()> on_wake;
     std::function<void()> on_finish;
-    Time deadline = protocol::never;
+    Time deadline = never;
 
     void handle_ready(int descriptor, Ready ready, Time) override {
         if (on_ready) on_ready(descriptor, ready);
@@ -140,7 +139,7 @@ TEST_F(Loop, TheNearestDeadlineComesFirstAndNeverEarly) {
         late.deadline = early.deadline + std::chrono::hours(1);
         early.on_timeout = [&](Time at) {
             EXPECT_GE(at, early.deadline);
-            early.deadline = protocol::never;
+            early.deadline = never;
             late.deadline = now() + milliseconds(2);
             order.emplace_back("early");
         };
@@ -341,7 +340,7 @@ TEST_F(Loop, AnActorMayAddAnother) {
     second.on_timeout = [&](Time) { loop_->stop(); };
     first.deadline = now();
     first.on_timeout = [&](Time) {
-        first.deadline = protocol::never;
+        first.deadline = never;
         loop_->add(second);
     };
     loop_->add(first);

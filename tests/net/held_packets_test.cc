@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/held_packets.h"
+#include "emulation/delayed_packets.h"
 
 #include <gtest/gtest.h>
 
@@ -11,28 +11,29 @@
 #include <string_view>
 #include <vector>
 
-#include "net/emulated_port.h"
+#include "emulation/emulated_port.h"
 
 namespace atp::net {
 namespace {
 
-using protocol::Time;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-Address peer(std::size_t port) { return Address::loopback(Family::ipv4, static_cast<std::uint16_t>(port)); }
+wire::Address peer(std::size_t port) {
+    return wire::Address::loopback(wire::Family::ipv4, static_cast<std::uint16_t>(port));
+}
 
 Time at(std::int64_t us) { return Time(microseconds(us)); }
 
-bool hold(HeldPackets& held, std::string_view text, Time departs, const Address& to = peer(1)) {
-    return held.hold(std::as_bytes(std::span(text)), to, Ecn::capable_0, HeldFor::sending, departs);
+bool hold(emulation::HeldPackets& held, std::string_view text, Time departs, const wire::Address& to = peer(1)) {
+    return held.hold(std::as_bytes(std::span(text)), to, wire::Ecn::capable_0, emulation::HeldFor::sending, departs);
 }
 
-std::string text_of(const HeldPacket& packet) {
+std::string text_of(const emulation::HeldPacket& packet) {
     return {reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()};
 }
 
-std::vector<std::string> pop_all(HeldPackets& held, Time now) {
+std::vector<std::string> pop_all(emulation::HeldPackets& held, Time now) {
     std::vector<std::string> texts;
     while (const auto packet = held.pop_due(now)) texts.push_back(text_of(*packet));
     return texts;
@@ -40,30 +41,31 @@ std::vector<std::string> pop_all(HeldPackets& held, Time now) {
 
 using Texts = std::vector<std::string>;
 
-TEST(HeldPackets, APacketComesBackWithAllThatIsKnownOfIt) {
-    HeldPackets held(4, 100);
+TEST(emulation::HeldPackets, APacketComesBackWithAllThatIsKnownOfIt) {
+    emulation::HeldPackets held(4, 100);
     constexpr std::string_view text = "gradient";
     const auto bytes = std::as_bytes(std::span(text));
-    ASSERT_TRUE(held.hold(bytes, peer(7), Ecn::congested, HeldFor::processing, at(1)));
-    ASSERT_TRUE(held.hold(bytes, *Address::parse("[2001:db8::1]:4791"), Ecn::capable_1, HeldFor::sending, at(2)));
+    ASSERT_TRUE(held.hold(bytes, peer(7), wire::Ecn::congested, emulation::HeldFor::processing, at(1)));
+    ASSERT_TRUE(held.hold(bytes, *wire::Address::parse("[2001:db8::1]:4791"), wire::Ecn::capable_1,
+                          emulation::HeldFor::sending, at(2)));
     const auto first = held.pop_due(at(2));
     ASSERT_TRUE(first);
     EXPECT_EQ(text_of(*first), text);
     EXPECT_EQ(first->peer, peer(7));
-    EXPECT_EQ(first->ecn, Ecn::congested);
-    EXPECT_EQ(first->purpose, HeldFor::processing);
+    EXPECT_EQ(first->ecn, wire::Ecn::congested);
+    EXPECT_EQ(first->purpose, emulation::HeldFor::processing);
     EXPECT_EQ(first->departs, at(1));
     EXPECT_EQ(first->capacity, 100U);
     const auto second = held.pop_due(at(2));
     ASSERT_TRUE(second);
-    EXPECT_EQ(second->peer, *Address::parse("[2001:db8::1]:4791"));
-    EXPECT_EQ(second->ecn, Ecn::capable_1);
-    EXPECT_EQ(second->purpose, HeldFor::sending);
+    EXPECT_EQ(second->peer, *wire::Address::parse("[2001:db8::1]:4791"));
+    EXPECT_EQ(second->ecn, wire::Ecn::capable_1);
+    EXPECT_EQ(second->purpose, emulation::HeldFor::sending);
 }
 
-TEST(HeldPackets, NothingComesBeforeItsTime) {
-    HeldPackets held(4, 10);
-    EXPECT_EQ(held.next_departure(), protocol::never);
+TEST(emulation::HeldPackets, NothingComesBeforeItsTime) {
+    emulation::HeldPackets held(4, 10);
+    EXPECT_EQ(held.next_departure(), never);
     EXPECT_FALSE(held.pop_due(at(1'000'000)));
     ASSERT_TRUE(hold(held, "late", at(20)));
     ASSERT_TRUE(hold(held, "soon", at(10)));
@@ -72,12 +74,12 @@ TEST(HeldPackets, NothingComesBeforeItsTime) {
     EXPECT_EQ(pop_all(held, at(10)), Texts{"soon"});
     EXPECT_EQ(held.next_departure(), at(20));
     EXPECT_EQ(pop_all(held, at(100)), Texts{"late"});
-    EXPECT_EQ(held.next_departure(), protocol::never);
+    EXPECT_EQ(held.next_departure(), never);
     EXPECT_EQ(held.size(), 0U);
 }
 
-TEST(HeldPackets, OfOneDepartureTheFirstHeldIsTheFirstOut) {
-    HeldPackets held(100, 10);
+TEST(emulation::HeldPackets, OfOneDepartureTheFirstHeldIsTheFirstOut) {
+    emulation::HeldPackets held(100, 10);
     Texts expected;
     for (int nth = 0; nth < 100; ++nth) {
         expected.push_back(std::to_string(nth));
@@ -86,8 +88,8 @@ TEST(HeldPackets, OfOneDepartureTheFirstHeldIsTheFirstOut) {
     EXPECT_EQ(pop_all(held, at(5)), expected);
 }
 
-TEST(HeldPackets, WhereNoSlotIsFreeItIsRefusedAndNothingElseHarmed) {
-    HeldPackets held(3, 10);
+TEST(emulation::HeldPackets, WhereNoSlotIsFreeItIsRefusedAndNothingElseHarmed) {
+    emulation::HeldPackets held(3, 10);
     for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(hold(held, text, at(1)));
     EXPECT_TRUE(held.full());
     EXPECT_FALSE(hold(held, "d", at(0)));
@@ -98,23 +100,23 @@ TEST(HeldPackets, WhereNoSlotIsFreeItIsRefusedAndNothingElseHarmed) {
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"b", "c", "e"}));
 }
 
-TEST(HeldPackets, WhatIsLongerThanASlotIsRefused) {
-    HeldPackets held(3, 10);
+TEST(emulation::HeldPackets, WhatIsLongerThanASlotIsRefused) {
+    emulation::HeldPackets held(3, 10);
     EXPECT_FALSE(hold(held, "12345678901", at(1)));
     EXPECT_TRUE(hold(held, "1234567890", at(1)));
     EXPECT_TRUE(hold(held, "", at(1)));
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"1234567890", ""}));
 }
 
-TEST(HeldPackets, WithoutSlotsNothingIsHeld) {
-    HeldPackets held(0, 10);
+TEST(emulation::HeldPackets, WithoutSlotsNothingIsHeld) {
+    emulation::HeldPackets held(0, 10);
     EXPECT_FALSE(hold(held, "a", at(1)));
-    EXPECT_FALSE(held.pop_due(protocol::never));
+    EXPECT_FALSE(held.pop_due(never));
 }
 
 // A packet that is processed makes packets to be sent: they must not be written over it.
-TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
-    HeldPackets held(3, 100);
+TEST(emulation::HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
+    emulation::HeldPackets held(3, 100);
     for (const char* text : {"first", "second", "third"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
     ASSERT_TRUE(first);
@@ -123,8 +125,8 @@ TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
     EXPECT_EQ(pop_all(held, at(2)), (Texts{"second", "third", "made of it"}));
 }
 
-TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
-    HeldPackets held(3, 100);
+TEST(emulation::HeldPackets, APoppedPacketMayGrowInItsPlace) {
+    emulation::HeldPackets held(3, 100);
     for (const char* text : {"first", "second"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
     ASSERT_TRUE(first);
@@ -132,9 +134,9 @@ TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
     EXPECT_EQ(pop_all(held, at(1)), Texts{"second"});
 }
 
-TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
+TEST(emulation::HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
     constexpr std::uint32_t slots = 257;
-    HeldPackets held(slots, 16);
+    emulation::HeldPackets held(slots, 16);
     std::multimap<Time, std::string> expected;  // keeps the order of insertion within a time
     std::mt19937_64 random(11);
     std::int64_t now = 0;
@@ -157,7 +159,7 @@ TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
             ASSERT_FALSE(held.pop_due(at(now)));
         }
         ASSERT_EQ(held.size(), expected.size());
-        ASSERT_EQ(held.next_departure(), expected.empty() ? protocol::never : expected.begin()->first);
+        ASSERT_EQ(held.next_departure(), expected.empty() ? never : expected.begin()->first);
     }
     EXPECT_GT(refused, 0) << "it was never full: the test tests little";
 }
@@ -168,7 +170,7 @@ class Driven {
     explicit Driven(const std::vector<std::int64_t>& rates) : held_(4096, 16) {
         for (const std::int64_t rate : rates) {
             ports_.emplace_back(
-                PortConfig{
+                emulation::PortConfig{
                     .rate_bits_per_s = rate, .queue_bytes = 100'000, .overhead_bytes = 0, .early = microseconds(50)},
                 1);
             received_.emplace_back();
@@ -187,14 +189,14 @@ class Driven {
     [[nodiscard]] const Texts& received(std::size_t port) const { return received_[port]; }
 
   private:
-    void deliver(std::size_t port, const HeldPacket& packet) { received_[port].push_back(text_of(packet)); }
+    void deliver(std::size_t port, const emulation::HeldPacket& packet) { received_[port].push_back(text_of(packet)); }
 
-    HeldPackets held_;
-    std::vector<EmulatedPort> ports_;
+    emulation::HeldPackets held_;
+    std::vector<emulation::EmulatedPort> ports_;
     std::vector<Texts> received_;
 };
 
-TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
+TEST(emulation::HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
     const std::vector<std::int64_t> rates{100'000'000, 1'000'000'000, 3'000'000'000};
     Driven driven(rates);
     std::mt19937_64 random(13);

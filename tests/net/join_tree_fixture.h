@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include "net/join_tree.h"
+#include "control/join_tree.h"
 
 namespace atp::net {
-using protocol::Duration;
-using protocol::Time;
 using ::testing::HasSubstr;
 using wire::Refusal;
-using Kind = TreeEvent::Kind;
+using Kind = control::TreeEvent::Kind;
 
 inline constexpr std::uint32_t job = 7;
 inline constexpr std::uint32_t token = 0x5eed;
 inline constexpr std::uint16_t channel = 3;
 
-inline Address host(unsigned number) { return *Address::parse("10.0.0." + std::to_string(number) + ":4791"); }
-inline Address worker(unsigned rank) { return host(100 + rank); }
+inline wire::Address host(unsigned number) {
+    return *wire::Address::parse("10.0.0." + std::to_string(number) + ":4791");
+}
+inline wire::Address worker(unsigned rank) { return host(100 + rank); }
 
 inline wire::ChannelTerms terms_of(std::uint32_t mask1) {
     wire::ChannelTerms terms;
@@ -75,23 +75,23 @@ inline wire::Join begun(wire::Join join) {
 // A tree, what it sent, and a clock.
 class Tree {
   public:
-    explicit Tree(const JoinTreeConfig& config = {}) : tree(config) {}
+    explicit Tree(const control::JoinTreeConfig& config = {}) : tree(config) {}
 
-    void join(const wire::Join& join, const Address& from) {
+    void join(const wire::Join& join, const wire::Address& from) {
         tree.handle_join(join, from, now);
         drain();
     }
-    void leave(std::uint8_t unit, std::uint8_t member, const Address& from, std::uint32_t with_token = token) {
+    void leave(std::uint8_t unit, std::uint8_t member, const wire::Address& from, std::uint32_t with_token = token) {
         tree.handle_leave({.job = job, .token = with_token, .channel = channel, .unit = unit, .member = member}, from,
                           now);
         drain();
     }
-    void joined(bool ready, const Address& from, std::uint32_t with_token = token, std::uint32_t missing = 0) {
+    void joined(bool ready, const wire::Address& from, std::uint32_t with_token = token, std::uint32_t missing = 0) {
         tree.handle_joined(
             {.job = job, .token = with_token, .channel = channel, .ready = ready, .missing_units = missing}, from, now);
         drain();
     }
-    void refused(Refusal reason, const Address& from, std::uint32_t with_token = token) {
+    void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
         tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"},
                             from);
         drain();
@@ -121,7 +121,7 @@ class Tree {
     }
 
     template <class Message>
-    [[nodiscard]] std::vector<Message> sent_to(const Address& to) const {
+    [[nodiscard]] std::vector<Message> sent_to(const wire::Address& to) const {
         std::vector<Message> list;
         for (const auto& transmit : sent) {
             const auto* message = std::get_if<Message>(&transmit.message);
@@ -129,16 +129,16 @@ class Tree {
         }
         return list;
     }
-    [[nodiscard]] bool told_ready(const Address& to) const {
+    [[nodiscard]] bool told_ready(const wire::Address& to) const {
         const auto answers = sent_to<wire::Joined>(to);
         return !answers.empty() && answers.back().ready;
     }
     [[nodiscard]] std::size_t count(Kind kind) const {
         std::size_t number = 0;
-        for (const TreeEvent& event : events) number += event.kind == kind ? 1 : 0;
+        for (const control::TreeEvent& event : events) number += event.kind == kind ? 1 : 0;
         return number;
     }
-    void expect_refused(const Address& to, Refusal reason, const std::string& text) {
+    void expect_refused(const wire::Address& to, Refusal reason, const std::string& text) {
         const auto answers = sent_to<wire::Refused>(to);
         ASSERT_EQ(answers.size(), 1U);
         EXPECT_EQ(wire::to_string(answers[0].reason), wire::to_string(reason));
@@ -148,17 +148,17 @@ class Tree {
         EXPECT_EQ(tree.counters().refused, 1U);
     }
 
-    JoinTree tree;
+    control::JoinTree tree;
     bool opens = true;          // the server is made when it is asked for
     bool lacks_memory = false;  // or cannot be
     std::uint8_t stream = 0;    // SwitchML: under this number
     Time now{std::chrono::seconds(100)};
-    std::vector<JoinTree::Transmit> sent;
-    std::vector<TreeEvent> events;
+    std::vector<control::JoinTree::Transmit> sent;
+    std::vector<control::TreeEvent> events;
 };
 
-inline JoinTreeConfig below(const Address& parent) {
-    JoinTreeConfig config;
+inline control::JoinTreeConfig below(const wire::Address& parent) {
+    control::JoinTreeConfig config;
     config.parent = parent;
     return config;
 }

@@ -10,10 +10,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Address group() { return *Address::parse("239.192.7.8:4792"); }
+wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
 
 wire::Join with_group(wire::Join join, bool hears = false) {
-    join.terms.group = endpoint_of(group());
+    join.terms.group = control::endpoint_of(group());
     join.hears_group = hears;
     return join;
 }
@@ -89,7 +89,7 @@ TEST(JoinTreeGroup, TheLastSwitchAloneSpeaksThere) {
     EXPECT_TRUE(rack.sent_to<wire::Joined>(group()).empty());
     const auto up = rack.sent_to<wire::Join>(host(1));
     ASSERT_FALSE(up.empty());
-    EXPECT_EQ(up[0].terms.group, endpoint_of(group()));
+    EXPECT_EQ(up[0].terms.group, control::endpoint_of(group()));
 
     Tree root;
     root.join(up[0], host(2));
@@ -99,7 +99,7 @@ TEST(JoinTreeGroup, TheLastSwitchAloneSpeaksThere) {
 
 TEST(JoinTreeGroup, AServerElsewhereIsNotTheLastSwitch) {
     const auto elsewhere = [](wire::Join join) {
-        join.terms.server = endpoint_of(host(50));
+        join.terms.server = control::endpoint_of(host(50));
         return join;
     };
     Tree last;
@@ -112,7 +112,7 @@ TEST(JoinTreeGroup, AServerElsewhereIsNotTheLastSwitch) {
 
 TEST(JoinTreeGroup, AMemberOfAnotherFamilyIsNotSpokenToThere) {
     Tree star;
-    star.join(member(0, false), *Address::parse("[2001:db8::1]:4791"));
+    star.join(member(0, false), *wire::Address::parse("[2001:db8::1]:4791"));
     EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
 }
 

@@ -20,16 +20,16 @@ void join_all(Tree& tree) {
     for (unsigned rank = 0; rank < 4; ++rank) tree.join(member(rank), worker(rank));
 }
 
-std::vector<Address> everybody(const Branch& branch) {
-    std::vector<Address> addresses;
-    branch.for_each_child([&](const Branch::Child& child) { addresses.push_back(child.address); });
+std::vector<wire::Address> everybody(const control::Branch& branch) {
+    std::vector<wire::Address> addresses;
+    branch.for_each_child([&](const control::Branch::Child& child) { addresses.push_back(child.address); });
     return addresses;
 }
 
 TEST(JoinTreeRack, StandsWhenTheLastMemberOfTheLastRackIsThere) {
     Tree root;
     for (unsigned rank = 0; rank < 3; ++rank) root.join(member(rank), worker(rank));
-    const Branch& branch = *root.tree.find(job, channel);
+    const control::Branch& branch = *root.tree.find(job, channel);
     EXPECT_FALSE(branch.ready());
     const auto told = root.sent_to<wire::Joined>(worker(2)).back();
     EXPECT_EQ(told.missing_units, 0x2U);
@@ -59,7 +59,7 @@ TEST(JoinTreeRack, StandsBesideDirectWorkersAndRacksWithASwitch) {
     root.join(join_of_unit(2, 4, 1, 0x7, true), worker(4));
     EXPECT_TRUE(root.told_ready(worker(0)));
     EXPECT_TRUE(root.told_ready(host(2)));
-    const Branch& branch = *root.tree.find(job, channel);
+    const control::Branch& branch = *root.tree.find(job, channel);
     EXPECT_EQ(branch.child_to(3)->address, host(2));
     EXPECT_EQ(branch.membership()->workers(), 5U);
 }
@@ -111,7 +111,7 @@ TEST(JoinTreeRack, IsOfOneSizeAndOfOneKind) {
 TEST(JoinTreeRack, AServerElsewhereHearsOfWholeUnits) {
     Tree last;
     const auto elsewhere = [](wire::Join join) {
-        join.terms.server = endpoint_of(host(50));
+        join.terms.server = control::endpoint_of(host(50));
         return join;
     };
     for (unsigned rank = 0; rank < 4; ++rank) last.join(elsewhere(member(rank)), worker(rank));

@@ -13,7 +13,7 @@ namespace {
 
 // --- standing
 
-TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
+TEST(control::JoinTree, StarStandsWhenTheLastWorkerJoins) {
     Tree star;
     star.join(join_of_member(0, 3, 0), worker(0));
     star.join(join_of_member(0, 3, 2), worker(2));
@@ -28,7 +28,7 @@ TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
     star.join(join_of_member(0, 3, 1), worker(1));
     EXPECT_EQ(star.count(Kind::opened), 1U);
     for (unsigned rank = 0; rank < 3; ++rank) EXPECT_TRUE(star.told_ready(worker(rank))) << rank;
-    const Branch* branch = star.tree.find(job, channel);
+    const control::Branch* branch = star.tree.find(job, channel);
     ASSERT_NE(branch, nullptr);
     EXPECT_TRUE(branch->hosts);
     ASSERT_TRUE(branch->membership().has_value());
@@ -36,7 +36,7 @@ TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
     EXPECT_EQ(branch->child_of_rank[2], 2);
 }
 
-TEST(JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
+TEST(control::JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
     Tree star;
     star.opens = false;
     star.join(join_of_member(0, 2, 0), worker(0));
@@ -49,7 +49,7 @@ TEST(JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
     EXPECT_TRUE(star.told_ready(worker(1)));
 }
 
-TEST(JoinTree, ServerThatMemoryLacksForIsRefusedToAllAndForgotten) {
+TEST(control::JoinTree, ServerThatMemoryLacksForIsRefusedToAllAndForgotten) {
     Tree star;
     star.opens = false;
     star.lacks_memory = true;
@@ -68,7 +68,7 @@ TEST(JoinTree, ServerThatMemoryLacksForIsRefusedToAllAndForgotten) {
     EXPECT_TRUE(star.told_ready(worker(0))) << "the place is free again";
 }
 
-TEST(JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
+TEST(control::JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
     Tree star;
     for (int time = 0; time < 3; ++time) {
         for (unsigned rank = 0; rank < 2; ++rank) star.join(join_of_member(0, 2, rank), worker(rank));
@@ -79,7 +79,7 @@ TEST(JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
     EXPECT_GE(star.sent_to<wire::Joined>(worker(1)).size(), 3U);
 }
 
-TEST(JoinTree, RackSpeaksForItsWorkersWhenTheyAreAllThere) {
+TEST(control::JoinTree, RackSpeaksForItsWorkersWhenTheyAreAllThere) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(1, 2, 0, 2, 0x7), worker(2));
     EXPECT_TRUE(rack.sent_to<wire::Join>(host(1)).empty());
@@ -105,7 +105,7 @@ TEST(JoinTree, RackSpeaksForItsWorkersWhenTheyAreAllThere) {
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
-TEST(JoinTree, RootStandsWithRacksAndDirectWorkers) {
+TEST(control::JoinTree, RootStandsWithRacksAndDirectWorkers) {
     Tree root;
     root.join(join_of_unit(0, 0, 2, 0x7), host(2));
     root.join(join_of_unit(2, 4, 1, 0x7, true), worker(4));
@@ -125,7 +125,7 @@ TEST(JoinTree, RootStandsWithRacksAndDirectWorkers) {
     EXPECT_EQ(members->place(3).unit, 1);
 }
 
-TEST(JoinTree, SingleUnitEndsAtItsSwitchWhateverIsAbove) {
+TEST(control::JoinTree, SingleUnitEndsAtItsSwitchWhateverIsAbove) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 2, 0), worker(0));
     rack.join(join_of_member(0, 2, 1), worker(1));
@@ -134,9 +134,9 @@ TEST(JoinTree, SingleUnitEndsAtItsSwitchWhateverIsAbove) {
     EXPECT_TRUE(rack.told_ready(worker(0)));
 }
 
-TEST(JoinTree, ServerElsewhereIsAskedByTheLastSwitchAndHostsForIt) {
+TEST(control::JoinTree, ServerElsewhereIsAskedByTheLastSwitchAndHostsForIt) {
     const auto elsewhere = [](wire::Join join) {
-        join.terms.server = endpoint_of(host(50));
+        join.terms.server = control::endpoint_of(host(50));
         return join;
     };
     for (const bool two_levels : {false, true}) {
@@ -167,13 +167,13 @@ TEST(JoinTree, ServerElsewhereIsAskedByTheLastSwitchAndHostsForIt) {
     }
 }
 
-TEST(JoinTree, EndpointsAreAddresses) {
+TEST(control::JoinTree, EndpointsAreAddresses) {
     for (const char* text : {"10.1.2.3:4791", "[2001:db8::7]:65535"}) {
-        const Address address = *Address::parse(text);
-        EXPECT_EQ(address_of(endpoint_of(address)), address);
+        const wire::Address address = *wire::Address::parse(text);
+        EXPECT_EQ(control::address_of(control::endpoint_of(address)), address);
     }
-    EXPECT_EQ(endpoint_of({}).family, 0);
-    EXPECT_EQ(address_of({}).family(), Family::none);
+    EXPECT_EQ(control::endpoint_of({}).family, 0);
+    EXPECT_EQ(control::address_of({}).family(), wire::Family::none);
 }
 
 // --- refusals
@@ -216,7 +216,7 @@ TEST_F(Standing, OtherTermsAreRefusedByName) {
         {"number of aggregators", [](Terms& terms) { terms.aggregators = 9; }},
         {"first sequence number", [](Terms& terms) { terms.first_seq = 9; }},
         {"scale", [](Terms& terms) { terms.scale = 1; }},
-        {"place of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
+        {"place of the server", [](Terms& terms) { terms.server = control::endpoint_of(host(5)); }},
         {"units of the job", [](Terms& terms) { terms.mask1 = 0x3; }},
         {"protocol", [](Terms& terms) { terms.protocol = wire::ChannelProtocol::switchml; }},
     };
@@ -238,7 +238,7 @@ TEST_F(Standing, AnotherLevelIsRefused) {
     expect_second_refused(join_of_unit(0, 0, 1, 0x1, true), Refusal::terms, "level");
 }
 
-TEST(JoinTree, TwoUnitsUnderOneRackSwitchAreRefused) {
+TEST(control::JoinTree, TwoUnitsUnderOneRackSwitchAreRefused) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
     rack.join(join_of_member(1, 2, 1, 2, 0x3), worker(3));
@@ -261,7 +261,7 @@ TEST_F(Standing, RankBeyondTheLargestJobIsRefused) {
     expect_second_refused(join_of_member(0, 2, 1, 1023), Refusal::place, "rank 1024");
 }
 
-TEST(JoinTree, RanksThatDoNotCountFromZeroOnceEachAreRefusedToEverybody) {
+TEST(control::JoinTree, RanksThatDoNotCountFromZeroOnceEachAreRefusedToEverybody) {
     for (const std::uint16_t second : {std::uint16_t{0}, std::uint16_t{5}}) {
         Tree star;
         star.join(join_of_member(0, 2, 0), worker(0));
@@ -275,15 +275,15 @@ TEST(JoinTree, RanksThatDoNotCountFromZeroOnceEachAreRefusedToEverybody) {
     }
 }
 
-TEST(JoinTree, SeveralRacksWithoutAParentAreRefused) {
+TEST(control::JoinTree, SeveralRacksWithoutAParentAreRefused) {
     Tree rack;
     rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
     rack.expect_refused(worker(0), Refusal::parent, "--parent");
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
-TEST(JoinTree, FullTableOfChannelsIsRefused) {
-    JoinTreeConfig config;
+TEST(control::JoinTree, FullTableOfChannelsIsRefused) {
+    control::JoinTreeConfig config;
     config.channels = 2;
     Tree star(config);
     for (std::uint16_t other = 0; other < 3; ++other) {
@@ -293,8 +293,8 @@ TEST(JoinTree, FullTableOfChannelsIsRefused) {
     EXPECT_EQ(star.tree.channels(), 2U);
 }
 
-TEST(JoinTree, FullTableOfJobsIsRefusedAndRoomIsFoundAgain) {
-    JoinTreeConfig config;
+TEST(control::JoinTree, FullTableOfJobsIsRefusedAndRoomIsFoundAgain) {
+    control::JoinTreeConfig config;
     config.jobs = 1;
     Tree star(config);
     const wire::Join other = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.job = 8; });
@@ -309,9 +309,9 @@ TEST(JoinTree, FullTableOfJobsIsRefusedAndRoomIsFoundAgain) {
     EXPECT_EQ(star.tree.channels(), 1U);
 }
 
-TEST(JoinTree, ServersBeyondTheMemoryAreRefusedAndMemoryComesBack) {
-    JoinTreeConfig config;
-    config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
+TEST(control::JoinTree, ServersBeyondTheMemoryAreRefusedAndMemoryComesBack) {
+    control::JoinTreeConfig config;
+    config.server_bytes = control::server_bytes_of(terms_of(1)) * 3 / 2;
     Tree star(config);
     const wire::Join second = but(join_of_member(0, 1, 0), [](auto& join) { join.terms.channel = 4; });
     star.join(join_of_member(0, 1, 0), worker(0));
@@ -328,14 +328,14 @@ wire::Join of_switchml(wire::Join join) {
     join.terms.protocol = wire::ChannelProtocol::switchml;
     return join;
 }
-JoinTreeConfig serving_both() {
-    JoinTreeConfig config;
+control::JoinTreeConfig serving_both() {
+    control::JoinTreeConfig config;
     config.serves_switchml = true;
     return config;
 }
 
-TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
-    JoinTreeConfig config = serving_both();
+TEST(control::JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
+    control::JoinTreeConfig config = serving_both();
     config.server_bytes = 0;
     Tree star(config);
     star.stream = 9;
@@ -356,25 +356,25 @@ TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
     EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
 }
 
-TEST(JoinTree, ProtocolsThatTheSwitchDoesNotServeAreRefused) {
+TEST(control::JoinTree, ProtocolsThatTheSwitchDoesNotServeAreRefused) {
     Tree atp_alone;
     atp_alone.join(of_switchml(join_of_member(0, 2, 0)), worker(0));
     atp_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol switchml");
-    JoinTreeConfig config = serving_both();
+    control::JoinTreeConfig config = serving_both();
     config.serves_atp = false;
     Tree switchml_alone(config);
     switchml_alone.join(join_of_member(0, 2, 0), worker(0));
     switchml_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol atp");
 }
 
-TEST(JoinTree, WhatSwitchMlDoesNotKnowIsRefused) {
-    JoinTreeConfig config = serving_both();
+TEST(control::JoinTree, WhatSwitchMlDoesNotKnowIsRefused) {
+    control::JoinTreeConfig config = serving_both();
     config.parent = host(1);
     const std::vector<std::pair<wire::Join, const char*>> joins = {
         {join_of_member(0, 2, 0, 0, 0x3), "one switch"},
         {join_of_unit(0, 0, 2, 0x1), "one switch"},
         {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; }), "audit"},
-        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.server = endpoint_of(host(5)); }), "server"},
+        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.server = control::endpoint_of(host(5)); }), "server"},
         {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.group.family = 4; }), "group"},
     };
     for (const auto& [join, text] : joins) {
@@ -385,7 +385,7 @@ TEST(JoinTree, WhatSwitchMlDoesNotKnowIsRefused) {
     }
 }
 
-TEST(JoinTree, RestartedPoolRefusesWhoHadBegun) {
+TEST(control::JoinTree, RestartedPoolRefusesWhoHadBegun) {
     Tree star(serving_both());
     star.join(begun(of_switchml(join_of_member(0, 2, 0))), worker(0));
     star.expect_refused(worker(0), Refusal::restarted, "the slots of this job were here");
@@ -393,7 +393,7 @@ TEST(JoinTree, RestartedPoolRefusesWhoHadBegun) {
 
 // --- restarts
 
-TEST(JoinTree, RestartedServerRefusesWhoHadBegun) {
+TEST(control::JoinTree, RestartedServerRefusesWhoHadBegun) {
     Tree star;
     star.join(begun(join_of_member(0, 2, 0)), worker(0));
     star.expect_refused(worker(0), Refusal::restarted, "must re-form");
@@ -404,7 +404,7 @@ TEST_F(Standing, ServerThatIsNotThereYetRefusesWhoHadBegun) {
     expect_second_refused(begun(join_of_member(0, 2, 1)), Refusal::restarted, "must re-form");
 }
 
-TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
+TEST(control::JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
     Tree rack(below(host(1)));
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(join_of_member(0, 2, rank, 0, 0x3), worker(rank));
     rack.joined(true, host(1));
@@ -429,7 +429,7 @@ TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
-TEST(JoinTree, RestartedRackIsFilledAgainAndTheJobGoesOn) {
+TEST(control::JoinTree, RestartedRackIsFilledAgainAndTheJobGoesOn) {
     Tree root;
     root.join(join_of_unit(0, 0, 2, 0x3), host(2));
     root.join(join_of_unit(1, 2, 1, 0x3, true), worker(2));
@@ -449,8 +449,8 @@ TEST(JoinTree, RestartedRackIsFilledAgainAndTheJobGoesOn) {
 
 // --- time
 
-TEST(JoinTree, BranchThatDoesNotStandAsksImpatientlyAndThenRefreshes) {
-    const JoinTreeConfig config = below(host(1));
+TEST(control::JoinTree, BranchThatDoesNotStandAsksImpatientlyAndThenRefreshes) {
+    const control::JoinTreeConfig config = below(host(1));
     Tree rack(config);
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     rack.forget();
@@ -467,7 +467,7 @@ TEST(JoinTree, BranchThatDoesNotStandAsksImpatientlyAndThenRefreshes) {
     EXPECT_LE(patient, 5U);
 }
 
-TEST(JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
+TEST(control::JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.join(join_of_member(0, 2, 1), worker(1));
@@ -484,10 +484,10 @@ TEST(JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
     star.pass(std::chrono::seconds(12));
     EXPECT_EQ(star.count(Kind::closed), 1U);
     EXPECT_EQ(star.tree.channels(), 0U);
-    EXPECT_EQ(star.tree.poll_timeout(), protocol::never) << "an empty tree sleeps";
+    EXPECT_EQ(star.tree.poll_timeout(), never) << "an empty tree sleeps";
 }
 
-TEST(JoinTree, PlaceOfASilentMemberMayBeTaken) {
+TEST(control::JoinTree, PlaceOfASilentMemberMayBeTaken) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.now += star.tree.config().hold;  // no sweep has struck yet
@@ -496,7 +496,7 @@ TEST(JoinTree, PlaceOfASilentMemberMayBeTaken) {
     EXPECT_EQ(star.tree.find(job, channel)->children[0].address, worker(9));
 }
 
-TEST(JoinTree, SilentParentIsNotReadyAnyMore) {
+TEST(control::JoinTree, SilentParentIsNotReadyAnyMore) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     rack.joined(true, host(1));
@@ -513,7 +513,7 @@ TEST(JoinTree, SilentParentIsNotReadyAnyMore) {
 
 // --- leaving
 
-TEST(JoinTree, LastWhoLeavesClosesTheChannel) {
+TEST(control::JoinTree, LastWhoLeavesClosesTheChannel) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.join(join_of_member(0, 2, 1), worker(1));
@@ -528,7 +528,7 @@ TEST(JoinTree, LastWhoLeavesClosesTheChannel) {
     EXPECT_EQ(star.tree.counters().left, 2U);
 }
 
-TEST(JoinTree, RackThatEmptiesLeavesItsParent) {
+TEST(control::JoinTree, RackThatEmptiesLeavesItsParent) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(1, 1, 0, 0, 0x3), worker(0));
     rack.joined(true, host(9));
@@ -547,7 +547,7 @@ TEST(JoinTree, RackThatEmptiesLeavesItsParent) {
     EXPECT_EQ(root.sent_to<wire::Joined>(host(2)).back().missing_units, 0x2U);
 }
 
-TEST(JoinTree, ChannelsOfAJobAreApart) {
+TEST(control::JoinTree, ChannelsOfAJobAreApart) {
     Tree star;
     const auto other = [](wire::Join join) {
         join.terms.channel = 4;
@@ -570,7 +570,7 @@ TEST(JoinTree, ChannelsOfAJobAreApart) {
 
 // --- strangers
 
-TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
+TEST(control::JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.leave(0, 0, worker(1));             // not the sender's place
@@ -581,7 +581,7 @@ TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);
 }
 
-TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
+TEST(control::JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     rack.forget();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/path_mtu.h"
+#include "client/path_payload.h"
+#include "control/path_mtu_search.h"
+#include "net/route_mtu.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +15,12 @@
 namespace atp::test {
 namespace {
 
-using net::discover_path_payload;
+using client::discover_path_payload;
+using client::ProbeOutcome;
+using control::PathMtuSearch;
+using control::payload_of_mtu;
 using net::Feature;
 using net::Flush;
-using net::PathMtuSearch;
-using net::payload_of_mtu;
-using net::ProbeOutcome;
-using net::Reason;
 using net::route_mtu;
 using net::UdpSocket;
 
@@ -100,10 +101,10 @@ TEST(PathMtuSearch, ARefusalCountsAtOnce) {
 }
 
 TEST(PathMtu, PayloadIsTheMtuLessItsHeaders) {
-    EXPECT_EQ(payload_of_mtu(1500, net::Family::ipv4), 1472U);
-    EXPECT_EQ(payload_of_mtu(1500, net::Family::ipv6), 1452U);
-    EXPECT_EQ(payload_of_mtu(65'536, net::Family::ipv4), 65'507U) << "no UDP datagram is longer";
-    EXPECT_EQ(payload_of_mtu(28, net::Family::ipv4), 0U);
+    EXPECT_EQ(payload_of_mtu(1500, wire::Family::ipv4), 1472U);
+    EXPECT_EQ(payload_of_mtu(1500, wire::Family::ipv6), 1452U);
+    EXPECT_EQ(payload_of_mtu(65'536, wire::Family::ipv4), 65'507U) << "no UDP datagram is longer";
+    EXPECT_EQ(payload_of_mtu(28, wire::Family::ipv4), 0U);
 }
 
 class Path : public OnLoopback {};
@@ -116,29 +117,28 @@ INSTANTIATE_TEST_SUITE_P(Families, Path, both_families, family_name);
     EXPECT_EQ(*found, "")
 
 TEST_P(Path, TheRouteTellsItsMtu) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
-        const auto mtu = route_mtu(net::Address::loopback(family, 9));
+        const auto mtu = route_mtu(wire::Address::loopback(family, 9));
         if (!mtu) return to_string(mtu.error());
         return *mtu == 1500 ? "" : "MTU " + std::to_string(*mtu);
     }));
 }
 
 TEST_P(Path, WithoutARouteThereIsNoMtu) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
-        const bool v6 = family == net::Family::ipv6;
-        const auto mtu = route_mtu(*net::Address::parse(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9"));
+        const bool v6 = family == wire::Family::ipv6;
+        const auto mtu = route_mtu(*wire::Address::parse(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9"));
         if (mtu) return "MTU " + std::to_string(*mtu) + " to nowhere";
         return mtu.error().reason == Reason::unreachable ? "" : to_string(mtu.error());
     }));
 }
 
 // Sends a probe from one socket to the other; beyond `limit` the path swallows it.
-net::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit) {
-    return [&from, &to, limit](std::uint32_t bytes) -> net::Result<ProbeOutcome> {
-        if (!put(from, packet(0, bytes), to.local()))
-            return net::fail(net::Operation::send, Reason::failed, "", "full");
+client::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit) {
+    return [&from, &to, limit](std::uint32_t bytes) -> Result<ProbeOutcome> {
+        if (!put(from, packet(0, bytes), to.local())) return fail(Operation::send, Reason::failed, "", "full");
         const Flush flush = from.flush();
         if (flush.refusal == EMSGSIZE) return ProbeOutcome::too_long;
         const auto arrivals = receive(to, 1);
@@ -148,7 +148,7 @@ net::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit) {
 }
 
 TEST_P(Path, DiscoveryFindsWhatARealSocketCanSend) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const auto from = open_or_fail(on_loopback(family));
         const auto to = open_or_fail(on_loopback(family));
@@ -166,7 +166,7 @@ TEST_P(Path, DiscoveryFindsWhatARealSocketCanSend) {
 }
 
 TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const auto from = open_or_fail(on_loopback(family));
         const auto to = open_or_fail(on_loopback(family));
@@ -197,7 +197,7 @@ TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
 }
 
 TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         auto config = on_loopback(family);
         config.forbid_fragments = false;
@@ -217,7 +217,7 @@ TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
 
 // A link that is slower than the sender: the kernel itself says that the buffer is full, and when it no longer is.
 TEST_P(Path, ASlowLinkFillsTheBufferAndNothingIsLost) {
-    const net::Family family = GetParam();
+    const wire::Family family = GetParam();
     if (std::system("tc -Version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no tc on this machine";
     IN_OWN_NETWORK(([family]() -> std::string {
         if (std::system("tc qdisc add dev lo root tbf rate 40mbit burst 16kb limit 64mb") != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/port_table.h"
+#include "emulation/port_table.h"
 
 #include <gtest/gtest.h>
 
@@ -12,25 +12,24 @@
 namespace atp::net {
 namespace {
 
-using protocol::Time;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr PortConfig gigabit{.rate_bits_per_s = 1'000'000'000, .overhead_bytes = 0};
+constexpr emulation::PortConfig gigabit{.rate_bits_per_s = 1'000'000'000, .overhead_bytes = 0};
 
-PortTableConfig room_for(std::uint32_t peers) { return {.in = gigabit, .out = gigabit, .peers = peers}; }
+emulation::PortTableConfig room_for(std::uint32_t peers) { return {.in = gigabit, .out = gigabit, .peers = peers}; }
 
-PortTableConfig losing(std::uint64_t seed) {
+emulation::PortTableConfig losing(std::uint64_t seed) {
     return {.in = {.loss = 0.5}, .out = {.loss = 0.5}, .peers = 4, .seed = seed};
 }
 
-Address peer(int port) { return Address::loopback(Family::ipv4, static_cast<std::uint16_t>(port)); }
+wire::Address peer(int port) { return wire::Address::loopback(wire::Family::ipv4, static_cast<std::uint16_t>(port)); }
 
 Time after(std::int64_t ms) { return Time(milliseconds(ms)); }
 
-TEST(PortTable, APeerHasOnePortEachWayAndKeepsThem) {
-    PortTable table(room_for(4));
+TEST(emulation::PortTable, APeerHasOnePortEachWayAndKeepsThem) {
+    emulation::PortTable table(room_for(4));
     static_cast<void>(table.in(peer(1), Time())->admit(1000, Time()));
     EXPECT_EQ(table.in(peer(1), Time())->backlog_bytes(Time()), 1000U);
     EXPECT_EQ(table.out(peer(1), Time())->backlog_bytes(Time()), 0U);
@@ -38,22 +37,22 @@ TEST(PortTable, APeerHasOnePortEachWayAndKeepsThem) {
     EXPECT_EQ(table.size(), 2U);
 }
 
-TEST(PortTable, EachDirectionHasItsOwnConfiguration) {
-    PortTableConfig config = room_for(4);
+TEST(emulation::PortTable, EachDirectionHasItsOwnConfiguration) {
+    emulation::PortTableConfig config = room_for(4);
     config.out.rate_bits_per_s = 2'000'000'000;
-    PortTable table(config);
+    emulation::PortTable table(config);
     EXPECT_EQ(table.in(peer(1), Time())->admit(1000, Time()).departs, Time(microseconds(8)));
     EXPECT_EQ(table.out(peer(1), Time())->admit(1000, Time()).departs, Time(microseconds(4)));
 }
 
-TEST(PortTable, ItIsNeededWhereEitherDirectionEmulatesAnything) {
-    EXPECT_FALSE(emulates(PortTableConfig{}));
-    EXPECT_TRUE(emulates(PortTableConfig{.in = gigabit}));
-    EXPECT_TRUE(emulates(PortTableConfig{.out = gigabit}));
+TEST(emulation::PortTable, ItIsNeededWhereEitherDirectionEmulatesAnything) {
+    EXPECT_FALSE(emulates(emulation::PortTableConfig{}));
+    EXPECT_TRUE(emulates(emulation::PortTableConfig{.in = gigabit}));
+    EXPECT_TRUE(emulates(emulation::PortTableConfig{.out = gigabit}));
 }
 
-TEST(PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
-    PortTable table(room_for(2));
+TEST(emulation::PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
+    emulation::PortTable table(room_for(2));
     ASSERT_NE(table.in(peer(1), Time()), nullptr);
     ASSERT_NE(table.out(peer(2), Time()), nullptr);
     EXPECT_EQ(table.in(peer(3), Time()), nullptr);
@@ -63,15 +62,15 @@ TEST(PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
     EXPECT_EQ(table.refused(), 2U);
 }
 
-TEST(PortTable, ATableWithoutRoomRefusesEverybody) {
-    PortTable table(room_for(0));
+TEST(emulation::PortTable, ATableWithoutRoomRefusesEverybody) {
+    emulation::PortTable table(room_for(0));
     EXPECT_EQ(table.in(peer(1), Time()), nullptr);
     table.forget_idle(Time(seconds(100)));
     EXPECT_EQ(table.size(), 0U);
 }
 
-TEST(PortTable, AnIdlePeerIsForgottenForAStranger) {
-    PortTable table(room_for(2));
+TEST(emulation::PortTable, AnIdlePeerIsForgottenForAStranger) {
+    emulation::PortTable table(room_for(2));
     ASSERT_NE(table.in(peer(1), after(0)), nullptr);
     ASSERT_NE(table.in(peer(2), after(0)), nullptr);
     ASSERT_NE(table.out(peer(1), after(5'000)), nullptr) << "either direction is use";
@@ -83,8 +82,8 @@ TEST(PortTable, AnIdlePeerIsForgottenForAStranger) {
     EXPECT_EQ(peers[1].peer, peer(1));
 }
 
-TEST(PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
-    PortTable table(room_for(8));
+TEST(emulation::PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
+    emulation::PortTable table(room_for(8));
     for (int nth = 0; nth < 8; ++nth) ASSERT_NE(table.in(peer(nth), after(nth)), nullptr);
     for (const int nth : {0, 3, 7}) ASSERT_NE(table.in(peer(nth), after(100 + nth)), nullptr);
     table.forget_idle(after(9'999));
@@ -99,19 +98,19 @@ TEST(PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
     EXPECT_TRUE(table.peers().empty());
 }
 
-TEST(PortTable, APeerIsKeptWhileItsQueueIsNotEmpty) {
-    PortTableConfig config = room_for(1);
+TEST(emulation::PortTable, APeerIsKeptWhileItsQueueIsNotEmpty) {
+    emulation::PortTableConfig config = room_for(1);
     config.out.rate_bits_per_s = 8;  // a byte a second
-    PortTable table(config);
+    emulation::PortTable table(config);
     static_cast<void>(table.out(peer(1), after(0))->admit(30, after(0)));
     EXPECT_EQ(table.in(peer(2), after(29'999)), nullptr);
     EXPECT_NE(table.in(peer(2), after(30'000)), nullptr);
 }
 
-TEST(PortTable, TheTotalsRememberWhoIsForgotten) {
-    PortTableConfig config = room_for(2);
+TEST(emulation::PortTable, TheTotalsRememberWhoIsForgotten) {
+    emulation::PortTableConfig config = room_for(2);
     config.out.loss = 1;
-    PortTable table(config);
+    emulation::PortTable table(config);
     for (const int nth : {1, 2}) {
         static_cast<void>(table.in(peer(nth), after(0))->admit(100, after(0)));
         static_cast<void>(table.out(peer(nth), after(0))->admit(100, after(0)));
@@ -126,16 +125,16 @@ TEST(PortTable, TheTotalsRememberWhoIsForgotten) {
     EXPECT_EQ(table.peers()[0].counters.in.passed, 1U) << "a new peer begins at nothing";
 }
 
-std::vector<bool> losses(EmulatedPort* port) {
+std::vector<bool> losses(emulation::EmulatedPort* port) {
     std::vector<bool> lost(200);
     for (auto packet : lost) packet = port->admit(1, Time()).verdict == Verdict::drop_loss;
     return lost;
 }
 
-TEST(PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
-    PortTable first(losing(1));
-    PortTable second(losing(1));
-    PortTable other(losing(2));
+TEST(emulation::PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
+    emulation::PortTable first(losing(1));
+    emulation::PortTable second(losing(1));
+    emulation::PortTable other(losing(2));
     const auto in = losses(first.in(peer(1), Time()));
     const auto out = losses(first.out(peer(1), Time()));
     const auto next = losses(first.in(peer(2), Time()));
@@ -148,28 +147,28 @@ TEST(PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
 }
 
 // Addresses whose hashes end alike: in one bucket of any table of up to 2^12 buckets.
-std::vector<Address> colliding(std::size_t count) {
+std::vector<wire::Address> colliding(std::size_t count) {
     constexpr std::uint64_t low_bits = (1 << 12) - 1;
-    std::vector<Address> found;
+    std::vector<wire::Address> found;
     const std::uint64_t wanted = peer(1).hash() & low_bits;
     for (std::uint32_t host = 0; found.size() < count && host < 256; ++host) {
-        const auto base = *Address::parse("10.0.0." + std::to_string(host) + ":0");
+        const auto base = *wire::Address::parse("10.0.0." + std::to_string(host) + ":0");
         for (std::uint32_t port = 0; found.size() < count && port < 65'536; ++port) {
-            const Address address = base.with_port(static_cast<std::uint16_t>(port));
+            const wire::Address address = base.with_port(static_cast<std::uint16_t>(port));
             if ((address.hash() & low_bits) == wanted) found.push_back(address);
         }
     }
     return found;
 }
 
-TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
+TEST(emulation::PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
     const auto addresses = colliding(64);
     ASSERT_EQ(addresses.size(), 64U);
-    PortTable table(room_for(64));
+    emulation::PortTable table(room_for(64));
     for (std::uint32_t nth = 0; nth < 64; ++nth) {
         static_cast<void>(table.in(addresses[nth], after(nth))->admit(nth, after(nth)));
     }
-    for (const PeerPorts& known : table.peers()) {
+    for (const emulation::PeerPorts& known : table.peers()) {
         const auto nth = static_cast<std::uint64_t>(std::ranges::find(addresses, known.peer) - addresses.begin());
         EXPECT_EQ(known.counters.in.bytes, nth);
     }
@@ -188,27 +187,27 @@ TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
 }
 
 // Beside a map of which nobody doubts that it is right.
-TEST(PortTable, AnyMixOfUsesAgreesWithAMap) {
+TEST(emulation::PortTable, AnyMixOfUsesAgreesWithAMap) {
     struct Known {
         std::int64_t used_ms = 0;
         std::uint64_t packets = 0;
     };
     constexpr std::uint32_t limit = 50;
-    PortTable table(room_for(limit));
-    std::unordered_map<Address, Known> known;
+    emulation::PortTable table(room_for(limit));
+    std::unordered_map<wire::Address, Known> known;
     std::mt19937_64 random(17);
     std::uint64_t refused = 0;
     std::uint64_t passed = 0;
     std::uint64_t forgotten = 0;
     for (std::int64_t ms = 0; ms < 500'000; ms += static_cast<std::int64_t>(random() % 20)) {
         const Time now = after(ms);
-        const Address address = peer(static_cast<int>(random() % (ms / 100'000 % 2 == 0 ? 2000 : 40)));
+        const wire::Address address = peer(static_cast<int>(random() % (ms / 100'000 % 2 == 0 ? 2000 : 40)));
         const bool sweep = random() % 16 == 0;
         if (sweep) table.forget_idle(now);
         if (sweep || !known.contains(address)) {
             forgotten += std::erase_if(known, [ms](const auto& entry) { return ms - entry.second.used_ms >= 10'000; });
         }
-        EmulatedPort* const port = table.in(address, now);
+        emulation::EmulatedPort* const port = table.in(address, now);
         if (!known.contains(address) && known.size() == limit) {
             ASSERT_EQ(port, nullptr);
             ++refused;

@@ -16,11 +16,11 @@ namespace {
 
 constexpr MessageLimits generous{128, 65'000};
 
-Address peer(std::uint16_t port) { return Address::loopback(Family::ipv4, port); }
+wire::Address peer(std::uint16_t port) { return wire::Address::loopback(wire::Family::ipv4, port); }
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-bool put(SendQueue& queue, std::string_view text, const Address& to, Ecn ecn = Ecn::capable_0) {
+bool put(SendQueue& queue, std::string_view text, const wire::Address& to, wire::Ecn ecn = wire::Ecn::capable_0) {
     const auto room = queue.reserve(text.size());
     if (room.size() != text.size() || room.data() == nullptr) return false;
     std::memcpy(room.data(), text.data(), text.size());
@@ -99,12 +99,12 @@ TEST(SendQueue, RepeatSendsTheSameBytesToMany) {
 TEST(SendQueue, ADifferentMarkEndsItsMessage) {
     SendQueue queue(1000, 16);
     ASSERT_TRUE(put(queue, "aa", peer(1)));
-    ASSERT_TRUE(put(queue, "bb", peer(1), Ecn::congested));
-    ASSERT_TRUE(put(queue, "cc", peer(1), Ecn::congested));
+    ASSERT_TRUE(put(queue, "bb", peer(1), wire::Ecn::congested));
+    ASSERT_TRUE(put(queue, "cc", peer(1), wire::Ecn::congested));
     std::array<SendQueue::Message, 4> messages;
     ASSERT_EQ(queue.plan(messages, generous), 2U);
-    EXPECT_EQ(messages[0].ecn, Ecn::capable_0);
-    EXPECT_EQ(messages[1].ecn, Ecn::congested);
+    EXPECT_EQ(messages[0].ecn, wire::Ecn::capable_0);
+    EXPECT_EQ(messages[1].ecn, wire::Ecn::congested);
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aa", "1:bb|cc"}));
 }
 
@@ -126,10 +126,10 @@ TEST(SendQueue, LimitsOfPacketsAndBytesHold) {
 
 TEST(SendQueue, EmptyPacketsTravelAlone) {
     SendQueue queue(1000, 16);
-    ASSERT_TRUE(queue.borrow({}, peer(1), Ecn::capable_0));
-    ASSERT_TRUE(queue.borrow({}, peer(1), Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow({}, peer(1), wire::Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow({}, peer(1), wire::Ecn::capable_0));
     ASSERT_TRUE(put(queue, "a", peer(1)));
-    ASSERT_TRUE(queue.borrow({}, peer(1), Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow({}, peer(1), wire::Ecn::capable_0));
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:", "1:", "1:a", "1:"}));
 }
 
@@ -141,7 +141,7 @@ TEST(SendQueue, WithoutRoomItSaysSoUntilSomethingWasSent) {
     ASSERT_TRUE(put(queue, "bbbb", peer(1)));
     ASSERT_TRUE(queue.repeat(peer(2)));
     EXPECT_FALSE(queue.repeat(peer(3))) << "three packets at most";
-    EXPECT_FALSE(queue.borrow(bytes_of("x"), peer(1), Ecn::capable_0));
+    EXPECT_FALSE(queue.borrow(bytes_of("x"), peer(1), wire::Ecn::capable_0));
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aaaa|bbbb", "2:bbbb"}));
     EXPECT_EQ(queue.reserve(8).size(), 8U);
 }
@@ -157,8 +157,8 @@ TEST(SendQueue, WhatIsBorrowedAndStillWaitsIsKept) {
     SendQueue queue(6, 8);
     std::string first = "first";
     std::string second = "2nd";
-    ASSERT_TRUE(queue.borrow(bytes_of(first), peer(1), Ecn::capable_0));
-    ASSERT_TRUE(queue.borrow(bytes_of(second), peer(1), Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow(bytes_of(first), peer(1), wire::Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow(bytes_of(second), peer(1), wire::Ecn::capable_0));
     ASSERT_TRUE(put(queue, "z", peer(2)));
     EXPECT_EQ(queue.settle(), 1U) << "five of the six bytes are taken for the first, so the second is lost";
     first.assign("XXXXX");
@@ -170,10 +170,10 @@ TEST(SendQueue, WhatIsBorrowedAndStillWaitsIsKept) {
 TEST(SendQueue, WhatIsBorrowedAndLostLeavesTheRestInOrder) {
     SendQueue queue(2, 8);
     for (const char* text : {"aa", "bbb", "", "cc"}) {
-        ASSERT_TRUE(queue.borrow(bytes_of(text), peer(1), Ecn::capable_0));
+        ASSERT_TRUE(queue.borrow(bytes_of(text), peer(1), wire::Ecn::capable_0));
     }
     EXPECT_EQ(queue.settle(), 2U);
-    ASSERT_TRUE(queue.borrow(bytes_of("dd"), peer(1), Ecn::capable_0));
+    ASSERT_TRUE(queue.borrow(bytes_of("dd"), peer(1), wire::Ecn::capable_0));
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aa", "1:", "1:dd"}));
 }
 
@@ -215,7 +215,7 @@ TEST(SendQueue, EveryPeerGetsItsPacketsInOrderWhateverTheMix) {
         std::map<std::uint16_t, std::string> got;
         for (unsigned step = 0; step < 60; ++step) {
             const auto to = static_cast<std::uint16_t>(1 + draw(5));
-            const Ecn ecn = draw(8) == 0 ? Ecn::congested : Ecn::capable_0;
+            const wire::Ecn ecn = draw(8) == 0 ? wire::Ecn::congested : wire::Ecn::capable_0;
             std::string text(1 + draw(3), static_cast<char>('a' + step % 26));
             bool accepted = false;
             if (draw(3) == 0) {

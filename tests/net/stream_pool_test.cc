@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SwitchML's part of a switch without a socket: branches by hand, packets as bytes.
-#include "net/stream_pool.h"
+#include "switchml/stream_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,24 +8,24 @@
 #include <string>
 #include <vector>
 
-#include "wire/switchml.h"
+#include "switchml/packet.h"
 
 namespace atp::net {
 namespace {
 
-using namespace wire::switchml;
-using protocol::switchml::Event;
-using protocol::switchml::Route;
+using namespace atp::switchml;
+using switchml::Event;
+using switchml::Route;
 using ::testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::uint16_t lanes = 4;
 constexpr std::uint8_t slots_log2 = 2;
 
-Address worker(unsigned rank) { return *Address::parse("10.0.0." + std::to_string(100 + rank) + ":4791"); }
+wire::Address worker(unsigned rank) { return *wire::Address::parse("10.0.0." + std::to_string(100 + rank) + ":4791"); }
 
-Branch branch_of(std::uint32_t job, unsigned workers = 2) {
-    Branch branch;
+control::Branch branch_of(std::uint32_t job, unsigned workers = 2) {
+    control::Branch branch;
     branch.terms = {.job = job,
                     .token = 1,
                     .lanes = lanes,
@@ -49,9 +49,9 @@ Bytes update(std::uint8_t stream, std::uint8_t rank) {
     return bytes;
 }
 
-TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
-    StreamPool pool({.slots = 16, .lanes = lanes});
-    const Branch branch = branch_of(7);
+TEST(switchml::StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
+    switchml::StreamPool pool({.slots = 16, .lanes = lanes});
+    const control::Branch branch = branch_of(7);
     const auto stream = pool.open(branch);
     ASSERT_TRUE(stream);
     Bytes first = update(*stream, 0);
@@ -61,16 +61,16 @@ TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
     EXPECT_EQ(verdict.route, Route::everybody);
     EXPECT_EQ(&pool.branch_of(verdict.job), &branch);
     EXPECT_EQ(wire::load_u32(second.data() + header_bytes), 3U);
-    const PoolSnapshot snapshot = pool.snapshot();
+    const switchml::PoolSnapshot snapshot = pool.snapshot();
     ASSERT_EQ(snapshot.streams.size(), 1U);
     EXPECT_EQ(snapshot.streams[0].job, 7U);
     EXPECT_EQ(snapshot.streams[0].packets.count(Event::completed), 1U);
     EXPECT_EQ(snapshot.free_slots, 12U);
 }
 
-TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
-    StreamPool pool({.slots = 16, .lanes = lanes});
-    Branch branch = branch_of(7);
+TEST(switchml::StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
+    switchml::StreamPool pool({.slots = 16, .lanes = lanes});
+    control::Branch branch = branch_of(7);
     const auto stream = pool.open(branch);
     ASSERT_TRUE(stream);
     Bytes bytes = update(*stream, 0);
@@ -90,10 +90,10 @@ TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
     EXPECT_EQ(pool.handle_packet(stub, worker(0)).event, Event::refused);
 }
 
-TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
-    StreamPool pool({.slots = 6, .lanes = lanes});
-    const Branch first = branch_of(1);
-    const Branch second = branch_of(2);
+TEST(switchml::StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
+    switchml::StreamPool pool({.slots = 6, .lanes = lanes});
+    const control::Branch first = branch_of(1);
+    const control::Branch second = branch_of(2);
     ASSERT_TRUE(pool.open(first));
     const auto refused = pool.open(second);
     ASSERT_FALSE(refused);
@@ -105,26 +105,26 @@ TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
     EXPECT_TRUE(pool.open(second));
 }
 
-TEST(StreamPool, RefusesPacketsThatAreLongerThanASlot) {
-    StreamPool pool({.slots = 16, .lanes = lanes - 1});
-    const Branch branch = branch_of(1);
+TEST(switchml::StreamPool, RefusesPacketsThatAreLongerThanASlot) {
+    switchml::StreamPool pool({.slots = 16, .lanes = lanes - 1});
+    const control::Branch branch = branch_of(1);
     const auto refused = pool.open(branch);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error(), HasSubstr("--lanes"));
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
 }
 
-TEST(StreamPool, SaysThatItsMemoryHoldsNoSlot) {
-    StreamPool pool({.slots = 0, .lanes = lanes});
+TEST(switchml::StreamPool, SaysThatItsMemoryHoldsNoSlot) {
+    switchml::StreamPool pool({.slots = 0, .lanes = lanes});
     const auto refused = pool.open(branch_of(1));
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error(), HasSubstr("--memory"));
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
 }
 
-TEST(StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
-    StreamPool pool({.slots = 4096, .lanes = lanes});
-    std::vector<Branch> branches;
+TEST(switchml::StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
+    switchml::StreamPool pool({.slots = 4096, .lanes = lanes});
+    std::vector<control::Branch> branches;
     for (std::uint32_t job = 0; job < 257; ++job) branches.push_back(branch_of(job));
     for (std::uint32_t job = 0; job < 3; ++job) {
         EXPECT_EQ(pool.open(branches[0]).value_or(99), job) << "not the one that was freed just now";

@@ -33,7 +33,7 @@ class UdpFallback : public OnLoopback {
         EXPECT_EQ(flush.packets, count);
         EXPECT_EQ(flush.refused, 0U);
         EXPECT_EQ(bytes_of(receive(to, count)), packets);
-        std::array<net::Datagram, 1> more;
+        std::array<wire::Datagram, 1> more;
         EXPECT_EQ(to.receive(more).value_or(1), 0U) << "a packet came twice";
     }
     static void expect_lost(const UdpSocket& socket, Feature feature, const std::string& because) {
@@ -70,7 +70,7 @@ TEST_P(UdpFallback, AKernelWithoutGro) {
 }
 
 TEST_P(UdpFallback, AKernelThatReadsNoMarks) {
-    const bool v6 = GetParam() == net::Family::ipv6;
+    const bool v6 = GetParam() == wire::Family::ipv6;
     system_calls.option_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
     system_calls.option_name = v6 ? IPV6_RECVTCLASS : IP_RECVTOS;
     system_calls.option_fails = ENOPROTOOPT;
@@ -81,7 +81,7 @@ TEST_P(UdpFallback, AKernelThatReadsNoMarks) {
 }
 
 TEST_P(UdpFallback, AKernelThatForbidsNoFragments) {
-    const bool v6 = GetParam() == net::Family::ipv6;
+    const bool v6 = GetParam() == wire::Family::ipv6;
     system_calls.option_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
     system_calls.option_name = v6 ? IPV6_DONTFRAG : IP_MTU_DISCOVER;
     system_calls.option_fails = EOPNOTSUPP;
@@ -156,7 +156,7 @@ TEST_P(UdpFallback, ASocketThatCannotSegmentIsFoundOutByWhatPassesSingly) {
     const auto to = open_or_fail(config());
     const int off = 1;
     ASSERT_EQ(setsockopt(from->descriptor(), SOL_SOCKET, SO_NO_CHECK, &off, sizeof off), 0);
-    if (GetParam() == net::Family::ipv6) {  // which refuses datagrams without a checksum unless told otherwise
+    if (GetParam() == wire::Family::ipv6) {  // which refuses datagrams without a checksum unless told otherwise
         ASSERT_EQ(setsockopt(from->descriptor(), SOL_UDP, UDP_NO_CHECK6_TX, &off, sizeof off), 0);
         ASSERT_EQ(setsockopt(to->descriptor(), SOL_UDP, UDP_NO_CHECK6_RX, &off, sizeof off), 0);
     }
@@ -193,7 +193,7 @@ TEST_P(UdpFallback, InterruptionsAreNobodysBusiness) {
     system_calls.interruptions = 3;
     exchange(*from, *to, 5);
     system_calls.interruptions = 3;
-    std::array<net::Datagram, 1> none;
+    std::array<wire::Datagram, 1> none;
     EXPECT_EQ(to->receive(none).value_or(1), 0U);
     EXPECT_EQ(system_calls.interruptions, 0);
     EXPECT_TRUE(from->report().in_use(Feature::gso));

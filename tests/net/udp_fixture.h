@@ -20,7 +20,7 @@
 namespace atp::net {
 
 // How GoogleTest prints a parameter; found by its name.
-inline void PrintTo(Family family, std::ostream* out) { *out << to_string(family); }
+inline void PrintTo(wire::Family family, std::ostream* out) { *out << to_string(family); }
 
 }  // namespace atp::net
 
@@ -28,14 +28,14 @@ namespace atp::test {
 
 struct Arrival {
     std::string bytes;
-    net::Address from;
-    net::Ecn ecn = net::Ecn::not_capable;
+    wire::Address from;
+    wire::Ecn ecn = wire::Ecn::not_capable;
     bool truncated = false;
 };
 
-inline net::UdpConfig on_loopback(net::Family family) {
+inline net::UdpConfig on_loopback(wire::Family family) {
     net::UdpConfig config;
-    config.local = net::Address::loopback(family, 0);
+    config.local = wire::Address::loopback(family, 0);
     return config;
 }
 
@@ -48,8 +48,8 @@ inline std::unique_ptr<net::UdpSocket> open_or_fail(const net::UdpConfig& config
     return std::move(*socket);
 }
 
-inline bool put(net::UdpSocket& socket, std::string_view bytes, const net::Address& to,
-                net::Ecn ecn = net::Ecn::capable_0) {
+inline bool put(net::UdpSocket& socket, std::string_view bytes, const wire::Address& to,
+                wire::Ecn ecn = wire::Ecn::capable_0) {
     const auto room = socket.reserve(bytes.size());
     if (room.size() != bytes.size()) return false;
     std::memcpy(room.data(), bytes.data(), bytes.size());
@@ -73,7 +73,7 @@ inline bool wait_readable(int descriptor) {
 // Waits for `count` datagrams, and takes those that come with them.
 inline std::vector<Arrival> receive(net::UdpSocket& socket, std::size_t count) {
     std::vector<Arrival> arrivals;
-    std::array<net::Datagram, 16> batch;
+    std::array<wire::Datagram, 16> batch;
     while (arrivals.size() < count) {
         const auto received = socket.receive(batch);
         if (!received) {
@@ -81,7 +81,7 @@ inline std::vector<Arrival> receive(net::UdpSocket& socket, std::size_t count) {
             break;
         }
         for (std::size_t at = 0; at < *received; ++at) {
-            const net::Datagram& datagram = batch[at];
+            const wire::Datagram& datagram = batch[at];
             arrivals.push_back(
                 {std::string(datagram.bytes.size(), '\0'), *datagram.from, datagram.ecn, datagram.truncated});
             std::memcpy(arrivals.back().bytes.data(), datagram.bytes.data(), datagram.bytes.size());
@@ -99,19 +99,19 @@ inline std::vector<std::string> bytes_of(const std::vector<Arrival>& arrivals) {
 }
 
 // Each test runs over IPv4 and IPv6.
-class OnLoopback : public testing::TestWithParam<net::Family> {
+class OnLoopback : public testing::TestWithParam<wire::Family> {
   protected:
     void SetUp() override {
         if (!net::UdpSocket::open(on_loopback(GetParam()))) {
-            GTEST_SKIP() << "no " << net::to_string(GetParam()) << " loopback on this machine";
+            GTEST_SKIP() << "no " << to_string(GetParam()) << " loopback on this machine";
         }
     }
     [[nodiscard]] static net::UdpConfig config() { return on_loopback(GetParam()); }
 };
 
-inline const auto both_families = testing::Values(net::Family::ipv4, net::Family::ipv6);
-inline std::string family_name(const testing::TestParamInfo<net::Family>& info) {
-    return std::string(net::to_string(info.param));
+inline const auto both_families = testing::Values(wire::Family::ipv4, wire::Family::ipv6);
+inline std::string family_name(const testing::TestParamInfo<wire::Family>& info) {
+    return std::string(to_string(info.param));
 }
 
 }  // namespace atp::test

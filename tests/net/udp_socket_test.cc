@@ -13,14 +13,13 @@
 namespace atp::test {
 namespace {
 
-using net::Address;
-using net::Datagram;
-using net::Ecn;
 using net::Feature;
 using net::Flush;
-using net::Reason;
 using net::UdpConfig;
 using net::UdpSocket;
+using wire::Address;
+using wire::Datagram;
+using wire::Ecn;
 
 class Udp : public OnLoopback {
   protected:
@@ -28,7 +27,7 @@ class Udp : public OnLoopback {
 };
 INSTANTIATE_TEST_SUITE_P(Families, Udp, both_families, family_name);
 
-std::vector<std::string> put_packets(UdpSocket& from, const net::Address& to, std::size_t count, std::size_t bytes) {
+std::vector<std::string> put_packets(UdpSocket& from, const wire::Address& to, std::size_t count, std::size_t bytes) {
     std::vector<std::string> packets;
     for (std::size_t at = 0; at < count; ++at) {
         packets.push_back(packet(at, bytes));
@@ -164,7 +163,7 @@ TEST_P(Udp, WhatWasReceivedIsRewrittenInPlaceAndSentOnWithoutACopy) {
     const auto server = open_or_fail(config());
     put_packets(*worker, middle->local(), 12, 200);
     worker->flush();
-    std::array<Datagram, 12> batch;
+    std::array<wire::Datagram, 12> batch;
     std::size_t got = 0;
     while (got < batch.size()) {
         const auto received = middle->receive(std::span(batch).subspan(got));
@@ -196,7 +195,7 @@ TEST_P(Udp, ASmallBatchTakesAMessageInPortionsWithOneCall) {
     const auto packets = put_packets(*from, to->local(), 20, 300);
     from->flush();
     ASSERT_TRUE(wait_readable(to->descriptor()));
-    std::array<Datagram, 8> batch;
+    std::array<wire::Datagram, 8> batch;
     std::vector<std::size_t> portions;
     do {
         const auto received = to->receive(batch);
@@ -230,7 +229,7 @@ TEST_P(Udp, OnlyTheLastDatagramOfAMessageMayGrow) {
     put_packets(*from, to->local(), 3, 48);
     from->flush();
     ASSERT_TRUE(wait_readable(to->descriptor()));
-    std::array<Datagram, 8> batch;
+    std::array<wire::Datagram, 8> batch;
     ASSERT_EQ(to->receive(batch).value_or(0), 3U);
     EXPECT_EQ(batch[0].capacity, 48U);
     EXPECT_EQ(batch[1].capacity, 48U);
@@ -353,7 +352,7 @@ TEST_P(Udp, WhatTheKernelDropsForWantOfBufferIsCounted) {
     const auto to = open_or_fail(tiny);
     put_packets(*from, to->local(), 500, 1000);
     EXPECT_EQ(from->flush().packets, 500U);
-    std::array<Datagram, 64> batch;
+    std::array<wire::Datagram, 64> batch;
     std::size_t received = 0;
     while (const std::size_t count = to->receive(batch).value_or(0)) received += count;
     ASSERT_LT(received, 500U);
@@ -385,7 +384,7 @@ TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
     taken.local = first->local();
     const auto refused = UdpSocket::open(taken);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().operation, net::Operation::bind);
+    EXPECT_EQ(refused.error().operation, Operation::bind);
     EXPECT_EQ(refused.error().reason, Reason::in_use);
     EXPECT_EQ(refused.error().peer, to_string(first->local()));
     taken.reuse_port = true;
@@ -394,7 +393,7 @@ TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
 
 // What one socket sends to a group, several of this host hear; and no other group.
 TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
-    const Address local = Address::loopback(net::Family::ipv4, 0);
+    const Address local = Address::loopback(wire::Family::ipv4, 0);
     UdpConfig member;
     member.local = *Address::parse("239.192.7.8:45792");
     member.member_at = local;
@@ -403,9 +402,9 @@ TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
     member.local = *Address::parse("239.192.7.9:45792");
     const auto other = open_or_fail(member);
     ASSERT_TRUE(first && second && other);
-    const auto from = open_or_fail(on_loopback(net::Family::ipv4));
+    const auto from = open_or_fail(on_loopback(wire::Family::ipv4));
     from->reach_group(first->local(), local);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(put(*from, "result", first->local(), net::Ecn::congested));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(put(*from, "result", first->local(), wire::Ecn::congested));
     EXPECT_EQ(from->flush().packets, 3U);
     for (net::UdpSocket* const socket : {first.get(), second.get()}) {
         const auto arrivals = receive(*socket, 3);
@@ -413,20 +412,20 @@ TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
         for (const Arrival& arrival : arrivals) {
             EXPECT_EQ(arrival.bytes, "result");
             EXPECT_EQ(arrival.from, from->local());
-            EXPECT_EQ(arrival.ecn, net::Ecn::congested);
+            EXPECT_EQ(arrival.ecn, wire::Ecn::congested);
         }
     }
-    std::array<net::Datagram, 1> datagrams;
+    std::array<wire::Datagram, 1> datagrams;
     EXPECT_EQ(other->receive(datagrams), 0U);
 }
 
 TEST(UdpGroup, IsStillHeardByWhoJoinsItAgain) {
-    const Address local = Address::loopback(net::Family::ipv4, 0);
+    const Address local = Address::loopback(wire::Family::ipv4, 0);
     UdpConfig config;
     config.local = *Address::parse("239.192.7.10:45792");
     config.member_at = local;
     const auto member = open_or_fail(config);
-    const auto from = open_or_fail(on_loopback(net::Family::ipv4));
+    const auto from = open_or_fail(on_loopback(wire::Family::ipv4));
     ASSERT_TRUE(member && from);
     from->reach_group(member->local(), local);
     ASSERT_TRUE(member->rejoin_group());
@@ -435,13 +434,13 @@ TEST(UdpGroup, IsStillHeardByWhoJoinsItAgain) {
     EXPECT_EQ(receive(*member, 1).size(), 1U);
     const auto refused = from->rejoin_group();
     ASSERT_FALSE(refused) << "who is in none";
-    EXPECT_EQ(refused.error().operation, net::Operation::configure);
+    EXPECT_EQ(refused.error().operation, Operation::configure);
 }
 
 TEST(UdpGroup, ThoseOfIpv6AreNotJoined) {
     UdpConfig member;
     member.local = *Address::parse("[ff18::7]:45792");
-    member.member_at = Address::loopback(net::Family::ipv6, 0);
+    member.member_at = Address::loopback(wire::Family::ipv6, 0);
     const auto refused = UdpSocket::open(member);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().reason, Reason::unsupported);
@@ -455,7 +454,7 @@ TEST(UdpOpen, NobodyIsNoLocalAddress) {
 
 TEST(UdpOpen, AnAddressOfAnotherHostIsUnreachable) {
     UdpConfig config;
-    config.local = *net::Address::parse("192.0.2.1:0");
+    config.local = *wire::Address::parse("192.0.2.1:0");
     const auto refused = UdpSocket::open(config);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().reason, Reason::unreachable) << to_string(refused.error());

@@ -29,11 +29,11 @@ inline Switch make_leaf(std::string name, std::size_t root, std::int64_t rate = 
 }
 
 // One bucket of gradients, ready at once, and as much computation.
-inline sim::Workload one_bucket(std::uint64_t bytes, Duration compute = {}) {
+inline workload::Workload one_bucket(std::uint64_t bytes, Duration compute = {}) {
     return {.buckets = {{.elements = bytes / sizeof(float)}}, .forward = {{.compute = compute, .last = 1}}};
 }
 
-inline Job make_job(std::string name, std::vector<unsigned> workers, sim::Workload workload) {
+inline Job make_job(std::string name, std::vector<unsigned> workers, workload::Workload workload) {
     Job job;
     job.name = std::move(name);
     job.workers = std::move(workers);

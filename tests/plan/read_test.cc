@@ -6,7 +6,7 @@
 
 #include <ostream>
 
-#include "sim/models.h"
+#include "workload/models.h"
 
 namespace atp::plan {
 namespace {
@@ -49,9 +49,9 @@ TEST(Read, AModelsJobHasTheModelsGradientsAndComputation) {
     ASSERT_TRUE(cluster.has_value()) << cluster.error();
     const Job& found = cluster->jobs[0];
     EXPECT_EQ(found.workers, (std::vector<unsigned>{0, 4}));
-    EXPECT_EQ(found.workload.elements(), sim::find_model("VGG16")->parameters());
-    EXPECT_NEAR(static_cast<double>(found.workload.compute().count()), 32e9 / sim::find_model("VGG16")->samples_per_s,
-                1e4);
+    EXPECT_EQ(found.workload.elements(), workload::find_model("VGG16")->parameters());
+    EXPECT_NEAR(static_cast<double>(found.workload.compute().count()),
+                32e9 / workload::find_model("VGG16")->samples_per_s, 1e4);
     EXPECT_EQ(found.samples, 4 * 32);
     EXPECT_EQ(found.server, ServerPlace::dedicated);
     EXPECT_EQ(found.channels, 2U);

@@ -22,12 +22,12 @@ std::vector<Course> run(Timeline& timeline) {
     return timeline.run(shared_link(shares), 1);
 }
 
-sim::Workload::Bucket bucket(std::uint64_t bytes, Duration ready) {
+workload::Workload::Bucket bucket(std::uint64_t bytes, Duration ready) {
     return {.elements = bytes / sizeof(float), .ready = ready};
 }
 
 TEST(Timeline, ATransferWithoutComputationTakesItsBytesAndTheLatency) {
-    const sim::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
+    const workload::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline timeline;
     timeline.add(workload, microseconds(3), false);
     const Course course = run(timeline)[0];
@@ -36,7 +36,7 @@ TEST(Timeline, ATransferWithoutComputationTakesItsBytesAndTheLatency) {
 }
 
 TEST(Timeline, WholeBucketsTakeTheirTimeAgain) {
-    const sim::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
+    const workload::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline timeline;
     timeline.add(workload, microseconds(3), true);
     EXPECT_EQ(run(timeline)[0].iteration, microseconds(83));
@@ -45,7 +45,7 @@ TEST(Timeline, WholeBucketsTakeTheirTimeAgain) {
 // Backward: 10 us until the first bucket, 30 until the second. The first is sent meanwhile; the second is all there is
 // to wait for. Forward: the layer of the second first, 5 us, then the other's, 5 us.
 TEST(Timeline, SumsOverlapWithTheBackwardPass) {
-    const sim::Workload workload{
+    const workload::Workload workload{
         .buckets = {bucket(12'000, microseconds(10)), bucket(8'000, microseconds(30))},
         .forward = {{.compute = microseconds(5), .first = 1, .last = 2}, {.compute = microseconds(5), .last = 1}}};
     Timeline timeline;
@@ -54,7 +54,7 @@ TEST(Timeline, SumsOverlapWithTheBackwardPass) {
 }
 
 TEST(Timeline, BucketsWaitForThoseBeforeThem) {
-    const sim::Workload workload{
+    const workload::Workload workload{
         .buckets = {bucket(40'000, microseconds(10)), bucket(8'000, microseconds(30))},
         .forward = {{.compute = microseconds(5), .first = 1, .last = 2}, {.compute = microseconds(5), .last = 1}}};
     Timeline timeline;
@@ -63,11 +63,12 @@ TEST(Timeline, BucketsWaitForThoseBeforeThem) {
 }
 
 TEST(Timeline, JobsAreSlowerOnlyWhileTheyMeet) {
-    const sim::Workload quiet{.buckets = {bucket(10'000, microseconds(90))}, .forward = {{.compute = {}, .last = 1}}};
+    const workload::Workload quiet{.buckets = {bucket(10'000, microseconds(90))},
+                                   .forward = {{.compute = {}, .last = 1}}};
     Timeline alone;
     alone.add(quiet, {}, false);
     EXPECT_EQ(run(alone)[0].iteration, microseconds(100));
-    const sim::Workload busy{.buckets = {bucket(10'000, {})}, .forward = {{.compute = {}, .last = 1}}};
+    const workload::Workload busy{.buckets = {bucket(10'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline both;
     both.add(quiet, {}, false);
     both.add(busy, {}, false);

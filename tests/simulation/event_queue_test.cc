@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/random.h"
+#include "base/random.h"
 
 namespace atp::sim {
 namespace {
 
-protocol::Time at_ns(std::uint64_t ns) { return protocol::Time(protocol::Duration(static_cast<std::int64_t>(ns))); }
+Time at_ns(std::uint64_t ns) { return Time(Duration(static_cast<std::int64_t>(ns))); }
 
 TEST(EventQueue, GivesEventsInOrderOfTime) {
     EventQueue events;

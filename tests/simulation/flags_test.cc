@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/scenario_flags.h"
+#include "apps/atp-lab/scenario_flags.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
 
@@ -14,7 +14,7 @@ namespace {
 sim::Scenario parse(const std::string& flags) {
     sim::Scenario scenario;
     CLI::App command;
-    add_scenario_flags(command, scenario);
+    apps::add_scenario_flags(command, scenario);
     command.add_option("--seed", scenario.seed);
     command.parse(flags, false);
     return scenario;
@@ -30,7 +30,7 @@ std::string complaint(const std::string& flags) {
     return "";
 }
 
-TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
+TEST(apps::Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
     const struct {
         const char* flags;
         const char* value;
@@ -70,9 +70,9 @@ TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
     }
 }
 
-TEST(Flags, AnUnknownFlagIsRefused) { EXPECT_NE(complaint("--lose 0.1"), ""); }
+TEST(apps::Flags, AnUnknownFlagIsRefused) { EXPECT_NE(complaint("--lose 0.1"), ""); }
 
-TEST(Flags, OutagesOfEveryKindOfNode) {
+TEST(apps::Flags, OutagesOfEveryKindOfNode) {
     const sim::Scenario s = parse("--crash s1@2ms+5ms --pause w0.3@10us --crash p2@1s+1ms --crash w4@1ms");
     ASSERT_EQ(s.faults.outages.size(), 4U);
     const auto find = [&](const std::string& text) {
@@ -85,16 +85,16 @@ TEST(Flags, OutagesOfEveryKindOfNode) {
 }
 
 // Whatever a seed of the swarm draws can be taken apart by hand: its flags give the same run.
-TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
+TEST(apps::Flags, OfADrawnScenarioReadBackAsTheSameRun) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const sim::Scenario drawn = sim::draw_scenario(seed);
-        const sim::Scenario parsed = parse(to_flags(drawn));
-        EXPECT_EQ(to_flags(parsed), to_flags(drawn));
-        EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << to_flags(drawn);
+        const sim::Scenario parsed = parse(apps::to_flags(drawn));
+        EXPECT_EQ(apps::to_flags(parsed), apps::to_flags(drawn));
+        EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << apps::to_flags(drawn);
     }
 }
 
-TEST(Flags, OfSwitchmlReadBackAsTheyWereWritten) {
+TEST(apps::Flags, OfSwitchmlReadBackAsTheyWereWritten) {
     const std::string flags =
         "--jobs 2 --system switchml --system atp --pool 64 --switchml-lanes 366 --switchml-halves --switchml-mode "
         "faithful --switchml-timeout 2ms --seed 1";
@@ -102,13 +102,13 @@ TEST(Flags, OfSwitchmlReadBackAsTheyWereWritten) {
     EXPECT_EQ(s.system_of(0).kind, sim::System::Kind::switchml);
     EXPECT_EQ(s.switchml_config(0).slots(), 64U);
     EXPECT_EQ(s.switchml_config(0).packet_bytes(), 10U + 366U * 2U);
-    EXPECT_EQ(s.switchml.mode, protocol::switchml::Mode::faithful);
+    EXPECT_EQ(s.switchml.mode, switchml::Mode::faithful);
     EXPECT_EQ(s.switchml.timeout, std::chrono::milliseconds(2));
-    EXPECT_EQ(parse(to_flags(s)).switchml, s.switchml);
-    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
+    EXPECT_EQ(parse(apps::to_flags(s)).switchml, s.switchml);
+    EXPECT_EQ(apps::to_flags(parse(apps::to_flags(s))), apps::to_flags(s));
 }
 
-TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
+TEST(apps::Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     const std::string flags =
         "--topology star:4 --server dedicated --jobs 3 --job-workers 4,2 --system atp --system ps:tcp --system "
         "ring:rdma --model VGG16 "
@@ -124,17 +124,17 @@ TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
     EXPECT_EQ(s.system_of(1), (sim::System{.kind = sim::System::Kind::ps, .transport = sim::Transport::tcp}));
     EXPECT_EQ(s.system_of(3), sim::System{});
     EXPECT_EQ(s.model_of(1), "ResNet50");
-    EXPECT_EQ(s.gradients, (sim::LogNormal{.median = 0.01, .spread = 1.5}));
+    EXPECT_EQ(s.gradients, (LogNormal{.median = 0.01, .spread = 1.5}));
     EXPECT_EQ(s.faults.lossy_worker, 1U);
     EXPECT_EQ(s.workers_of(1), 2U);
     EXPECT_EQ(s.workers_of(2), 4U);
     EXPECT_EQ(s.background.at(0).lasts, std::chrono::milliseconds(5));
-    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
+    EXPECT_EQ(apps::to_flags(parse(apps::to_flags(s))), apps::to_flags(s));
     for (const char* flag :
          {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
           "--sample 10ms", "--linear", "--partition", "--proactive", "--arrivals 2ms", "--lossy-worker 1",
           "--gradients 0.01:1.5", "--blind-resend", "--forward-share 0.25", "--bucket 25000000"}) {
-        EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
+        EXPECT_NE(apps::to_flags(s).find(flag), std::string::npos) << flag << " in " << apps::to_flags(s);
     }
 }
 

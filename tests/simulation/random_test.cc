@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/random.h"
+#include "base/random.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "sim/models.h"
 #include "sim/simulation.h"
+#include "workload/models.h"
 
 namespace atp::sim {
 

@@ -36,8 +36,7 @@ TEST(Swarm, TimersThatWaitForEachOtherDoNotStayLong) {
         const Report report = run(scenario);
         EXPECT_TRUE(report.passed()) << seed << ": " << failures_of(report);
         for (const JobReport& job : report.jobs) {
-            EXPECT_LT(job.finished.value_or(protocol::never), scenario.faults.until + std::chrono::milliseconds(500))
-                << seed;
+            EXPECT_LT(job.finished.value_or(never), scenario.faults.until + std::chrono::milliseconds(500)) << seed;
         }
     }
 }
@@ -66,7 +65,7 @@ TEST(Swarm, SeedsDrawEveryShapePlaceAndFault) {
         const unsigned jobs = s.switchml_jobs(s.jobs);
         switchml += jobs != 0 ? 1 : 0;
         beside_atp += jobs != 0 && jobs != s.jobs ? 1 : 0;
-        lossless += s.switchml.mode == protocol::switchml::Mode::lossless ? 1 : 0;
+        lossless += s.switchml.mode == switchml::Mode::lossless ? 1 : 0;
     }
     EXPECT_EQ(shapes.size(), 4U);
     EXPECT_EQ(places.size(), 3U);

@@ -7,8 +7,8 @@
 namespace atp::sim {
 namespace {
 
-using SwitchEvent = protocol::switchml::Event;
-using protocol::switchml::Mode;
+using SwitchEvent = switchml::Event;
+using switchml::Mode;
 
 constexpr System switchml{.kind = System::Kind::switchml};
 

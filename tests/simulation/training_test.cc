@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of a rank: which gradients appear when, and what the next forward pass waits for.
-#include "sim/training.h"
+#include "workload/training.h"
 
 #include <gtest/gtest.h>
 
@@ -15,15 +15,15 @@ Time at_us(int us) { return Time(microseconds(us)); }
 
 // Two layers: the back one's gradients appear after 10 us, the front one's after 30 us; the forward passes take 5
 // and 7.
-Workload two_layers() {
+workload::Workload two_layers() {
     return {.buckets = {{.elements = 100, .ready = microseconds(10)}, {.elements = 50, .ready = microseconds(30)}},
             .forward = {{.compute = microseconds(5), .first = 1, .last = 2},
                         {.compute = microseconds(7), .first = 0, .last = 1}}};
 }
 
-TEST(Training, BucketsAppearAsTheBackwardPassRuns) {
-    const Workload workload = two_layers();
-    Training training(workload, 1, 1);
+TEST(workload::Training, BucketsAppearAsTheBackwardPassRuns) {
+    const workload::Workload workload = two_layers();
+    workload::Training training(workload, 1, 1);
     training.begin(0, 0, at_us(100));
     EXPECT_EQ(training.due(0), at_us(110));
     EXPECT_EQ(training.advance(0, at_us(109)).last, 0U);
@@ -37,9 +37,9 @@ TEST(Training, BucketsAppearAsTheBackwardPassRuns) {
     EXPECT_EQ(training.due(0), never);
 }
 
-TEST(Training, ALayerIsComputedWhenItsSumsAreThereWhateverLaterOnesLack) {
-    const Workload workload = two_layers();
-    Training training(workload, 1, 2);
+TEST(workload::Training, ALayerIsComputedWhenItsSumsAreThereWhateverLaterOnesLack) {
+    const workload::Workload workload = two_layers();
+    workload::Training training(workload, 1, 2);
     training.begin(0, 0, at_us(0));
     (void)training.advance(0, at_us(10));
     (void)training.advance(0, at_us(30));
@@ -55,9 +55,9 @@ TEST(Training, ALayerIsComputedWhenItsSumsAreThereWhateverLaterOnesLack) {
     EXPECT_EQ(training.due(0), at_us(77));  // the next backward pass: its first bucket
 }
 
-TEST(Training, TheLastIterationEndsWithItsSums) {
-    const Workload workload = two_layers();
-    Training training(workload, 1, 1);
+TEST(workload::Training, TheLastIterationEndsWithItsSums) {
+    const workload::Workload workload = two_layers();
+    workload::Training training(workload, 1, 1);
     training.begin(0, 0, at_us(0));
     (void)training.advance(0, at_us(10));
     (void)training.advance(0, at_us(30));
@@ -91,7 +91,7 @@ TEST_P(TrainingBy, TakesAsLongAsItsComputationWhereTheNetworkIsInfinitelyFast) {
     const Report report = run_verified(s);
     const double compute = to_milliseconds(s.workload(0).compute());
     EXPECT_NEAR(to_milliseconds(report.jobs[0].iteration_time), compute, compute * 0.03);
-    EXPECT_NEAR(report.jobs[0].samples_per_s, find_model("ResNet50")->samples_per_s, 8);
+    EXPECT_NEAR(report.jobs[0].samples_per_s, workload::find_model("ResNet50")->samples_per_s, 8);
 }
 
 TEST_P(TrainingBy, TakesLongerOverASlowNetwork) {

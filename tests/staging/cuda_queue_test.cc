@@ -17,7 +17,7 @@ namespace atp::staging {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using comm::ElementType;
+using numeric::ElementType;
 
 // Lets a test wait for a number of steps.
 class Steps {
@@ -25,8 +25,8 @@ class Steps {
     [[nodiscard]] DeviceQueue::Done one() {
         const std::scoped_lock lock(mutex_);
         ++left_;
-        return [this](const net::Result<void>& done) {
-            EXPECT_TRUE(done) << (done ? "" : net::to_string(done.error()));
+        return [this](const Result<void>& done) {
+            EXPECT_TRUE(done) << (done ? "" : to_string(done.error()));
             const std::scoped_lock counted(mutex_);
             --left_;
             changed_.notify_all();
@@ -72,7 +72,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
   protected:
     void SetUp() override {
         auto opened = open_cuda_queue(0);
-        if (!opened) GTEST_SKIP() << net::to_string(opened.error());
+        if (!opened) GTEST_SKIP() << to_string(opened.error());
         device_ = *opened;
     }
 
@@ -90,7 +90,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
     template <class Call>
     void each_step(void* data, const Call& call) const {
         for (std::size_t first = 0; first < count; first += elements_of_step) {
-            auto* from = static_cast<std::byte*>(data) + first * comm::bytes_of(GetParam());
+            auto* from = static_cast<std::byte*>(data) + first * numeric::bytes_of(GetParam());
             call(first * 4, Elements{GetParam(), from, std::min(elements_of_step, count - first)});
         }
     }
@@ -100,7 +100,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
 };
 
 TEST_P(CudaQueue, LoadsAndStoresTheBitsOfTheProcessor) {
-    Bytes elements = any_bits(count * comm::bytes_of(GetParam()));
+    Bytes elements = any_bits(count * numeric::bytes_of(GetParam()));
     const Memory memory(elements, count);
     Bytes lanes(count * 4);
     Steps steps;
@@ -134,7 +134,7 @@ TEST_P(CudaQueue, LoadsAndStoresTheBitsOfTheProcessor) {
 }
 
 TEST_P(CudaQueue, LoadsAfterAnEvent) {
-    const Memory memory(Bytes(count * comm::bytes_of(GetParam())), count);
+    const Memory memory(Bytes(count * numeric::bytes_of(GetParam())), count);
     Bytes elements = any_bits(memory.bytes);
     cudaStream_t stream = nullptr;
     cudaEvent_t event = nullptr;

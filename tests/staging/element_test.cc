@@ -11,12 +11,12 @@
 #include <span>
 #include <vector>
 
-#include "comm/tensors.h"
+#include "tensor/tensors.h"
 
 namespace atp::staging {
 namespace {
 
-using comm::ElementType;
+using numeric::ElementType;
 
 constexpr std::array floats{ElementType::float32, ElementType::float64, ElementType::float16, ElementType::bfloat16};
 constexpr std::array<float, 4> scales{1.0F, 1e8F, 3e-5F, 0x1p40F};
@@ -73,7 +73,7 @@ TEST_P(Elements, BecomeTheSameIntegers) {
         std::vector<std::byte> lane(ATP_LANE_BYTES);
         for (const float scale : scales) {
             const auto tensor =
-                comm::make_sum_tensor(GetParam(), elements.data(), elements.data(), elements.size(), scale, 1);
+                tensor::make_sum_tensor(GetParam(), elements.data(), elements.data(), elements.size(), scale, 1);
             for (std::size_t at = 0; at < elements.size(); ++at) {
                 const bool fits = tensor->load_integers(at, lane);
                 const std::uint32_t ours = integer_lane<Format>(elements[at], scale);
@@ -88,7 +88,8 @@ TEST_P(Elements, BecomeTheSameIntegers) {
 TEST_P(Elements, BecomeTheSameFloats) {
     with_format(GetParam(), []<class Format>(Format) {
         auto elements = interesting_elements<Format>();
-        const auto tensor = comm::make_sum_tensor(GetParam(), elements.data(), elements.data(), elements.size(), 1, 1);
+        const auto tensor =
+            tensor::make_sum_tensor(GetParam(), elements.data(), elements.data(), elements.size(), 1, 1);
         std::vector<std::byte> lanes(elements.size() * ATP_LANE_BYTES);
         tensor->load_floats(0, lanes);
         for (std::size_t at = 0; at < elements.size(); ++at) {
@@ -107,7 +108,7 @@ TEST_P(Elements, AreMadeOfTheSameSums) {
         }
         for (const double factor : factors) {
             std::vector<typename Format::Element> out(sums.size());
-            comm::make_sum_tensor(GetParam(), out.data(), out.data(), out.size(), 1, factor)->store(0, lanes);
+            tensor::make_sum_tensor(GetParam(), out.data(), out.data(), out.size(), 1, factor)->store(0, lanes);
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 ASSERT_EQ(out[at], element_of<Format>(lane_at(lanes, at), factor))
                     << std::hex << sums[at] << " times " << factor;

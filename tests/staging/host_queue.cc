@@ -39,7 +39,7 @@ HostQueue::~HostQueue() {
     for (Line* line : {&loads_, &stores_}) line->thread.join();
 }
 
-net::Result<void> HostQueue::load_after(void* /*event*/) { return {}; }
+Result<void> HostQueue::load_after(void* /*event*/) { return {}; }
 
 void HostQueue::load_integers(const Elements& from, float scale, std::byte* lanes, Done done) {
     const auto load = [=] {
@@ -64,7 +64,7 @@ void HostQueue::store(const std::byte* lanes, double factor, const Elements& to,
     add(stores_, store, std::move(done));
 }
 
-net::Result<void> HostQueue::fetch_floats(const Elements& from, std::byte* lanes) {
+Result<void> HostQueue::fetch_floats(const Elements& from, std::byte* lanes) {
     {
         const std::scoped_lock lock(mutex_);
         ++fetches_;
@@ -108,9 +108,9 @@ std::size_t HostQueue::fetches() const {
     return fetches_;
 }
 
-net::Result<void> HostQueue::condition() const {
+Result<void> HostQueue::condition() const {
     if (!broken_) return {};
-    return net::fail(net::Operation::wait, net::Reason::failed, "the device", "it broke down");
+    return fail(Operation::wait, Reason::failed, "the device", "it broke down");
 }
 
 void HostQueue::add(Line& line, std::function<void()> work, Done done) {

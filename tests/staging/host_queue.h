@@ -20,10 +20,10 @@ class HostQueue final : public staging::DeviceQueue {
     explicit HostQueue(bool held = false);
     ~HostQueue() override;  // does what is left
 
-    net::Result<void> load_after(void* event) override;
+    Result<void> load_after(void* event) override;
     void load_integers(const staging::Elements& from, float scale, std::byte* lanes, Done done) override;
     void store(const std::byte* lanes, double factor, const staging::Elements& to, Done done) override;
-    net::Result<void> fetch_floats(const staging::Elements& from, std::byte* lanes) override;
+    Result<void> fetch_floats(const staging::Elements& from, std::byte* lanes) override;
 
     // Loads wait, but for so many from now on.
     void allow(std::size_t loads);
@@ -50,7 +50,7 @@ class HostQueue final : public staging::DeviceQueue {
 
     void add(Line& line, std::function<void()> work, Done done);
     void run(Line& line);
-    [[nodiscard]] net::Result<void> condition() const;
+    [[nodiscard]] Result<void> condition() const;
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -13,8 +13,8 @@
 namespace atp::test {
 namespace {
 
-using comm::ElementType;
 using comm::Reduction;
+using numeric::ElementType;
 using staging::StagedTensor;
 using testing::HostQueue;
 
@@ -26,11 +26,11 @@ class OnDevice {
     explicit OnDevice(comm::Communicator& communicator, bool held = false)
         : device(std::make_shared<HostQueue>(held)), communicator_(communicator) {}
 
-    net::Result<comm::Handle> all_reduce(std::vector<Bytes>& tensors, ElementType type, Reduction reduction) {
+    Result<comm::Handle> all_reduce(std::vector<Bytes>& tensors, ElementType type, Reduction reduction) {
         std::vector<std::unique_ptr<protocol::Tensor>> staged;
         std::uint64_t all = 0;
         for (Bytes& tensor : tensors) {
-            const std::size_t elements = tensor.size() / comm::bytes_of(type);
+            const std::size_t elements = tensor.size() / numeric::bytes_of(type);
             lanes_.emplace_back(elements * ATP_LANE_BYTES);
             const staging::Stage stage{.elements = {type, tensor.data(), elements},
                                        .scale = communicator_.scale(),
@@ -78,8 +78,8 @@ TEST_P(Types, SumLikeThoseOfTheProcessor) {
             if (!succeeds(work)) return;
             if (communicator.rank() != 0) here.wait_for_device();
             for (std::uint32_t i = 0; i < std::size(sizes); ++i) {
-                EXPECT_EQ(difference(sum_of_ranks(type, reduction, 3, sizes[i], i), tensors[i], comm::bytes_of(type)),
-                          "")
+                EXPECT_EQ(
+                    difference(sum_of_ranks(type, reduction, 3, sizes[i], i), tensors[i], numeric::bytes_of(type)), "")
                     << "tensor " << i << " of rank " << communicator.rank();
             }
         }
@@ -150,7 +150,7 @@ TEST(Staging, ADeviceThatBreaksEndsTheOperationOnEveryRank) {
         ASSERT_TRUE(eventually([&] { return here.device->loads() == 1; }));
         if (communicator.rank() == 1) here.device->break_down();
         here.device->release();
-        const net::Error error = error_of(work);
+        const Error error = error_of(work);
         EXPECT_TRUE(says(error, communicator.rank() == 1 ? "it broke down" : "rank 1"));
     });
 }

@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "comm/tensors.h"
 #include "host_queue.h"
+#include "tensor/tensors.h"
 
 namespace atp::staging {
 namespace {
@@ -49,9 +49,9 @@ struct Scene {
           values(std::move(elements)),
           expected(values),
           lanes(values.size() * 4) {
-        reference = comm::make_sum_tensor(comm::ElementType::float32, expected.data(), expected.data(), expected.size(),
-                                          scale, factor);
-        const Stage stage{.elements = {comm::ElementType::float32, values.data(), values.size()},
+        reference = tensor::make_sum_tensor(numeric::ElementType::float32, expected.data(), expected.data(),
+                                            expected.size(), scale, factor);
+        const Stage stage{.elements = {numeric::ElementType::float32, values.data(), values.size()},
                           .scale = scale,
                           .factor = factor,
                           .lanes = lanes};

@@ -15,11 +15,11 @@
 
 #include "protocol/server.h"
 #include "protocol/switch.h"
-#include "protocol/switchml/switch.h"
-#include "protocol/switchml/worker.h"
 #include "protocol/worker.h"
 #include "support/packets.h"
 #include "support/random.h"
+#include "switchml/switch.h"
+#include "switchml/worker.h"
 
 namespace {
 
@@ -187,7 +187,7 @@ class SwitchMlStar {
             }
         }
         for (std::byte& byte : buffer) byte = static_cast<std::byte>(random_.bits());
-        if (random_.chance(0.5)) buffer[0] = std::byte{wire::switchml::format_byte};
+        if (random_.chance(0.5)) buffer[0] = std::byte{switchml::format_byte};
         for (const auto& worker : workers_) worker->handle_packet(buffer, false, now_);
         to_switch(buffer);
     }

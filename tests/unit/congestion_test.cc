@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/congestion.h"
+#include "protocol/congestion/aimd.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales that fit the last sum, and lanes of 16 bits, through every machine.
-#include "comm/fitted_tensor.h"
+#include "tensor/adaptive_tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -12,18 +12,18 @@
 #include <span>
 #include <vector>
 
-#include "comm/tensors.h"
 #include "support/scenes.h"
+#include "tensor/tensors.h"
 
 namespace atp::testing {
 namespace {
 
-using comm::FittedTensor;
-using comm::LaneType;
-using comm::NumberForm;
-using comm::ScaleHistory;
-using comm::Scaling;
 using protocol::Membership;
+using tensor::FittedTensor;
+using tensor::LaneType;
+using tensor::NumberForm;
+using tensor::ScaleHistory;
+using tensor::Scaling;
 using Values = std::vector<float>;
 
 constexpr std::size_t even_elements = 4;  // of a fragment
@@ -48,8 +48,8 @@ class Rounds {
             Round& round = *own.rounds.back();
             for (std::size_t element = 0; element < elements_; ++element) round.in.push_back(value(rank, element));
             round.out.assign(elements_, 0);
-            auto tensor = comm::make_sum_tensor(comm::ElementType::float32, round.in.data(), round.out.data(),
-                                                elements_, static_cast<float>(form_.scale), 1);
+            auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, round.in.data(), round.out.data(),
+                                                  elements_, static_cast<float>(form_.scale), 1);
             const bool dynamic = form_.scaling == Scaling::dynamic;
             round.tensor = std::make_unique<FittedTensor>(
                 std::move(tensor), form_, network.config().channel.payload_lanes(), dynamic ? own.history : nullptr);

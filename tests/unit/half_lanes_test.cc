@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "numeric/half_lanes.h"
+#include "switchml/half_lanes.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -33,9 +33,9 @@ std::vector<std::int32_t> travelled(const std::vector<std::int32_t>& integers) {
     Bytes wire;
     for (const std::int32_t integer : integers) put(wire, integer);
     Bytes halves(integers.size() * 2);
-    EXPECT_TRUE(lanes_to_halves(wire.data(), integers.size(), halves.data()));
+    EXPECT_TRUE(switchml::lanes_to_halves(wire.data(), integers.size(), halves.data()));
     Bytes again(wire.size());
-    EXPECT_TRUE(halves_to_lanes(halves.data(), integers.size(), again.data()));
+    EXPECT_TRUE(switchml::halves_to_lanes(halves.data(), integers.size(), again.data()));
     std::vector<std::int32_t> arrived;
     for (std::size_t lane = 0; lane < integers.size(); ++lane) arrived.push_back(integer_at(again, lane));
     return arrived;
@@ -61,7 +61,7 @@ TEST(HalfLanes, AnIntegerBeyondTheLargestHalfIsRefused) {
         Bytes wire;
         put(wire, integer);
         Bytes half(2);
-        EXPECT_FALSE(lanes_to_halves(wire.data(), 1, half.data()));
+        EXPECT_FALSE(switchml::lanes_to_halves(wire.data(), 1, half.data()));
     }
 }
 
@@ -72,7 +72,7 @@ TEST(HalfLanes, InfinityAndNanAreNoIntegersWhereverTheyStand) {
             halves[2 * at] = static_cast<std::byte>(half >> 8U);
             halves[2 * at + 1] = static_cast<std::byte>(half & 0xFFU);
             Bytes wire(301 * 4);
-            EXPECT_FALSE(halves_to_lanes(halves.data(), 301, wire.data())) << half << " at " << at;
+            EXPECT_FALSE(switchml::halves_to_lanes(halves.data(), 301, wire.data())) << half << " at " << at;
         }
     }
 }

@@ -45,7 +45,7 @@ void expect_error_everywhere(Network& network) {
 // Rank by rank, as usual but for one.
 using Submit = std::function<void(Network&, unsigned)>;
 
-void usual(Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), protocol::never, 1); }
+void usual(Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 1); }
 
 void expect_error_in_every_order(const Submit& unusual) {
     for (const NetworkConfig& config : {star(2), star(3), racks(2, 1), racks(2, 2), rack_and_direct()}) {
@@ -67,13 +67,12 @@ void expect_error_in_every_order(const Submit& unusual) {
 
 TEST(Hazard, H40_AnotherPurposeIsAnErrorEverywhereInWhateverOrder) {
     expect_error_in_every_order(
-        [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), protocol::never, 2); });
+        [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 2); });
 }
 
 TEST(Hazard, H40_AnotherSizeIsAnErrorEverywhereInWhateverOrder) {
-    expect_error_in_every_order([](Network& network, unsigned rank) {
-        network.submit(rank, Values(elements_each - 1, 1.0F), protocol::never, 1);
-    });
+    expect_error_in_every_order(
+        [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each - 1, 1.0F), never, 1); });
 }
 
 TEST(Hazard, H40_AnotherKindIsAnErrorEverywhereInWhateverOrder) {
@@ -83,16 +82,15 @@ TEST(Hazard, H40_AnotherKindIsAnErrorEverywhereInWhateverOrder) {
 }
 
 TEST(Hazard, H40_FloatsOfAnotherPurposeAreAnErrorEverywhereInWhateverOrder) {
-    expect_error_in_every_order([](Network& network, unsigned rank) {
-        network.submit(rank, Values(elements_each, 1e30F), protocol::never, 2);
-    });
+    expect_error_in_every_order(
+        [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1e30F), never, 2); });
 }
 
 TEST(Hazard, H40_NothingIsAggregatedForARackThatDisagrees) {
     // With nothing in the way of the first packets, whoever comes second is not added in the switch.
     Network network(star(2));
     usual(network, 0);
-    network.submit(1, Values(elements_each, 1.0F), protocol::never, 2);
+    network.submit(1, Values(elements_each, 1.0F), never, 2);
     network.run();
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_MISFIT), 1U);
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_ADDED), 0U);
@@ -105,7 +103,7 @@ TEST(Hazard, H40_LostNewsIsFoundAgainByProbe) {
         Network network(config);
         const unsigned workers = config.membership.workers();
         for (unsigned rank = 0; rank + 1 < workers; ++rank) usual(network, rank);
-        network.submit(workers - 1, Values(elements_each, 1.0F), protocol::never, 2);
+        network.submit(workers - 1, Values(elements_each, 1.0F), never, 2);
         int dropped = 0;
         network.set_rule([&dropped](Flight& flight) {
             if (!is_mismatch(flight) || dropped == 12) return Network::Fate::deliver;
@@ -125,7 +123,7 @@ TEST(Hazard, H40_NoSumIsDeliveredAmongAllFaults) {
         Network network(config);
         const unsigned workers = config.membership.workers();
         for (unsigned rank = 0; rank < workers; ++rank) {
-            network.submit(rank, Values(elements_each * 5, 1.0F), protocol::never, rank == seed % workers ? 2 : 1);
+            network.submit(rank, Values(elements_each * 5, 1.0F), never, rank == seed % workers ? 2 : 1);
         }
         const Faults faults{.loss = 0.05, .duplication = 0.1, .reordering = 0.5, .marking = 0.05};
         ASSERT_TRUE(network.finish_among(faults, seed)) << seed;
@@ -142,7 +140,7 @@ TEST(Hazard, H40_OperationsBeforeTheDisagreementAreDone) {
     ASSERT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
     for (unsigned rank = 0; rank < 4; ++rank) {
-        network.submit(rank, Values(elements_each, 1.0F), protocol::never, rank == 3 ? 2 : 1);
+        network.submit(rank, Values(elements_each, 1.0F), never, rank == 3 ? 2 : 1);
     }
     EXPECT_TRUE(network.finish());
     for (unsigned rank = 0; rank < 4; ++rank) {
@@ -296,7 +294,7 @@ TEST(MismatchWorker, FailsEverythingAtOnce) {
     for (const WorkerEvent& event : events) EXPECT_EQ(event.kind, WorkerEvent::Kind::mismatched);
     EXPECT_TRUE(bench.worker.failed());
     EXPECT_TRUE(bench.packets().empty());
-    EXPECT_EQ(bench.worker.poll_timeout(), protocol::never);
+    EXPECT_EQ(bench.worker.poll_timeout(), never);
     EXPECT_FALSE(bench.submit({5}).has_value());
 }
 

@@ -17,7 +17,6 @@ namespace {
 
 using protocol::ChannelConfig;
 using protocol::Membership;
-using protocol::Time;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 

@@ -13,7 +13,6 @@ namespace atp::testing {
 namespace {
 
 using protocol::Membership;
-using protocol::Time;
 using protocol::WorkerEvent;
 using std::chrono::milliseconds;
 using Values = std::vector<float>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/kernel_flags.h"
+#include "apps/atp/kernel_flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,27 +14,27 @@ using testing::HasSubstr;
 
 constexpr std::uint16_t port = 4790;
 
-net::SwitchNodeConfig usual_node() {
-    net::SwitchNodeConfig node;
-    node.udp.local = net::Address::any(net::Family::ipv4, port);
+switchd::SwitchNodeConfig usual_node() {
+    switchd::SwitchNodeConfig node;
+    node.udp.local = wire::Address::any(wire::Family::ipv4, port);
     return node;
 }
 
 // Empty where nothing is wrong.
-std::string misuse(const std::vector<std::string>& interfaces, const net::SwitchNodeConfig& node,
+std::string misuse(const std::vector<std::string>& interfaces, const switchd::SwitchNodeConfig& node,
                    const std::vector<std::string>& given = {}) {
     const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };
-    return find_misuse({.interfaces = interfaces}, node, is_given).value_or("");
+    return apps::find_misuse({.interfaces = interfaces}, node, is_given).value_or("");
 }
 
 TEST(InterfaceList, IsOfNamesWithoutTheBlanksAroundThem) {
-    EXPECT_THAT(parse_interfaces("eth1").value(), ElementsAre("eth1"));
-    EXPECT_THAT(parse_interfaces(" to-w0, to-w1\t,to-w2 ").value(), ElementsAre("to-w0", "to-w1", "to-w2"));
+    EXPECT_THAT(apps::parse_interfaces("eth1").value(), ElementsAre("eth1"));
+    EXPECT_THAT(apps::parse_interfaces(" to-w0, to-w1\t,to-w2 ").value(), ElementsAre("to-w0", "to-w1", "to-w2"));
 }
 
 TEST(InterfaceList, HasNoEmptyNames) {
     for (const char* text : {"", " ", ",", "eth1,", ",eth1", "eth1, ,eth2", "eth1,,eth2"}) {
-        EXPECT_FALSE(parse_interfaces(text)) << text;
+        EXPECT_FALSE(apps::parse_interfaces(text)) << text;
     }
 }
 
@@ -58,7 +58,7 @@ TEST(KernelFlags, GoWithoutEmulatedPorts) {
 }
 
 TEST(KernelFlags, WantAggregatorsOfAtpAndOnePortThatIsKnown) {
-    net::SwitchNodeConfig node = usual_node();
+    switchd::SwitchNodeConfig node = usual_node();
     node.memory_bytes = 0;
     EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--memory 0"));
     node.serves_atp = false;

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "protocol/ring.h"
+#include "base/ring.h"
 
 namespace atp::protocol {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "numeric/short_lanes.h"
+#include "numeric/lanes16.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "numeric/lane16.h"
 #include "numeric/lanes.h"
-#include "numeric/short_lane.h"
 
 namespace atp::numeric {
 namespace {

@@ -13,9 +13,9 @@
 namespace atp::testing {
 namespace {
 
-using protocol::switchml::Event;
-using protocol::switchml::JobConfig;
-using protocol::switchml::Mode;
+using switchml::Event;
+using switchml::JobConfig;
+using switchml::Mode;
 
 JobConfig job_of(std::uint8_t workers, std::uint8_t slots_log2, Mode mode = Mode::compares_offsets) {
     return {.job = 3, .workers = workers, .slots_log2 = slots_log2, .lanes = 4, .mode = mode};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/switchml/switch.h"
+#include "switchml/switch.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace atp::protocol::switchml {
 namespace {
 
-using namespace wire::switchml;
+using namespace atp::switchml;
 using atp::testing::Bytes;
 using Lanes = std::vector<std::int32_t>;
 
@@ -38,7 +38,7 @@ Header header_of(const JobConfig& job, std::uint8_t worker, std::uint32_t offset
 
 Bytes packet_of(const Header& header, const Lanes& lanes) {
     Bytes bytes(header_bytes + lanes.size() * int32_lane_bytes);
-    wire::switchml::encode_header(header, bytes);
+    switchml::encode_header(header, bytes);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         wire::store_u32(bytes.data() + header_bytes + 4 * lane, static_cast<std::uint32_t>(lanes[lane]));
     }
@@ -63,7 +63,7 @@ class Bench {
     Outcome send(const Header& header, const Lanes& lanes) {
         Bytes bytes = packet_of(header, lanes);
         Outcome outcome{machine.handle_packet(bytes), {}, {}};
-        wire::switchml::Packet packet;
+        switchml::Packet packet;
         if (decode(bytes, packet) != DecodeError::none) return outcome;
         outcome.header = packet.header;
         for (std::size_t at = 0; at < packet.lanes.size(); at += int32_lane_bytes) {
@@ -234,7 +234,7 @@ TEST(SwitchMlSwitch, HalvesAreSummedAsIntegersAndLeaveAsHalves) {
         Bytes bytes(job.packet_bytes());
         Header header = header_of(job, worker, 0);
         header.flags |= flag_halves;
-        wire::switchml::encode_header(header, bytes);
+        switchml::encode_header(header, bytes);
         for (std::size_t i = 0; i < 3; ++i) wire::store_u16(bytes.data() + header_bytes + 2 * i, halves[i]);
         machine.handle_packet(bytes);
         return bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/switchml/worker.h"
+#include "switchml/worker.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace atp::protocol::switchml {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace wire::switchml;
+using namespace atp::switchml;
 using atp::testing::Bytes;
 using atp::testing::SwitchMlNetwork;
 
@@ -46,7 +46,7 @@ class Bench {
     }
     static Header header_in(const Bytes& bytes) {
         Bytes copy = bytes;
-        wire::switchml::Packet packet;
+        switchml::Packet packet;
         EXPECT_EQ(decode(copy, packet), DecodeError::none);
         return packet.header;
     }

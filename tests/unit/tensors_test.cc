@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors of every type of element: whatever fragments they are cut into and in whatever order those come, in place or
 // not, each element is the sum that its type promises.
-#include "comm/tensors.h"
+#include "tensor/tensors.h"
 
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ constexpr std::size_t sizes[] = {1, 2, 3, 5, 20, 61, 64, 257, 700};
 
 // Sums what make(rank, elements) contributes, in every cut, in place and not; `check(addends, sum)` of each element.
 template <class T, class Make, class Check>
-void for_every_cut(unsigned workers, const Make& make, ElementType type, double factor, const Check& check) {
+void for_every_cut(unsigned workers, const Make& make, numeric::ElementType type, double factor, const Check& check) {
     std::uint32_t seed = 0;
     for (const std::size_t elements : sizes) {
         for (const std::size_t payload : payloads) {
@@ -101,7 +101,7 @@ void for_every_cut(unsigned workers, const Make& make, ElementType type, double 
                     memories.push_back(std::make_unique<Memory<T>>(inputs.back(), in_place));
                     Memory<T>& memory = *memories.back();
                     tensors.push_back(
-                        make_sum_tensor(type, memory.in.data(), memory.out_data(), elements, scale, factor));
+                        tensor::make_sum_tensor(type, memory.in.data(), memory.out_data(), elements, scale, factor));
                 }
                 sum_all(tensors, payload, seed++ % 5);
                 for (const auto& memory : memories) {
@@ -123,21 +123,22 @@ void for_every_cut(unsigned workers, const Make& make, ElementType type, double 
 // --- names
 
 TEST(ElementTypes, NamesReadBackAndNothingElseDoes) {
-    for (const ElementType type : element_types) EXPECT_EQ(parse_element_type(to_string(type)), type);
+    for (const numeric::ElementType type : numeric::element_types)
+        EXPECT_EQ(numeric::parse_element_type(to_string(type)), type);
     for (const char* name : {"", "float", "int", "float32 ", "Float32", "int8", "float8"}) {
-        EXPECT_FALSE(parse_element_type(name).has_value()) << name;
+        EXPECT_FALSE(numeric::parse_element_type(name).has_value()) << name;
     }
 }
 
 TEST(ElementTypes, SizesAreThoseOfTheirMemory) {
-    EXPECT_EQ(bytes_of(ElementType::float32), sizeof(float));
-    EXPECT_EQ(bytes_of(ElementType::float64), sizeof(double));
-    EXPECT_EQ(bytes_of(ElementType::float16), 2U);
-    EXPECT_EQ(bytes_of(ElementType::bfloat16), 2U);
-    EXPECT_EQ(bytes_of(ElementType::int32), 4U);
-    EXPECT_EQ(bytes_of(ElementType::int64), 8U);
-    for (const ElementType type : element_types) {
-        EXPECT_EQ(is_integer(type), to_string(type).substr(0, 3) == "int");
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float32), sizeof(float));
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float64), sizeof(double));
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float16), 2U);
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::bfloat16), 2U);
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::int32), 4U);
+    EXPECT_EQ(numeric::bytes_of(numeric::ElementType::int64), 8U);
+    for (const numeric::ElementType type : numeric::element_types) {
+        EXPECT_EQ(numeric::is_integer(type), to_string(type).substr(0, 3) == "int");
     }
 }
 
@@ -163,15 +164,17 @@ bool is_wrapped_sum(const std::vector<T>& addends, T sum) {
 }
 
 TEST(Tensors, Int32IsSummedModulo2To32HoweverItIsCut) {
-    for_every_cut<std::int32_t>(3, any_integers<std::int32_t>, ElementType::int32, 1, is_wrapped_sum<std::int32_t>);
+    for_every_cut<std::int32_t>(3, any_integers<std::int32_t>, numeric::ElementType::int32, 1,
+                                is_wrapped_sum<std::int32_t>);
 }
 
 TEST(Tensors, Int64IsSummedModulo2To64HoweverItIsCut) {
-    for_every_cut<std::int64_t>(3, any_integers<std::int64_t>, ElementType::int64, 1, is_wrapped_sum<std::int64_t>);
+    for_every_cut<std::int64_t>(3, any_integers<std::int64_t>, numeric::ElementType::int64, 1,
+                                is_wrapped_sum<std::int64_t>);
 }
 
 std::vector<std::int32_t> limbs_of(std::int64_t value) {
-    const auto tensor = make_sum_tensor(ElementType::int64, &value, &value, 1, scale, 1);
+    const auto tensor = tensor::make_sum_tensor(numeric::ElementType::int64, &value, &value, 1, scale, 1);
     Bytes wire(tensor->size() * ATP_LANE_BYTES);
     EXPECT_TRUE(tensor->load_integers(0, wire));
     std::vector<std::int32_t> limbs(tensor->size());
@@ -195,7 +198,7 @@ TEST(Tensors, LanesOfAnyInt64StayWithinWhat1024WorkersMaySum) {
         for (std::size_t limb = 0; limb < limbs.size(); ++limb) {
             ASSERT_GE(limbs[limb], -half) << value;
             ASSERT_LT(limbs[limb], half) << value;
-            back += static_cast<std::uint64_t>(std::int64_t{limbs[limb]}) << (bits_of_limb * limb);
+            back += static_cast<std::uint64_t>(std::int64_t{limbs[limb]}) << (tensor::bits_of_limb * limb);
         }
         ASSERT_EQ(back, static_cast<std::uint64_t>(value));
     }
@@ -212,7 +215,7 @@ TEST(Tensors, TheLargestJobAtTheLowestLanesJustFits) {
     std::vector<std::int64_t> values(workers, lowest);
     std::vector<std::unique_ptr<Tensor>> tensors;
     for (std::int64_t& value : values) {
-        tensors.push_back(make_sum_tensor(ElementType::int64, &value, &value, 1, scale, 1));
+        tensors.push_back(tensor::make_sum_tensor(numeric::ElementType::int64, &value, &value, 1, scale, 1));
     }
     sum_all(tensors, 2, 1);
     EXPECT_EQ(static_cast<std::uint64_t>(values[5]), static_cast<std::uint64_t>(lowest) * workers);
@@ -239,7 +242,7 @@ std::vector<T> some_numbers(unsigned rank, std::size_t count) {
 
 TEST(Tensors, Float32IsSummedAndAveraged) {
     for (const double factor : {1.0, 1.0 / 3.0}) {
-        for_every_cut<float>(3, some_numbers<float>, ElementType::float32, factor,
+        for_every_cut<float>(3, some_numbers<float>, numeric::ElementType::float32, factor,
                              [&](const std::vector<float>& addends, float result) {
                                  return result == static_cast<float>(reference_sum(addends) * factor);
                              });
@@ -248,7 +251,7 @@ TEST(Tensors, Float32IsSummedAndAveraged) {
 
 TEST(Tensors, Float64IsSummedAsFloat32AndAveragedInFloat64) {
     for (const double factor : {1.0, 1.0 / 3.0}) {
-        for_every_cut<double>(3, some_numbers<double>, ElementType::float64, factor,
+        for_every_cut<double>(3, some_numbers<double>, numeric::ElementType::float64, factor,
                               [&](const std::vector<double>& addends, double result) {
                                   const std::vector<float> narrow(addends.begin(), addends.end());
                                   return result == reference_sum(narrow) * factor;
@@ -257,7 +260,7 @@ TEST(Tensors, Float64IsSummedAsFloat32AndAveragedInFloat64) {
 }
 
 struct Sixteen {
-    ElementType type;
+    numeric::ElementType type;
     void (*widen)(const std::uint16_t*, std::size_t, float*);
     void (*narrow)(const float*, std::size_t, std::uint16_t*);
 
@@ -274,8 +277,8 @@ struct Sixteen {
     }
 };
 
-const Sixteen sixteens[] = {{ElementType::float16, numeric::halves_to_floats, numeric::floats_to_halves},
-                            {ElementType::bfloat16, numeric::bfloats_to_floats, numeric::floats_to_bfloats}};
+const Sixteen sixteens[] = {{numeric::ElementType::float16, numeric::halves_to_floats, numeric::floats_to_halves},
+                            {numeric::ElementType::bfloat16, numeric::bfloats_to_floats, numeric::floats_to_bfloats}};
 
 TEST(Tensors, SixteenBitFloatsAreSummedAsFloat32AndRoundedOnce) {
     for (const Sixteen& sixteen : sixteens) {
@@ -306,8 +309,8 @@ TEST(Tensors, EverySixteenBitPatternPassesThroughAFragmentOfFloats) {
         for (std::size_t at = 0; at < all.size(); ++at) in[2 * at] = all[at];
         std::vector<std::uint16_t> nothing(in.size(), 0);
         std::vector<std::unique_ptr<Tensor>> tensors;
-        tensors.push_back(make_sum_tensor(sixteen.type, in.data(), in.data(), in.size(), scale, 1));
-        tensors.push_back(make_sum_tensor(sixteen.type, nothing.data(), nothing.data(), in.size(), scale, 1));
+        tensors.push_back(tensor::make_sum_tensor(sixteen.type, in.data(), in.data(), in.size(), scale, 1));
+        tensors.push_back(tensor::make_sum_tensor(sixteen.type, nothing.data(), nothing.data(), in.size(), scale, 1));
         sum_all(tensors, 2, 0);
         for (std::size_t at = 0; at < all.size(); ++at) {
             const float before = sixteen.widened(all[at]);
@@ -323,7 +326,7 @@ TEST(Tensors, EverySixteenBitPatternPassesThroughAFragmentOfFloats) {
 }
 
 template <class T>
-std::vector<double> sum_of_specials(ElementType type, const std::vector<std::pair<double, double>>& pairs,
+std::vector<double> sum_of_specials(numeric::ElementType type, const std::vector<std::pair<double, double>>& pairs,
                                     double factor, T (*from)(double), double (*to)(T)) {
     std::vector<T> a;
     std::vector<T> b;
@@ -332,8 +335,8 @@ std::vector<double> sum_of_specials(ElementType type, const std::vector<std::pai
         b.push_back(from(second));
     }
     std::vector<std::unique_ptr<Tensor>> tensors;
-    tensors.push_back(make_sum_tensor(type, a.data(), a.data(), a.size(), scale, factor));
-    tensors.push_back(make_sum_tensor(type, b.data(), b.data(), b.size(), scale, factor));
+    tensors.push_back(tensor::make_sum_tensor(type, a.data(), a.data(), a.size(), scale, factor));
+    tensors.push_back(tensor::make_sum_tensor(type, b.data(), b.data(), b.size(), scale, factor));
     sum_all(tensors, pairs.size(), 0);
     std::vector<double> sums;
     for (const T sum : b) sums.push_back(to(sum));
@@ -356,15 +359,16 @@ TEST(Tensors, InfinitiesAndNaNSurviveInEveryType) {
         {nan, 1}, {infinity, 1}, {1, -infinity}, {infinity, -infinity}, {1, 0.5}};
     constexpr double factor = 0.5;
     expect_specials(sum_of_specials<float>(
-        ElementType::float32, pairs, factor, [](double value) { return static_cast<float>(value); },
+        numeric::ElementType::float32, pairs, factor, [](double value) { return static_cast<float>(value); },
         [](float value) { return double{value}; }));
     expect_specials(sum_of_specials<double>(
-        ElementType::float64, pairs, factor, [](double value) { return value; }, [](double value) { return value; }));
+        numeric::ElementType::float64, pairs, factor, [](double value) { return value; },
+        [](double value) { return value; }));
     expect_specials(sum_of_specials<std::uint16_t>(
-        ElementType::float16, pairs, factor, [](double value) { return sixteens[0].narrowed(value); },
+        numeric::ElementType::float16, pairs, factor, [](double value) { return sixteens[0].narrowed(value); },
         [](std::uint16_t value) { return double{sixteens[0].widened(value)}; }));
     expect_specials(sum_of_specials<std::uint16_t>(
-        ElementType::bfloat16, pairs, factor, [](double value) { return sixteens[1].narrowed(value); },
+        numeric::ElementType::bfloat16, pairs, factor, [](double value) { return sixteens[1].narrowed(value); },
         [](std::uint16_t value) { return double{sixteens[1].widened(value)}; }));
 }
 
@@ -372,8 +376,8 @@ TEST(Tensors, OneElementThatDoesNotFitAnywhereInAFragmentAsksForFloats) {
     for (const std::size_t at : {0U, 255U, 256U, 511U, 512U, 699U}) {
         std::vector<double> values(700, 1.0);
         values[at] = 1e300;  // infinity as a float32
-        const auto tensor =
-            make_sum_tensor(ElementType::float64, values.data(), values.data(), values.size(), scale, 1);
+        const auto tensor = tensor::make_sum_tensor(numeric::ElementType::float64, values.data(), values.data(),
+                                                    values.size(), scale, 1);
         Bytes wire(values.size() * ATP_LANE_BYTES);
         EXPECT_FALSE(tensor->load_integers(0, wire)) << at;
         EXPECT_TRUE(tensor->load_integers(0, std::span(wire).first(at * ATP_LANE_BYTES)));
@@ -407,9 +411,10 @@ TEST(Tensors, BytesOfOneReachEverybodyWhateverTheirNumber) {
                 Bytes second = guarded(bytes);
                 Bytes third = guarded(bytes);
                 std::vector<std::unique_ptr<Tensor>> tensors;
-                tensors.push_back(make_broadcast_tensor(data.data(), in_place ? data.data() : copy.data(), bytes));
-                tensors.push_back(make_broadcast_tensor(nullptr, second.data(), bytes));
-                tensors.push_back(make_broadcast_tensor(nullptr, third.data(), bytes));
+                tensors.push_back(
+                    tensor::make_broadcast_tensor(data.data(), in_place ? data.data() : copy.data(), bytes));
+                tensors.push_back(tensor::make_broadcast_tensor(nullptr, second.data(), bytes));
+                tensors.push_back(tensor::make_broadcast_tensor(nullptr, third.data(), bytes));
                 EXPECT_EQ(tensors[0]->size(), (bytes + 3) / 4);
                 sum_all(tensors, payload, static_cast<std::uint32_t>(bytes % 4));
                 EXPECT_EQ(data, original);
@@ -425,8 +430,8 @@ TEST(Tensors, RootNeedNotTakeItsOwnBytesBack) {
     const std::vector<std::uint32_t> data{0x80000000U, 0xFFFFFFFFU};
     std::vector<std::uint32_t> other(2, 7);
     std::vector<std::unique_ptr<Tensor>> tensors;
-    tensors.push_back(make_broadcast_tensor(data.data(), nullptr, 8));
-    tensors.push_back(make_broadcast_tensor(nullptr, other.data(), 8));
+    tensors.push_back(tensor::make_broadcast_tensor(data.data(), nullptr, 8));
+    tensors.push_back(tensor::make_broadcast_tensor(nullptr, other.data(), 8));
     sum_all(tensors, 2, 0);
     EXPECT_EQ(other, data);
 }
@@ -465,9 +470,9 @@ TEST(Tensors, OfSeveralTypesFollowEachOtherInPlaceThroughANetworkThatLosesAndReo
             std::int64_t* integers = wide[rank].data();
             float* values = floats[rank].data();
             std::byte* data = bytes[rank].data();
-            submit(make_sum_tensor(ElementType::int64, integers, integers, elements, scale, 1));
-            submit(make_sum_tensor(ElementType::float32, values, values, elements, scale, 1.0 / 3.0));
-            submit(make_broadcast_tensor(rank == 1 ? data : nullptr, data, elements));
+            submit(tensor::make_sum_tensor(numeric::ElementType::int64, integers, integers, elements, scale, 1));
+            submit(tensor::make_sum_tensor(numeric::ElementType::float32, values, values, elements, scale, 1.0 / 3.0));
+            submit(tensor::make_broadcast_tensor(rank == 1 ? data : nullptr, data, elements));
         }
         ASSERT_TRUE(network.finish_among({.loss = 0.1, .duplication = 0.1, .reordering = 0.5}, seed)) << seed;
         ASSERT_EQ(network.server().counters().audit_failures, 0U);

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "net/result.h"
-#include "xdp/kernel_switch.h"
+#include "base/result.h"
+#include "xdp/kernel_table.h"
 
 namespace atp::test {
 
@@ -17,8 +17,8 @@ class LoadedSwitch : public testing::Test {
   protected:
     void load(const xdp::KernelSwitchConfig& config) {
         auto loaded = xdp::KernelSwitch::load(config);
-        if (!loaded && loaded.error().code == EPERM) GTEST_SKIP() << net::to_string(loaded.error());
-        ASSERT_TRUE(loaded) << net::to_string(loaded.error());
+        if (!loaded && loaded.error().code == EPERM) GTEST_SKIP() << to_string(loaded.error());
+        ASSERT_TRUE(loaded) << to_string(loaded.error());
         machine = std::move(*loaded);
     }
 

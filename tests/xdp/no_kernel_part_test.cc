@@ -2,16 +2,16 @@
 // What `atp switch --xdp` says in a build that lacks the switch inside the kernel.
 #include <gtest/gtest.h>
 
-#include "cli/kernel_part.h"
+#include "apps/atp/kernel_part.h"
 
 namespace atp::cli {
 namespace {
 
 TEST(NoKernelPart, SaysWhatTheBuildLacked) {
-    const auto part = start_kernel_part({.interfaces = {"eth1"}}, {});
+    const auto part = apps::start_kernel_part({.interfaces = {"eth1"}}, {});
     ASSERT_FALSE(part);
-    EXPECT_EQ(part.error().reason, net::Reason::unsupported);
-    const std::string said = net::to_string(part.error());
+    EXPECT_EQ(part.error().reason, Reason::unsupported);
+    const std::string said = to_string(part.error());
     for (const char* word : {"--xdp", "this build", "clang", "bpftool", "libbpf"}) {
         EXPECT_NE(said.find(word), std::string::npos) << said;
     }

@@ -94,12 +94,12 @@ class SwitchInTheKernel : public LoadedSwitch {
 
     xdp::Outcome run(const Bytes& frame) {
         auto outcome = machine->run(frame);
-        EXPECT_TRUE(outcome) << net::to_string(outcome.error());
+        EXPECT_TRUE(outcome) << to_string(outcome.error());
         return outcome ? *outcome : xdp::Outcome{};
     }
     xdp::Outcome leave(const Bytes& frame, std::uint32_t segment_bytes = 0) {
         auto outcome = machine->run_egress(frame, segment_bytes);
-        EXPECT_TRUE(outcome) << net::to_string(outcome.error());
+        EXPECT_TRUE(outcome) << to_string(outcome.error());
         return outcome ? *outcome : xdp::Outcome{};
     }
     void expect_to_leave_untouched(const Bytes& frame, std::uint32_t segment_bytes = 0) {

@@ -87,7 +87,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const xdp::KernelCounters before = machine->counters();
         const Bytes frame = wrap(conformance::bytes_of(packet, row.given.before.lanes), wrapping);
         const auto outcome = machine->run(frame);
-        ASSERT_TRUE(outcome) << net::to_string(outcome.error());
+        ASSERT_TRUE(outcome) << to_string(outcome.error());
 
         if (!is_packet(unwrap(frame).payload)) {  // what a switch that is asked drops is its receiver's to refuse here
             EXPECT_EQ(outcome->fate, xdp::Fate::passed);
@@ -161,7 +161,7 @@ TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) 
         const xdp::KernelCounters before = machine->counters();
         const Bytes frame = wrap(payload, {});
         const auto outcome = machine->run(frame);
-        ASSERT_TRUE(outcome) << net::to_string(outcome.error());
+        ASSERT_TRUE(outcome) << to_string(outcome.error());
         EXPECT_EQ(outcome->fate, xdp::Fate::passed);
         EXPECT_EQ(outcome->frame, frame);
 

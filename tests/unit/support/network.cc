@@ -12,7 +12,6 @@
 namespace atp::testing {
 
 using protocol::Route;
-using protocol::Time;
 
 namespace {
 
@@ -242,9 +241,9 @@ void Network::release(const Match& match) {
 void Network::inject(Flight flight) { links_.push_back(std::move(flight)); }
 
 bool Network::expire() {
-    Time next = protocol::never;
+    Time next = never;
     for (const auto& node : workers_) next = std::min(next, node->machine->poll_timeout());
-    if (next == protocol::never) return false;
+    if (next == never) return false;
     now_ = std::max(now_, next);
     for (const auto& node : workers_) node->machine->handle_timeout(now_);
     collect();

@@ -51,9 +51,9 @@ struct NetworkConfig {
     bool racks_aggregate = true;       // false: level one only forwards
     bool has_root = true;              // whether there is a level two where there are several units, or direct ones
     std::uint32_t aggregators = 1024;  // of each switch
-    protocol::Duration ageing = std::chrono::milliseconds(500);
+    Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
-    protocol::Duration repeat_interval = std::chrono::milliseconds(1);
+    Duration repeat_interval = std::chrono::milliseconds(1);
     double scale = 1e8;
 };
 
@@ -81,8 +81,7 @@ class Network {
     Network& operator=(const Network&) = delete;
 
     // Each call hands the next tensor to a worker. The sums come back in output().
-    void submit(unsigned rank, std::vector<float> values, protocol::Time deadline = protocol::never,
-                std::uint16_t purpose = 0);
+    void submit(unsigned rank, std::vector<float> values, Time deadline = never, std::uint16_t purpose = 0);
     // Likewise a plain tensor, whose sums come back in integers().
     void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
     // A tensor of the script's own, which lives until it is done; where its sums go is its business.
@@ -105,7 +104,7 @@ class Network {
     void inject(Flight flight);
     // Lets time pass to the next timeout of any worker. False when nobody waits for anything.
     bool expire();
-    void wait(protocol::Duration duration) { now_ += duration; }
+    void wait(Duration duration) { now_ += duration; }
     // run() and expire() until every tensor is done. False after `expiries` timeouts without an end.
     [[nodiscard]] bool finish(int expiries = 200);
     // The same under random faults, until done or `steps` deliveries have passed.
@@ -125,7 +124,7 @@ class Network {
     // A restart: empty, and in nobody's memory.
     void replace_server();
     [[nodiscard]] std::uint32_t occupied() const;  // aggregators of all switches
-    [[nodiscard]] protocol::Time now() const { return now_; }
+    [[nodiscard]] Time now() const { return now_; }
     [[nodiscard]] std::size_t held() const { return held_.size(); }
     // Every packet that a link has carried to its end, in order.
     [[nodiscard]] const std::vector<Flight>& delivered() const { return delivered_; }
@@ -171,7 +170,7 @@ class Network {
     std::deque<Flight> links_;
     std::vector<Flight> held_;
     std::vector<Flight> delivered_;
-    protocol::Time now_{};
+    Time now_{};
 };
 
 }  // namespace atp::testing

@@ -81,7 +81,7 @@ class ServerBench {
     protocol::ChannelConfig channel;
     protocol::Membership members;
     protocol::Server server;
-    protocol::Time now{std::chrono::seconds(1)};
+    Time now{std::chrono::seconds(1)};
 
   private:
     [[nodiscard]] Bytes with_flags(atp_header header, std::int32_t value, unsigned flags) const {

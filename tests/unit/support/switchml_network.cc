@@ -8,12 +8,12 @@
 
 namespace atp::testing {
 
-using namespace protocol::switchml;
+using namespace atp::switchml;
 
-wire::switchml::Header SwitchMlFlight::header() const {
+switchml::Header SwitchMlFlight::header() const {
     Bytes copy = bytes;
-    wire::switchml::Packet packet;
-    EXPECT_EQ(wire::switchml::decode(copy, packet), wire::switchml::DecodeError::none);
+    switchml::Packet packet;
+    EXPECT_EQ(switchml::decode(copy, packet), switchml::DecodeError::none);
     return packet.header;
 }
 
@@ -28,7 +28,7 @@ SwitchMlNetwork::SwitchMlNetwork(const JobConfig& job)
     }
 }
 
-void SwitchMlNetwork::submit(std::size_t elements, protocol::Time deadline) {
+void SwitchMlNetwork::submit(std::size_t elements, Time deadline) {
     for (unsigned rank = 0; rank < workers_.size(); ++rank) {
         Numbers& made = numbers_[rank].emplace_back();
         const auto tensor = static_cast<std::int32_t>(numbers_[rank].size());

@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "protocol/switchml/switch.h"
-#include "protocol/switchml/worker.h"
 #include "support/integer_tensor.h"
 #include "support/packets.h"
+#include "switchml/switch.h"
+#include "switchml/worker.h"
 
 namespace atp::testing {
 
@@ -22,17 +22,17 @@ struct SwitchMlFlight {
     unsigned worker = 0;  // who sent it, or whom it reaches
     Bytes bytes;
 
-    [[nodiscard]] wire::switchml::Header header() const;
+    [[nodiscard]] switchml::Header header() const;
 };
 
 class SwitchMlNetwork {
   public:
-    using WorkerEvent = protocol::switchml::WorkerEvent;
+    using WorkerEvent = switchml::WorkerEvent;
 
-    explicit SwitchMlNetwork(const protocol::switchml::JobConfig& job);
+    explicit SwitchMlNetwork(const switchml::JobConfig& job);
 
     // Every worker adds integers that tell which worker, and which element: the next tensor, of so many of them.
-    void submit(std::size_t elements, protocol::Time deadline = protocol::never);
+    void submit(std::size_t elements, Time deadline = never);
 
     // Packets in flight, oldest first, unless they were taken out of turn.
     [[nodiscard]] const std::vector<SwitchMlFlight>& flights() const { return flights_; }
@@ -62,9 +62,9 @@ class SwitchMlNetwork {
     [[nodiscard]] std::int32_t sum(unsigned worker, std::size_t tensor, std::size_t element) const;
     [[nodiscard]] std::int32_t expected(std::size_t tensor, std::size_t element) const;
     [[nodiscard]] const std::vector<WorkerEvent>& events(unsigned worker) const { return events_[worker]; }
-    [[nodiscard]] protocol::switchml::Worker& worker(unsigned rank) { return *workers_[rank]; }
-    [[nodiscard]] protocol::switchml::Switch& machine() { return switch_; }
-    [[nodiscard]] protocol::Time now() const { return now_; }
+    [[nodiscard]] switchml::Worker& worker(unsigned rank) { return *workers_[rank]; }
+    [[nodiscard]] switchml::Switch& machine() { return switch_; }
+    [[nodiscard]] Time now() const { return now_; }
 
   private:
     struct Numbers {
@@ -75,13 +75,13 @@ class SwitchMlNetwork {
 
     void drain(unsigned worker);
 
-    protocol::switchml::JobConfig job_;
-    protocol::switchml::Switch switch_;
-    std::vector<std::unique_ptr<protocol::switchml::Worker>> workers_;
+    switchml::JobConfig job_;
+    switchml::Switch switch_;
+    std::vector<std::unique_ptr<switchml::Worker>> workers_;
     std::vector<std::vector<Numbers>> numbers_;  // by worker
     std::vector<std::vector<WorkerEvent>> events_;
     std::vector<SwitchMlFlight> flights_;
-    protocol::Time now_{};
+    Time now_{};
 };
 
 }  // namespace atp::testing

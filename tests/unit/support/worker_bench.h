@@ -43,14 +43,14 @@ class WorkerBench {
     }
 
     // A tensor of `values`; its sums come back in output().
-    std::optional<std::uint64_t> submit(std::vector<float> values, protocol::Time deadline = protocol::never) {
+    std::optional<std::uint64_t> submit(std::vector<float> values, Time deadline = never) {
         inputs.push_back(std::move(values));
         outputs.emplace_back(inputs.back().size());
         tensors.emplace_back(inputs.back(), outputs.back(), 1.0F);
         return worker.submit(tensors.back(), now, deadline);
     }
     // A tensor of so many fragments.
-    std::optional<std::uint64_t> submit_fragments(std::size_t fragments, protocol::Time deadline = protocol::never) {
+    std::optional<std::uint64_t> submit_fragments(std::size_t fragments, Time deadline = never) {
         return submit(std::vector<float>(fragments * config.channel.payload_lanes(), 1.0F), deadline);
     }
 
@@ -113,7 +113,7 @@ class WorkerBench {
 
     protocol::WorkerConfig config;
     protocol::Worker worker;
-    protocol::Time now{std::chrono::seconds(1)};
+    Time now{std::chrono::seconds(1)};
     std::deque<std::vector<float>> inputs;
     std::deque<std::vector<float>> outputs;
     std::deque<protocol::FloatTensor> tensors;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp check`: the model checker, over the shipped machines or over deliberately broken ones.
+[[nodiscard]] std::function<int()> register_check(CLI::App& program);
+
+}  // namespace atp::apps

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp-lab/figure_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/common/child_processes.h"
+#include "apps/common/flags.h"
+#include "apps/common/interruption.h"
+#include "apps/common/output.h"
+#include "apps/common/progress.h"
+#include "figure/catalogue.h"
+#include "figure/chart_table.h"
+#include "figure/page.h"
+#include "net/clock.h"
+
+namespace atp::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::minutes command_limit{20};
+// More points than this are for the CSV alone.
+constexpr std::size_t rows_shown = 24;
+constexpr int bar_width = 24;
+
+struct Options {
+    std::string what;
+    std::string out;  // by default where the page is, or here
+    bool json = false;
+    figure::LabOptions lab{.threads = std::max(1U, std::thread::hardware_concurrency())};
+};
+
+int misused(const std::string& text) {
+    fmt::print(stderr, "atp figure: {}\n", text);
+    return exit_misused;
+}
+
+int failed(std::string_view id, const std::string& text) {
+    fmt::print(stderr, "atp figure: {}: {}\n", id, text);
+    return exit_failed;
+}
+
+int print_list(bool json) {
+    if (!json) {
+        for (const figure::Figure* one : figure::catalogue()) {
+            fmt::print("{:<20} {} ({})\n", one->id, one->title, one->source);
+        }
+        return exit_passed;
+    }
+    Json all = Json::array();
+    for (const figure::Figure* one : figure::catalogue()) {
+        all.push_back(Json{{"id", one->id}, {"title", one->title}, {"source", one->source}, {"claim", one->claim}});
+    }
+    fmt::print("{}\n", all.dump(2));
+    return exit_passed;
+}
+
+std::string unknown_figure(const std::string& id) {
+    const std::vector<std::string_view> near = figure::ids_near(id);
+    if (near.empty()) return fmt::format("there is no figure {}: 'atp figure list' shows them", id);
+    return fmt::format("there is no figure {}: perhaps {}", id, fmt::join(near, " or "));
+}
+
+Json to_json(const figure::Drawn& drawn) {
+    Json checks = Json::array();
+    for (const figure::Check& check : drawn.drawing.checks) {
+        checks.push_back(
+            Json{{"what", check.what}, {"value", check.value}, {"bar", check.bar_text()}, {"holds", check.holds()}});
+    }
+    return Json{{"id", drawn.figure->id},
+                {"claim", drawn.figure->claim},
+                {"ours", drawn.drawing.ours()},
+                {"verdict", to_string(drawn.drawing.verdict())},
+                {"checks", std::move(checks)}};
+}
+
+void print_text(const figure::Drawn& drawn) {
+    const figure::Figure& one = *drawn.figure;
+    const figure::Drawing& drawing = drawn.drawing;
+    fmt::print("{}: {}\nclaimed ({}): {}\n", one.id, one.title, one.source, one.claim);
+    for (const figure::Chart& chart : drawing.charts) {
+        const figure::Table table = figure::table_of(chart);
+        if (table.rows.size() <= rows_shown) fmt::print("\n{}\n", figure::to_text(table));
+    }
+    for (const figure::Check& check : drawing.checks) {
+        const std::string bar = check.bar_text();
+        const std::string judged =
+            bar.empty() ? "" : fmt::format(" ({}: {})", bar, check.holds() ? "holds" : "differs");
+        fmt::print("{}: {}{}\n", check.what, check.value_text(), judged);
+    }
+    const figure::Verdict verdict = drawing.verdict();
+    fmt::print("verdict: {}{}\n", to_string(verdict), drawing.skipped.empty() ? "" : ": " + drawing.skipped);
+    if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
+}
+
+// `atp` is this program; others are given with their folder.
+tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command) {
+    std::vector<std::string> found = command;
+    if (command.front() == "atp") found.front() = own_program();
+    const StopSignals signals;
+    auto printed = run_fleet({found}, signals, net::now() + command_limit);
+    if (!printed) {
+        const bool lacks = printed.error().reason == Reason::unsupported;
+        return tl::unexpected(figure::CommandFailure{.text = printed.error().text, .lacks = lacks});
+    }
+    return *std::move(printed);
+}
+
+// Draws some, one after the other, each on all cores.
+class Artist {
+  public:
+    explicit Artist(const Options& options) : lab_(options.lab) {
+        lab_.stop = &stop_;
+        lab_.command = run_command;
+    }
+
+    tl::expected<figure::Drawn, figure::Failure> draw(const figure::Figure& one) {
+        const auto begin = std::chrono::steady_clock::now();
+        lab_.progress = [&](double share) {
+            const auto full = static_cast<int>(share * bar_width);
+            const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+            progress_.show(fmt::format("{:<18} [{:=<{}}{:{}}] {:3.0f} %, {:.0f} s", one.id, "", full, "",
+                                       bar_width - full, 100 * share, time.count()));
+        };
+        auto drawing = figure::draw(one, lab_);
+        progress_.clear();
+        if (!drawing) return tl::unexpected(std::move(drawing).error());
+        return figure::Drawn{.figure = &one, .drawing = *std::move(drawing)};
+    }
+
+  private:
+    std::atomic<bool> stop_ = false;
+    Interruption interruption_;
+    Interruption::Reach reach_ = interruption_.ends([this] { stop_ = true; });
+    Progress progress_;
+    figure::LabOptions lab_;
+};
+
+std::vector<const figure::Figure*> wanted(const std::string& what) {
+    const auto all = figure::catalogue();
+    if (what == "all") return {all.begin(), all.end()};
+    const figure::Figure* one = figure::find_figure(what);
+    return one == nullptr ? std::vector<const figure::Figure*>{} : std::vector{one};
+}
+
+void print_one(const figure::Drawn& drawn, bool all) {
+    if (all) {
+        fmt::print("{:<20} {}: {}\n", drawn.figure->id, to_string(drawn.drawing.verdict()), drawn.drawing.ours());
+    } else {
+        print_text(drawn);
+    }
+    (void)show_output();
+}
+
+int run_figure(const Options& options) {
+    if (options.what == "list") return print_list(options.json);
+    const std::vector<const figure::Figure*> figures = wanted(options.what);
+    if (figures.empty()) return misused(unknown_figure(options.what));
+    const bool all = options.what == "all";
+    const std::filesystem::path out = !options.out.empty() ? options.out : all ? "docs/results" : ".";
+    const std::filesystem::path pictures = all ? out / "figures" : out;
+    if (auto made = figure::make_folder(pictures); !made) return failed(options.what, made.error());
+    Artist artist(options);
+    std::vector<figure::Drawn> drawn;
+    for (const figure::Figure* one : figures) {
+        auto done = artist.draw(*one);
+        if (!done && done.error().interrupted) return exit_interrupted;
+        if (!done) return failed(one->id, done.error().text);
+        if (auto written = write_files(*done, pictures); !written) return failed(one->id, written.error());
+        drawn.push_back(*std::move(done));
+        if (!options.json) print_one(drawn.back(), all);
+    }
+    if (all) {
+        const std::string page = figure::page_of(drawn, options.lab, "figures");
+        if (auto done = figure::write_file(out / "figures.md", page); !done) return failed("all", done.error());
+    }
+    if (options.json) {
+        Json array = Json::array();
+        for (const figure::Drawn& one : drawn) array.push_back(to_json(one));
+        fmt::print("{}\n", array.dump(2));
+    }
+    const bool differs = std::ranges::any_of(
+        drawn, [](const figure::Drawn& one) { return one.drawing.verdict() == figure::Verdict::differs; });
+    return differs ? exit_failed : exit_passed;
+}
+
+}  // namespace
+
+std::function<int()> register_figure(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command =
+        program.add_subcommand("figure", "Draw the papers' figures again and hold them against what is claimed");
+    command->add_option("what", options->what, "list, all, or a figure's id")->type_name("WHAT")->required();
+    Flags flags(*command, "How to draw");
+    flags.flag("--quick", options->lab.quick, "fewer and smaller points, which show the same shape");
+    flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "decides everything that chance decides [1]");
+    flags.number("--threads", options->lab.threads, 1, 1024, "that run points; the numbers stay the same [all cores]");
+    flags.text("--out", options->out, "DIR",
+               "where ID.csv and ID.svg go; with all, figures.md and a folder figures for them "
+               "[the current folder; docs/results]");
+    flags.flag("--json", options->json, "an array of {id, claim, ours, verdict, checks} instead of tables");
+    return [options] { return run_figure(*options); };
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp-lab/models_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "workload/models.h"
+
+namespace atp::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string name;
+    bool json = false;
+};
+
+double microseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e3; }
+
+Json to_json(const workload::Model& model) {
+    Json layers = Json::array();
+    for (const workload::ModelLayer& layer : model.layers) {
+        layers.push_back(Json{{"name", layer.name},
+                              {"tensors", layer.tensors},
+                              {"forward_flops", layer.forward_flops},
+                              {"forward_us", microseconds(model.forward_time(layer))},
+                              {"backward_us", microseconds(model.backward_time(layer))}});
+    }
+    return Json{{"name", model.name},         {"parameters", model.parameters()},     {"sample", model.sample},
+                {"batch", model.batch},       {"samples_per_s", model.samples_per_s}, {"source", model.source},
+                {"layers", std::move(layers)}};
+}
+
+std::string to_text(const workload::Model& model) {
+    return fmt::format("{:>10} {:>12} {:>7} {:>6} {:>10.1f} {:>9.1f} ms  {}\n", model.name, model.parameters(),
+                       model.layers.size(), model.batch, model.samples_per_s, 1e3 * model.batch / model.samples_per_s,
+                       model.source);
+}
+
+std::string layers_text(const workload::Model& model) {
+    std::string text = fmt::format("\n{:>18} {:>12} {:>14} {:>12} {:>12}\n", "layer", "parameters", "forward flops",
+                                   "forward", "backward");
+    for (const workload::ModelLayer& layer : model.layers) {
+        text += fmt::format("{:>18} {:>12} {:>14.4g} {:>9.1f} us {:>9.1f} us\n", layer.name, layer.parameters(),
+                            layer.forward_flops, microseconds(model.forward_time(layer)),
+                            microseconds(model.backward_time(layer)));
+    }
+    return text;
+}
+
+int run_models(const Options& options) {
+    const workload::Model* wanted = workload::find_model(options.name);
+    if (wanted == nullptr && !options.name.empty()) {
+        fmt::print(stderr, "atp models: there is no model {}: take {}\n", options.name, workload::model_names());
+        return exit_misused;
+    }
+    const std::span<const workload::Model> shown = wanted == nullptr ? workload::models() : std::span(wanted, 1);
+    if (options.json) {
+        Json all = Json::array();
+        for (const workload::Model& model : shown) all.push_back(to_json(model));
+        fmt::print("{}\n", all.dump(2));
+        return exit_passed;
+    }
+    fmt::print("{:>10} {:>12} {:>7} {:>6} {:>10} {:>12}  {}\n", "model", "parameters", "layers", "batch", "samples/s",
+               "iteration", "throughput of one worker from");
+    for (const workload::Model& model : shown) fmt::print("{}", to_text(model));
+    if (wanted != nullptr) fmt::print("{}", layers_text(*wanted));
+    return exit_passed;
+}
+
+}  // namespace
+
+std::function<int()> register_models(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand("models", "Show the neural networks that simulate --model knows");
+    command->add_option("name", options->name, "one of them, with its layers")->type_name("NAME");
+    command->add_flag(
+        "--json", options->json,
+        "an array of models with all layers, from the input: parameters of each tensor, times of a batch");
+    return [options] { return run_models(*options); };
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp models`: the neural networks that `atp simulate --model` knows.
+[[nodiscard]] std::function<int()> register_models(CLI::App& program);
+
+}  // namespace atp::apps

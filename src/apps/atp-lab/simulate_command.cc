@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp-lab/simulate_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "apps/atp-lab/scenario_flags.h"
+#include "apps/common/flags.h"
+#include "apps/common/progress.h"
+#include "apps/common/value_texts.h"
+#include "sim/simulation.h"
+#include "sim/swarm.h"
+
+namespace atp::apps {
+namespace {
+
+// A signal handler can reach nothing else.
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void interrupt(int) { interrupted = true; }
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+struct Options {
+    sim::Scenario scenario;
+    std::uint64_t swarm = 0;
+    unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    bool json = false;
+    std::string trace_path;
+    std::vector<CLI::Option*> scenario_flags;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void print_replay(const std::string& flags) {
+    fmt::print(stderr, "replay with a packet trace: atp simulate {} --trace trace.txt\n", flags);
+}
+
+[[noreturn]] void fail_to_trace(const std::string& path, int error) {
+    throw std::runtime_error(fmt::format("--trace: cannot write {}: {}", path, std::strerror(error)));
+}
+
+// nullptr with an empty path; throws where the file cannot be written.
+File open_trace(const std::string& path) {
+    if (path.empty()) return nullptr;
+    File file(std::fopen(path.c_str(), "w"));
+    if (!file) fail_to_trace(path, errno);
+    return file;
+}
+
+// Where the disk fills up, only the last bytes may show it.
+void close_trace(File file, const std::string& path) {
+    if (file && std::fclose(file.release()) != 0) fail_to_trace(path, errno);
+}
+
+sim::Report simulate(const sim::Scenario& scenario, const Options& options, const sim::RunOptions& run) {
+    try {
+        return sim::run(scenario, run);
+    } catch (const std::system_error& error) {
+        if (run.trace == nullptr) throw;
+        fail_to_trace(options.trace_path, error.code().value());
+    }
+}
+
+int run_one(const sim::Scenario& scenario, const Options& options, const std::string& replay) {
+    if (const auto problem = sim::problem_of(scenario)) {
+        fmt::print(stderr, "atp simulate: {}\n", *problem);
+        return exit_misused;
+    }
+    File file = open_trace(options.trace_path);
+    Trace trace(file.get());
+    Progress progress;
+    const auto begin = std::chrono::steady_clock::now();
+    const sim::Report report = simulate(
+        scenario, options,
+        {.trace = file ? &trace : nullptr, .stop = &interrupted, .progress = [&](double share) {
+             progress.show(fmt::format("{:5.1f} % of the fragments, {:.0f} s", 100 * share, seconds_since(begin)));
+         }});
+    progress.clear();
+    close_trace(std::move(file), options.trace_path);
+    const double seconds = seconds_since(begin);
+    if (options.json) {
+        fmt::print("{}\n", sim::to_json(report));
+    } else {
+        const std::string workers = scenario.job_workers.empty()
+                                        ? fmt::format("{}", scenario.workers())
+                                        : fmt::format("{}", fmt::join(scenario.job_workers, ", "));
+        fmt::print("{} seed {}: {} jobs of {} workers, {} aggregators a switch\n\n{}", report.topology, report.seed,
+                   scenario.jobs, workers, scenario.aggregators, sim::to_text(report));
+        fmt::print("{} packet-hops in {:.2f} s: {:.2f} M/s\n", report.packet_hops, seconds,
+                   static_cast<double>(report.packet_hops) / seconds / 1e6);
+    }
+    if (report.interrupted) return exit_interrupted;
+    if (report.passed()) return exit_passed;
+    print_replay(replay);
+    return exit_failed;
+}
+
+std::string summary_json(const sim::SwarmSummary& s, const Options& options) {
+    return nlohmann::ordered_json{{"first_seed", options.scenario.seed},
+                                  {"runs", s.runs},
+                                  {"failures", s.failures},
+                                  {"verified", s.failures == 0},
+                                  {"packet_hops", s.packet_hops},
+                                  {"fragments", s.fragments},
+                                  {"incarnations", s.incarnations},
+                                  {"resends", s.resends},
+                                  {"lost", s.lost},
+                                  {"slowest_ms", static_cast<double>(s.slowest.count()) / 1e6},
+                                  {"slowest_seed", s.slowest_seed}}
+        .dump(2);
+}
+
+void print_failed_run(const sim::Report& report) {
+    const std::string first = report.failures.empty() ? "not finished" : report.failures.front();
+    fmt::print("seed {}: {}; replay: atp simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
+               report.seed);
+    std::fflush(stdout);
+}
+
+int run_swarm(const Options& options) {
+    Progress progress;
+    const auto begin = std::chrono::steady_clock::now();
+    sim::SwarmOptions swarm{.first_seed = options.scenario.seed,
+                            .runs = options.swarm,
+                            .threads = options.threads,
+                            .stop = &interrupted,
+                            .failed = {},
+                            .progress = {}};
+    swarm.failed = [&](const sim::Report& report) {
+        progress.clear();
+        if (options.json) {
+            fmt::print(stderr, "seed {}: {}\n", report.seed, report.failures.empty() ? "" : report.failures.front());
+        } else {
+            print_failed_run(report);
+        }
+    };
+    swarm.progress = [&](std::uint64_t done) { progress.show(fmt::format("{} of {} runs", done, options.swarm)); };
+    const sim::SwarmSummary s = sim::run_swarm(swarm);
+    progress.clear();
+    if (options.json) {
+        fmt::print("{}\n", summary_json(s, options));
+    } else {
+        fmt::print(
+            "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
+            "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s\n",
+            s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends, s.incarnations,
+            s.slowest_seed, static_cast<double>(s.slowest.count()) / 1e6, seconds_since(begin));
+    }
+    if (interrupted) return exit_interrupted;
+    return s.failures == 0 ? exit_passed : exit_failed;
+}
+
+// A flag that would change nothing is a misunderstanding.
+std::optional<std::string> problem_of_swarm(const Options& options) {
+    for (const CLI::Option* flag : options.scenario_flags) {
+        if (flag->count() == 0) continue;
+        return fmt::format("{} does not go with --swarm, which draws whole scenarios from their seeds",
+                           flag->get_name());
+    }
+    if (options.swarm > 1 && !options.trace_path.empty()) return "--trace shows one run; use --swarm 1 --seed N";
+    return std::nullopt;
+}
+
+int run_simulate(const Options& options) {
+    if (options.swarm != 0) {
+        if (const auto problem = problem_of_swarm(options)) {
+            fmt::print(stderr, "atp simulate: {}\n", *problem);
+            return exit_misused;
+        }
+    }
+    std::signal(SIGINT, interrupt);
+    std::signal(SIGTERM, interrupt);
+    if (options.swarm > 1) return run_swarm(options);
+    if (options.swarm == 0) return run_one(options.scenario, options, to_flags(options.scenario));
+    const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
+    if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, to_flags(drawn));
+    return run_one(drawn, options, fmt::format("--swarm 1 --seed {}", drawn.seed));
+}
+
+}  // namespace
+
+std::function<int()> register_simulate(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand(
+        "simulate", "Run the shipped state machines in a simulated network; verify every sum bit by bit");
+    add_scenario_flags(*command, options->scenario);
+    for (CLI::Option* flag : command->get_options()) {
+        if (flag != command->get_help_ptr()) options->scenario_flags.push_back(flag);
+    }
+    Flags flags(*command, "What to run and show");
+    flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "decides everything that chance decides");
+    flags.number("--swarm", options->swarm, 1, 1'000'000'000,
+                 "run that many scenarios drawn whole from the seeds --seed, --seed + 1, ...");
+    flags.number("--threads", options->threads, 1, 1024, "of a swarm");
+    flags.flag("--json", options->json, "one JSON object instead of tables");
+    const auto path = [](std::string_view text) -> std::optional<std::string> {
+        if (text.empty()) return std::nullopt;
+        return std::string(text);
+    };
+    flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
+                 "write one line for everything that happens to a packet");
+    return [options] { return run_simulate(*options); };
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp simulate`: one run, or a swarm of them.
+[[nodiscard]] std::function<int()> register_simulate(CLI::App& program);
+
+}  // namespace atp::apps

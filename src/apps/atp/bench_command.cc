@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/bench_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "apps/atp/bench_flags.h"
+#include "apps/atp/bench_rank.h"
+#include "apps/common/child_processes.h"
+#include "apps/common/value_texts.h"
+#include "net/clock.h"
+#include "store/tcp_store_server.h"
+#include "switchd/node.h"
+
+namespace atp::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers of the benchmark are multiples of the scale's inverse: of a power of two, so that the scales which dynamic
+// scaling finds say them exactly.
+constexpr double dynamic_bench_scale = 0x1p27;
+
+constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
+                                                   1'048'576, 4'194'304, 16'777'216, 67'108'864};
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+int failed(const Error& error) {
+    if (error.operation == Operation::wait && error.reason == Reason::closed) return exit_interrupted;
+    fmt::print(stderr, "atp bench: {}\n", to_string(error));
+    return exit_failed;
+}
+
+Json to_json(const BenchSize& size, const BenchRank& bench) {
+    const double middle = median(size.seconds);
+    return {{"bytes", size.bytes},
+            {"rounds", size.seconds.size()},
+            {"world", bench.world},
+            {"type", to_string(bench.type)},
+            {"protocol", wire::to_string(bench.options.protocol)},
+            {"seconds", size.seconds},
+            {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
+            {"latency_us", middle * 1e6},
+            {"verified", true},
+            {"packets", size.counters.packets},
+            {"resent", size.counters.resent},
+            {"resent_newer", size.counters.resent_newer},
+            {"probes", size.counters.probes},
+            {"stale_acks", size.counters.stale_acks},
+            {"halvings", size.counters.halvings},
+            {"float_fragments", size.counters.float_fragments},
+            {"dropped_by_kernel", size.counters.dropped_by_kernel},
+            {"results", size.results_by_group ? "multicast" : "unicast"},
+            {"multicast_results", size.counters.group_results},
+            {"lanes", size.lanes},
+            {"window", size.window},
+            {"without", size.without}};
+}
+
+// ------------------------------------------------------------------------------------------------------------ One rank
+
+int run_rank(const BenchOptions& options) {
+    if (options.bench.rank >= options.bench.world) {
+        fmt::print(stderr, "atp bench: rank {} of {}: ranks begin with 0\n", options.bench.rank, options.bench.world);
+        return exit_misused;
+    }
+    bool first = true;
+    const auto show = [&](const BenchSize& size) {
+        if (!options.json && std::exchange(first, false)) {
+            for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
+            if (options.bench.options.multicast.wanted) {
+                fmt::print("results by {}\n",
+                           size.results_by_group ? "multicast" : "unicast: some rank hears no group");
+            }
+            fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
+        }
+        if (options.json) {
+            fmt::print("{}\n", to_json(size, options.bench).dump());
+        } else {
+            const double middle = median(size.seconds);
+            fmt::print("{:>12} {:>12.1f} {:>14.1f} {:>10}\n", size.bytes, middle * 1e6,
+                       static_cast<double>(size.bytes) * 8 / middle / 1e6, size.counters.resent);
+        }
+        std::fflush(stdout);
+    };
+    const auto done = run_bench_rank(options.bench, show);
+    if (!done) return failed(done.error());
+    return exit_passed;
+}
+
+// ----------------------------------------------------------------------------------------------------------- All ranks
+
+// By size: the seconds of every round of every repetition.
+using Times = std::map<std::uint64_t, std::vector<double>>;
+
+// As --without takes it.
+std::string without_text(const comm::Options& options) {
+    std::string text;
+    for (const auto& [name, used] : {std::pair("mmsg", options.mmsg), {"gso", options.gso}, {"gro", options.gro}}) {
+        if (!used) text += (text.empty() ? "" : ",") + std::string(name);
+    }
+    return text;
+}
+
+class AllHere {
+  public:
+    AllHere(const BenchOptions& options, const StopSignals& signals) : options_(options), signals_(signals) {}
+
+    Result<void> start_switch() {
+        if (!options_.bench.options.switch_address.empty()) {
+            switch_address_ = options_.bench.options.switch_address;
+            return {};
+        }
+        switchd::SwitchNodeConfig config;
+        config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
+        config.udp.mmsg = options_.bench.options.mmsg;
+        config.udp.gso = options_.bench.options.gso;
+        config.udp.gro = options_.bench.options.gro;
+        config.shards = options_.switch_threads;
+        config.serves_atp = !wire::is_switchml(options_.bench.options.protocol);
+        config.memory_bytes = config.serves_atp ? options_.memory : 0;
+        config.pool_bytes = config.serves_atp ? 0 : options_.memory;
+        config.lanes = static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes
+                                                                                    : loopback_lanes);
+        auto node = switchd::SwitchNode::start(config);
+        if (!node) return tl::unexpected(node.error());
+        node_ = *std::move(node);
+        switch_address_ = to_string(node_->address());
+        return {};
+    }
+
+    Result<void> run_atp(Times& times, Json& last) {
+        auto store = store::TcpStoreServer::start(wire::Address::loopback(wire::Family::ipv4, 0));
+        if (!store) return tl::unexpected(store.error());
+        std::vector<std::vector<std::string>> commands;
+        for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
+            commands.push_back(rank_command(rank, to_string((*store)->local())));
+        }
+        const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+        if (!text) return tl::unexpected(text.error());
+        return read(*text, times, last);
+    }
+
+    Result<void> run_gloo(Times& times, const std::string& algorithm) {
+        Json ignored;
+        for (const std::uint64_t bytes : options_.bench.sizes) {
+            const std::filesystem::path folder = make_folder();
+            std::vector<std::vector<std::string>> commands;
+            for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
+                commands.push_back({program_beside("bench_gloo"), "--rank", std::to_string(rank), "--world",
+                                    std::to_string(options_.workers), "--store", folder.string(), "--address",
+                                    "127.0.0.1", "--bytes", std::to_string(bytes), "--rounds",
+                                    std::to_string(options_.bench.rounds), "--warmup",
+                                    std::to_string(options_.bench.warmup), "--algorithm", algorithm, "--json"});
+            }
+            const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+            std::filesystem::remove_all(folder);
+            if (!text) return tl::unexpected(text.error());
+            if (auto done = read(*text, times, ignored); !done) return done;
+        }
+        return {};
+    }
+
+  private:
+    static constexpr std::uint32_t loopback_lanes = 16'352;
+
+    static std::filesystem::path make_folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "atp-bench-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made in " + name);
+        return name;
+    }
+
+    [[nodiscard]] std::vector<std::string> rank_command(std::uint32_t rank, const std::string& store) const {
+        const BenchRank& bench = options_.bench;
+        const comm::Options& comm = bench.options;
+        std::vector<std::string> command{own_program(),
+                                         "bench",
+                                         "--rank",
+                                         std::to_string(rank),
+                                         "--world",
+                                         std::to_string(options_.workers),
+                                         "--rendezvous",
+                                         store,
+                                         "--store-elsewhere",
+                                         "--switch",
+                                         switch_address_,
+                                         "--rounds",
+                                         std::to_string(bench.rounds),
+                                         "--warmup",
+                                         std::to_string(bench.warmup),
+                                         "--type",
+                                         std::string(to_string(bench.type)),
+                                         "--channels",
+                                         std::to_string(comm.channels),
+                                         "--json"};
+        for (const std::uint64_t bytes : bench.sizes) {
+            command.insert(command.end(), {"--bytes", std::to_string(bytes)});
+        }
+        if (options_.switchml) {
+            command.insert(command.end(),
+                           {"--protocol", "switchml", "--switchml-mode", switchml_mode_text(comm.protocol),
+                            "--switchml-timeout", duration_text(comm.resend_after)});
+        }
+        command.insert(command.end(), {"--lanes", lanes_text(comm)});
+        command.insert(command.end(), {"--scaling", std::string(to_string(comm.scaling))});
+        if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
+        command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
+        command.insert(command.end(), {"--deadline", duration_text(comm.timeout)});
+        if (const std::string without = without_text(comm); !without.empty()) {
+            command.insert(command.end(), {"--without", without});
+        }
+        if (comm.audit) command.emplace_back("--audit");
+        if (comm.multicast.wanted) command.insert(command.end(), {"--multicast", to_string(comm.multicast)});
+        if (!comm.halve) command.emplace_back("--no-halving");
+        if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
+        for (const std::string& server : comm.dedicated_servers) {
+            command.insert(command.end(), {"--dedicated-server", server});
+        }
+        if (comm.spin != Duration::zero()) command.insert(command.end(), {"--spin", duration_text(comm.spin)});
+        return command;
+    }
+
+    static Result<void> read(const std::string& text, Times& times, Json& last) {
+        std::size_t begin = 0;
+        while (begin < text.size()) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            const Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
+            if (line.is_discarded() || !line.contains("seconds")) {
+                return fail(Operation::parse, Reason::malformed, "rank 0", text);
+            }
+            last[std::to_string(line["bytes"].get<std::uint64_t>())] = line;
+            for (const Json& seconds : line["seconds"]) {
+                times[line["bytes"].get<std::uint64_t>()].push_back(seconds.get<double>());
+            }
+            begin = end + 1;
+        }
+        return {};
+    }
+
+    const BenchOptions& options_;
+    const StopSignals& signals_;
+    std::unique_ptr<switchd::SwitchNode> node_;
+    std::string switch_address_;
+};
+
+void show_progress(std::uint32_t repeat, std::uint32_t repeats, std::string_view system) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\rround {} of {}: {}\033[K", repeat + 1, repeats, system);
+}
+
+void print_results(const BenchOptions& options, const Times& atp, const Times& peer, const std::string& algorithm,
+                   const Json& last) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    if (!options.json) {
+        fmt::print("{} workers on this machine, {}, {}, {} rounds{}; every result verified to the last bit\n",
+                   options.workers, wire::to_string(options.bench.options.protocol), to_string(options.bench.type),
+                   atp.begin()->second.size(), peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
+        for (const Json& missing : last.begin()->value("without", Json::array())) {
+            fmt::print("without {}\n", missing.get<std::string>());
+        }
+        fmt::print("{:>12} {:>12} {:>16}{}\n", "bytes", "time us", "goodput Mbit/s",
+                   peer.empty() ? "" : fmt::format(" {:>12} {:>16} {:>8}", "Gloo us", "Gloo Mbit/s", "ratio"));
+    }
+    for (const auto& [bytes, seconds] : atp) {
+        const double middle = median(seconds);
+        const double goodput = static_cast<double>(bytes) * 8 / middle;
+        const auto other = peer.find(bytes);
+        const double peer_middle = other == peer.end() ? 0 : median(other->second);
+        if (options.json) {
+            Json line = last.value(std::to_string(bytes), Json::object());
+            line["rounds"] = seconds.size();
+            line["seconds"] = seconds;
+            line["goodput_bps"] = goodput;
+            line["latency_us"] = middle * 1e6;
+            const std::string system(wire::to_string(options.bench.options.protocol));
+            line["systems"][system] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
+            if (peer_middle > 0) {
+                const double peer_goodput = static_cast<double>(bytes) * 8 / peer_middle;
+                line["peer_latency_us"] = peer_middle * 1e6;
+                line["systems"][system]["ratio_to_" + options.peer] = peer_middle / middle;
+                line["systems"][options.peer] = {{"goodput_bps", peer_goodput},
+                                                 {"latency_us", peer_middle * 1e6},
+                                                 {"algorithm", algorithm},
+                                                 {"seconds", other->second}};
+            }
+            fmt::print("{}\n", line.dump());
+            continue;
+        }
+        fmt::print("{:>12} {:>12.1f} {:>16.1f}", bytes, middle * 1e6, goodput / 1e6);
+        if (peer_middle > 0) {
+            fmt::print(" {:>12.1f} {:>16.1f} {:>8.2f}", peer_middle * 1e6,
+                       static_cast<double>(bytes) * 8 / peer_middle / 1e6, peer_middle / middle);
+        }
+        fmt::print("\n");
+    }
+}
+
+// Which of Gloo's algorithms suits this machine: one repetition of each decides.
+Result<std::string> fastest_algorithm(AllHere& here, const BenchOptions& options) {
+    if (options.peer_algorithm != "best") return options.peer_algorithm;
+    std::string fastest;
+    double least = 0;
+    for (const std::string_view algorithm : gloo_algorithms) {
+        Times times;
+        if (auto done = here.run_gloo(times, std::string(algorithm)); !done) return tl::unexpected(done.error());
+        double sum = 0;
+        for (const auto& [bytes, seconds] : times) sum += std::log(median(seconds));
+        if (fastest.empty() || sum < least) {
+            fastest = algorithm;
+            least = sum;
+        }
+    }
+    return fastest;
+}
+
+int run_all_here(const BenchOptions& options) {
+    const StopSignals signals;
+    AllHere here(options, signals);
+    if (auto started = here.start_switch(); !started) return failed(started.error());
+    const bool with_peer = !options.peer.empty();
+    const std::uint32_t repeats = options.repeats != 0 ? options.repeats : with_peer ? 5 : 1;
+    std::string algorithm;
+    if (with_peer) {
+        if (!std::filesystem::exists(program_beside("bench_gloo"))) {
+            fmt::print(stderr,
+                       "atp bench: --peer gloo needs {}, which the build target bench_gloo makes where libgloo-dev is "
+                       "installed\n",
+                       program_beside("bench_gloo"));
+            return exit_misused;
+        }
+        const auto fastest = fastest_algorithm(here, options);
+        if (!fastest) return failed(fastest.error());
+        algorithm = *fastest;
+    }
+    Times atp;
+    Times peer;
+    Json last = Json::object();
+    for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        show_progress(repeat, repeats, wire::to_string(options.bench.options.protocol));
+        if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
+        if (!with_peer) continue;
+        show_progress(repeat, repeats, "gloo");
+        if (auto done = here.run_gloo(peer, algorithm); !done) return failed(done.error());
+    }
+    print_results(options, atp, peer, algorithm, last);
+    return exit_passed;
+}
+
+// What each way of talking to the kernel brings, one added to the other (fig. 19 of the paper, for sockets).
+int run_ladder(const BenchOptions& options) {
+    struct Rung {
+        const char* name;
+        bool mmsg, gso, gro;
+        std::uint32_t threads;
+    };
+    constexpr std::array<Rung, 5> rungs{{{"plain", false, false, false, 1},
+                                         {"+mmsg", true, false, false, 1},
+                                         {"+gso", true, true, false, 1},
+                                         {"+gro", true, true, true, 1},
+                                         {"+threads", true, true, true, 2}}};
+    const StopSignals signals;
+    std::array<Times, rungs.size()> times;
+    const std::uint32_t repeats = options.repeats != 0 ? options.repeats : 5;
+    for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        for (std::size_t i = 0; i < rungs.size(); ++i) {
+            show_progress(repeat, repeats, rungs[i].name);
+            BenchOptions own = options;
+            own.bench.options.mmsg = rungs[i].mmsg;
+            own.bench.options.gso = rungs[i].gso;
+            own.bench.options.gro = rungs[i].gro;
+            own.bench.options.channels = own.switch_threads = rungs[i].threads;
+            AllHere here(own, signals);
+            Json last = Json::object();
+            if (auto started = here.start_switch(); !started) return failed(started.error());
+            if (auto done = here.run_atp(times[i], last); !done) return failed(done.error());
+        }
+    }
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    for (const auto& [bytes, plain] : times.front()) {
+        double before = median(plain);
+        if (!options.json) fmt::print("{} bytes, {} workers, {} rounds\n", bytes, options.workers, plain.size());
+        for (std::size_t i = 0; i < rungs.size(); ++i) {
+            const double middle = median(times[i].at(bytes));
+            const double goodput = static_cast<double>(bytes) * 8 / middle;
+            if (options.json) {
+                fmt::print("{}\n", Json{{"bytes", bytes},
+                                        {"way", rungs[i].name},
+                                        {"goodput_bps", goodput},
+                                        {"times_plain", median(plain) / middle},
+                                        {"times_before", before / middle}}
+                                       .dump());
+            } else {
+                fmt::print("  {:<9} {:>10.1f} Mbit/s   {:>5.2f} x plain   {:>5.2f} x the row above\n", rungs[i].name,
+                           goodput / 1e6, median(plain) / middle, before / middle);
+            }
+            before = middle;
+        }
+    }
+    return exit_passed;
+}
+
+int run_bench(BenchOptions options) {
+    if (options.bench.sizes.empty()) options.bench.sizes.assign(usual_sizes.begin(), usual_sizes.end());
+    const std::size_t width = numeric::bytes_of(options.bench.type);
+    for (std::uint64_t& bytes : options.bench.sizes) {
+        bytes -= bytes % width;
+        if (bytes == 0) {
+            fmt::print(stderr, "atp bench: --bytes: less than one {} of {} bytes\n", to_string(options.bench.type),
+                       width);
+            return exit_misused;
+        }
+    }
+    options.bench.serves_store = !options.store_elsewhere;
+    if (!options.bench.options.dedicated_servers.empty()) {
+        options.bench.options.server = comm::ServerPlace::dedicated;
+    }
+    if (options.switchml) options.bench.options.protocol = options.switchml_mode;
+    options.bench.options.lanes = options.lanes.count;
+    options.bench.options.lane_type = options.lanes.type;
+    if (options.bench.options.scaling == tensor::Scaling::dynamic) options.bench.options.scale = dynamic_bench_scale;
+    if (options.without.mmsg) options.bench.options.mmsg = false;
+    if (options.without.gso) options.bench.options.gso = false;
+    if (options.without.gro) options.bench.options.gro = false;
+    if (options.single) return run_rank(options);
+    options.bench.world = options.workers;
+    if (options.ladder) return run_ladder(options);
+    return run_all_here(options);
+}
+
+}  // namespace
+
+std::function<int()> register_bench(CLI::App& program) {
+    auto options = std::make_shared<BenchOptions>();
+    CLI::App* command = program.add_subcommand(
+        "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
+    add_bench_flags(*command, options);
+    return [options] { return run_bench(*options); };
+}
+
+}  // namespace atp::apps

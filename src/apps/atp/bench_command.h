@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp bench`: how fast all-reduce is, on this machine or on many, beside Gloo if asked.
+[[nodiscard]] std::function<int()> register_bench(CLI::App& program);
+
+}  // namespace atp::apps

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `atp bench` is told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apps/atp/bench_rank.h"
+#include "base/time.h"
+#include "wire/control.h"
+
+namespace atp::apps {
+
+inline constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
+
+// Which of mmsg, gso and gro are to be left out.
+struct BenchWithout {
+    bool mmsg = false, gso = false, gro = false;
+};
+
+// How many lanes a packet has, 0 for as many as the way to the switch carries, and what carries a number.
+struct BenchLanes {
+    std::uint32_t count = 0;
+    tensor::LaneType type = tensor::LaneType::int32;
+};
+
+struct BenchOptions {
+    BenchRank bench;
+    BenchLanes lanes;
+    bool switchml = false;
+    wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
+    bool single = false;  // this process is one rank
+    std::uint32_t workers = 4;
+    std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
+    std::uint64_t memory = 64'000'000;
+    std::string peer;
+    std::string peer_algorithm = "best";
+    bool json = false;
+    bool store_elsewhere = false;
+    bool ladder = false;
+    BenchWithout without;
+    std::uint32_t switch_threads = 1;
+    Duration timeout = std::chrono::minutes(10);
+};
+
+// The options outlive the command's parsing.
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
+
+// As --lanes takes it.
+[[nodiscard]] std::string lanes_text(const comm::Options& options);
+// As --switchml-mode takes it.
+[[nodiscard]] std::string switchml_mode_text(wire::ChannelProtocol mode);
+
+}  // namespace atp::apps

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/doctor_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/common/flags.h"
+#include "apps/common/value_texts.h"
+#include "doctor/examination.h"
+#include "wire/address.h"
+
+namespace atp::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    doctor::Request request;
+    bool json = false;
+};
+
+// Of a terminal: what is being waited for, in place of what was.
+class ProgressLine {
+  public:
+    void show(std::string_view text) {
+        if (!terminal_) return;
+        fmt::print(stderr, "\r{} ...\033[K", text);
+        std::fflush(stderr);
+    }
+    void clear() {
+        if (!terminal_) return;
+        fmt::print(stderr, "\r\033[K");
+        std::fflush(stderr);
+    }
+
+  private:
+    bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+void print_finding(const doctor::Finding& finding) {
+    const std::string_view status =
+        finding.status == doctor::Status::fail ? std::string_view("FAIL") : doctor::to_string(finding.status);
+    fmt::print("{:<5}{}: {}{}{}\n", status, finding.name, finding.found, finding.mend.empty() ? "" : "; ",
+               finding.mend);
+    std::fflush(stdout);
+}
+
+void print_json(const std::vector<doctor::Finding>& findings) {
+    Json checks = Json::array();
+    for (const doctor::Finding& finding : findings) {
+        checks.push_back({{"name", finding.name},
+                          {"status", doctor::to_string(finding.status)},
+                          {"found", finding.found},
+                          {"mend", finding.mend}});
+    }
+    fmt::print("{}\n", Json({{"passed", doctor::passed(findings)}, {"checks", checks}}).dump());
+}
+
+void print_summary(const std::vector<doctor::Finding>& findings) {
+    const auto count = [&](doctor::Status status) {
+        return std::ranges::count(findings, status, &doctor::Finding::status);
+    };
+    fmt::print("{} checks: {} failed, {} to look at\n", findings.size(), count(doctor::Status::fail),
+               count(doctor::Status::warn));
+}
+
+int run_doctor(const Options& options) {
+    ProgressLine progress;
+    std::vector<doctor::Finding> findings;
+    doctor::examine(
+        options.request, [&](std::string_view text) { progress.show(text); },
+        [&](const doctor::Finding& finding) {
+            findings.push_back(finding);
+            progress.clear();
+            if (!options.json) print_finding(finding);
+        });
+    progress.clear();
+    options.json ? print_json(findings) : print_summary(findings);
+    return doctor::passed(findings) ? exit_passed : exit_failed;
+}
+
+std::optional<std::string> parse_host_port(std::string_view text) {
+    const auto parts = wire::split_host_port(text);
+    return parts && parts->port != 0 ? std::optional<std::string>(text) : std::nullopt;
+}
+
+}  // namespace
+
+std::function<int()> register_doctor(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand("doctor", "Check what usually goes wrong, and say how to mend it");
+    Flags flags(*command, "Examination");
+    flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, "host:port or [host]:port",
+                   "a switch, and the way to it; again for more");
+    flags.appended("--peer", options->request.peers, "ADDRESS", parse_host_port, "host:port or [host]:port",
+                   "the rendezvous address of rank 0 (TCP); again for more");
+    flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
+                 "that a single wait may take [2s]");
+    flags.flag("--json", options->json, "one JSON object");
+    return [options] { return run_doctor(*options); };
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/kernel_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace atp::apps {
+namespace {
+
+constexpr std::string_view blanks = " \t";
+
+// What says nothing without --xdp.
+constexpr std::array kernel_flags = {"--xdp-pins", "--level"};
+// Of emulated ports: packets that the kernel adds pass none.
+constexpr std::array port_flags = {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"};
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+}
+
+std::optional<std::string> first_twice(std::vector<std::string> names) {
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    return twice == names.end() ? std::nullopt : std::optional(*twice);
+}
+
+template <std::size_t count>
+std::optional<std::string> first_given(const std::array<const char*, count>& flags, const Given& given) {
+    const auto* const found = std::ranges::find_if(flags, given);
+    return found == flags.end() ? std::nullopt : std::optional<std::string>(*found);
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> parse_interfaces(std::string_view text) {
+    std::vector<std::string> names;
+    while (true) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        const std::string_view name = trimmed(text.substr(0, end));
+        if (name.empty()) return std::nullopt;
+        names.emplace_back(name);
+        if (end == text.size()) return names;
+        text.remove_prefix(end + 1);
+    }
+}
+
+std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const switchd::SwitchNodeConfig& node,
+                                       const Given& given) {
+    if (kernel.interfaces.empty()) {
+        const auto alone = first_given(kernel_flags, given);
+        return alone ? std::optional(fmt::format("{} says something of --xdp alone, which is not there", *alone))
+                     : std::nullopt;
+    }
+    if (const auto twice = first_twice(kernel.interfaces)) return fmt::format("--xdp names {} twice", *twice);
+    if (const auto emulated = first_given(port_flags, given)) {
+        return fmt::format("--xdp and {} do not go together: what the kernel adds passes no emulated port", *emulated);
+    }
+    if (!node.serves_atp) return "--xdp and --protocol switchml do not go together: the kernel adds packets of ATP";
+    if (node.memory_bytes == 0) {
+        return "--xdp and --memory 0 do not go together: the kernel would have no aggregators; give it as much as the "
+               "switch behind it has, or leave --xdp out";
+    }
+    if (node.udp.local.port() == 0) {
+        return "--xdp and port 0 of --listen do not go together: the kernel looks at packets of that port alone; give "
+               "the one that workers send to";
+    }
+    if (node.shards > 1) {
+        return "--xdp and several --threads do not go together: the kernel adds packets of one port, and each thread "
+               "has its own; start with --threads 1";
+    }
+    return std::nullopt;
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/kernel_part.h"
+
+#include <fmt/format.h>
+
+#include "xdp/agent.h"
+
+namespace atp::apps {
+namespace {
+
+class XdpPart final : public KernelPart {
+  public:
+    explicit XdpPart(std::unique_ptr<xdp::XdpSwitch> machine) : machine_(std::move(machine)) {}
+    [[nodiscard]] switchd::ShardSnapshot snapshot() const override { return machine_->snapshot(); }
+    [[nodiscard]] std::vector<Error> stop() override { return machine_->stop(); }
+
+  private:
+    std::unique_ptr<xdp::XdpSwitch> machine_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
+                                                      const switchd::SwitchNodeConfig& node) {
+    if (node.memory_bytes < protocol::aggregator_bytes(ATP_XDP_LANES)) {
+        return fail(Operation::open, Reason::unsupported, "--memory",
+                    fmt::format("{} bytes hold no aggregator of {} lanes, which takes {}", node.memory_bytes,
+                                ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
+    }
+    auto machine = xdp::XdpSwitch::start({.interfaces = config.interfaces,
+                                          .memory_bytes = node.memory_bytes,
+                                          .jobs = node.jobs,
+                                          .level = config.level,
+                                          .port = node.udp.local.port(),
+                                          .ageing = node.ageing,
+                                          .hold = node.hold,
+                                          .pins = config.pins});
+    if (!machine) return tl::unexpected(machine.error());
+    return std::make_unique<XdpPart>(*std::move(machine));
+}
+
+}  // namespace atp::apps

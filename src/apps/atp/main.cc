@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "apps/atp/bench_command.h"
+#include "apps/atp/doctor_command.h"
+#include "apps/atp/stats_command.h"
+#include "apps/atp/switch_command.h"
+#include "apps/common/program.h"
+#include "base/version.h"
+
+namespace {
+
+// In the order in which --help shows them.
+constexpr std::array<atp::apps::Register, 4> commands{atp::apps::register_switch, atp::apps::register_stats,
+                                                      atp::apps::register_bench, atp::apps::register_doctor};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return atp::apps::run_program({"atp", "ATP sums tensors inside the network", atp::software_name()}, commands, argc,
+                                  argv);
+}

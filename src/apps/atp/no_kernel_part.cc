@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/kernel_part.h"
+
+namespace atp::apps {
+
+Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig&, const switchd::SwitchNodeConfig&) {
+    return fail(Operation::open, Reason::unsupported, "--xdp",
+                "this build has no switch inside the kernel: that takes clang, bpftool and libbpf");
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp stats`: what a switch counts.
+[[nodiscard]] std::function<int()> register_stats(CLI::App& program);
+
+}  // namespace atp::apps

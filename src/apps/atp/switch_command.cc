@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/switch_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/atp/kernel_flags.h"
+#include "apps/atp/kernel_part.h"
+#include "apps/common/flags.h"
+#include "apps/common/output.h"
+#include "apps/common/signals.h"
+#include "apps/common/value_texts.h"
+#include "control/path_mtu_search.h"
+#include "net/affinity.h"
+#include "net/interface_mtu.h"
+#include "net/resolve.h"
+#include "switchd/node.h"
+
+namespace atp::apps {
+namespace {
+
+enum class Serves : std::uint8_t { atp, switchml, both };
+
+std::optional<Serves> parse_serves(std::string_view text) {
+    if (text == "atp") return Serves::atp;
+    if (text == "switchml") return Serves::switchml;
+    if (text == "both") return Serves::both;
+    return std::nullopt;
+}
+
+struct Options {
+    std::string listen = "0.0.0.0:4790";
+    std::string parent;
+    Serves serves = Serves::atp;
+    std::uint32_t lanes = 0;  // 0: what fills a packet of the interface
+    bool pin = false;
+    bool hosts_servers = true;
+    bool quiet = false;
+    bool json = false;
+    std::int64_t port_rate = 0;
+    std::uint64_t port_queue = 0;
+    std::uint64_t port_ecn = 0;
+    double port_loss = 0;
+    std::uint32_t busy_poll_us = 0;
+    KernelPartConfig kernel;
+    switchd::SwitchNodeConfig config;
+    Given given;
+};
+
+int misused(const std::string& why) {
+    fmt::print(stderr, "atp switch: {}\n", why);
+    return exit_misused;
+}
+
+int misused(const Error& error) { return misused(to_string(error)); }
+
+// Whole vectors of 8 lanes that fit a packet of this MTU.
+std::uint16_t lanes_of_mtu(std::uint32_t mtu_bytes, wire::Family family) {
+    const std::uint32_t payload = std::min(control::payload_of_mtu(mtu_bytes, family), ATP_MAX_PACKET_BYTES);
+    return static_cast<std::uint16_t>((payload - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8);
+}
+
+Result<void> complete(Options& options) {
+    switchd::SwitchNodeConfig& config = options.config;
+    const auto listen = net::resolve(options.listen);
+    if (!listen) return tl::unexpected(listen.error());
+    config.udp.local = listen->front();
+    config.udp.busy_poll_us = options.busy_poll_us;
+    config.serves_atp = options.serves != Serves::switchml;
+    config.pool_bytes = options.serves == Serves::atp ? 0 : config.memory_bytes;
+    if (!config.serves_atp) config.memory_bytes = 0;
+    if (!options.hosts_servers) config.server_bytes = 0;
+    if (!options.parent.empty()) {
+        const auto parent = net::resolve(options.parent, config.udp.local.family());
+        if (!parent) return tl::unexpected(parent.error());
+        config.parent = parent->front();
+    }
+    if (options.lanes != 0) {
+        config.lanes = static_cast<std::uint16_t>(options.lanes);
+    } else {
+        const auto mtu = net::interface_mtu(config.udp.local);
+        if (!mtu) return tl::unexpected(mtu.error());
+        config.lanes = lanes_of_mtu(*mtu, config.udp.local.family());
+    }
+    config.ports.in = config.ports.out = {.rate_bits_per_s = options.port_rate,
+                                          .queue_bytes = options.port_queue,
+                                          .ecn_bytes = options.port_ecn,
+                                          .loss = options.port_loss};
+    if (options.pin) {
+        const auto cores = net::allowed_cores();
+        if (!cores) return tl::unexpected(cores.error());
+        for (std::uint32_t i = 0; i < config.shards; ++i) config.cores.push_back((*cores)[i % cores->size()]);
+    }
+    return {};
+}
+
+void print_memory(const switchd::SwitchNodeConfig& config) {
+    if (config.serves_atp && config.kernel_aggregators == 0) {
+        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
+                   switchd::aggregators_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.memory_bytes) / 1e6);
+    }
+    if (config.pool_bytes != 0) {
+        fmt::print("  slots        {} of {} lanes on each of {} threads for SwitchML ({:.1f} MB)\n",
+                   switchd::slots_of_shard(config), config.lanes, config.shards,
+                   static_cast<double>(config.pool_bytes) / 1e6);
+    }
+}
+
+void print_kernel(const switchd::ShardSnapshot& shard) {
+    fmt::print("  aggregators  {} of {} lanes inside the kernel ({:.1f} MB), {}\n", shard.aggregators,
+               shard.kernel->lanes, static_cast<double>(switchd::memory_of_kernel(shard)) / 1e6,
+               shard.kernel->level == 0 ? "next to workers" : "where racks meet");
+    for (const auto& [interface, mode] : shard.kernel->interfaces) {
+        fmt::print("               {}: {}{}\n", interface, mode,
+                   mode == "generic" ? ", since its driver has no XDP, or none at this MTU: slower" : "");
+    }
+    for (const std::string& missing : shard.kernel->without_release) {
+        fmt::print("  without the release of aggregators by results of this box's servers: {}\n", missing);
+    }
+}
+
+void print_start(const switchd::SwitchNode& node, const Options& options) {
+    const switchd::SwitchNodeConfig& config = node.config();
+    if (options.json) {
+        fmt::print("{}\n", switchd::to_json(node.snapshot()));
+    } else if (!options.quiet) {
+        fmt::print("atp switch at {}\n", to_string(node.address()));
+        if (config.parent.family() != wire::Family::none) fmt::print("  parent       {}\n", to_string(config.parent));
+        print_memory(config);
+        fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
+                   static_cast<double>(config.server_bytes) / 1e6);
+        if (emulation::emulates(config.ports)) {
+            fmt::print("  ports        {} bit/s, queue {} B, marks above {} B, loss {}\n", options.port_rate,
+                       options.port_queue, options.port_ecn, options.port_loss);
+        }
+        for (const switchd::ShardSnapshot& shard : node.snapshot().shards) {
+            if (shard.kernel) print_kernel(shard);
+            if (shard.kernel) continue;
+            for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
+        }
+        fmt::print("watch it with: atp stats {} --watch\n", to_string(node.address()));
+    }
+}
+
+// The kernel has the memory then: what reaches user space is there already, or for its servers. Workers that address
+// this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
+Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
+    if (options.kernel.interfaces.empty()) return nullptr;
+    auto part = start_kernel_part(options.kernel, options.config);
+    if (!part) return part;
+    const switchd::ShardSnapshot table = (*part)->snapshot();
+    options.config.memory_bytes = 0;
+    options.config.kernel_aggregators = table.aggregators;
+    options.config.lanes = std::min(options.config.lanes, static_cast<std::uint16_t>(table.kernel->lanes));
+    return part;
+}
+
+int run_switch(Options options) {
+    if (auto completed = complete(options); !completed) return misused(completed.error());
+    if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
+    const StopSignals signals;
+    const auto kernel = start_kernel_part(options);
+    if (!kernel) return misused(kernel.error());
+    switchd::SwitchNode::Elsewhere elsewhere;
+    if (*kernel != nullptr) elsewhere = [&] { return (*kernel)->snapshot(); };
+    auto node = switchd::SwitchNode::start(
+        options.config, [] { StopSignals::notify(); }, elsewhere);
+    if (!node) return misused(node.error());
+    print_start(**node, options);
+    if (!show_output()) return exit_failed;
+    static_cast<void>(signals.wait());
+    std::vector<Error> failures;
+    if (const auto failure = (*node)->failure()) failures.push_back(*failure);
+    (*node)->stop();
+    if (*kernel != nullptr) std::ranges::copy((*kernel)->stop(), std::back_inserter(failures));
+    for (const Error& failure : failures) fmt::print(stderr, "atp switch: {}\n", to_string(failure));
+    if (!failures.empty()) return exit_failed;
+    if (!options.quiet && !options.json) fmt::print("stopped\n");
+    return exit_passed;
+}
+
+void add_ports(CLI::App& command, Options& options) {
+    Flags flags(command, "Emulated ports: every neighbour behind a link that does not exist");
+    flags.parsed("--port-rate", options.port_rate, "RATE", parse_rate, rate_forms, "of each direction [no limit]");
+    flags.parsed("--queue", options.port_queue, "SIZE", parse_size, size_forms,
+                 "what may wait for a port before packets are dropped [no limit]");
+    flags.parsed("--ecn", options.port_ecn, "SIZE", parse_size, size_forms,
+                 "packets that find more than this waiting are marked [never]");
+    flags.parsed("--loss", options.port_loss, "SHARE", parse_percent, percent_forms,
+                 "of the packets of each direction [0]");
+    flags.number("--lossy-ports", options.config.ports.lossy_peers, 0, UINT64_MAX,
+                 "only so many neighbours lose packets, those that come first [all]");
+    flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
+}
+
+}  // namespace
+
+std::function<int()> register_switch(CLI::App& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
+    Flags flags(*command, "Switch");
+    switchd::SwitchNodeConfig& config = options->config;
+    flags.text("--listen", options->listen, "ADDRESS",
+               "host:port or [host]:port; with --xdp the port of the packets that the kernel looks at [0.0.0.0:4790]");
+    flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
+    flags.parsed("--protocol", options->serves, "NAME", parse_serves, "atp, switchml or both",
+                 "which jobs it serves [atp]");
+    flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
+                 "of all aggregators, and as much of SwitchML's slots with it; 0 aggregates nothing and only holds "
+                 "parameter servers [64MB]");
+    flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
+                 "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
+    flags.number(
+        "--threads", config.shards, 1, 256,
+        "each with its share of the memory and of the channels; 1 with --xdp, and at the server behind it [1]");
+    flags.parsed(
+        "--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces, "names with a comma between two",
+        "aggregate inside the kernel what passes these, whoever it is addressed to; all ports by which a job's "
+        "workers come: eth1,eth2 [none]");
+    flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
+               "of a bpffs: where a restart finds what the kernel holds [/sys/fs/bpf/atp]");
+    flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
+                 "of --xdp, for jobs whose workers name racks: 0 next to workers, 1 where racks meet [0]");
+    flags.flag("--pin", options->pin, "keep each thread on a core of its own");
+    flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");
+    flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");
+    flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
+                 "of all parameter servers hosted here [1GiB]");
+    command
+        ->add_flag("--server,!--no-server", options->hosts_servers,
+                   "host the parameter servers of jobs that want them on their last switch [yes]")
+        ->group("Switch");
+    flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
+                 "an aggregator untouched for so long is anybody's [500ms]");
+    flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms, "members silent for so long are gone [10s]");
+    flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
+                 "poll for so long before sleeping: latency for a busy core [0]");
+    flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");
+    flags.flag("--quiet", options->quiet, "say nothing but errors");
+    flags.flag("--json", options->json, "say in JSON what was started");
+    add_ports(*command, *options);
+    options->given = [command](const std::string& flag) { return command->count(flag) != 0; };
+    return [options] { return run_switch(*options); };
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "apps/common/command.h"
+
+namespace atp::apps {
+
+// `atp switch`: this machine aggregates.
+[[nodiscard]] std::function<int()> register_switch(CLI::App& program);
+
+}  // namespace atp::apps

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/common/child_processes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "apps/common/command.h"
+#include "net/clock.h"
+#include "net/descriptor.h"
+
+namespace atp::apps {
+namespace {
+
+constexpr Duration look_interval = std::chrono::milliseconds(50);
+constexpr int exit_not_started = 127;
+constexpr int exit_lacking = 77;  // as programs of tests say that this machine has not what they need
+
+struct Process {
+    pid_t id = -1;
+    bool running = false;
+    int status = 0;
+};
+
+// In a child that has only this one thread, so nothing but system calls.
+[[noreturn]] void become(char** arguments, int output, pid_t parent) {
+    // A fleet whose leader was killed has nobody to sum with, and nobody who ends it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(exit_failed);
+    // Not the mask of the parent, which keeps ctrl-C for itself.
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    dup2(output >= 0 ? output : open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+    execv(arguments[0], arguments);
+    _exit(exit_not_started);
+}
+
+class Fleet {
+  public:
+    ~Fleet() { end(); }
+
+    Result<void> start(const std::vector<std::string>& command, int output) {
+        std::vector<char*> arguments;
+        arguments.reserve(command.size() + 1);
+        for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+        arguments.push_back(nullptr);
+        const pid_t parent = getpid();
+        const pid_t child = fork();
+        if (child < 0) return fail_with_errno(Operation::open, errno, command.front());
+        if (child == 0) become(arguments.data(), output, parent);
+        processes_.push_back({.id = child, .running = true});
+        return {};
+    }
+
+    // False while some are running and none has failed.
+    bool settled() {
+        bool running = false;
+        for (Process& process : processes_) {
+            if (process.running && waitpid(process.id, &process.status, WNOHANG) == process.id) {
+                process.running = false;
+            }
+            running = running || process.running;
+        }
+        return !running || failed() != nullptr;
+    }
+    [[nodiscard]] const Process* failed() const {
+        for (const Process& process : processes_) {
+            if (!process.running && process.status != 0) return &process;
+        }
+        return nullptr;
+    }
+    [[nodiscard]] std::size_t number_of(const Process& process) const {
+        return static_cast<std::size_t>(&process - processes_.data());
+    }
+    void end() {
+        for (Process& process : processes_) {
+            if (process.running) kill(process.id, SIGKILL);
+        }
+        for (Process& process : processes_) {
+            if (process.running) waitpid(process.id, &process.status, 0);
+            process.running = false;
+        }
+    }
+
+  private:
+    std::vector<Process> processes_;
+};
+
+void read_what_is_there(int descriptor, std::string& text) {
+    std::array<char, 4096> part;
+    for (ssize_t count = 1; count > 0;) {
+        count = read(descriptor, part.data(), part.size());
+        if (count > 0) text.append(part.data(), static_cast<std::size_t>(count));
+    }
+}
+
+std::string describe(const Process& process, const std::string& program) {
+    if (WIFSIGNALED(process.status)) {
+        return fmt::format("{} was ended by signal {}", program, WTERMSIG(process.status));
+    }
+    if (WEXITSTATUS(process.status) == exit_not_started) return fmt::format("{} cannot be run", program);
+    return fmt::format("{} exited with status {}", program, WEXITSTATUS(process.status));
+}
+
+}  // namespace
+
+Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const StopSignals& signals,
+                              Time deadline) {
+    std::array<int, 2> pipe{};
+    if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_with_errno(Operation::open, errno, "pipe");
+    const net::Descriptor reader(pipe[0]);
+    net::Descriptor writer(pipe[1]);
+    // The writing end blocks, as a process expects of its output.
+    fcntl(writer.number(), F_SETFL, 0);
+    Fleet fleet;
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+        if (auto started = fleet.start(commands[i], i == 0 ? writer.number() : -1); !started) {
+            return tl::unexpected(started.error());
+        }
+    }
+    writer = net::Descriptor();
+    const auto told_to_stop = [&signals] { return signals.wait_for(Duration::zero()).has_value(); };
+    const Failure stopped = fail(Operation::wait, Reason::closed, "benchmark", "told to stop");
+    const Time begin = net::now();
+    std::string text;
+    while (!fleet.settled()) {
+        if (told_to_stop()) return stopped;
+        if (net::now() > deadline) {
+            return tl::unexpected(Error{.operation = Operation::wait,
+                                        .reason = Reason::timed_out,
+                                        .peer = "benchmark",
+                                        .elapsed = net::now() - begin,
+                                        .text = "a rank does not end"});
+        }
+        pollfd waiting{.fd = reader.number(), .events = POLLIN, .revents = 0};
+        ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(look_interval).count()));
+        if ((waiting.revents & POLLHUP) != 0 && (waiting.revents & POLLIN) == 0) usleep(20'000);
+        read_what_is_there(reader.number(), text);
+    }
+    read_what_is_there(reader.number(), text);
+    // A terminal tells the ranks too, and they may be the first to end.
+    if (told_to_stop()) return stopped;
+    if (const Process* failed = fleet.failed()) {
+        const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;
+        return fail(Operation::wait, lacks ? Reason::unsupported : Reason::failed,
+                    fmt::format("rank {}", fleet.number_of(*failed)), describe(*failed, commands.front().front()));
+    }
+    return text;
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::string program_beside(const std::string& name) {
+    return (std::filesystem::path(own_program()).parent_path() / name).string();
+}
+
+}  // namespace atp::apps

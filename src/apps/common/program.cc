@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/common/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "apps/common/output.h"
+
+namespace atp::apps {
+namespace {
+
+int run(const ProgramText& text, std::span<const Register> commands, int argc, char** argv) {
+    CLI::App program(text.description, text.name);
+    program.require_subcommand(0, 1);  // a missing subcommand is reported below, an unknown one by its name
+    program.set_version_flag("--version", text.version);
+    program.get_formatter()->column_width(34);
+    std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
+    for (const Register command : commands) {
+        std::function<int()> body = command(program);
+        registered.emplace_back(program.get_subcommands({}).back(), std::move(body));
+    }
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::Success& answered) {  // --help, --version
+        return program.exit(answered);
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "{}: {}\nTry --help.\n", text.name, error.what());
+        return exit_misused;
+    }
+    std::string names;
+    for (const auto& [subcommand, body] : registered) {
+        if (subcommand->parsed()) return body();
+        names += fmt::format("{}{}", names.empty() ? "" : " or ", subcommand->get_name());
+    }
+    fmt::print(stderr, "{}: give a subcommand: {}\nTry --help.\n", text.name, names);
+    return exit_misused;
+}
+
+// If standard output failed, the result is lost.
+int after_output(const ProgramText& text, int status) {
+    if (show_output()) return status;
+    fmt::print(stderr, "{}: cannot write to standard output\n", text.name);
+    return status == exit_passed ? exit_failed : status;
+}
+
+}  // namespace
+
+int run_program(const ProgramText& text, std::span<const Register> commands, int argc, char** argv) {
+    try {
+        return after_output(text, run(text, commands, argc, argv));
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "{}: not enough memory\n", text.name);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}: {}\n", text.name, error.what());
+    }
+    return exit_failed;
+}
+
+}  // namespace atp::apps

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+
+#include "base/time.h"
+
+namespace atp::apps {
+
+// SIGINT and SIGTERM, for commands that run until they are told to stop: blocked for every thread that is started
+// afterwards, so that no system call is interrupted, and taken one by one with wait(). Made before any thread.
+class StopSignals {
+  public:
+    StopSignals() {
+        sigemptyset(&set_);
+        sigaddset(&set_, SIGINT);
+        sigaddset(&set_, SIGTERM);
+        sigaddset(&set_, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    }
+    ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    StopSignals(const StopSignals&) = delete;
+    StopSignals& operator=(const StopSignals&) = delete;
+
+    // The signal that came; SIGUSR1 is notify()'s.
+    [[nodiscard]] int wait() const {
+        int signal = 0;
+        sigwait(&set_, &signal);
+        return signal;
+    }
+    // Nothing where none came in time.
+    [[nodiscard]] std::optional<int> wait_for(Duration time) const {
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+        const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
+        const int signal = sigtimedwait(&set_, nullptr, &timeout);
+        return signal > 0 ? std::optional(signal) : std::nullopt;
+    }
+    // From any thread: wait() returns SIGUSR1.
+    static void notify() { kill(getpid(), SIGUSR1); }
+
+  private:
+    sigset_t set_{};
+    sigset_t before_{};
+};
+
+}  // namespace atp::apps

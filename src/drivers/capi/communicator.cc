@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.h"
+
+#include <atp/atp.h>
+
+#include <utility>
+#include <vector>
+
+#include "capi/convert.h"
+#include "capi/store.h"
+
+struct atp_communicator {
+    std::unique_ptr<atp::comm::Communicator> communicator;
+};
+
+struct atp_work {
+    atp::comm::Handle handle;
+};
+
+namespace {
+
+using atp::capi::deadline_from;
+using atp::capi::guarded;
+using atp::capi::malformed;
+using atp::comm::Handle;
+
+template <class Begin>
+int wait_for(atp_communicator* communicator, atp_error* error, const Begin& begin) noexcept {
+    return guarded(error, [&]() -> Result<void> {
+        if (communicator == nullptr) return tl::unexpected(malformed("no communicator"));
+        const Result<Handle> handle = begin(*communicator->communicator);
+        return handle ? (*handle)->wait() : Result<void>(tl::unexpected(handle.error()));
+    });
+}
+
+template <class Begin>
+int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, const Begin& begin) noexcept {
+    if (work != nullptr) *work = nullptr;
+    return guarded(error, [&]() -> Result<void> {
+        if (communicator == nullptr || work == nullptr) {
+            return tl::unexpected(malformed("no communicator, or nowhere to put the handle"));
+        }
+        // Before the operation begins: afterwards nothing may be thrown, for nobody would know of it.
+        auto handed = std::make_unique<atp_work>();
+        Result<Handle> handle = begin(*communicator->communicator);
+        if (!handle) return tl::unexpected(handle.error());
+        handed->handle = *std::move(handle);
+        *work = handed.release();
+        return {};
+    });
+}
+
+struct AllReduce {
+    const atp_buffer* buffers;
+    std::size_t count;
+    int element;
+    int reduction;
+    std::int64_t timeout_ms;
+
+    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        const auto type = atp::capi::element_from(element);
+        const auto how = atp::capi::reduction_from(reduction);
+        if (!type || !how) return tl::unexpected(malformed("an element or a reduction that is none"));
+        if (buffers == nullptr && count != 0) return tl::unexpected(malformed("no list of buffers"));
+        std::vector<atp::comm::Buffer> list(count);
+        for (std::size_t i = 0; i < count; ++i) list[i] = {buffers[i].in, buffers[i].out, buffers[i].elements};
+        return communicator.all_reduce(list, *type, *how, deadline_from(timeout_ms));
+    }
+};
+
+struct Broadcast {
+    void* data;
+    std::size_t bytes;
+    std::uint32_t root;
+    std::int64_t timeout_ms;
+
+    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        return communicator.broadcast(data, bytes, root, deadline_from(timeout_ms));
+    }
+};
+
+struct Barrier {
+    std::int64_t timeout_ms;
+
+    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        return communicator.barrier(deadline_from(timeout_ms));
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, const struct atp_options* options,
+                            atp_communicator** communicator, struct atp_error* error) {
+    if (communicator != nullptr) *communicator = nullptr;
+    return guarded(error, [&]() -> Result<void> {
+        if (store == nullptr || communicator == nullptr) {
+            return tl::unexpected(malformed("no store, or nowhere to put the communicator"));
+        }
+        const auto understood = atp::capi::options_from(options);
+        if (!understood) return tl::unexpected(understood.error());
+        auto handed = std::make_unique<atp_communicator>();
+        auto formed = atp::comm::Communicator::form(*store->store, rank, world, *understood);
+        if (!formed) return tl::unexpected(formed.error());
+        handed->communicator = *std::move(formed);
+        *communicator = handed.release();
+        return {};
+    });
+}
+
+void atp_communicator_destroy(atp_communicator* communicator) { delete communicator; }
+
+void atp_communicator_abort(atp_communicator* communicator) {
+    if (communicator != nullptr) communicator->communicator->abort();
+}
+
+uint32_t atp_communicator_rank(const atp_communicator* communicator) { return communicator->communicator->rank(); }
+
+uint32_t atp_communicator_world(const atp_communicator* communicator) { return communicator->communicator->world(); }
+
+int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                   int reduction, int64_t timeout_ms, struct atp_error* error) {
+    const atp_buffer buffer{in, out, elements};
+    return wait_for(communicator, error, AllReduce{&buffer, 1, element, reduction, timeout_ms});
+}
+
+int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count, int element,
+                         int reduction, int64_t timeout_ms, struct atp_error* error) {
+    return wait_for(communicator, error, AllReduce{buffers, count, element, reduction, timeout_ms});
+}
+
+int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
+                  struct atp_error* error) {
+    return wait_for(communicator, error, Broadcast{data, bytes, root, timeout_ms});
+}
+
+int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error) {
+    return wait_for(communicator, error, Barrier{timeout_ms});
+}
+
+int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
+             int64_t timeout_ms, struct atp_error* error) {
+    return guarded(error, [&]() -> Result<void> {
+        const auto type = atp::capi::element_from(element);
+        if (communicator == nullptr || values == nullptr || !type) {
+            return tl::unexpected(malformed("no communicator, no values or no such element"));
+        }
+        return communicator->communicator->push(key, values, elements, *type, deadline_from(timeout_ms));
+    });
+}
+
+int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t elements, int element,
+             struct atp_error* error) {
+    return guarded(error, [&]() -> Result<void> {
+        const auto type = atp::capi::element_from(element);
+        if (communicator == nullptr || values == nullptr || !type) {
+            return tl::unexpected(malformed("no communicator, no values or no such element"));
+        }
+        return communicator->communicator->pull(key, values, elements, *type);
+    });
+}
+
+int atp_all_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                         int reduction, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
+    const atp_buffer buffer{in, out, elements};
+    return hand_out(communicator, work, error, AllReduce{&buffer, 1, element, reduction, timeout_ms});
+}
+
+int atp_all_reduce_group_async(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
+                               int element, int reduction, int64_t timeout_ms, atp_work** work,
+                               struct atp_error* error) {
+    return hand_out(communicator, work, error, AllReduce{buffers, count, element, reduction, timeout_ms});
+}
+
+int atp_broadcast_async(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
+                        atp_work** work, struct atp_error* error) {
+    return hand_out(communicator, work, error, Broadcast{data, bytes, root, timeout_ms});
+}
+
+int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
+    return hand_out(communicator, work, error, Barrier{timeout_ms});
+}
+
+int atp_work_wait(atp_work* work, struct atp_error* error) {
+    return guarded(error, [&]() -> Result<void> {
+        if (work == nullptr) return tl::unexpected(malformed("no operation"));
+        return work->handle->wait();
+    });
+}
+
+int atp_work_test(atp_work* work, int* done, struct atp_error* error) {
+    return guarded(error, [&]() -> Result<void> {
+        if (work == nullptr || done == nullptr) return tl::unexpected(malformed("no operation, or nowhere to say it"));
+        *done = work->handle->done() ? 1 : 0;
+        return *done == 0 ? Result<void>() : work->handle->outcome();
+    });
+}
+
+void atp_work_free(atp_work* work) { delete work; }
+
+}  // extern "C"

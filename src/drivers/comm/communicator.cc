@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+
+#include "comm/formation.h"
+#include "net/clock.h"
+#include "protocol/sequence.h"
+#include "tensor/adaptive_tensor.h"
+#include "tensor/bundle.h"
+#include "tensor/tensors.h"
+
+namespace atp::comm {
+namespace {
+
+// A tensor of fewer packets than this for each channel is not worth cutting up.
+constexpr std::uint64_t least_fragments_of_slice = 8;
+// Kinds of operations whose scales are remembered; any others travel at the job's.
+constexpr std::size_t most_histories = 4096;
+
+Failure refuse(Operation operation, Reason reason, std::string text) {
+    return fail(operation, reason, {}, std::move(text));
+}
+
+std::optional<std::string> switchml_problem_of(std::uint32_t world, const Options& options) {
+    if (!wire::is_switchml(options.protocol)) return std::nullopt;
+    if (world > ATP_BITMAP_BITS) {
+        return fmt::format("a world of {} ranks; SwitchML knows one switch, with {} at most", world, ATP_BITMAP_BITS);
+    }
+    if (options.audit) return "an audit lane; SwitchML has none";
+    if (options.scaling != tensor::Scaling::fixed || options.lane_type != tensor::LaneType::int32) {
+        return "scales or lanes of ATP's; SwitchML has one scale, and 32 bits";
+    }
+    if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
+    if (options.scaling != tensor::Scaling::fixed || options.lane_type != tensor::LaneType::int32) {
+        return "numbers in another form; SwitchML's are 32 bits at the job's scale";
+    }
+    if (!options.rack.empty()) return "a rack; SwitchML knows one switch, which is addressed";
+    if (options.multicast.wanted) return "results by multicast; SwitchML has none";
+    if (options.resend_after <= Duration::zero()) return "no time after which a packet is sent again";
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
+    if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
+        return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
+    }
+    if (rank >= world) return fmt::format("rank {} in a world of {}", rank, world);
+    if (options.channels == 0 || options.channels > 64) {
+        return fmt::format("{} channels; 1 to 64 are possible", options.channels);
+    }
+    if (options.lanes == 1 || options.lanes > ATP_MAX_LANES) {
+        return fmt::format("{} lanes; 2 to {} are possible", options.lanes, ATP_MAX_LANES);
+    }
+    const bool window_fits = std::has_single_bit(options.window) && options.window <= 1U << ATP_WINDOW_LOG2_MAX;
+    if (options.window != 0 && !window_fits) {
+        return fmt::format("a window of {} packets; a power of two up to {} is possible", options.window,
+                           1U << ATP_WINDOW_LOG2_MAX);
+    }
+    if (!(std::isfinite(options.scale) && options.scale > 0)) {
+        return fmt::format("a scale of {}; a positive number is needed", options.scale);
+    }
+    return switchml_problem_of(world, options);
+}
+
+// Equal on ranks that do the same, and hardly ever on others.
+std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail) {
+    const std::uint32_t hash =
+        mix(mix(mix(static_cast<std::uint32_t>(operation) + 0x9e37U) + detail) +
+            mix(static_cast<std::uint32_t>(elements)) + static_cast<std::uint32_t>(elements >> 32U));
+    return static_cast<std::uint16_t>(hash ^ (hash >> 16U));
+}
+
+std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
+    return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(reduction);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
+                                                         const Options& options) {
+    if (const auto problem = problem_of(rank, world, options)) {
+        return refuse(Operation::rendezvous, Reason::malformed, *problem);
+    }
+    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
+    if (auto done = communicator->set_up(store); !done) return tl::unexpected(done.error());
+    return communicator;
+}
+
+Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
+    : rank_(rank), world_(world), options_(options) {}
+
+// Before anything that the channels' threads read from: pushed values above all.
+Communicator::~Communicator() {
+    feed_->close();
+    for (const auto& channel : channels_) channel->stop();
+}
+
+Result<void> Communicator::set_up(store::Store& store) {
+    const Time deadline = net::after(net::now(), options_.join_timeout);
+    auto formed = find_each_other(store, rank_, world_, options_, deadline);
+    if (!formed) return tl::unexpected(formed.error());
+    formation_ = formed->formation;
+    for (std::size_t i = 0; i < formed->plans.size(); ++i) {
+        auto channel = Channel::open(std::move(formed->sockets[i]), formed->plans[i]);
+        if (!channel) return tl::unexpected(channel.error());
+        channels_.push_back(*std::move(channel));
+    }
+    for (const auto& channel : channels_) {
+        if (auto ready = channel->wait_ready(deadline); !ready) return ready;
+    }
+    return {};
+}
+
+Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
+                                    std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
+                                    Time deadline) {
+    const Time now = net::now();
+    if (deadline == never) deadline = net::after(now, options_.timeout);
+    const std::uint16_t purpose = purpose_of(operation, elements, detail);
+    const std::uint64_t lanes = tensor->size();
+    const std::scoped_lock lock(order_);
+    if (fits_numbers() && !tensor->plain() && lanes != 0) {
+        tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
+    }
+    const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
+    const std::uint64_t payload = payload_lanes();
+    const std::uint64_t fragments = (lanes + payload - 1) / payload;
+    const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
+    const std::uint64_t share = (fragments + parts - 1) / parts * payload;
+    const std::uint64_t step = (share + alignment - 1) / alignment * alignment;
+    for (std::uint64_t first = 0; first < lanes; first += step) {
+        work->add_slice(first, std::min(step, lanes - first), purpose);
+    }
+    if (lanes == 0) return work;
+    // One channel's failure is the communicator's: parts on other channels could only wait for their deadline, and the
+    // next operation of this rank must not meet an earlier one of others there.
+    if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
+    for (std::size_t part = 0; part < work->slices().size(); ++part) {
+        channels_[next_channel_++ % channels_.size()]->submit(work, part);
+    }
+    return work;
+}
+
+// Of tensors whose numbers may travel in another form. All ranks call the same operations in the same order, so they
+// find the same histories.
+std::unique_ptr<protocol::Tensor> Communicator::fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind) {
+    const std::uint64_t fragment = payload_lanes();
+    std::shared_ptr<tensor::ScaleHistory> history;
+    if (options_.scaling == tensor::Scaling::dynamic) {
+        auto found = histories_.find(kind);
+        if (found == histories_.end() && histories_.size() < most_histories) {
+            found =
+                histories_.emplace(kind, std::make_shared<tensor::ScaleHistory>(tensor->size(), fragment, feed_)).first;
+        }
+        if (found != histories_.end()) history = found->second;
+    }
+    const tensor::NumberForm form{
+        .scale = options_.scale, .scaling = options_.scaling, .lane_type = options_.lane_type};
+    return std::make_unique<tensor::FittedTensor>(std::move(tensor), form, fragment, std::move(history));
+}
+
+Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+                                        Time deadline) {
+    return all_reduce(std::span(&buffer, 1), type, reduction, deadline);
+}
+
+Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::ElementType type, Reduction reduction,
+                                        Time deadline) {
+    std::vector<std::unique_ptr<protocol::Tensor>> tensors;
+    std::uint64_t elements = 0;
+    for (const Buffer& buffer : buffers) {
+        if (buffer.elements == 0) continue;
+        if (buffer.in == nullptr || buffer.out == nullptr) {
+            return refuse(Operation::all_reduce, Reason::malformed, "a buffer without memory");
+        }
+        elements += buffer.elements;
+        const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
+        tensors.push_back(tensor::make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, scale(), by));
+    }
+    return all_reduce(std::move(tensors), elements, type, reduction, deadline);
+}
+
+Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
+                                        numeric::ElementType type, Reduction reduction, Time deadline) {
+    constexpr Operation operation = Operation::all_reduce;
+    if (reduction == Reduction::average && numeric::is_integer(type)) {
+        return refuse(operation, Reason::unsupported,
+                      fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
+    }
+    if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
+    for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
+    std::unique_ptr<protocol::Tensor> whole =
+        tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
+    const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
+    return submit(operation, std::move(whole), elements, detail, alignment, deadline);
+}
+
+Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {
+    constexpr Operation operation = Operation::broadcast;
+    if (root >= world_) {
+        return refuse(operation, Reason::malformed, fmt::format("root {} in a world of {}", root, world_));
+    }
+    if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer without memory");
+    const bool mine = rank_ == root;
+    return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes), bytes,
+                  root, 1, deadline);
+}
+
+Result<Handle> Communicator::barrier(Time deadline) {
+    return submit(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), 1, 0, 1,
+                  deadline);
+}
+
+Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, numeric::ElementType type,
+                                Time deadline) {
+    if (elements == 0) return refuse(Operation::push, Reason::malformed, "no elements");
+    std::unique_lock lock(keys_mutex_);
+    Key& entry = keys_[key];
+    // The round before has to be over: its values lie where this one's will. Other keys do not wait for it.
+    while (const Handle before = entry.work) {
+        if (entry.type != type || entry.elements != elements) {
+            return refuse(Operation::push, Reason::mismatched,
+                          fmt::format("key {} has {} elements of {}, not {} of {}", key, entry.elements,
+                                      to_string(entry.type), elements, to_string(type)));
+        }
+        lock.unlock();
+        if (auto done = before->wait(); !done) return done;
+        lock.lock();
+        if (entry.work == before) break;
+    }
+    entry.type = type;
+    entry.elements = elements;
+    entry.values.resize(elements * numeric::bytes_of(type));
+    std::memcpy(entry.values.data(), values, entry.values.size());
+    auto tensor = tensor::make_sum_tensor(type, entry.values.data(), entry.values.data(), elements,
+                                          static_cast<float>(options_.scale), 1.0);
+    const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
+    auto work = submit(Operation::push, std::move(tensor), elements,
+                       detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)), alignment, deadline);
+    if (!work) return tl::unexpected(work.error());
+    entry.work = *std::move(work);
+    return {};
+}
+
+Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type) {
+    Handle work;
+    {
+        const std::scoped_lock lock(keys_mutex_);
+        const auto found = keys_.find(key);
+        if (found == keys_.end() || found->second.work == nullptr) {
+            return refuse(Operation::pull, Reason::malformed, fmt::format("key {} was never pushed by this rank", key));
+        }
+        if (found->second.type != type || found->second.elements != elements) {
+            return refuse(Operation::pull, Reason::mismatched,
+                          fmt::format("key {} has {} elements of {}", key, found->second.elements,
+                                      to_string(found->second.type)));
+        }
+        work = found->second.work;
+    }
+    if (auto done = work->wait(); !done) return done;
+    const std::scoped_lock lock(keys_mutex_);
+    const Key& entry = keys_[key];
+    if (entry.work != work) {
+        return refuse(Operation::pull, Reason::mismatched, fmt::format("key {} was pushed again meanwhile", key));
+    }
+    std::memcpy(values, entry.values.data(), entry.values.size());
+    return {};
+}
+
+void Communicator::abort() {
+    const Error reason{.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was aborted"};
+    end_channels(reason);
+}
+
+void Communicator::wake_channels() {
+    for (const auto& channel : channels_) channel->wake();
+}
+
+void Communicator::end_channels(const Error& reason) {
+    for (const auto& channel : channels_) channel->abort(reason);
+}
+
+std::vector<ChannelCounters> Communicator::counters() const {
+    std::vector<ChannelCounters> counters;
+    for (const auto& channel : channels_) counters.push_back(channel->counters());
+    return counters;
+}
+
+bool Communicator::results_by_group() const {
+    return std::ranges::all_of(channels_, [](const auto& channel) { return channel->counters().results_by_group; });
+}
+
+std::vector<std::string> Communicator::without() const {
+    std::vector<std::string> all;
+    for (const auto& channel : channels_) std::ranges::move(channel->without(), std::back_inserter(all));
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
+}  // namespace atp::comm

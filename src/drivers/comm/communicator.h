@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/result.h"
+#include "comm/channel_driver.h"
+#include "comm/feed.h"
+#include "comm/options.h"
+#include "comm/work.h"
+#include "numeric/element_type.h"
+#include "store/store.h"
+#include "tensor/scale_history.h"
+
+namespace atp::comm {
+
+enum class Reduction : std::uint8_t { sum, average };
+
+// Elements in the caller's memory, `in` and `out` the same or apart.
+struct Buffer {
+    const void* in = nullptr;
+    void* out = nullptr;
+    std::size_t elements = 0;
+};
+
+// What was settled when the communicator was formed.
+struct Formation {
+    std::uint32_t job = 0;
+    std::uint32_t channels = 0;
+    std::uint32_t lanes = 0;
+    std::uint32_t window = 0;
+    std::uint32_t aggregators = 0;
+    std::uint32_t units = 0;
+    std::uint32_t levels = 0;
+};
+
+// A group of ranks that sum tensors inside the network.
+//
+// Calling order: form(), on every rank with the same options; then the same operations on every rank in the same order;
+// then the destructor. Operations return at once and run in that order; their memory is the caller's and stays until
+// Work::done(). Owns: channels, with a thread each.
+// Threads: operations may be called from any thread, but the order among ranks has to be the same, so usually from one.
+// Failure: every operation ends by its deadline, with a result or with an error that names the operation, the peer and
+// the time elapsed. After an error nothing more succeeds: form another communicator, with the next generation, with
+// those that are left. What ranks do differently is found out and named, and never summed; not by SwitchML, whose
+// packets do not say what they are for.
+class Communicator {
+  public:
+    [[nodiscard]] static Result<std::unique_ptr<Communicator>> form(store::Store& store, std::uint32_t rank,
+                                                                    std::uint32_t world, const Options& options);
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    [[nodiscard]] std::uint32_t rank() const { return rank_; }
+    [[nodiscard]] std::uint32_t world() const { return world_; }
+    [[nodiscard]] const Options& options() const { return options_; }
+    [[nodiscard]] const Formation& formation() const { return formation_; }
+
+    // A deadline of `never` stands for the options' timeout from now on. An average of integers is refused.
+    [[nodiscard]] Result<Handle> all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+                                            Time deadline = never);
+    // Several tensors as if they were one: small ones share packets.
+    [[nodiscard]] Result<Handle> all_reduce(std::span<const Buffer> buffers, numeric::ElementType type,
+                                            Reduction reduction, Time deadline = never);
+    // Of tensors that the caller has made, which become ready as it tells feed().
+    [[nodiscard]] Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
+                                            std::uint64_t elements, numeric::ElementType type, Reduction reduction,
+                                            Time deadline = never);
+    // Rank `root`'s bytes for everybody, in place.
+    [[nodiscard]] Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline = never);
+    [[nodiscard]] Result<Handle> barrier(Time deadline = never);
+
+    // As parameter servers have it: push() adds this rank's values to the key's sum of this round, pull() waits for the
+    // sum of the last push() and copies it. Every rank pushes every key in the same order.
+    [[nodiscard]] Result<void> push(std::uint64_t key, const void* values, std::size_t elements,
+                                    numeric::ElementType type, Time deadline = never);
+    [[nodiscard]] Result<void> pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type);
+
+    [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
+    // As tensor::make_sum_tensor() wants them for tensors that the caller makes.
+    // Whether scaled numbers travel in another form than round(x * scale()) in 32 bits.
+    [[nodiscard]] bool fits_numbers() const {
+        return options_.scaling != tensor::Scaling::fixed || options_.lane_type != tensor::LaneType::int32;
+    }
+    [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
+    [[nodiscard]] double factor(Reduction reduction) const {
+        return reduction == Reduction::average ? 1.0 / world_ : 1.0;
+    }
+
+    // Ends what is under way, here, with Reason::closed.
+    void abort();
+
+    [[nodiscard]] std::vector<ChannelCounters> counters() const;
+    // Whether results come by multicast; otherwise, wanted or not, as a copy for each rank.
+    [[nodiscard]] bool results_by_group() const;
+    // What this rank's sockets were refused, and why: "gso: ...". Nothing fails without it, it only takes longer.
+    [[nodiscard]] std::vector<std::string> without() const;
+
+  private:
+    friend class Feed;
+    struct Key {
+        numeric::ElementType type = numeric::ElementType::float32;
+        std::size_t elements = 0;
+        std::vector<std::byte> values;
+        Handle work;
+    };
+    // Operations that are the same but for their numbers.
+    struct Kind {
+        Operation operation;
+        std::uint64_t elements;
+        std::uint32_t detail;
+        bool operator<(const Kind& other) const {
+            return std::tie(operation, elements, detail) < std::tie(other.operation, other.elements, other.detail);
+        }
+    };
+
+    Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
+    [[nodiscard]] Result<void> set_up(store::Store& store);
+    [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
+                                        std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
+                                        Time deadline);
+
+    [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind);
+
+    void wake_channels();
+    void end_channels(const Error& reason);
+
+    std::uint32_t rank_;
+    std::uint32_t world_;
+    Options options_;
+    Formation formation_;
+    std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
+    std::vector<std::unique_ptr<Channel>> channels_;
+    std::mutex order_;  // all channels get operations in one order
+    std::uint64_t next_channel_ = 0;
+    std::map<Kind, std::shared_ptr<tensor::ScaleHistory>> histories_;
+    std::mutex keys_mutex_;
+    std::map<std::uint64_t, Key> keys_;
+};
+
+}  // namespace atp::comm

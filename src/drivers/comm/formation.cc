@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/formation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <random>
+#include <span>
+#include <thread>
+
+#include "client/path_payload.h"
+#include "client/switch_client.h"
+#include "control/announcement.h"
+#include "control/join_tree.h"
+#include "control/path_mtu_search.h"
+#include "control/placement.h"
+#include "net/clock.h"
+#include "net/local_route.h"
+#include "net/resolve.h"
+#include "store/rendezvous.h"
+#include "switchml/packet.h"
+#include "switchml/stream_pool.h"
+
+namespace atp::comm {
+namespace {
+
+constexpr Duration probe_wait = std::chrono::milliseconds(100);
+// A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
+constexpr unsigned placing_attempts = 5;
+constexpr Duration placing_pause = std::chrono::milliseconds(400);
+
+Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
+    return fail(operation, reason, std::move(peer), std::move(text));
+}
+
+// Every option that ranks must agree on, by name, so that a difference can be read.
+std::string terms_text(const Options& options) {
+    std::string servers;
+    for (const std::string& server : options.dedicated_servers) servers += " " + server;
+    return fmt::format(
+        "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
+        "multicast={} server={}{}",
+        wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
+        options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit,
+        options.halve, to_string(options.multicast), static_cast<int>(options.server), servers);
+}
+
+struct Reach {
+    wire::Address address;
+    wire::Welcome welcome;
+    std::uint32_t lanes = 0;
+};
+
+// A switch that is up may still be looking for its parent: it says so, and is asked again.
+Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
+    std::optional<Error> refusal;
+    while (true) {
+        auto greeting = client.hello(deadline);
+        if (greeting) return std::move(greeting->welcome);
+        Error error = greeting.error();
+        if (error.reason == Reason::timed_out) {
+            // What it said last is better to know than that the time is over.
+            if (refusal) return tl::unexpected(*std::move(refusal));
+            error.text += " `atp doctor` may find out why";
+        }
+        if (error.reason != Reason::rejected) return tl::unexpected(std::move(error));
+        refusal = std::move(error);
+        if (net::now() + probe_wait > deadline) return tl::unexpected(*std::move(refusal));
+        std::this_thread::sleep_for(probe_wait);
+    }
+}
+
+std::uint32_t lanes_of_payload(wire::ChannelProtocol protocol, std::uint32_t payload_bytes) {
+    if (!wire::is_switchml(protocol)) {
+        return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
+    }
+    using namespace atp::switchml;
+    const std::uint32_t lanes = (payload_bytes - std::uint32_t{header_bytes}) / std::uint32_t{int32_lane_bytes};
+    return std::min<std::uint32_t>(lanes, ATP_MAX_LANES);
+}
+
+// Who the switch is, and how long a packet may be on the way to it.
+Result<Reach> reach_switch(const Options& options, Time deadline) {
+    if (options.switch_address.empty()) {
+        return refuse(Operation::join, Reason::malformed, {}, "no switch was named: give its host:port");
+    }
+    const auto addresses = net::resolve(options.switch_address);
+    if (!addresses) return tl::unexpected(addresses.error());
+    Reach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
+    if (options.multicast.wanted && reach.address.family() != wire::Family::ipv4) {
+        return refuse(Operation::join, Reason::unsupported, to_string(reach.address),
+                      "results by multicast need IPv4: name the switch by such an address, or do without");
+    }
+    auto client = client::SwitchClient::open(reach.address);
+    if (!client) return tl::unexpected(client.error());
+    auto welcome = greet(**client, deadline);
+    if (!welcome) return tl::unexpected(welcome.error());
+    reach.welcome = *std::move(welcome);
+    const auto probe = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
+        const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);
+        if (answer) return client::ProbeOutcome::arrived;
+        if (answer.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
+        if (answer.error().reason == Reason::timed_out) return client::ProbeOutcome::lost;
+        return tl::unexpected(answer.error());
+    };
+    const auto payload = client::discover_path_payload(reach.address, probe);
+    if (!payload) return tl::unexpected(payload.error());
+    const std::uint32_t fits = lanes_of_payload(options.protocol, *payload);
+    reach.lanes = fits / 8 * 8;
+    if (options.lanes != 0 && options.lanes > fits) {
+        return refuse(Operation::join, Reason::too_large, to_string(reach.address),
+                      fmt::format("packets of {} lanes do not get there: {} do", options.lanes, fits));
+    }
+    return reach;
+}
+
+net::UdpConfig udp_config_of(const Options& options, const wire::Address& local) {
+    return {.local = local,
+            .mmsg = options.mmsg,
+            .gso = options.gso,
+            .gro = options.gro,
+            .receive_buffer_bytes = options.socket_buffer_bytes,
+            .send_buffer_bytes = options.socket_buffer_bytes,
+            .busy_poll_us = options.busy_poll_us};
+}
+
+Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options& options,
+                                                                  const wire::Address& towards) {
+    const auto local = net::local_address_towards(towards);
+    if (!local) return tl::unexpected(local.error());
+    std::vector<std::unique_ptr<net::UdpSocket>> sockets;
+    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+        auto socket = net::UdpSocket::open(udp_config_of(options, *local));
+        if (!socket) return tl::unexpected(socket.error());
+        sockets.push_back(*std::move(socket));
+    }
+    return sockets;
+}
+
+Result<std::vector<control::Announcement>> tell_each_other(store::Rendezvous& rendezvous, unsigned attempt,
+                                                           const control::Announcement& own, Time deadline) {
+    const auto texts = rendezvous.all_gather(fmt::format("announcement-{}", attempt), control::to_text(own), deadline);
+    if (!texts) return tl::unexpected(texts.error());
+    std::vector<control::Announcement> announcements;
+    for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+        auto announcement = control::announcement_from((*texts)[rank], static_cast<std::uint32_t>(rank));
+        if (!announcement) return tl::unexpected(announcement.error());
+        if (announcement->terms != own.terms) {
+            return refuse(Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", rank),
+                          fmt::format("it was given \"{}\", and this rank \"{}\"", announcement->terms, own.terms));
+        }
+        announcements.push_back(*std::move(announcement));
+    }
+    return announcements;
+}
+
+struct Placed {
+    std::vector<control::Announcement> announcements;
+    protocol::Membership membership;
+};
+
+// All ranks see the same announcements, so all of them try again, or none does.
+Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own,
+                           const wire::Address& switch_address, Time deadline) {
+    for (unsigned attempt = 0;; ++attempt) {
+        auto announcements = tell_each_other(rendezvous, attempt, own, deadline);
+        if (!announcements) return tl::unexpected(announcements.error());
+        auto membership = control::place_ranks(*announcements);
+        if (membership) return Placed{*std::move(announcements), *std::move(membership)};
+        const bool hopeless = membership.error().reason != Reason::mismatched;
+        if (hopeless || attempt + 1 == placing_attempts) return tl::unexpected(membership.error());
+        std::this_thread::sleep_for(placing_pause);
+        auto client = client::SwitchClient::open(switch_address);
+        if (!client) return tl::unexpected(client.error());
+        auto welcome = greet(**client, deadline);
+        if (!welcome) return tl::unexpected(welcome.error());
+        own.path = std::move(welcome->path);
+    }
+}
+
+Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
+    std::random_device chance;
+    control::Decision drawn{.job = chance(), .token = 0};
+    while (drawn.token == 0) drawn.token = chance();
+    const auto text = rendezvous.broadcast_from_zero("decision", control::to_text(drawn), deadline);
+    if (!text) return tl::unexpected(text.error());
+    return control::decision_from(*text);
+}
+
+// Those on a rank's way that add: SwitchML ends at the first.
+std::span<const wire::PathSwitch> adding_switches(const Options& options, const control::Announcement& announcement) {
+    const std::span<const wire::PathSwitch> path(announcement.path);
+    return wire::is_switchml(options.protocol) ? path.first(1) : path;
+}
+
+// The smallest table and the shortest packets on any rank's way.
+Formation formation_of(const Options& options, const std::vector<control::Announcement>& announcements) {
+    Formation formation{.channels = options.channels, .lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
+    for (const control::Announcement& announcement : announcements) {
+        formation.lanes = std::min(formation.lanes, announcement.lanes);
+        for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
+            const std::uint32_t room = wire::is_switchml(options.protocol) ? next.slots : next.aggregators;
+            // A switch without memory passes everything, so it limits nobody; or it refuses the JOIN.
+            if (room == 0) continue;
+            formation.aggregators = std::min(formation.aggregators, room);
+            formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);
+        }
+    }
+    if (formation.aggregators == UINT32_MAX) formation.aggregators = 1;
+    if (options.lanes != 0) formation.lanes = options.lanes;
+    formation.window = options.window != 0 ? options.window : protocol::usual_window(formation.lanes);
+    return formation;
+}
+
+Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
+                                 const std::vector<control::Announcement>& announcements) {
+    std::string text;
+    if (options.server == ServerPlace::on_switch) return wire::Endpoint{};
+    if (options.server == ServerPlace::colocated) {
+        text = announcements[channel % announcements.size()].servers.at(channel);
+    } else {
+        if (options.dedicated_servers.empty()) {
+            return refuse(Operation::join, Reason::malformed, {}, "no dedicated server was named");
+        }
+        text = options.dedicated_servers[channel % options.dedicated_servers.size()];
+    }
+    const auto addresses = net::resolve(text);
+    if (!addresses) return tl::unexpected(addresses.error());
+    return control::endpoint_of(addresses->front());
+}
+
+WorkerPlan worker_plan_of(const wire::ChannelTerms& terms, std::uint16_t rank, const protocol::Place& place,
+                          const Options& options) {
+    WorkerPlan plan;
+    plan.protocol = terms.protocol;
+    plan.atp.channel = control::channel_config(terms);
+    plan.atp.rank = rank;
+    plan.atp.place = place;
+    plan.atp.congestion.halve = options.halve;
+    plan.switchml.job = switchml::stream_config(terms, static_cast<unsigned>(std::popcount(place.mask0)));
+    plan.switchml.rank = place.member;
+    plan.switchml.scale = terms.scale;
+    plan.switchml.timeout = options.resend_after;
+    return plan;
+}
+
+ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& options, const Formation& formation,
+                    const control::Decision& decision, const std::shared_ptr<const protocol::Membership>& membership,
+                    const wire::Endpoint& server) {
+    const auto rank16 = static_cast<std::uint16_t>(rank);
+    const protocol::Place& place = membership->place(rank16);
+    ChannelPlan plan;
+    plan.terms = {.job = decision.job,
+                  .token = decision.token,
+                  .channel = static_cast<std::uint16_t>(number),
+                  .lanes = static_cast<std::uint16_t>(formation.lanes),
+                  .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
+                  .audit = options.audit,
+                  .aggregators = formation.aggregators,
+                  .first_seq = 0,
+                  .mask1 = membership->all_units(),
+                  .scale = options.scale,
+                  .server = server,
+                  .protocol = options.protocol,
+                  .group = control::group_of(options.multicast, decision.job, decision.token,
+                                             static_cast<std::uint16_t>(number))};
+    plan.unit = {.unit = place.unit,
+                 .members = 1U << place.member,
+                 .mask0 = place.mask0,
+                 .direct = membership->unit(place.unit).direct,
+                 .ranks = {rank16}};
+    plan.level = options.rack.empty() ? place.hop : 1;  // the last switch is addressed, whatever there is before it
+    plan.worker = worker_plan_of(plan.terms, rank16, place, options);
+    plan.membership = membership;
+    plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
+    plan.loop.spin = options.spin;
+    if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
+    return plan;
+}
+
+// Where a channel hears its group: on the interface by which it reaches its switch.
+net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, const net::UdpSocket& socket) {
+    net::UdpConfig config = udp_config_of(options, control::address_of(plan.terms.group));
+    config.member_at = socket.local();
+    return config;
+}
+
+}  // namespace
+
+Result<Formed> find_each_other(store::Store& store, std::uint32_t rank, std::uint32_t world, const Options& options,
+                               Time deadline) {
+    const auto reach = reach_switch(options, deadline);
+    if (!reach) return tl::unexpected(reach.error());
+    Formed formed;
+    auto sockets = open_sockets(options, reach->address);
+    if (!sockets) return tl::unexpected(sockets.error());
+    formed.sockets = *std::move(sockets);
+
+    control::Announcement own{.path = reach->welcome.path,
+                              .lanes = reach->lanes,
+                              .terms = terms_text(options),
+                              .rack = options.rack,
+                              .servers = {}};
+    for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
+    store::Rendezvous rendezvous(
+        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
+    auto placed = find_places(rendezvous, own, reach->address, deadline);
+    if (!placed) return tl::unexpected(placed.error());
+    const auto decision = decide(rendezvous, deadline);
+    if (!decision) return tl::unexpected(decision.error());
+
+    const std::vector<control::Announcement>& announcements = placed->announcements;
+    if (wire::is_switchml(options.protocol) && placed->membership.units() != 1) {
+        return refuse(
+            Operation::join, Reason::unsupported, {},
+            "SwitchML knows one switch, and the ranks name several: let all of them name the same, or take ATP");
+    }
+    const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
+    formed.formation = formation_of(options, announcements);
+    formed.formation.job = decision->job;
+    formed.formation.units = membership->units();
+    formed.formation.levels = membership->units() == 1 ? 1 : 2;
+    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+        const auto server = server_of(options, channel, announcements);
+        if (!server) return tl::unexpected(server.error());
+        formed.plans.push_back(plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
+        ChannelPlan& plan = formed.plans.back();
+        plan.switch_address = reach->address;
+        if (plan.terms.group.family != 0) plan.group = group_config_of(options, plan, *formed.sockets[channel]);
+    }
+    return formed;
+}
+
+}  // namespace atp::comm

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/work.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "net/clock.h"
+
+namespace atp::comm {
+
+Work::Work(Operation operation, std::unique_ptr<protocol::Tensor> tensor, Time begun, Time deadline)
+    : operation_(operation), tensor_(std::move(tensor)), begun_(begun), deadline_(deadline) {}
+
+void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose) {
+    slices_.emplace_back(*tensor_, first, size, purpose);
+    parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
+}
+
+Result<void> Work::wait() {
+    std::unique_lock lock(mutex_);
+    // The channels enforce the deadline: each part ends, one way or the other.
+    changed_.wait(lock, [this] { return done(); });
+    if (error_) return tl::unexpected(*error_);
+    return {};
+}
+
+std::optional<Result<void>> Work::wait_until(Time until) {
+    std::unique_lock lock(mutex_);
+    while (!done()) {
+        const Time now = net::now();
+        if (now >= until) return std::nullopt;
+        changed_.wait_for(lock, std::min<Duration>(until - now, net::longest_sleep));
+    }
+    if (error_) return Result<void>(tl::unexpected(*error_));
+    return Result<void>();
+}
+
+Result<void> Work::outcome() const {
+    const std::scoped_lock lock(mutex_);
+    if (error_) return tl::unexpected(*error_);
+    return {};
+}
+
+void Work::on_done(std::function<void()> callback) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!done()) {
+            callback_ = std::move(callback);
+            return;
+        }
+    }
+    callback();
+}
+
+void Work::finish_part(std::optional<Error> error) {
+    std::function<void()> callback;
+    bool first = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        first = error && !error_;
+        if (first) error_ = error;
+    }
+    // Before the part counts as over: until then the communicator is sure to stay.
+    if (first && failed_) failed_(*error);
+    {
+        const std::scoped_lock lock(mutex_);
+        if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        callback = std::move(callback_);
+        changed_.notify_all();
+    }
+    if (callback) callback();
+}
+
+}  // namespace atp::comm

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "protocol/tensor.h"
+
+namespace atp::comm {
+
+// A part of a tensor, as one channel carries it: elements first, first + 1, ... of `whole`.
+class Slice final : public protocol::Tensor {
+  public:
+    Slice(protocol::Tensor& whole, std::uint64_t first, std::uint64_t size, std::uint16_t purpose)
+        : whole_(whole), first_(first), size_(size), purpose_(purpose) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    [[nodiscard]] bool plain() const override { return whole_.plain(); }
+    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.ready(first_ + first, count);
+    }
+    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.format(first_ + first, count);
+    }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return whole_.load_integers(first_ + first, lanes);
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        whole_.load_floats(first_ + first, lanes);
+    }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
+    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override {
+        whole_.store_shorts(first_ + first, lanes);
+    }
+
+  private:
+    protocol::Tensor& whole_;
+    std::uint64_t first_;
+    std::uint64_t size_;
+    std::uint16_t purpose_;
+};
+
+// One collective operation of one rank, under way on one or several channels.
+//
+// Made by a Communicator; shared by the caller, who waits, and the channels, which finish their parts from their
+// threads. Owns its tensor. Threads: all of them. Failure: the first part that fails decides; the memory of the tensor
+// is not touched any more once done() is true.
+class Work {
+  public:
+    Work(Operation operation, std::unique_ptr<protocol::Tensor> tensor, Time begun, Time deadline);
+
+    // Before any channel gets a part.
+    void add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose);
+    [[nodiscard]] std::vector<Slice>& slices() { return slices_; }
+
+    [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
+    // Waits until it is done; its outcome. The operation's own deadline ends every wait.
+    [[nodiscard]] Result<void> wait();
+    // Nothing where it is not done by then.
+    [[nodiscard]] std::optional<Result<void>> wait_until(Time until);
+    // Only once it is done.
+    [[nodiscard]] Result<void> outcome() const;
+    // Called once, when it is done: at once where it is, otherwise on a channel's thread, which it must not block.
+    void on_done(std::function<void()> callback);
+
+    [[nodiscard]] Operation operation() const { return operation_; }
+    [[nodiscard]] Time begun() const { return begun_; }
+    [[nodiscard]] Time deadline() const { return deadline_; }
+
+    // Before any channel gets a part: called once, with the first error of a part, on the thread that found it.
+    void on_failure(std::function<void(const Error&)> callback) { failed_ = std::move(callback); }
+    // A channel's part is over.
+    void finish_part(std::optional<Error> error);
+
+  private:
+    Operation operation_;
+    std::unique_ptr<protocol::Tensor> tensor_;
+    std::vector<Slice> slices_;
+    Time begun_;
+    Time deadline_;
+    std::atomic<std::uint32_t> parts_left_{0};
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<Error> error_;
+    std::function<void()> callback_;
+    std::function<void(const Error&)> failed_;
+};
+
+using Handle = std::shared_ptr<Work>;
+
+}  // namespace atp::comm

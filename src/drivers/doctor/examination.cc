@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/examination.h"
+
+#include "base/version.h"
+#include "doctor/host_checks.h"
+#include "doctor/host_facts.h"
+#include "doctor/path_checks.h"
+#include "doctor/tcp_probe.h"
+#include "net/clock.h"
+#include "net/resolve.h"
+
+namespace atp::doctor {
+namespace {
+
+using Tell = std::function<void(const Finding&)>;
+
+Finding unresolved(std::string name, const Error& error) {
+    return {.status = Status::fail,
+            .name = std::move(name),
+            .found = to_string(error),
+            .mend = "correct the name, or let this host resolve it (`getent hosts NAME`)"};
+}
+
+void examine_switch(const std::string& name, const Request& request, const Progress& progress, const Tell& tell) {
+    const auto addresses = net::resolve(name);
+    if (!addresses) return tell(unresolved("reachability " + name, addresses.error()));
+    const PathFacts facts = measure_path(addresses->front(), request.timeout, progress);
+    for (const Finding& finding : check_path(facts, software_name())) tell(finding);
+}
+
+void examine_peer(const std::string& name, const Request& request, const Progress& progress, const Tell& tell) {
+    const auto addresses = net::resolve(name);
+    if (!addresses) return tell(unresolved("peer " + name, addresses.error()));
+    progress(name + ": connecting");
+    tell(check_peer(name, time_to_connect(addresses->front(), net::now() + request.timeout)));
+}
+
+}  // namespace
+
+void examine(const Request& request, const Progress& progress, const Tell& found) {
+    progress("this host");
+    const HostFacts host = read_host();
+    for (const Finding& finding : check_host(host)) found(finding);
+    for (const std::string& name : request.switches) examine_switch(name, request, progress, found);
+    for (const std::string& name : request.peers) examine_peer(name, request, progress, found);
+    found(check_kernel_drops(host.drops, read_kernel_drops("/")));
+}
+
+}  // namespace atp::doctor

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/path_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "protocol/channel.h"
+#include "wire/format.h"
+
+namespace atp::doctor {
+namespace {
+
+// The worker's timer never expires sooner than after 1 ms (docs/protocol.md): a usual round trip of more is felt.
+constexpr Duration far = std::chrono::milliseconds(2);
+// Sizes are found to within so many bytes.
+constexpr std::uint32_t found_to_within = 8;
+// Three newer results make a worker send again (docs/protocol.md, "Overtaken").
+constexpr std::uint32_t newer_that_resend = 3;
+// Inside the kernel; what fewer of them do may be one unlucky moment's.
+constexpr std::uint64_t telling_fragments = 1000;
+constexpr double failing_loss = 0.01;
+constexpr double notable_share = 1e-4;
+
+double microseconds(Duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
+
+std::string named(std::string_view what, const PathFacts& facts) {
+    return fmt::format("{} {}", what, to_string(facts.address));
+}
+
+std::uint32_t mtu_of(std::uint32_t payload_bytes, wire::Family family) {
+    return payload_bytes + (family == wire::Family::ipv6 ? 48 : 28);
+}
+
+// Whole vectors of 8, as switches and workers count them.
+std::uint32_t lanes_of(std::uint32_t payload_bytes) {
+    if (payload_bytes <= ATP_HEADER_BYTES) return 0;
+    return (payload_bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8;
+}
+
+// What every switch on the way can add; those without aggregators pass everything.
+std::uint32_t lanes_added(const PathFacts& facts) {
+    std::uint32_t lanes = ATP_MAX_LANES;
+    for (const wire::PathSwitch& next : facts.welcome.path) {
+        if (next.aggregators != 0) lanes = std::min<std::uint32_t>(lanes, next.lanes);
+    }
+    return lanes;
+}
+
+bool is(const PathFacts& facts, Reason reason) { return facts.silence && facts.silence->reason == reason; }
+
+double share(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void add(Finding& finding, const std::string& found, const std::string& mend) {
+    finding.status = Status::warn;
+    finding.found += "; " + found;
+    finding.mend += (finding.mend.empty() ? "" : "; ") + mend;
+}
+
+// Nobody who sends from here over the loopback sends through the kernel's program.
+void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& kernel, Finding& finding) {
+    const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts.found_payload_bytes);
+    if (kernel.oversized == 0 && pass <= kernel.lanes) return;
+    const bool generic =
+        std::ranges::any_of(kernel.interfaces, [](const auto& each) { return each.second == "generic"; });
+    add(finding,
+        kernel.oversized != 0 ? fmt::format("{} packets with more lanes passed unadded", kernel.oversized)
+                              : fmt::format("packets of {} lanes get here, and would pass unadded", pass),
+        fmt::format(
+            "start the switch that workers name with --lanes {}{}", kernel.lanes,
+            generic ? ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)" : ""));
+}
+
+// A fragment of which the kernel sees a part alone waits there until a worker asks for it.
+bool misses_workers(const client::KernelFragments& fragments) {
+    return fragments.claimed >= telling_fragments && fragments.completed < fragments.claimed / 10 &&
+           fragments.fetched > fragments.claimed / 2;
+}
+
+void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& finding) {
+    std::string gone;
+    for (const auto& [interface, mode] : kernel.interfaces) {
+        if (mode == "gone") gone += (gone.empty() ? "" : ", ") + interface;
+    }
+    if (gone.empty()) return;
+    add(finding, fmt::format("no program any more at {}: somebody has taken it off, or made the interface anew", gone),
+        "start that switch again");
+}
+
+void check_coverage_of_kernel(const client::KernelReport& kernel, Finding& finding) {
+    const auto missed = std::ranges::find_if(kernel.fragments, misses_workers);
+    std::string found;
+    if (kernel.passing_jobs != 0) {
+        found = fmt::format("it adds nothing of {} jobs", kernel.passing_jobs);
+    } else if (missed != kernel.fragments.end()) {
+        found = fmt::format("of {} fragments that began there {} were completed and {} fetched by workers",
+                            missed->claimed, missed->completed, missed->fetched);
+    } else {
+        return;
+    }
+    add(finding, found + ": not all workers' packets pass its interfaces",
+        "name in --xdp every port by which a job's workers come, run no worker on that very host, lead all packets "
+        "through one such switch, and where each rack has its own give workers their --rack");
+}
+
+}  // namespace
+
+Finding check_reachability(const PathFacts& facts) {
+    Finding finding{.name = named("reachability", facts), .found = "it answers"};
+    // Somebody who says no is there.
+    if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
+    finding.status = Status::fail;
+    finding.found = to_string(*facts.silence);
+    finding.mend = is(facts, Reason::refused)
+                       ? fmt::format(
+                             "nobody listens on that port: start `atp switch --listen 0.0.0.0:{}` there, or "
+                             "correct the address",
+                             facts.address.port())
+                   : is(facts, Reason::unreachable)
+                       ? "this host has no route there: correct the address or the routes (`ip route get`)"
+                       : fmt::format(
+                             "see that `atp switch` runs there and listens on that address, and that every "
+                             "firewall on the way passes UDP port {} in both directions",
+                             facts.address.port());
+    return finding;
+}
+
+Finding check_version(const PathFacts& facts, const std::string& own_software) {
+    Finding finding{.name = named("version", facts), .found = facts.welcome.software};
+    if (is(facts, Reason::version_mismatch)) {
+        finding.status = Status::fail;
+        finding.found = fmt::format("{}; here is {}", facts.silence->text, own_software);
+        finding.mend = "run the same version of atp on workers and switches";
+    } else if (facts.welcome.software != own_software) {
+        finding.status = Status::warn;
+        finding.found =
+            fmt::format("it runs {}, here is {}; they speak the same protocol", facts.welcome.software, own_software);
+        finding.mend = "run the same version everywhere when you next restart";
+    }
+    return finding;
+}
+
+Finding check_tree(const PathFacts& facts) {
+    Finding finding{.name = named("tree", facts)};
+    if (is(facts, Reason::rejected)) {
+        finding.status = Status::fail;
+        finding.found = facts.silence->text;
+        const bool parent = facts.report && !facts.report->parent.empty();
+        finding.mend = parent ? fmt::format(
+                                    "start `atp switch` at {}, or correct --parent; UDP must pass between the "
+                                    "two switches",
+                                    facts.report->parent)
+                              : "do as it says";
+        return finding;
+    }
+    const std::size_t above = facts.welcome.path.size() - std::min<std::size_t>(facts.welcome.path.size(), 1);
+    finding.found = above == 0 ? "the last switch: it has no parent" : fmt::format("{} above it", above);
+    if (facts.report && !facts.report->parent.empty()) {
+        finding.found += fmt::format(", parent {} answers", facts.report->parent);
+    }
+    return finding;
+}
+
+Finding check_round_trip(const PathFacts& facts) {
+    const auto& trips = facts.round_trips;
+    const Duration median = trips[trips.size() / 2];
+    Finding finding{
+        .name = named("round trip", facts),
+        .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us least, median, most of {}", microseconds(trips.front()),
+                             microseconds(median), microseconds(trips.back()), trips.size())};
+    if (median <= far) return finding;
+    finding.status = Status::warn;
+    finding.found += ": far for a sum in the network";
+    finding.mend = "put the switch nearer to the workers, and see that its cores are not busy with something else";
+    return finding;
+}
+
+Finding check_aggregators(const PathFacts& facts) {
+    Finding finding{.name = named("aggregators", facts), .found = ""};
+    std::optional<std::uint32_t> least;
+    for (const wire::PathSwitch& next : facts.welcome.path) {
+        finding.found += fmt::format("{}{}", finding.found.empty() ? "" : ", above it ", next.aggregators);
+        if (next.aggregators != 0) least = std::min(least.value_or(UINT32_MAX), next.aggregators);
+    }
+    finding.found += " for a channel";
+    // What serves SwitchML alone adds all the same.
+    if (!facts.welcome.path.empty() && facts.welcome.path.front().slots != 0) {
+        finding.found += fmt::format(", and {} slots for SwitchML", facts.welcome.path.front().slots);
+        if (!least) return finding;
+    }
+    if (!least) {
+        finding.status = Status::warn;
+        finding.found += ": nothing is added in the network";
+        finding.mend = "name a switch with --memory for workers; one without only holds parameter servers";
+        return finding;
+    }
+    // With fewer than it has packets under way a channel collides with itself.
+    const std::uint32_t window =
+        protocol::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
+    if (*least < window) {
+        finding.status = Status::warn;
+        finding.found += fmt::format(": fewer than a channel may have packets under way ({})", window);
+        finding.mend = "start the switch with more --memory, or with fewer --lanes or --threads";
+    }
+    return finding;
+}
+
+Finding check_path_mtu(const PathFacts& facts) {
+    Finding finding{.name = named("path MTU", facts)};
+    const wire::Family family = facts.address.family();
+    const std::uint32_t interface = mtu_of(facts.interface_payload_bytes, family);
+    const std::uint32_t found = mtu_of(facts.found_payload_bytes, family);
+    if (facts.found_payload_bytes == 0) {
+        finding.status = Status::fail;
+        finding.found = "short packets arrive, those of 1,232 bytes do not";
+        finding.mend = "look for a link or tunnel on the way with an MTU below 1,280";
+    } else if (facts.found_payload_bytes + found_to_within < facts.interface_payload_bytes) {
+        finding.status = Status::warn;
+        finding.found =
+            fmt::format("{} where the interface has {}: longer packets are lost, not cut up", found, interface);
+        finding.mend = fmt::format(
+            "raise the MTU on the way to {}, or lower the interface's to {} (`ip link set dev "
+            "DEVICE mtu {}`) so that other programs know",
+            interface, found, found);
+    } else {
+        finding.found =
+            fmt::format("{}, as the interface has; packets of {} bytes pass", interface, facts.found_payload_bytes);
+    }
+    return finding;
+}
+
+Finding check_symmetry(const PathFacts& facts) {
+    Finding finding{.name = named("symmetry", facts), .found = "packets of one length pass both ways"};
+    if (!facts.long_question_arrives) return finding;
+    if (*facts.long_question_arrives) {
+        finding.status = Status::warn;
+        finding.found =
+            fmt::format("{} bytes arrive at the switch, but do not come back", facts.interface_payload_bytes);
+        finding.mend = "raise the MTU of the switch's interface, or of the way from it";
+    } else {
+        finding.found = "long packets are lost on the way there already";
+    }
+    return finding;
+}
+
+Finding check_lanes(const PathFacts& facts) {
+    const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
+    const std::uint32_t aggregate = lanes_added(facts);
+    Finding finding{.name = named("lanes", facts),
+                    .found = fmt::format("packets of {} lanes pass, aggregators hold {}", pass, aggregate)};
+    if (aggregate / 8 * 8 < std::min(pass, ATP_MAX_LANES / 8 * 8)) {
+        finding.status = Status::warn;
+        finding.found += ": workers send the shorter ones; packets with more lanes (--lanes) would pass unadded";
+        finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
+    } else if (aggregate > pass + pass / 8) {
+        finding.status = Status::warn;
+        finding.found += fmt::format(": {:.0f} % of the aggregators' memory stays unused",
+                                     100.0 * (1.0 - static_cast<double>(pass) / aggregate));
+        finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
+    }
+    return finding;
+}
+
+Finding check_kernel(const PathFacts& facts, const client::KernelReport& kernel) {
+    Finding finding{.name = named("inside the kernel", facts), .found = ""};
+    for (const auto& [interface, mode] : kernel.interfaces) {
+        finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
+    }
+    finding.found += fmt::format(", {} aggregators of {} lanes", kernel.aggregators, kernel.lanes);
+    check_interfaces_of_kernel(kernel, finding);
+    check_coverage_of_kernel(kernel, finding);
+    check_lanes_of_kernel(facts, kernel, finding);
+    if (kernel.damaged != 0) {
+        add(finding, fmt::format("{} passed unadded for a wrong checksum", kernel.damaged),
+            "look for a bad cable or card before it (`ethtool -S`), or for somebody who forges packets");
+    }
+    if (kernel.not_admitted != 0) {
+        add(finding,
+            fmt::format("{} JOINs found no room, and packets of their jobs passed unadded", kernel.not_admitted),
+            "start it with more --jobs, or look for somebody who makes up jobs");
+    }
+    return finding;
+}
+
+Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train) {
+    Finding finding{.name = named(size, facts),
+                    .found = fmt::format("{} of {} lost, {} repeated, {} overtaken (by {} at most)", train.lost(),
+                                         train.sent, train.repeated, train.overtaken, train.most_newer)};
+    const bool reordered = train.most_newer >= newer_that_resend;
+    if (train.lost() != 0) {
+        finding.status = share(train.lost(), train.sent) >= failing_loss ? Status::fail : Status::warn;
+        finding.mend =
+            "look for drops along the way (`ip -s link`, `ethtool -S`, `tc -s qdisc`, the switch's `atp stats`), for "
+            "full buffers, bad cables, and policers";
+    }
+    if (reordered || train.repeated != 0) {
+        if (finding.status == Status::ok) finding.status = Status::warn;
+        finding.mend += finding.mend.empty() ? "" : "; ";
+        finding.mend += reordered ? "keep the packets of one flow on one path (no per-packet balancing, bonding mode "
+                                    "other than balance-rr): what three others overtake is sent again in vain"
+                                  : "look for two paths that both deliver (bonding, mirrored ports, loops)";
+    }
+    return finding;
+}
+
+Finding check_marks(const PathFacts& facts) {
+    Finding finding{.name = named("ECN", facts)};
+    if (!facts.reads_marks) {
+        finding.status = Status::warn;
+        finding.found = "this kernel does not tell the bits";
+        return finding;
+    }
+    const TrainReport& train = *facts.short_packets;
+    const auto count = [&](wire::Ecn ecn) { return train.marks[static_cast<std::size_t>(ecn)]; };
+    const std::uint32_t congested = count(wire::Ecn::congested);
+    const std::uint32_t kept = count(wire::Ecn::capable_0);
+    finding.found =
+        fmt::format("of {} packets sent as ECT(0) {} came back so, {} marked", train.answered, kept, congested);
+    if (congested != 0) {
+        finding.status = Status::warn;
+        finding.found += ": a queue on the way is long";
+        finding.mend = "find the link that is loaded (`tc -s qdisc`); marks halve the workers' windows";
+    } else if (kept != train.answered) {
+        finding.status = Status::warn;
+        finding.found += ": something on the way clears the bits, so congestion shows as loss only";
+        finding.mend = "let routers and tunnels on the way keep the two ECN bits of the IP header";
+    }
+    return finding;
+}
+
+Finding check_switch_drops(const PathFacts& facts) {
+    const client::SwitchReport& report = *facts.report;
+    Finding finding{
+        .name = named("switch drops", facts),
+        .found = fmt::format("its kernel dropped {} of {} packets for want of buffer, refused to send {}; it "
+                             "refused {} JOINs",
+                             report.dropped_by_kernel, report.received + report.dropped_by_kernel,
+                             report.refused_by_kernel, report.joins_refused)};
+    if (share(report.dropped_by_kernel, report.received + report.dropped_by_kernel) > notable_share) {
+        finding.status = Status::warn;
+        finding.mend = "on the switch's host raise net.core.rmem_max, give it more --threads, or --pin them";
+    }
+    if (report.refused_by_kernel != 0) {
+        finding.status = Status::warn;
+        finding.mend += finding.mend.empty() ? "" : "; ";
+        finding.mend += "packets were too long for the switch's interface, or a worker's address has no route there";
+    }
+    return finding;
+}
+
+Finding check_emulation(const PathFacts& facts) {
+    const client::SwitchReport& report = *facts.report;
+    Finding finding{.name = named("emulation", facts), .found = "none: its ports are as the network is"};
+    if (!report.emulates_ports) return finding;
+    finding.status = Status::warn;
+    finding.found = fmt::format(
+        "this switch emulates ports, and loses {:.4g} % of gradients and results in each "
+        "direction on purpose; the questions asked here do not pass through them",
+        100 * report.emulated_loss);
+    finding.mend = "for real work start it without --port-rate, --queue, --ecn and --loss";
+    return finding;
+}
+
+std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_software) {
+    std::vector<Finding> findings{check_reachability(facts)};
+    if (is(facts, Reason::version_mismatch)) findings.push_back(check_version(facts, own_software));
+    if (is(facts, Reason::rejected)) findings.push_back(check_tree(facts));
+    if (facts.silence) return findings;
+    findings.push_back(check_version(facts, own_software));
+    findings.push_back(check_tree(facts));
+    findings.push_back(check_round_trip(facts));
+    const bool inside_kernel = facts.report && facts.report->kernel;
+    findings.push_back(inside_kernel ? check_kernel(facts, *facts.report->kernel) : check_aggregators(facts));
+    findings.push_back(check_path_mtu(facts));
+    if (facts.found_payload_bytes != 0) {
+        findings.push_back(check_symmetry(facts));
+        if (!inside_kernel) findings.push_back(check_lanes(facts));
+    }
+    if (facts.short_packets) findings.push_back(check_train(facts, "short packets", *facts.short_packets));
+    if (facts.long_packets) findings.push_back(check_train(facts, "long packets", *facts.long_packets));
+    if (facts.short_packets) findings.push_back(check_marks(facts));
+    if (facts.report) {
+        findings.push_back(check_switch_drops(facts));
+        findings.push_back(check_emulation(facts));
+    }
+    return findings;
+}
+
+Finding check_peer(const std::string& name, const Result<Duration>& connected) {
+    Finding finding{.name = "peer " + name};
+    if (connected) {
+        finding.found = fmt::format("accepts TCP connections, after {:.0f} us", microseconds(*connected));
+        return finding;
+    }
+    finding.status = Status::fail;
+    finding.found = to_string(connected.error());
+    finding.mend = connected.error().reason == Reason::refused
+                       ? "the host is there and nobody listens: start rank 0 first, or correct the rendezvous address"
+                       : "see that the host is up, and that every firewall on the way passes that TCP port";
+    return finding;
+}
+
+}  // namespace atp::doctor

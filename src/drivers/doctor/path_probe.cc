@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/path_probe.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+
+#include "client/path_payload.h"
+#include "client/switch_client.h"
+#include "control/path_mtu_search.h"
+#include "net/clock.h"
+#include "net/descriptor.h"
+#include "net/local_route.h"
+#include "net/route_mtu.h"
+
+namespace atp::doctor {
+namespace {
+
+constexpr std::uint32_t questions = 20;
+constexpr std::uint32_t short_train = 1000;
+constexpr std::uint32_t short_train_pace = 8;
+constexpr std::uint32_t long_train = 200;
+constexpr std::uint32_t long_train_pace = 1;
+constexpr Duration tick = std::chrono::milliseconds(1);
+constexpr std::chrono::milliseconds refusal_wait(200);
+constexpr Duration least_patience = std::chrono::milliseconds(100);
+
+// Long enough for an answer that comes at all, short enough for many that do not.
+Duration patience_of(const PathFacts& facts, Duration timeout) {
+    return std::min(timeout, std::max(least_patience, 8 * facts.round_trips.back()));
+}
+
+void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
+    const Time deadline = net::now() + timeout;
+    for (std::uint32_t i = 0; i < questions; ++i) {
+        const auto greeting = client.hello(i == 0 ? deadline : std::min(deadline, net::now() + timeout / questions));
+        if (!greeting) {
+            if (i == 0) facts.silence = greeting.error();
+            break;
+        }
+        facts.welcome = greeting->welcome;
+        facts.round_trips.push_back(greeting->round_trip);
+    }
+    std::ranges::sort(facts.round_trips);
+}
+
+// Whether the kernel there says so, which only a connected socket is told.
+bool nobody_listens(const wire::Address& address) {
+    const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
+    std::array<std::byte, wire::least_hello_bytes> bytes{};
+    const std::size_t size = wire::encode(wire::Hello{}, bytes, bytes.size());
+    if (::send(socket.number(), bytes.data(), size, 0) < 0) return errno == ECONNREFUSED;
+    pollfd waiting{.fd = socket.number(), .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, static_cast<int>(refusal_wait.count())) <= 0) return false;
+    return ::recv(socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT) < 0 && errno == ECONNREFUSED;
+}
+
+// Packets to one's own address leave from it.
+bool stays_on_this_host(const wire::Address& address) {
+    const auto local = net::local_address_towards(address);
+    return address.is_loopback() || (local && *local == address.with_port(0));
+}
+
+void find_payload(client::SwitchClient& client, PathProbe& probe, Duration patience, PathFacts& facts) {
+    const auto mtu = net::route_mtu(facts.address);
+    if (!mtu) return;
+    facts.interface_payload_bytes =
+        std::min(control::payload_of_mtu(*mtu, facts.address.family()), ATP_MAX_PACKET_BYTES);
+    const auto ask = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
+        const auto answer = client.hello(net::now() + patience, std::min(bytes, ATP_MAX_PACKET_BYTES), patience);
+        if (answer) return client::ProbeOutcome::arrived;
+        if (answer.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
+        if (answer.error().reason == Reason::timed_out) return client::ProbeOutcome::lost;
+        return tl::unexpected(answer.error());
+    };
+    if (const auto payload = client::discover_path_payload(facts.address, ask)) {
+        facts.found_payload_bytes = std::min(*payload, ATP_MAX_PACKET_BYTES);
+    }
+    if (facts.found_payload_bytes >= facts.interface_payload_bytes) return;
+    if (const auto heard = probe.hears(facts.interface_payload_bytes, patience)) facts.long_question_arrives = *heard;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PathProbe>> PathProbe::open(const wire::Address& address) {
+    const net::UdpConfig config{.local = wire::Address::any(address.family(), 0),
+                                .gso = false,
+                                .gro = false,
+                                .receive_arena_bytes = 1 << 18,
+                                .send_arena_bytes = 1 << 18,
+                                .send_packets = 64};
+    auto socket = net::UdpSocket::open(config);
+    if (!socket) return tl::unexpected(socket.error());
+    return std::unique_ptr<PathProbe>(new PathProbe(address, *std::move(socket)));
+}
+
+PathProbe::PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
+    : address_(address),
+      socket_(std::move(socket)),
+      next_nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+
+Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
+                                         Duration patience) {
+    Train train(bytes);
+    const std::uint64_t first = next_nonce_;
+    next_nonce_ += count;
+    for (std::uint32_t i = 0; i < count;) {
+        const Time next = net::now() + tick;
+        for (std::uint32_t burst = 0; burst < per_millisecond && i < count; ++burst, ++i) {
+            const std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, wire::least_hello_bytes));
+            if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
+            socket_->commit(wire::encode(wire::Hello{.nonce = first + i}, room, bytes), address_);
+            train.handle_sent();
+        }
+        const net::Flush flushed = socket_->flush();
+        if (flushed.refused != 0) {
+            return fail_with_errno(Operation::send, flushed.refusal, to_string(address_));
+        }
+        take_answers(train, first, next);
+    }
+    const Time end = net::now() + patience;
+    while (!train.complete() && net::now() < end) take_answers(train, first, std::min(end, net::now() + tick));
+    // A duplicate comes soon after what it repeats.
+    take_answers(train, first, net::now() + tick);
+    return train.report();
+}
+
+void PathProbe::take_answers(Train& train, std::uint64_t first, Time until) {
+    std::array<wire::Datagram, 64> datagrams;
+    for (Time at = net::now(); at < until; at = net::now()) {
+        pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
+        const auto left = until - at;
+        const timespec time{.tv_sec = 0, .tv_nsec = std::min<long>(left.count(), 999'999'999)};
+        if (::ppoll(&waiting, 1, &time, nullptr) <= 0) continue;
+        const auto count = socket_->receive(datagrams);
+        if (!count) return;
+        for (std::size_t i = 0; i < *count; ++i) {
+            const auto welcome = wire::decode_welcome(datagrams[i].bytes);
+            if (welcome && *datagrams[i].from == address_)
+                train.handle_answer(welcome->nonce - first, datagrams[i].ecn);
+        }
+    }
+}
+
+Result<bool> PathProbe::hears(std::uint32_t bytes, Duration patience) {
+    constexpr int attempts = 3;
+    std::array<wire::Datagram, 8> datagrams;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        const wire::Stats question{.nonce = static_cast<std::uint32_t>(next_nonce_++), .snapshot = 0, .part = 0};
+        std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, 2 * wire::report_part_bytes));
+        if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
+        std::ranges::fill(room, std::byte{0});
+        const std::size_t least = wire::encode(question, room);
+        socket_->commit(std::max<std::size_t>(least, bytes), address_);
+        if (socket_->flush().refused != 0) return false;  // not even this host sends it
+        const Time end = net::now() + patience;
+        for (Time at = net::now(); at < end; at = net::now()) {
+            pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - at).count();
+            if (::poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
+            const auto count = socket_->receive(datagrams);
+            if (!count) return tl::unexpected(count.error());
+            for (std::size_t i = 0; i < *count; ++i) {
+                const auto report = wire::decode_report(datagrams[i].bytes);
+                if (report && report->nonce == question.nonce) return true;
+            }
+        }
+    }
+    return false;
+}
+
+PathFacts measure_path(const wire::Address& address, Duration timeout, const Progress& progress) {
+    PathFacts facts;
+    facts.address = address;
+    facts.stays_on_this_host = stays_on_this_host(address);
+    const std::string name = to_string(address);
+    auto client = client::SwitchClient::open(address);
+    auto probe = PathProbe::open(address);
+    if (!client || !probe) {
+        facts.silence = client ? probe.error() : client.error();
+        return facts;
+    }
+    progress(fmt::format("{}: greeting", name));
+    greet(**client, timeout, facts);
+    const bool hopeless = facts.silence && facts.silence->reason != Reason::rejected;
+    if (hopeless) {
+        const bool refused = facts.silence->reason == Reason::timed_out && nobody_listens(address);
+        if (refused) facts.silence = Error{Operation::join, Reason::refused, ECONNREFUSED, name};
+        return facts;
+    }
+    if (const auto text = (*client)->report(net::now() + timeout)) facts.report = client::read_switch_report(*text);
+    if (facts.silence) return facts;
+    const Duration patience = patience_of(facts, timeout);
+    progress(fmt::format("{}: how long packets may be", name));
+    find_payload(**client, **probe, patience, facts);
+    facts.reads_marks = (*probe)->reads_marks();
+    progress(fmt::format("{}: {} short packets", name, short_train));
+    if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, patience))
+        facts.short_packets = *train;
+    if (facts.found_payload_bytes == 0) return facts;
+    progress(fmt::format("{}: {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
+    if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, patience)) {
+        facts.long_packets = *train;
+    }
+    return facts;
+}
+
+}  // namespace atp::doctor

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/resolve.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "net/clock.h"
+
+namespace atp::net {
+namespace {
+
+struct FreeAnswers {
+    void operator()(addrinfo* answers) const { freeaddrinfo(answers); }
+};
+
+int native(wire::Family family) {
+    switch (family) {
+        case wire::Family::ipv4: return AF_INET;
+        case wire::Family::ipv6: return AF_INET6;
+        case wire::Family::none: break;
+    }
+    return AF_UNSPEC;
+}
+
+Reason reason_of_resolver(int status) {
+    switch (status) {
+        case EAI_NONAME:
+        case EAI_NODATA:
+        case EAI_ADDRFAMILY: return Reason::unknown_name;
+        case EAI_AGAIN: return Reason::timed_out;
+        case EAI_MEMORY: return Reason::exhausted;
+        default: return Reason::failed;
+    }
+}
+
+Failure failed(std::string_view text, int status, int code, Duration elapsed) {
+    return Failure(Error{.operation = Operation::resolve,
+                         .reason = reason_of_resolver(status),
+                         .code = status == EAI_SYSTEM ? code : 0,
+                         .peer = std::string(text),
+                         .elapsed = elapsed,
+                         .text = gai_strerror(status)});
+}
+
+Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wire::HostPort& wanted,
+                                                wire::Family family) {
+    addrinfo hints{};
+    hints.ai_family = native(family);
+    hints.ai_socktype = SOCK_DGRAM;
+    addrinfo* first = nullptr;
+    const Time start = now();
+    const int status = getaddrinfo(std::string(wanted.host).c_str(), nullptr, &hints, &first);
+    const int code = errno;
+    if (status != 0) return failed(text, status, code, now() - start);
+    const std::unique_ptr<addrinfo, FreeAnswers> answers(first);
+    std::vector<wire::Address> found;
+    for (const addrinfo* answer = first; answer != nullptr; answer = answer->ai_next) {
+        const wire::Address address = wire::Address::from(answer->ai_addr, answer->ai_addrlen).with_port(wanted.port);
+        if (address.family() != wire::Family::none && std::ranges::find(found, address) == found.end()) {
+            found.push_back(address);
+        }
+    }
+    if (found.empty()) return failed(text, EAI_NODATA, 0, now() - start);
+    return found;
+}
+
+// Everything that may stand in a host's name is a letter, a digit, '-', '_' or '.'; a last label that begins with a
+// digit belongs to a mistyped number, which a resolver would only be slow to refuse.
+bool looks_like_a_name(std::string_view host) {
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::size_t last_label = host.substr(0, host.size() - 1).rfind('.') + 1;
+    return !is_digit(host[last_label]) && std::ranges::all_of(host, [&](char c) {
+        return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
+    });
+}
+
+}  // namespace
+
+Result<std::vector<wire::Address>> resolve(std::string_view text, wire::Family family) {
+    const auto wanted = wire::split_host_port(text);
+    if (!wanted) return Failure(wanted.error());
+    const auto numeric = wire::Address::parse(text);
+    if (numeric && (family == wire::Family::none || family == numeric->family())) return std::vector{*numeric};
+    if (numeric) {
+        return fail(
+            Operation::resolve, Reason::malformed, std::string(text),
+            fmt::format("this is an {} address and {} is wanted", to_string(numeric->family()), to_string(family)));
+    }
+    if (!looks_like_a_name(wanted->host)) return Failure(numeric.error());
+    return ask_resolver(text, *wanted, family);
+}
+
+}  // namespace atp::net

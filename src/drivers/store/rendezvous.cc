@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+
+namespace atp::store {
+namespace {
+
+// Before each value stands how many ranks its owner believes there are, in four bytes.
+constexpr std::size_t world_bytes = 4;
+
+std::string with_world(std::uint32_t world, std::string_view value) {
+    std::string stamped;
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) stamped.push_back(static_cast<char>(world >> shift & 0xFFU));
+    return stamped += value;
+}
+
+std::optional<std::uint32_t> world_of(std::string_view stamped) {
+    if (stamped.size() < world_bytes) return std::nullopt;
+    std::uint32_t world = 0;
+    for (const char byte : stamped.substr(0, world_bytes)) world = world << 8U | static_cast<std::uint8_t>(byte);
+    return world;
+}
+
+std::string did_not_come(std::string_view name, const std::vector<std::string>& ranks, std::uint32_t world) {
+    return fmt::format("'{}': {} {} of {} did not come", name, ranks.size() == 1 ? "rank" : "ranks", list_some(ranks),
+                       world);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, std::string_view value, Time deadline) {
+    if (auto left = leave(name, value); !left) return Failure(std::move(left).error());
+    std::vector<std::uint32_t> everybody(party_.world);
+    std::iota(everybody.begin(), everybody.end(), 0U);
+    return collect(name, everybody, deadline);
+}
+
+Result<std::string> Rendezvous::broadcast_from_zero(std::string_view name, std::string_view value, Time deadline) {
+    if (party_.rank == 0) {
+        if (auto left = leave(name, value); !left) return Failure(std::move(left).error());
+        return std::string(value);
+    }
+    if (auto checked = check(name); !checked) return Failure(std::move(checked).error());
+    auto values = collect(name, {0}, deadline);
+    if (!values) return Failure(std::move(values).error());
+    return std::move(values->front());
+}
+
+Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
+    auto arrivals = all_gather(name, {}, deadline);
+    if (!arrivals) return Failure(std::move(arrivals).error());
+    return {};
+}
+
+Result<void> Rendezvous::forget(std::uint32_t generation) {
+    if (auto checked = check("everything"); !checked) return checked;
+    auto removed = store_.remove(fmt::format("{}/{}/", party_.prefix, generation));
+    if (!removed) return Failure(std::move(removed).error());
+    return {};
+}
+
+Result<void> Rendezvous::check(std::string_view name) const {
+    const auto malformed = [](std::string text) {
+        return fail(Operation::rendezvous, Reason::malformed, {}, std::move(text));
+    };
+    if (party_.rank >= party_.world) {
+        return malformed(fmt::format("rank {} of {}: ranks begin with 0", party_.rank, party_.world));
+    }
+    if (party_.prefix.empty()) return malformed("the communicator has no name");
+    if (name.empty() || name.find('/') != std::string_view::npos) {
+        return malformed(fmt::format("'{}' is no name: it is not empty and has no '/'", name));
+    }
+    return {};
+}
+
+// The rank stands last and its name before it, so that no two of them give one key.
+std::string Rendezvous::key_of(std::string_view name, std::uint32_t rank) const {
+    return fmt::format("{}/{}/{}/{}", party_.prefix, party_.generation, name, rank);
+}
+
+Result<void> Rendezvous::leave(std::string_view name, std::string_view value) {
+    if (auto checked = check(name); !checked) return checked;
+    const std::string key = key_of(name, party_.rank);
+    const auto arrivals = store_.add(key + "/came", 1);
+    if (!arrivals) return Failure(arrivals.error());
+    if (*arrivals > 1) {
+        return mismatched(
+            fmt::format("'{}': rank {} was there before: two processes have this rank, or the name is used twice", name,
+                        party_.rank));
+    }
+    return store_.set(key, with_world(party_.world, value));
+}
+
+Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, const std::vector<std::uint32_t>& ranks,
+                                                     Time deadline) {
+    std::vector<std::string> keys;
+    keys.reserve(ranks.size());
+    for (const std::uint32_t rank : ranks) keys.push_back(key_of(name, rank));
+    auto values = store_.get_all(keys, deadline);
+    if (!values && values.error().reason == Reason::timed_out) {
+        return who_is_missing(name, ranks, std::move(values).error());
+    }
+    if (!values) return values;
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+        std::string& value = (*values)[at];
+        const auto world = world_of(value);
+        if (world != party_.world) {
+            return mismatched(fmt::format("'{}': rank {} counts {} ranks and rank {} counts {}", name, ranks[at],
+                                          world.value_or(0), party_.rank, party_.world));
+        }
+        value.erase(0, world_bytes);
+    }
+    return values;
+}
+
+// Whoever came while this was found out is not blamed.
+Failure Rendezvous::who_is_missing(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error) {
+    std::vector<std::string> keys;
+    keys.reserve(ranks.size());
+    for (const std::uint32_t rank : ranks) keys.push_back(key_of(name, rank));
+    const auto missing = store_.missing(keys);
+    if (!missing || missing->empty()) return Failure(std::move(error));
+    std::vector<std::string> names;
+    auto next = missing->begin();  // they come in the order of the keys
+    for (std::size_t at = 0; at < ranks.size() && next != missing->end(); ++at) {
+        if (*next != keys[at]) continue;
+        names.push_back(std::to_string(ranks[at]));
+        ++next;
+    }
+    error.text = did_not_come(name, names, party_.world);
+    return Failure(std::move(error));
+}
+
+Failure Rendezvous::mismatched(std::string text) const {
+    return fail(Operation::rendezvous, Reason::mismatched, {}, std::move(text));
+}
+
+}  // namespace atp::store

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_table.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "store/store.h"
+
+namespace atp::store {
+namespace {
+
+std::optional<std::int64_t> to_number(std::string_view text) {
+    std::int64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || at != end) return std::nullopt;
+    return number;
+}
+
+}  // namespace
+
+Outcome<void> check_key(std::string_view key) {
+    if (key.empty()) return refuse(Status::malformed, "a key has at least one byte");
+    if (key.size() <= max_key_bytes) return {};
+    return refuse(Status::too_large, fmt::format("a key of {} bytes; {} are accepted: '{}...'", key.size(),
+                                                 max_key_bytes, key.substr(0, 32)));
+}
+
+Outcome<void> check_value(std::string_view value) {
+    if (value.size() <= max_value_bytes) return {};
+    return refuse(Status::too_large,
+                  fmt::format("a value of {} bytes; {} are accepted", value.size(), max_value_bytes));
+}
+
+Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
+    if (auto checked = check_key(key); !checked) return checked;
+    if (auto checked = check_value(value); !checked) return checked;
+    const auto at = values_.find(key);
+    const bool is_new = at == values_.end();
+    if (is_new && values_.size() >= limits_.keys) {
+        return refuse(Status::exhausted, fmt::format("the store holds {} keys already", limits_.keys));
+    }
+    const std::size_t others = is_new ? bytes_ + key.size() : bytes_ - at->second.size();
+    if (others + value.size() > limits_.bytes) {
+        return refuse(Status::exhausted, fmt::format("the store holds {} bytes of {}", bytes_, limits_.bytes));
+    }
+    if (is_new) {
+        values_.emplace(key, value);
+    } else {
+        at->second = value;
+    }
+    bytes_ = others + value.size();
+    return {};
+}
+
+Outcome<std::int64_t> StoreTable::add(std::string_view key, std::int64_t delta) {
+    std::int64_t sum = delta;
+    if (const std::string* const held = find(key); held != nullptr) {
+        const auto before = to_number(*held);
+        if (!before) return refuse(Status::rejected, fmt::format("'{}' holds no number that can be added to", key));
+        if (__builtin_add_overflow(*before, delta, &sum)) {
+            return refuse(Status::rejected, fmt::format("'{}' would leave the range of 64 bits", key));
+        }
+    }
+    if (const auto stored = set(key, std::to_string(sum)); !stored) return tl::unexpected<Refusal>(stored.error());
+    return sum;
+}
+
+const std::string* StoreTable::find(std::string_view key) const {
+    const auto at = values_.find(key);
+    return at == values_.end() ? nullptr : &at->second;
+}
+
+std::size_t StoreTable::remove(std::string_view prefix) {
+    std::size_t removed = 0;
+    auto at = values_.lower_bound(prefix);
+    while (at != values_.end() && std::string_view(at->first).starts_with(prefix)) {
+        bytes_ -= at->first.size() + at->second.size();
+        at = values_.erase(at);
+        ++removed;
+    }
+    return removed;
+}
+
+}  // namespace atp::store

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/tcp_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "net/clock.h"
+#include "store/store_table.h"
+
+namespace atp::store {
+namespace {
+
+using net::after;
+
+constexpr Duration shortest_pause = std::chrono::milliseconds(10);
+constexpr Duration longest_pause = std::chrono::milliseconds(500);
+
+// A server that is about to start or to end closes connections that it has not greeted.
+bool worth_another_try(const Error& error) { return error.recoverable() || error.reason == Reason::closed; }
+
+Error could_not_connect(Error error, Duration elapsed) {
+    error.operation = Operation::connect;
+    error.elapsed = elapsed;
+    if (error.text.empty()) error.text = "is rank 0 running?";
+    return error;
+}
+
+Outcome<void> check_keys(std::span<const std::string> keys) {
+    for (const std::string& key : keys) {
+        if (auto checked = check_key(key); !checked) return checked;
+    }
+    return {};
+}
+
+// As many of the first keys as one request may carry.
+Request request_for(Kind kind, std::span<const std::string> keys) {
+    const auto some = keys.first(std::min(keys.size(), max_keys_per_request));
+    return {.kind = kind, .number = 0, .keys = {some.begin(), some.end()}, .value = {}};
+}
+
+bool waits(Kind kind) { return kind == Kind::get || kind == Kind::wait; }
+
+// After these the server hangs up: what it was sent is no request of its protocol.
+bool ends_the_connection(Status status) {
+    return status == Status::malformed || status == Status::version_mismatch || status == Status::too_large;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpStore>> TcpStore::connect(const wire::Address& server, Time deadline,
+                                                    const TcpStoreConfig& config) {
+    const Time start = net::now();
+    Duration pause = shortest_pause;
+    std::optional<Error> earlier;
+    for (;;) {
+        const Time begun = net::now();
+        auto connection = TcpConnection::open(server, std::min(deadline, after(begun, config.attempt_timeout)));
+        // The constructor is private, so make_unique cannot call it.
+        if (connection) return std::unique_ptr<TcpStore>(new TcpStore(*std::move(connection), config));
+        const Time now = net::now();
+        Error error = std::move(connection).error();
+        // An attempt that the deadline has cut short says less than the one before.
+        if (earlier && error.reason == Reason::timed_out && now - begun < longest_pause) error = *earlier;
+        if (now >= deadline || !worth_another_try(error)) {
+            return Failure(could_not_connect(std::move(error), now - start));
+        }
+        earlier = std::move(error);
+        std::this_thread::sleep_for(std::min(pause, deadline - now));
+        pause = std::min(pause * 2, longest_pause);
+    }
+}
+
+Result<void> TcpStore::set(std::string_view key, std::string_view value) {
+    if (const auto checked = check_key(key); !checked) return to_failure(checked.error(), peer());
+    if (const auto checked = check_value(value); !checked) return to_failure(checked.error(), peer());
+    const auto reply = ask({.kind = Kind::set, .number = 0, .keys = {std::string(key)}, .value = std::string(value)});
+    if (!reply) return Failure(reply.error());
+    return {};
+}
+
+Result<std::int64_t> TcpStore::add(std::string_view key, std::int64_t delta) {
+    if (const auto checked = check_key(key); !checked) return to_failure(checked.error(), peer());
+    const auto reply = ask({.kind = Kind::add, .number = delta, .keys = {std::string(key)}, .value = {}});
+    if (!reply) return Failure(reply.error());
+    return reply->number;
+}
+
+Result<void> TcpStore::wait(std::span<const std::string> keys, Time deadline) {
+    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
+    while (!keys.empty()) {
+        const Request request = request_for(Kind::wait, keys);
+        if (const auto reply = ask(request, deadline); !reply) return Failure(reply.error());
+        keys = keys.subspan(request.keys.size());
+    }
+    return {};
+}
+
+Result<std::vector<std::string>> TcpStore::get_all(std::span<const std::string> keys, Time deadline) {
+    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
+    std::vector<std::string> values;
+    values.reserve(keys.size());
+    while (values.size() < keys.size()) {
+        const Request request = request_for(Kind::get, keys.subspan(values.size()));
+        auto reply = ask(request, deadline);
+        if (!reply) return Failure(std::move(reply).error());
+        if (reply->fields.empty() || reply->fields.size() > request.keys.size()) {
+            return fail(Operation::rendezvous, Reason::malformed, peer(), "values that nobody asked for");
+        }
+        std::ranges::move(reply->fields, std::back_inserter(values));
+    }
+    return values;
+}
+
+Result<std::vector<std::string>> TcpStore::missing(std::span<const std::string> keys) {
+    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
+    std::vector<std::string> names;
+    while (!keys.empty()) {
+        const Request request = request_for(Kind::missing, keys);
+        auto reply = ask(request);
+        if (!reply) return Failure(std::move(reply).error());
+        std::ranges::move(reply->fields, std::back_inserter(names));
+        keys = keys.subspan(request.keys.size());
+    }
+    return names;
+}
+
+Result<std::size_t> TcpStore::remove(std::string_view prefix) {
+    if (const auto checked = check_key(prefix); !checked) return to_failure(checked.error(), peer());
+    const auto reply = ask({.kind = Kind::remove, .number = 0, .keys = {std::string(prefix)}, .value = {}});
+    if (!reply) return Failure(reply.error());
+    return static_cast<std::size_t>(reply->number);
+}
+
+void TcpStore::close() noexcept {
+    closed_.store(true, std::memory_order_release);
+    connection_.end();
+}
+
+Result<Reply> TcpStore::ask(const Request& request) { return ask(request, after(net::now(), config_.answer_timeout)); }
+
+Result<Reply> TcpStore::ask(const Request& request, Time deadline) {
+    if (broken_ || closed_.load(std::memory_order_acquire)) return ended();
+    const Time start = net::now();
+    auto reply = exchange(request, deadline);
+    if (!reply) {
+        if (closed_.load(std::memory_order_acquire)) return ended();
+        Error& error = reply.error();
+        error.elapsed = net::now() - start;
+        error.text = fmt::format("{} '{}': {}", to_string(request.kind), request.keys.front(), error.text);
+        broken_ = error;  // an answer that comes late would be taken for the next one's
+        return reply;
+    }
+    if (reply->status == Status::done) return reply;
+    if (reply->status == Status::cancelled) return nobody_has_set(reply->fields, peer(), net::now() - start);
+    auto refused = to_failure({reply->status, reply->fields.empty() ? std::string() : reply->fields.front()}, peer());
+    if (ends_the_connection(reply->status)) broken_ = refused.value();
+    return refused;
+}
+
+Result<Reply> TcpStore::exchange(const Request& request, Time deadline) {
+    const Time patience = after(net::now(), config_.answer_timeout);
+    if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
+    auto reply = connection_.receive(deadline);
+    const bool timed_out = !reply && reply.error().reason == Reason::timed_out;
+    return timed_out && waits(request.kind) ? cancel() : reply;
+}
+
+// Either the keys that are missing come back, or the answer that was on its way.
+Result<Reply> TcpStore::cancel() {
+    const Time patience = after(net::now(), config_.last_word_timeout);
+    const Request request{.kind = Kind::cancel, .number = 0, .keys = {}, .value = {}};
+    if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
+    return connection_.receive(patience);
+}
+
+Failure TcpStore::ended() const {
+    if (closed_.load(std::memory_order_acquire)) {
+        return fail(Operation::rendezvous, Reason::closed, peer(), "this end has closed the store");
+    }
+    return fail(Operation::rendezvous, Reason::closed, peer(),
+                "an earlier error ended this connection: " + to_string(*broken_));
+}
+
+}  // namespace atp::store

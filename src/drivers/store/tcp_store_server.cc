@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/tcp_store_server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "net/clock.h"
+#include "net/descriptor.h"
+#include "net/udp_options.h"
+#include "store/store_service.h"
+#include "store/tcp_connection.h"
+
+namespace atp::store {
+namespace {
+
+constexpr int accepts_per_round = 64;
+// Connections past the configured number, for as long as it takes to tell them.
+constexpr std::size_t most_turned_away = 64;
+// Without descriptors or memory no connection can be taken, and the kernel goes on offering it.
+constexpr Duration pause_without_resources = std::chrono::milliseconds(100);
+
+bool out_of_resources(int code) { return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM; }
+
+// Held for the day on which no other is left: given up, it lets one client be told.
+net::Descriptor open_spare() { return net::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+Result<net::Descriptor> listen_on(const wire::Address& address) {
+    const auto failed = [&address] { return fail_with_errno(Operation::bind, errno, to_string(address)); };
+    net::Descriptor descriptor(socket(address.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!descriptor.valid()) return failed();
+    const int on = 1;
+    // A server that starts anew need not wait for its former connections to be forgotten.
+    if (setsockopt(descriptor.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return failed();
+    if (address.family() == wire::Family::ipv6 &&
+        setsockopt(descriptor.number(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) {
+        return failed();
+    }
+    if (bind(descriptor.number(), address.data(), address.size()) != 0) return failed();
+    if (listen(descriptor.number(), SOMAXCONN) != 0) return failed();
+    return descriptor;
+}
+
+// Threads made meanwhile take no signals: those are the application's.
+class WithoutSignals {
+  public:
+    WithoutSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    WithoutSignals(const WithoutSignals&) = delete;
+    WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+  private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
+// Moves bytes between sockets and the service. A client is known by its descriptor.
+class TcpStoreServer::Connections : public net::Actor {
+  public:
+    Connections(net::EventLoop& loop, net::Descriptor listener, const TcpStoreServerConfig& config)
+        : loop_(loop), listener_(std::move(listener)), config_(config), service_(config.limits) {}
+
+    [[nodiscard]] Result<void> watch_listener() {
+        loop_.add(*this);
+        return loop_.watch(*this, listener_.number(), {.read = true, .write = false});
+    }
+
+    void handle_ready(int descriptor, net::Ready ready, Time now) override {
+        if (descriptor == listener_.number()) return accept_some(now);
+        if (ready.write) send_some(descriptor);
+        if (ready.read || ready.failed) receive_some(descriptor);
+        settle(descriptor, now);
+    }
+    void handle_timeout(Time now) override;
+    void finish_round(Time now) override {
+        while (const auto id = service_.poll_output()) {
+            send_some(*id);
+            settle(*id, now);
+        }
+    }
+    [[nodiscard]] Time poll_timeout() const override { return std::min(next_overdue_, accept_again_); }
+
+    // When the loop no longer runs.
+    void close_all() {
+        connections_.clear();
+        count_clients();
+        listener_ = {};
+    }
+    // On any thread.
+    [[nodiscard]] bool wait_deserted(Time deadline);
+
+  private:
+    struct Connection {
+        net::Descriptor descriptor;
+        Time deadline = never;  // for what it owes
+        bool writes = false;    // waits to become writable
+        bool said_all = false;  // our end of the stream is closed
+        bool gone = false;
+    };
+
+    void accept_some(Time now);
+    [[nodiscard]] Refusal everybody_is_there() const;
+    void take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal);
+    void send_some(int id);
+    void receive_some(int id);
+    void settle(int id, Time now);
+    void drop(int id);
+    [[nodiscard]] net::Descriptor accept_one() const;
+    bool turn_one_away(Time now);
+    void count_clients();
+
+    net::EventLoop& loop_;
+    net::Descriptor listener_;
+    net::Descriptor spare_ = open_spare();
+    TcpStoreServerConfig config_;
+    StoreService service_;
+    std::unordered_map<int, Connection> connections_;
+    Time next_overdue_ = never;
+    Time accept_again_ = never;
+    std::array<char, 32768> received_{};
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t clients_ = 0;  // connections_, for other threads
+};
+
+net::Descriptor TcpStoreServer::Connections::accept_one() const {
+    return net::Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+Refusal TcpStoreServer::Connections::everybody_is_there() const {
+    return {Status::exhausted, fmt::format("{} clients are connected already", config_.clients)};
+}
+
+void TcpStoreServer::Connections::accept_some(Time now) {
+    for (int taken = 0; taken < accepts_per_round; ++taken) {
+        net::Descriptor descriptor = accept_one();
+        if (descriptor.valid()) {
+            const bool full = connections_.size() >= config_.clients;
+            take_in(std::move(descriptor), now, full ? std::optional(everybody_is_there()) : std::nullopt);
+        } else if (out_of_resources(errno)) {
+            if (turn_one_away(now)) continue;
+            if (loop_.change(listener_.number(), {.read = false, .write = false})) {
+                accept_again_ = now + pause_without_resources;
+            }
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }  // else the connection was gone before it was taken
+    }
+}
+
+// A client that nobody takes waits for its deadline and learns nothing from it. The next is told when this one has
+// left.
+bool TcpStoreServer::Connections::turn_one_away(Time now) {
+    if (!spare_.valid()) return false;
+    spare_ = {};
+    net::Descriptor descriptor = accept_one();
+    if (!descriptor.valid()) {
+        spare_ = open_spare();
+        return false;
+    }
+    take_in(std::move(descriptor), now,
+            Refusal{Status::exhausted, "the store's process has no file descriptors left: raise its `ulimit -n`"});
+    return true;
+}
+
+// A client that is refused is told why, and closes first.
+void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal) {
+    if (connections_.size() >= config_.clients + most_turned_away) return;
+    const int id = descriptor.number();
+    if (!loop_.watch(*this, id, {.read = true, .write = false})) return;
+    tune_stream(id);
+    connections_[id].descriptor = std::move(descriptor);
+    service_.open(id);
+    if (refusal) service_.turn_away(id, *refusal);
+    count_clients();
+    settle(id, now);
+}
+
+void TcpStoreServer::Connections::send_some(int id) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) return;
+    for (auto output = service_.output(id); !output.empty(); output = service_.output(id)) {
+        const ssize_t sent = send(id, output.data(), output.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) {
+            at->second.gone = errno != EAGAIN;
+            return;
+        }
+        service_.sent(id, static_cast<std::size_t>(sent));
+    }
+}
+
+// One piece a round, so that nobody keeps the others waiting.
+void TcpStoreServer::Connections::receive_some(int id) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || at->second.gone) return;
+    const ssize_t received = recv(id, received_.data(), received_.size(), 0);
+    if (received > 0) {
+        service_.handle_bytes(id, {received_.data(), static_cast<std::size_t>(received)});
+    } else {
+        at->second.gone = received == 0 || (errno != EAGAIN && errno != EINTR);
+    }
+}
+
+// Brings interest, deadline and life of a connection in line with what the service has to say of it.
+void TcpStoreServer::Connections::settle(int id, Time now) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) return;
+    Connection& connection = at->second;
+    if (connection.gone) return drop(id);
+    const bool has_output = !service_.output(id).empty();
+    if (connection.writes != has_output) {
+        if (!loop_.change(id, {.read = true, .write = has_output})) return drop(id);
+        connection.writes = has_output;
+    }
+    // A close while bytes lie unread would take the last reply from the client: it is to close first.
+    if (service_.finished(id) && !has_output && !connection.said_all) {
+        shutdown(id, SHUT_WR);
+        connection.said_all = true;
+    }
+    if (!has_output && !service_.finished(id) && !service_.owes_bytes(id)) {
+        connection.deadline = never;
+    } else if (connection.deadline == never) {
+        connection.deadline = now + config_.message_timeout;
+        next_overdue_ = std::min(next_overdue_, connection.deadline);
+    }
+}
+
+void TcpStoreServer::Connections::handle_timeout(Time now) {
+    if (accept_again_ <= now && loop_.change(listener_.number(), {.read = true, .write = false})) {
+        accept_again_ = never;
+    }
+    if (next_overdue_ > now) return;
+    std::vector<int> overdue;
+    next_overdue_ = never;
+    for (const auto& [id, connection] : connections_) {
+        if (connection.deadline <= now) {
+            overdue.push_back(id);
+        } else {
+            next_overdue_ = std::min(next_overdue_, connection.deadline);
+        }
+    }
+    for (const int id : overdue) drop(id);
+}
+
+void TcpStoreServer::Connections::drop(int id) {
+    service_.close(id);
+    loop_.unwatch(id);
+    connections_.erase(id);
+    if (!spare_.valid()) spare_ = open_spare();
+    count_clients();
+}
+
+void TcpStoreServer::Connections::count_clients() {
+    const std::scoped_lock lock(mutex_);
+    clients_ = connections_.size();
+    changed_.notify_all();
+}
+
+bool TcpStoreServer::Connections::wait_deserted(Time deadline) {
+    std::unique_lock lock(mutex_);
+    while (clients_ != 0) {
+        const Time now = net::now();
+        if (now >= deadline) return false;
+        changed_.wait_for(lock, std::min<Duration>(deadline - now, net::longest_sleep));
+    }
+    return true;
+}
+
+Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const wire::Address& listen,
+                                                              const TcpStoreServerConfig& config) {
+    auto listener = listen_on(listen);
+    if (!listener) return Failure(std::move(listener).error());
+    const auto local = net::local_address(*listener);
+    if (!local) return Failure(local.error());
+    auto loop = net::EventLoop::open({});
+    if (!loop) return Failure(std::move(loop).error());
+    auto connections = std::make_unique<Connections>(**loop, *std::move(listener), config);
+    if (auto watched = connections->watch_listener(); !watched) return Failure(std::move(watched).error());
+    // The constructor is private, so make_unique cannot call it.
+    std::unique_ptr<TcpStoreServer> server(new TcpStoreServer(*std::move(loop), std::move(connections), *local));
+    if (auto started = server->start_thread(); !started) return Failure(std::move(started).error());
+    return server;
+}
+
+TcpStoreServer::TcpStoreServer(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<Connections> connections,
+                               const wire::Address& local)
+    : loop_(std::move(loop)), connections_(std::move(connections)), local_(local) {}
+
+Result<void> TcpStoreServer::start_thread() {
+    const WithoutSignals without_signals;
+    try {
+        thread_ = std::thread([this] {
+            outcome_ = loop_->run();
+            connections_->close_all();  // here, so that nobody waits for a server that has failed
+        });
+    } catch (const std::system_error& error) {
+        return fail(Operation::open, Reason::exhausted, to_string(local_), error.what());
+    }
+    return {};
+}
+
+Result<void> TcpStoreServer::stop() {
+    if (!thread_.joinable()) return {};
+    loop_->stop();
+    thread_.join();
+    return outcome_;
+}
+
+bool TcpStoreServer::wait_deserted(Time deadline) const { return connections_->wait_deserted(deadline); }
+
+TcpStoreServer::~TcpStoreServer() { static_cast<void>(stop()); }
+
+}  // namespace atp::store

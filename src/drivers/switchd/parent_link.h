@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "net/event_loop.h"
+#include "net/udp_socket.h"
+#include "wire/control.h"
+
+namespace atp::switchd {
+
+// A switch's knowledge of the switches above it: asks the parent now and then who it is.
+//
+// Calling order: open(), then the loop runs it. path() at any time on the loop's thread.
+// Owns: a small socket. Threads: its loop's. Failure: a parent that does not answer makes path() empty.
+class ParentLink final : public net::Actor {
+  public:
+    [[nodiscard]] static Result<std::unique_ptr<ParentLink>> open(const wire::Address& parent, net::EventLoop& loop);
+    ~ParentLink() override;
+
+    void handle_ready(int descriptor, net::Ready ready, Time now) override;
+    void handle_timeout(Time now) override;
+    [[nodiscard]] Time poll_timeout() const override { return next_; }
+
+    // The parent first; empty while it does not answer.
+    [[nodiscard]] const std::vector<wire::PathSwitch>& path() const { return path_; }
+    [[nodiscard]] bool answers() const { return answers_; }  // from any thread
+
+  private:
+    ParentLink(const wire::Address& parent, net::EventLoop& loop, std::unique_ptr<net::UdpSocket> socket);
+
+    wire::Address parent_;
+    net::EventLoop& loop_;
+    std::unique_ptr<net::UdpSocket> socket_;
+    std::vector<wire::PathSwitch> path_;
+    std::atomic<bool> answers_{false};
+    Time heard_{};
+    Time next_{};
+    std::uint64_t nonce_;
+};
+
+}  // namespace atp::switchd

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "switchd/shard_driver.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "switchml/packet.h"
+#include "wire/control.h"
+
+namespace atp::switchd {
+namespace {
+
+constexpr std::size_t mailbox_letters = 1024;
+constexpr Duration publish_interval = std::chrono::milliseconds(100);
+// A packet that departs sooner than a timer can say leaves at once.
+constexpr Duration port_early = std::chrono::microseconds(50);
+
+std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
+std::uint32_t job_of(std::span<const std::byte> bytes) { return wire::load_u32(bytes.data() + ATP_OFFSET_JOB); }
+std::uint16_t channel_of(std::span<const std::byte> bytes) { return wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL); }
+
+protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
+    return {.aggregators = aggregators_of_shard(config),
+            .lanes = config.lanes,
+            .jobs = config.jobs,
+            .ageing = config.ageing};
+}
+
+control::JoinTreeConfig tree_config(const SwitchNodeConfig& config) {
+    return {.parent = config.parent,
+            .serves_atp = config.serves_atp,
+            .serves_switchml = config.pool_bytes != 0,
+            .jobs = config.jobs,
+            .channels = config.channels,
+            .server_bytes = config.server_bytes / config.shards,
+            .hold = config.hold};
+}
+
+emulation::PortTableConfig port_config(emulation::PortTableConfig config, std::uint32_t number) {
+    config.in.early = config.out.early = port_early;
+    config.seed += number;
+    return config;
+}
+
+}  // namespace
+
+std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
+    const std::uint64_t fit = config.memory_bytes / config.shards / protocol::aggregator_bytes(config.lanes);
+    return static_cast<std::uint32_t>(std::min(fit, std::uint64_t{1} << 31U));
+}
+
+std::uint32_t slots_of_shard(const SwitchNodeConfig& config) {
+    const std::uint64_t one = switchml::Switch::bytes_of_slot(config.lanes);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.pool_bytes / config.shards / one, UINT32_MAX));
+}
+
+Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                       net::EventLoop& loop, Dispatch dispatch) {
+    net::UdpConfig udp = config.udp;
+    if (number != 0) udp.local = udp.local.with_port(0);
+    auto socket = net::UdpSocket::open(udp);
+    if (!socket) return tl::unexpected(socket.error());
+    std::unique_ptr<SwitchShard> shard(new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
+    loop.add(*shard);
+    if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
+        return tl::unexpected(watched.error());
+    }
+    return shard;
+}
+
+SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
+                         std::unique_ptr<net::UdpSocket> socket)
+    : config_(config),
+      loop_(loop),
+      dispatch_(std::move(dispatch)),
+      socket_(std::move(socket)),
+      switch_(switch_config(config)),
+      pool_({.slots = slots_of_shard(config), .lanes = config.lanes}),
+      tree_(tree_config(config)),
+      emulates_(emulates(config.ports)),
+      ports_(port_config(config.ports, number)),
+      held_(emulates_ ? config.held_packets : 0, wire::max_udp_payload_bytes),
+      datagrams_(batch_packets),
+      scratch_(net::allocate_aligned((batch_packets + 1) * std::size_t{ATP_MAX_PACKET_BYTES})),
+      packet_bytes_(ATP_MAX_PACKET_BYTES) {
+    parcels_.reserve(batch_packets);
+    publish();
+}
+
+SwitchShard::~SwitchShard() { loop_.remove(*this); }
+
+// ----------------------------------------------------------------------------------------------------------- Arrivals
+
+void SwitchShard::handle_ready(int, net::Ready ready, Time now) {
+    const bool resumes = ready.write && blocked_ && resume(now);
+    // What departs by now goes before what arrives now.
+    if (emulates_) release_held(now);
+    if (ready.read || ready.failed || resumes) receive(now);
+}
+
+// The kernel takes packets again: what servers had to say goes first. Datagrams that were taken from the kernel before
+// make no socket readable, so the caller has to look.
+bool SwitchShard::resume(Time now) {
+    flush();
+    if (!blocked_) drain_servers(now);
+    return !blocked_;
+}
+
+void SwitchShard::receive(Time now) {
+    for (int batch = 0; (batch < batches_per_round || socket_->has_more()) && !blocked_; ++batch) {
+        const auto count = socket_->receive(datagrams_);
+        if (!count) {
+            failure_ = count.error();
+            loop_.stop();
+            return;
+        }
+        if (*count == 0) return;
+        changed_ = true;
+        for (std::size_t i = 0; i < *count; ++i) admit_arrival(datagrams_[i], now);
+        process_batch(now);
+        drain_servers(now);
+        flush();
+    }
+}
+
+void SwitchShard::admit_arrival(const wire::Datagram& datagram, Time now) {
+    const auto control = wire::control_type(datagram.bytes);
+    if (control || wire::foreign_version(datagram.bytes)) {
+        // The tree is no part of what emulated ports disturb: experiments are about gradients.
+        dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
+                  : handle_control(datagram.bytes, *datagram.from, now);
+        return;
+    }
+    bool congested = datagram.ecn == wire::Ecn::congested;
+    if (emulates_) {
+        emulation::EmulatedPort* port = ports_.in(*datagram.from, now);
+        if (port == nullptr) return;
+        const emulation::Admission admission = port->admit(static_cast<std::uint32_t>(datagram.bytes.size()), now);
+        if (admission.verdict == emulation::Verdict::drop_full || admission.verdict == emulation::Verdict::drop_loss)
+            return;
+        congested = congested || admission.mark;
+        if (admission.verdict == emulation::Verdict::hold) {
+            const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
+            if (!held_.hold(datagram.bytes, *datagram.from, ecn, emulation::HeldFor::processing, admission.departs)) {
+                ++counters_.unheld;
+            }
+            return;
+        }
+    }
+    take_packet(datagram.bytes, datagram.capacity, *datagram.from, congested, now);
+}
+
+// SwitchML's are dealt with one by one; ATP's in batches, which hide what waiting for memory costs.
+void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, const wire::Address& from,
+                              bool congested, Time now) {
+    if (switchml::has_format(bytes)) {
+        process_update(bytes, from, now);
+    } else {
+        add_packet(bytes, capacity, congested, now);
+    }
+}
+
+// What a FLUSH becomes needs room that datagrams lying back to back do not have.
+void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now) {
+    if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
+        std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
+        std::memcpy(copy, bytes.data(), bytes.size());
+        bytes = {copy, bytes.size()};
+        capacity = packet_bytes_;
+        pass_to_racks(bytes, now);
+    }
+    parcels_.push_back({.data = bytes.data(),
+                        .size = static_cast<std::uint32_t>(bytes.size()),
+                        .capacity = static_cast<std::uint32_t>(capacity),
+                        .congested = congested,
+                        .verdict = {}});
+}
+
+// Of a server elsewhere: the aggregators here may absorb it, and those on the way to a rack's workers are to hear it
+// too.
+void SwitchShard::pass_to_racks(std::span<const std::byte> flush, Time now) {
+    const control::Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
+    const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
+    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), now);
+}
+
+void SwitchShard::process_batch(Time now) {
+    switch_.handle_batch(parcels_, now);
+    for (const protocol::Parcel& parcel : parcels_) {
+        if (parcel.verdict.route != protocol::Route::drop) forward(parcel, now);
+    }
+    parcels_.clear();
+    scratch_used_ = 0;
+}
+
+void SwitchShard::process_update(std::span<std::byte> bytes, const wire::Address& from, Time now) {
+    using switchml::Route;
+    const auto verdict = pool_.handle_packet(bytes, from);
+    if (verdict.route == Route::drop) return;
+    const control::Branch& branch = pool_.branch_of(verdict.job);
+    std::uint32_t meant = verdict.route == Route::everybody ? branch.present : 1U << verdict.worker;
+    for (bool again = false; meant != 0; meant &= meant - 1) {
+        const control::Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
+        again = send(bytes, child.address, wire::Ecn::capable_0, again, now);
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------- Departures
+
+void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
+    const std::span<const std::byte> bytes(parcel.data, parcel.size);
+    control::Branch* branch = tree_.find(job_of(bytes), channel_of(bytes));
+    if (branch == nullptr) {
+        ++counters_.unrouted;
+    } else if (parcel.verdict.route == protocol::Route::up) {
+        forward_up(parcel, *branch, now);
+    } else {
+        forward_down(bytes, parcel.congested, *branch, parcel.verdict, now);
+    }
+}
+
+void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now) {
+    if (!branch.hosts) {
+        // Also while the branch above is not whole any more: who is through has left, and who missed the last result
+        // still asks for it.
+        if (branch.up_data.family() == wire::Family::none) {
+            ++counters_.unrouted;
+            return;
+        }
+        // Congestion that a gradient met is a flag by now: what leaves upwards may be marked anew.
+        send({parcel.data, parcel.size}, branch.up_data, wire::Ecn::capable_0, false, now);
+        return;
+    }
+    const auto host = servers_.find(&branch);
+    if (host == servers_.end()) {
+        ++counters_.unrouted;
+        return;
+    }
+    feed_server(*host->second, {parcel.data, parcel.size}, parcel.congested, now);
+    if (!host->second->queued && host->second->server.has_transmit()) {
+        host->second->queued = true;
+        busy_servers_.push_back(host->second.get());
+        busy_branches_.push_back(&branch);
+    }
+}
+
+void SwitchShard::feed_server(control::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
+    host.server.handle_packet(bytes, congested, now);
+}
+
+// The children that a packet downwards is for.
+template <class Visit>
+void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
+                                    const protocol::Verdict& verdict, Visit&& visit) {
+    const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
+    if (branch.level == ATP_LEVELS) {
+        branch.for_each_child(visit);
+    } else if (verdict.worker != ATP_WORKER_ALL) {
+        if (const control::Branch::Child* const child = branch.child_to(verdict.worker)) visit(*child);
+    } else if (!flush) {
+        branch.for_each_child(branch.level == 0 ? branch.mask : branch.mask & verdict.units, visit);
+    } else if (branch.level == 1) {
+        // No worker has a use for a FLUSH; nor has a switch for one of a level that is not its own.
+        branch.for_each_child(branch.mask & verdict.units, [&](const control::Branch::Child& child) {
+            if (!child.unit.direct && branch.racks[child.unit.unit] == nullptr) visit(child);
+        });
+    }
+}
+
+// What aggregates for a rack on the way cannot be addressed: it hears what passes to one of the rack's workers, and
+// turns around what is for it.
+void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
+                              Time now) {
+    for (units &= branch.mask; units != 0; units &= units - 1) {
+        const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
+        if (rack == nullptr) continue;
+        const control::Branch::Child& first = rack->members[static_cast<unsigned>(std::countr_zero(rack->present))];
+        emulates_ ? send_through_port(flush, first.address, wire::Ecn::capable_0, now)
+                  : send_copy(flush, first.address, wire::Ecn::capable_0);
+    }
+}
+
+// Results for all children, where all hear the group. Emulated ports know neighbours, and no groups.
+bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
+                                const protocol::Verdict& verdict) const {
+    return branch.by_group && !emulates_ && type_of(bytes) == ATP_TYPE_ACK && verdict.worker == ATP_WORKER_ALL;
+}
+
+void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
+                               const protocol::Verdict& verdict, Time now) {
+    // The mark of the way down stays in the IP header, where only workers read it.
+    const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
+    if (goes_to_group(bytes, branch, verdict)) {
+        ++counters_.grouped;
+        send(bytes, branch.group, ecn, false, now);
+        return;
+    }
+    bool again = false;
+    for_each_receiver(bytes, branch, verdict, [&](const control::Branch::Child& child) {
+        again = send(bytes, child.address, ecn, again, now);
+    });
+}
+
+void SwitchShard::drain_servers(Time now) {
+    while (!busy_servers_.empty()) {
+        control::HostedServer& host = *busy_servers_.back();
+        if (!drain(host, now)) return;
+        host.queued = false;
+        busy_servers_.pop_back();
+        busy_branches_.pop_back();
+    }
+}
+
+// Room for the packet, and for a copy to each child; empty where there is none now.
+std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch) {
+    if (emulates_) return {scratch_.get(), packet_bytes_};
+    const bool crowded = socket_->waiting() + branch.receivers > config_.udp.send_packets;
+    const std::span<std::byte> room = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
+    if (!room.empty()) return room;
+    flush();
+    return socket_->reserve(packet_bytes_);
+}
+
+// What a server sends passes through the aggregators of its own switch. False: no room to send now.
+bool SwitchShard::drain(control::HostedServer& host, Time now) {
+    const control::Branch& branch = *busy_branches_.back();
+    while (host.server.has_transmit()) {
+        const std::span<std::byte> buffer = room_for_copies(branch);
+        if (buffer.empty()) return false;
+        const auto transmit = host.server.poll_transmit(buffer);
+        if (!transmit) return true;
+        protocol::Parcel parcel{
+            .data = buffer.data(),
+            .size = static_cast<std::uint32_t>(transmit->size),
+            .capacity = static_cast<std::uint32_t>(buffer.size()),
+            .congested = false,
+            .verdict = {.route = protocol::Route::down, .worker = transmit->worker, .units = transmit->units}};
+        std::array<std::byte, ATP_HEADER_BYTES> flush{};
+        const bool is_flush = type_of(buffer) == ATP_TYPE_FLUSH;
+        if (is_flush) std::memcpy(flush.data(), buffer.data(), flush.size());
+        switch_.handle_packet(parcel, now);
+        if (parcel.verdict.route == protocol::Route::up) {
+            feed_server(host, {parcel.data, parcel.size}, false, now);
+        } else if (parcel.verdict.route == protocol::Route::down) {
+            answer(parcel, branch, now);
+        } else if (is_flush && !branch.has_racks) {
+            pass_flush({parcel.data, parcel.size}, branch, now);
+        }
+        if (is_flush) flush_racks(flush, branch, transmit->units, now);
+    }
+    return true;
+}
+
+// What is not held here may be held on the way to whoever sent it, by a switch that nobody addresses: it turns the
+// packet around. Where there is none, the receiver has no use for it.
+void SwitchShard::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch, Time now) {
+    if (branch.present == 0) return;
+    const wire::Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
+    emulates_ ? send_through_port(bytes, to, wire::Ecn::capable_0, now) : socket_->commit(bytes.size(), to);
+}
+
+// A hosted server's packet, which lies in the room that was reserved for it.
+void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& branch, Time now) {
+    const std::span<const std::byte> bytes(parcel.data, parcel.size);
+    if (emulates_) {
+        forward_down(bytes, false, branch, parcel.verdict, now);
+        return;
+    }
+    if (goes_to_group(bytes, branch, parcel.verdict)) {
+        ++counters_.grouped;
+        socket_->commit(parcel.size, branch.group);
+        return;
+    }
+    bool first = true;
+    for_each_receiver(bytes, branch, parcel.verdict, [&](const control::Branch::Child& child) {
+        if (std::exchange(first, false)) {
+            socket_->commit(parcel.size, child.address);
+        } else if (!socket_->repeat(child.address)) {
+            ++counters_.unrouted;
+        }
+    });
+}
+
+// `bytes` stay as they are until the next flush(). `again`: the call before took the same, for somebody else. False: it
+// was dropped, and what the socket has last is another packet.
+bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, Time now) {
+    if (emulates_) {
+        send_through_port(bytes, to, ecn, now);
+        return true;
+    }
+    // Copies share what the first has borrowed; where the queue is full it is emptied first, and the bytes stay.
+    const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
+    if (taken) return true;
+    flush();
+    if (socket_->borrow(bytes, to, ecn)) return true;
+    ++counters_.unrouted;
+    return false;
+}
+
+void SwitchShard::send_through_port(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn,
+                                    Time now) {
+    emulation::EmulatedPort* port = ports_.out(to, now);
+    if (port == nullptr) return;
+    const emulation::Admission admission = port->admit(static_cast<std::uint32_t>(bytes.size()), now);
+    if (admission.mark) ecn = wire::Ecn::congested;
+    if (admission.verdict == emulation::Verdict::pass_now) send_copy(bytes, to, ecn);
+    if (admission.verdict == emulation::Verdict::hold &&
+        !held_.hold(bytes, to, ecn, emulation::HeldFor::sending, admission.departs)) {
+        ++counters_.unheld;
+    }
+}
+
+void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) {
+    std::span<std::byte> room = socket_->reserve(bytes.size());
+    if (room.empty()) {
+        flush();
+        room = socket_->reserve(bytes.size());
+        if (room.empty()) {
+            ++counters_.unrouted;
+            return;
+        }
+    }
+    std::memcpy(room.data(), bytes.data(), bytes.size());
+    socket_->commit(bytes.size(), to, ecn);
+}
+
+// Emulated ports: what has waited for its time.
+void SwitchShard::release_held(Time now) {
+    while (const auto held = held_.pop_due(now)) {
+        if (held->purpose == emulation::HeldFor::sending) {
+            send_copy(held->bytes, held->peer, held->ecn);
+            continue;
+        }
+        take_packet(held->bytes, held->capacity, held->peer, held->ecn == wire::Ecn::congested, now);
+        process_batch(now);
+        drain_servers(now);
+    }
+    ports_.forget_idle(now);
+}
+
+void SwitchShard::flush() {
+    const bool waits = socket_->flush().waiting != 0;
+    if (waits == blocked_) return;
+    blocked_ = waits;
+    // While the kernel takes no more, what arrives waits in the receive buffer.
+    static_cast<void>(loop_.change(socket_->descriptor(), {.read = !waits, .write = waits}));
+}
+
+// ---------------------------------------------------------------------------------------------------------- Mailboxes
+
+void SwitchShard::deliver(ControlLetter letter) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (letters_.size() >= mailbox_letters) {
+            ++letters_lost_;
+            return;
+        }
+        letters_.push_back(std::move(letter));
+    }
+    loop_.wake();
+}
+
+void SwitchShard::post(ControlLetter letter) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (posts_.size() >= mailbox_letters) {
+            ++letters_lost_;
+            return;
+        }
+        posts_.push_back(std::move(letter));
+    }
+    loop_.wake();
+}
+
+void SwitchShard::handle_wake(Time now) { read_letters(now); }
+
+void SwitchShard::read_letters(Time now) {
+    std::vector<ControlLetter> letters;
+    std::vector<ControlLetter> posts;
+    {
+        const std::scoped_lock lock(mutex_);
+        letters.swap(letters_);
+        posts.swap(posts_);
+    }
+    for (const ControlLetter& letter : letters) handle_control(letter.bytes, letter.from, now);
+    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, letter.ecn);
+}
+
+void SwitchShard::handle_timeout(Time now) {
+    if (now >= tree_.poll_timeout()) changed_ = true;  // members expire in silence
+    tree_.handle_timeout(now);
+    drain_tree(now);
+    if (emulates_) release_held(now);
+    drain_servers(now);
+    if (changed_ && now >= publish_at_) {
+        changed_ = false;
+        publish_at_ = now + publish_interval;
+        publish();
+    }
+}
+
+void SwitchShard::finish_round(Time) {
+    if (!blocked_) flush();
+}
+
+Time SwitchShard::poll_timeout() const {
+    const Time publish = changed_ ? publish_at_ : never;
+    return std::min({tree_.poll_timeout(), held_.next_departure(), publish});
+}
+
+}  // namespace atp::switchd

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "control/hosted_server.h"
+#include "control/join_tree.h"
+#include "emulation/delayed_packets.h"
+#include "net/event_loop.h"
+#include "net/udp_socket.h"
+#include "protocol/switch.h"
+#include "switchd/config.h"
+#include "switchd/report.h"
+#include "switchml/stream_pool.h"
+
+namespace atp::switchd {
+
+// A message that another shard is to handle.
+struct ControlLetter {
+    wire::Address from;
+    std::vector<std::byte> bytes;
+    wire::Ecn ecn = wire::Ecn::not_capable;
+};
+
+// One thread's share of a software switch: a socket, a table of aggregators, a pool of SwitchML's slots, the channels
+// that hash to it with their branches of the tree, and the servers that stand here.
+//
+// Calling order: open(), then a loop runs it. deliver() and snapshot() from any thread.
+// Owns: everything it uses, claimed when it is opened, but the servers, which come and go with jobs within a bound.
+// Threads: its loop's, but for the two above. Nothing on the packet path is shared with another shard.
+// Failure: open() says why. A socket that fails for good ends the loop's use of it: failure() tells.
+class SwitchShard final : public net::Actor {
+  public:
+    // What the first shard passes on: control messages that belong to the node or to another shard. `from` and the
+    // bytes hold for the call.
+    using Dispatch = std::function<void(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn)>;
+
+    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
+                                                                   net::EventLoop& loop, Dispatch dispatch);
+    ~SwitchShard() override;
+
+    void handle_ready(int descriptor, net::Ready ready, Time now) override;
+    void handle_timeout(Time now) override;
+    void handle_wake(Time now) override;
+    void finish_round(Time now) override;
+    [[nodiscard]] Time poll_timeout() const override;
+
+    // A JOIN, LEAVE or answer for a channel of this shard; handled on its thread soon. What finds no room is
+    // counted and lost: it is said again.
+    void deliver(ControlLetter letter);
+    // A datagram of the node's own, sent by the shard's thread.
+    void post(ControlLetter letter);  // `from` is the receiver
+    [[nodiscard]] ShardSnapshot snapshot() const;
+    // Renews the snapshot; on its loop's thread.
+    void publish();
+
+    [[nodiscard]] const wire::Address& local() const { return socket_->local(); }
+    [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+
+  private:
+    SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
+                std::unique_ptr<net::UdpSocket> socket);
+
+    static constexpr std::size_t batch_packets = 64;
+    static constexpr int batches_per_round = 8;
+
+    [[nodiscard]] bool resume(Time now);
+    void receive(Time now);
+    void admit_arrival(const wire::Datagram& datagram, Time now);
+    void take_packet(std::span<std::byte> bytes, std::size_t capacity, const wire::Address& from, bool congested,
+                     Time now);
+    void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now);
+    void pass_to_racks(std::span<const std::byte> flush, Time now);
+    void process_batch(Time now);
+    void process_update(std::span<std::byte> bytes, const wire::Address& from, Time now);
+    void forward(const protocol::Parcel& parcel, Time now);
+    void forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now);
+    void forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
+                      const protocol::Verdict& verdict, Time now);
+    [[nodiscard]] bool goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
+                                     const protocol::Verdict& verdict) const;
+    template <class Visit>
+    static void for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
+                                  const protocol::Verdict& verdict, Visit&& visit);
+    void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units, Time now);
+    void feed_server(control::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now);
+    void drain_servers(Time now);
+    bool drain(control::HostedServer& host, Time now);
+    void pass_flush(std::span<const std::byte> bytes, const control::Branch& branch, Time now);
+    [[nodiscard]] std::span<std::byte> room_for_copies(const control::Branch& branch);
+    void answer(const protocol::Parcel& parcel, const control::Branch& branch, Time now);
+    bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, Time now);
+    void send_through_port(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, Time now);
+    void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn);
+    void release_held(Time now);
+
+    void handle_control(std::span<const std::byte> bytes, const wire::Address& from, Time now);
+    void drain_tree(Time now);
+    void find_group(const wire::Address& group, const wire::Address& near);
+    void handle_event(const control::TreeEvent& event);
+    void open_server(const control::Branch& branch);
+    void open_stream(const control::Branch& branch);
+    void close_channel(const control::TreeEvent& event);
+    void read_letters(Time now);
+    void flush();
+
+    SwitchNodeConfig config_;
+    net::EventLoop& loop_;
+    Dispatch dispatch_;
+    std::unique_ptr<net::UdpSocket> socket_;
+    protocol::Switch switch_;
+    switchml::StreamPool pool_;
+    control::JoinTree tree_;
+    bool emulates_;
+    emulation::PortTable ports_;
+    emulation::HeldPackets held_;
+    std::unordered_map<const control::Branch*, std::unique_ptr<control::HostedServer>> servers_;
+    std::vector<control::HostedServer*> busy_servers_;
+    std::vector<const control::Branch*> busy_branches_;  // beside them
+    std::vector<wire::Datagram> datagrams_;
+    std::vector<protocol::Parcel> parcels_;
+    net::AlignedBytes scratch_;  // for packets that must grow, and for a server's own
+    std::size_t scratch_used_ = 0;
+    std::size_t packet_bytes_;
+    bool blocked_ = false;  // the socket takes no more: nothing is received until it does
+    std::optional<Error> failure_;
+    ShardCounters counters_;
+
+    mutable std::mutex mutex_;  // the mailboxes and the published copy; never on the packet path
+    std::vector<ControlLetter> letters_;
+    std::vector<ControlLetter> posts_;
+    std::uint64_t letters_lost_ = 0;
+    ShardSnapshot published_;
+    bool changed_ = false;
+    Time publish_at_{};
+};
+
+}  // namespace atp::switchd

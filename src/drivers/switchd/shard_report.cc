@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shard tells of itself, for whoever asks from another thread.
+#include <bit>
+#include <utility>
+
+#include "switchd/shard_driver.h"
+
+namespace atp::switchd {
+
+void SwitchShard::publish() {
+    ShardSnapshot snapshot;
+    snapshot.address = socket_->local();
+    snapshot.aggregators = switch_.config().aggregators;
+    snapshot.packets = switch_.counters();
+    snapshot.shard = counters_;
+    snapshot.tree = tree_.counters();
+    snapshot.udp = socket_->counters();
+    snapshot.features = socket_->report();
+    snapshot.pool = pool_.snapshot();
+    switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
+        snapshot.jobs.push_back({.job = job, .counters = counters});
+    });
+    tree_.for_each([&](const control::Branch& branch) {
+        ChannelSnapshot channel{.job = branch.terms.job,
+                                .channel = branch.terms.channel,
+                                .level = branch.level,
+                                .protocol = branch.terms.protocol,
+                                .ready = branch.ready(),
+                                .hosts = branch.hosts && !wire::is_switchml(branch.terms.protocol),
+                                .group = branch.group,
+                                .by_group = branch.by_group && !emulates_,
+                                .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
+                                .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
+                                .server = {}};
+        if (const auto host = servers_.find(&branch); host != servers_.end()) {
+            channel.server = host->second->server.counters();
+        }
+        snapshot.channels.push_back(channel);
+    });
+    if (emulates_) snapshot.ports = ports_.peers();
+    const std::scoped_lock lock(mutex_);
+    snapshot.shard.letters_lost = letters_lost_;
+    published_ = std::move(snapshot);
+}
+
+ShardSnapshot SwitchShard::snapshot() const {
+    const std::scoped_lock lock(mutex_);
+    return published_;
+}
+
+}  // namespace atp::switchd

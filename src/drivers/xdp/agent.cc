@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "xdp/agent.h"
+
+#include <algorithm>
+
+#include "net/clock.h"
+
+namespace atp::xdp {
+namespace {
+
+// How soon a stop is noticed, and how finely jobs expire.
+constexpr std::chrono::milliseconds longest_wait(100);
+// How often it is looked at whether jobs are completed here.
+constexpr std::chrono::seconds time_between_judgements(1);
+
+}  // namespace
+
+std::uint32_t aggregators_of(const XdpSwitchConfig& config) {
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        config.memory_bytes / protocol::aggregator_bytes(ATP_XDP_LANES), 1, std::uint64_t{1} << 31U));
+}
+
+Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& config) {
+    auto folder = PinFolder::open(config.pins);
+    if (!folder) return tl::unexpected(folder.error());
+    auto kernel = KernelSwitch::load({.aggregators = aggregators_of(config),
+                                      .jobs = config.jobs,
+                                      .port = config.port,
+                                      .ageing = config.ageing,
+                                      .pins = config.pins});
+    if (!kernel) return tl::unexpected(kernel.error());
+    std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(folder), *std::move(kernel)));
+    if (auto attached = started->attach(); !attached) return tl::unexpected(attached.error());
+    XdpSwitch& self = *started;
+    started->thread_ = std::thread([&self] { self.run(); });
+    return started;
+}
+
+XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel)
+    : config_(config),
+      folder_(std::move(folder)),
+      kernel_(std::move(kernel)),
+      admission_(config.jobs, config.hold, config.level) {
+    for (control::AdmittedJob job : kernel_->jobs()) {
+        // One that was let pass has another try.
+        kernel_->set_level(job.job, job.level = config.level);
+        admission_.remember(job, net::now());
+    }
+}
+
+XdpSwitch::~XdpSwitch() {
+    if (!stopped_) undo();
+}
+
+// Nothing is touched before all places are known to be good.
+Result<void> XdpSwitch::attach() {
+    for (const std::string& interface : config_.interfaces) {
+        if (auto checked = Attachment::check(interface, kernel_->descriptor()); !checked) return checked;
+    }
+    for (const std::string& interface : config_.interfaces) {
+        auto attachment = Attachment::attach(interface, kernel_->descriptor());
+        if (!attachment) return tl::unexpected(attachment.error());
+        attachments_.push_back(*attachment);
+        auto egress = EgressAttachment::attach(interface, kernel_->egress_descriptor());
+        if (egress) egress_attachments_.push_back(*egress);
+        if (!egress) missing_.push_back(to_string(egress.error()));
+    }
+    detach_elsewhere(kernel_->descriptor(), config_.interfaces);
+    return {};
+}
+
+void XdpSwitch::end_work() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+    const std::scoped_lock lock(mutex_);
+    // A device below another one lets its program go after that one.
+    std::ranges::reverse(attachments_);
+}
+
+std::vector<Error> XdpSwitch::stop() {
+    end_work();
+    stopped_ = true;
+    // Wherever the program may still be, nothing is absorbed from here on.
+    for (const control::AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
+    std::vector<Error> remain;
+    for (const Attachment& attachment : attachments_) {
+        if (auto detached = attachment.detach(); !detached) remain.push_back(detached.error());
+    }
+    for (const EgressAttachment& attachment : egress_attachments_) attachment.detach();
+    if (remain.empty()) kernel_->unpin();
+    return remain;
+}
+
+void XdpSwitch::undo() {
+    end_work();
+    for (const Attachment& attachment : attachments_) {
+        if (!attachment.replaced()) static_cast<void>(attachment.detach());
+    }
+    for (const EgressAttachment& attachment : egress_attachments_) {
+        if (!attachment.replaced()) attachment.detach();
+    }
+    if (!kernel_->took_over()) kernel_->unpin();
+}
+
+void XdpSwitch::run() {
+    while (!stopping_) {
+        kernel_->read_letters(longest_wait, [this](auto message) { handle_message(message, net::now()); });
+        expire(net::now());
+        judge(net::now());
+    }
+}
+
+void XdpSwitch::handle_message(std::span<const std::byte> message, Time now) {
+    const std::scoped_lock lock(mutex_);
+    const control::Admission::Verdict verdict = admission_.handle_message(message, now);
+    const control::AdmittedJob& job = verdict.job;
+    // There may be one of an earlier start, of an incarnation that is over.
+    if (verdict.change != control::Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
+    kernel_->dismiss(job.job);
+    coverage_.forget(job.job);
+    static_cast<void>(kernel_->admit(job.job, job.token, job.level));
+}
+
+void XdpSwitch::expire(Time now) {
+    const std::scoped_lock lock(mutex_);
+    while (const auto job = admission_.poll_expired(now)) {
+        kernel_->dismiss(job->job);
+        coverage_.forget(job->job);
+    }
+}
+
+void XdpSwitch::judge(Time now) {
+    if (now < judges_next_) return;
+    judges_next_ = now + time_between_judgements;
+    const std::scoped_lock lock(mutex_);
+    for (const control::AdmittedJob& job : kernel_->jobs()) {
+        const auto counters = kernel_->job_counters(job.job);
+        if (!counters) continue;
+        const bool aggregates = coverage_.judge(job.job, counters->packets, now);
+        kernel_->set_level(job.job, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
+    }
+}
+
+switchd::ShardSnapshot XdpSwitch::snapshot() const {
+    const std::scoped_lock lock(mutex_);
+    const KernelCounters counters = kernel_->counters();
+    switchd::ShardSnapshot snapshot;
+    snapshot.aggregators = aggregators_of(config_);
+    snapshot.packets = counters.packets;
+    snapshot.kernel = {.lanes = ATP_XDP_LANES,
+                       .level = config_.level,
+                       .interfaces = {},
+                       .passing_jobs = coverage_.passing(),
+                       .without_release = missing_,
+                       .oversized = counters.oversized,
+                       .damaged = counters.damaged,
+                       .not_admitted = admission_.not_admitted()};
+    for (const Attachment& attachment : attachments_) {
+        snapshot.kernel->interfaces.emplace_back(attachment.interface(),
+                                                 attachment.stands() ? to_string(attachment.mode()) : "gone");
+    }
+    for (const control::AdmittedJob& job : kernel_->jobs()) {
+        if (const auto of_job = kernel_->job_counters(job.job)) {
+            snapshot.jobs.push_back({.job = job.job, .counters = of_job->packets});
+        }
+    }
+    return snapshot;
+}
+
+}  // namespace atp::xdp

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "xdp/kernel_table.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "kernel_switch_program.skel.h"
+#include "net/descriptor.h"
+
+namespace atp::xdp {
+namespace {
+
+using Operation = Operation;
+
+constexpr std::size_t verifier_log_bytes = 256 * 1024;
+constexpr std::size_t largest_frame_bytes = 4096;
+constexpr std::uint32_t slot_of_all = 0;
+
+// The verifier's last words before its statistics say what it did not like.
+std::string last_words(std::string_view log) {
+    log = log.substr(0, log.find('\0'));
+    const std::size_t statistics = log.rfind("processed ");
+    if (statistics != std::string_view::npos) log = log.substr(0, statistics);
+    while (!log.empty() && log.back() == '\n') log.remove_suffix(1);
+    return std::string(log.substr(log.find_last_of('\n') + 1));
+}
+
+std::string_view hint_of(int code) {
+    switch (code) {
+        case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN";
+        case ENOMEM: return "the kernel has no room for so many aggregators: start with less --memory";
+        default: return {};
+    }
+}
+
+Failure load_failure(int code, std::string_view log) {
+    const std::string words = last_words(log);
+    if (!words.empty()) return fail_with_errno(Operation::open, code, "XDP program", "the verifier says: " + words);
+    return fail_with_errno(Operation::open, code, "XDP program", std::string(hint_of(code)));
+}
+
+void add(const atp_xdp_counters& from, KernelCounters& to) {
+    for (std::size_t i = 0; i < to.packets.events.size(); ++i) to.packets.events[i] += from.events[i];
+    for (std::size_t i = 0; i < to.packets.refused.size(); ++i) to.packets.refused[i] += from.refused[i];
+    to.packets.forged += from.forged;
+    to.packets.ecn += from.ecn;
+    to.packets.overflows += from.overflows;
+    to.packets.no_room += from.no_room;
+    to.oversized += from.oversized;
+    to.damaged += from.damaged;
+}
+
+Fate egress_fate_of(std::uint32_t verdict) {
+    return verdict == static_cast<std::uint32_t>(TC_ACT_UNSPEC) ? Fate::passed : Fate::failed;
+}
+
+Fate fate_of(std::uint32_t verdict) {
+    switch (verdict) {
+        case XDP_DROP: return Fate::dropped;
+        case XDP_PASS: return Fate::passed;
+        case XDP_TX: return Fate::sent_back;
+        default: return Fate::failed;
+    }
+}
+
+std::uint32_t ageing_us(Duration ageing) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ageing.count() / 1000, 0, 0x7fffffff));
+}
+
+Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test_run_opts& options) {
+    Outcome outcome;
+    outcome.frame.resize(largest_frame_bytes);
+    options.sz = sizeof options;
+    options.data_in = frame.data();
+    options.data_size_in = static_cast<std::uint32_t>(frame.size());
+    options.data_out = outcome.frame.data();
+    options.data_size_out = static_cast<std::uint32_t>(outcome.frame.size());
+    if (bpf_prog_test_run_opts(code, &options) != 0) {
+        return fail_with_errno(Operation::send, errno, "XDP program");
+    }
+    outcome.frame.resize(options.data_size_out);
+    outcome.duration_ns = options.duration;
+    return outcome;
+}
+
+// What an earlier start has left can be gone on with where it has the same size.
+Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
+    const net::Descriptor pinned(bpf_obj_get(path.c_str()));
+    bpf_map_info found{};
+    std::uint32_t size = sizeof found;
+    if (!pinned.valid() || bpf_obj_get_info_by_fd(pinned.number(), &found, &size) != 0) return {};
+    if (found.max_entries == bpf_map__max_entries(wanted) && found.value_size == bpf_map__value_size(wanted)) return {};
+    return fail(
+        Operation::open, Reason::mismatched, path,
+        fmt::format("has {} entries of {} bytes, not {} of {}: start with the --memory and --jobs of the "
+                    "switch that left it, or remove it",
+                    found.max_entries, found.value_size, bpf_map__max_entries(wanted), bpf_map__value_size(wanted)));
+}
+
+}  // namespace
+
+struct KernelSwitch::Skeleton {
+    kernel_switch_program* program = nullptr;
+    ring_buffer* letters = nullptr;
+    const Visit* visit = nullptr;  // while read_letters() runs
+
+    Skeleton() = default;
+    ~Skeleton() {
+        ring_buffer__free(letters);
+        kernel_switch_program__destroy(program);
+    }
+    Skeleton(const Skeleton&) = delete;
+    Skeleton& operator=(const Skeleton&) = delete;
+
+    [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
+    [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
+    [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
+    [[nodiscard]] std::array<bpf_map*, 3> kept() const {
+        return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_counters};
+    }
+    static int open_letter(void* self, void* data, std::size_t) {
+        const auto& letter = *static_cast<const atp_xdp_letter*>(data);
+        const auto bytes = std::as_bytes(std::span(letter.message));
+        (*static_cast<Skeleton*>(self)->visit)(bytes.first(std::min<std::size_t>(letter.bytes, bytes.size())));
+        return 0;
+    }
+    [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
+    [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_egress); }
+    // The program that the verifier refuses fills it.
+    void log_to(std::span<char> log) const {
+        bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
+        bpf_program__set_log_buf(program->progs.atp_egress, log.data(), log.size());
+    }
+};
+
+KernelSwitch::KernelSwitch(const KernelSwitchConfig& config)
+    : config_(config), skeleton_(std::make_unique<Skeleton>()), free_slots_(config.jobs) {
+    std::iota(free_slots_.rbegin(), free_slots_.rend(), slot_of_all + 1);
+}
+
+KernelSwitch::~KernelSwitch() = default;
+
+Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfig& config) {
+    std::unique_ptr<KernelSwitch> loaded(new KernelSwitch(config));
+    libbpf_set_print(nullptr);  // it prints what the result says as well
+    kernel_switch_program* program = loaded->skeleton_->program = kernel_switch_program__open();
+    if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
+    program->rodata->atp_port_be = htons(config.port);
+    program->rodata->atp_ageing_us = ageing_us(config.ageing);
+    program->rodata->atp_clock_stands = config.clock_stands ? 1 : 0;
+    bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
+    bpf_map__set_max_entries(program->maps.atp_jobs, config.jobs);
+    bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
+    if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
+    std::vector<char> log(verifier_log_bytes);
+    loaded->skeleton_->log_to(log);
+    const int code = kernel_switch_program__load(program);
+    loaded->skeleton_->log_to({});
+    if (code != 0) return load_failure(-code, {log.data(), log.size()});
+    Skeleton& skeleton = *loaded->skeleton_;
+    skeleton.letters =
+        ring_buffer__new(bpf_map__fd(program->maps.atp_letters), &Skeleton::open_letter, &skeleton, nullptr);
+    if (skeleton.letters == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
+    loaded->recover_slots();
+    return loaded;
+}
+
+// Names the places before the program is loaded, which then takes up what it finds there, or leaves what it makes.
+Result<void> KernelSwitch::pin() {
+    if (config_.pins.empty()) return {};
+    for (bpf_map* map : skeleton_->kept()) {
+        const std::string path = config_.pins + "/" + bpf_map__name(map);
+        if (auto checked = check_pinned(path, map); !checked) return checked;
+        took_over_ = took_over_ || access(path.c_str(), F_OK) == 0;
+        const int code = bpf_map__set_pin_path(map, path.c_str());
+        if (code != 0) return fail_with_errno(Operation::open, -code, path);
+    }
+    return {};
+}
+
+void KernelSwitch::unpin() {
+    if (config_.pins.empty()) return;
+    for (bpf_map* map : skeleton_->kept()) bpf_map__unpin(map, nullptr);
+}
+
+// Jobs that were there before keep their counters.
+void KernelSwitch::recover_slots() {
+    for (const control::AdmittedJob& job : jobs()) {
+        atp_xdp_job entry{};
+        if (bpf_map_lookup_elem(skeleton_->jobs(), &job.job, &entry) == 0) std::erase(free_slots_, entry.slot);
+    }
+}
+
+std::vector<control::AdmittedJob> KernelSwitch::jobs() const {
+    std::vector<control::AdmittedJob> found;
+    std::uint32_t job = 0;
+    int code = bpf_map_get_next_key(skeleton_->jobs(), nullptr, &job);
+    while (code == 0 && found.size() < config_.jobs) {
+        atp_xdp_job entry{};
+        if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) {
+            found.push_back({.job = job, .token = entry.token, .level = entry.level});
+        }
+        const std::uint32_t before = job;
+        code = bpf_map_get_next_key(skeleton_->jobs(), &before, &job);
+    }
+    return found;
+}
+
+void KernelSwitch::read_letters(std::chrono::milliseconds at_most, const Visit& visit) {
+    skeleton_->visit = &visit;
+    ring_buffer__poll(skeleton_->letters, static_cast<int>(at_most.count()));
+    skeleton_->visit = nullptr;
+}
+
+int KernelSwitch::descriptor() const { return skeleton_->code(); }
+
+int KernelSwitch::egress_descriptor() const { return skeleton_->egress_code(); }
+
+bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+    if (token == 0) return false;
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) return entry.token == token && entry.level == level;
+    if (free_slots_.empty()) return false;
+    entry = {.token = token, .slot = free_slots_.back(), .level = level, .unused = {}};
+    clear_counters(entry.slot);
+    if (bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_NOEXIST) != 0) return false;
+    free_slots_.pop_back();
+    return true;
+}
+
+void KernelSwitch::dismiss(std::uint32_t job) {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return;
+    bpf_map_delete_elem(skeleton_->jobs(), &job);
+    free_slots_.push_back(entry.slot);
+}
+
+void KernelSwitch::set_level(std::uint32_t job, std::uint8_t level) {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0 || entry.level == level) return;
+    entry.level = level;
+    bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_EXIST);
+}
+
+KernelCounters KernelSwitch::counters() const { return counters_in(slot_of_all); }
+
+std::optional<KernelCounters> KernelSwitch::job_counters(std::uint32_t job) const {
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return std::nullopt;
+    return counters_in(entry.slot);
+}
+
+KernelCounters KernelSwitch::counters_in(std::uint32_t slot) const {
+    std::vector<atp_xdp_counters> of_processors(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+    KernelCounters sum;
+    if (bpf_map_lookup_elem(skeleton_->counters(), &slot, of_processors.data()) != 0) return sum;
+    for (const atp_xdp_counters& counters : of_processors) add(counters, sum);
+    return sum;
+}
+
+void KernelSwitch::clear_counters(std::uint32_t slot) {
+    const std::vector<atp_xdp_counters> zero(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+    bpf_map_update_elem(skeleton_->counters(), &slot, zero.data(), BPF_ANY);
+}
+
+std::uint32_t KernelSwitch::occupied() const {
+    std::uint32_t count = 0;
+    atp_xdp_aggregator aggregator;
+    for (std::uint32_t index = 0; index < config_.aggregators; ++index) {
+        if (read(index, aggregator) && aggregator.state.status != ATP_AGGREGATOR_FREE) ++count;
+    }
+    return count;
+}
+
+bool KernelSwitch::read(std::uint32_t index, atp_xdp_aggregator& aggregator) const {
+    return bpf_map_lookup_elem_flags(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
+}
+
+bool KernelSwitch::write(std::uint32_t index, const atp_xdp_aggregator& aggregator) {
+    return bpf_map_update_elem(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
+}
+
+void KernelSwitch::set_now_us(std::uint32_t now_us) { skeleton_->program->bss->atp_standing_now_us = now_us; }
+
+Result<Outcome> KernelSwitch::run(std::span<const std::byte> frame, std::uint32_t repeat) const {
+    bpf_test_run_opts options{};
+    options.repeat = static_cast<int>(repeat);
+    auto outcome = run_program(skeleton_->code(), frame, options);
+    if (outcome) outcome->fate = fate_of(options.retval);
+    return outcome;
+}
+
+Result<Outcome> KernelSwitch::run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes) const {
+    __sk_buff buffer{};
+    buffer.gso_size = segment_bytes;
+    bpf_test_run_opts options{};
+    options.ctx_in = &buffer;
+    options.ctx_size_in = sizeof buffer;
+    auto outcome = run_program(skeleton_->egress_code(), frame, options);
+    if (outcome) outcome->fate = egress_fate_of(options.retval);
+    return outcome;
+}
+
+std::int32_t lane_of(const atp_xdp_aggregator& aggregator, std::size_t lane) {
+    const std::uint64_t pair = aggregator.pairs[lane / 2];
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(lane % 2 == 0 ? pair >> 32U : pair));
+}
+
+void set_lane(atp_xdp_aggregator& aggregator, std::size_t lane, std::int32_t value) {
+    const unsigned shift = lane % 2 == 0 ? 32 : 0;
+    std::uint64_t& pair = aggregator.pairs[lane / 2];
+    pair &= ~(std::uint64_t{UINT32_MAX} << shift);
+    pair |= std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
+}
+
+}  // namespace atp::xdp

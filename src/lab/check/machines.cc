@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/machines.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "check/switchml_machines.h"
+#include "protocol/breaks.h"
+
+namespace atp::check::ATP_VARIANT {
+namespace {
+
+constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES;
+
+std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
+
+}  // namespace
+
+Machines::Machines(const Configuration& configuration)
+    : configuration_(configuration),
+      layout_(configuration_),
+      truth_(configuration_, layout_.membership()),
+      workers_(layout_.size()),
+      servers_(layout_.size()),
+      switches_(layout_.size()) {
+    for (unsigned at = 0; at < layout_.size(); ++at) {
+        const Node& node = layout_.node(at);
+        switch (node.kind) {
+            case NodeKind::worker:
+                workers_[at] = make_worker(node.job, node.index, false, configuration_.first_seq);
+                break;
+            case NodeKind::server: servers_[at].machine = make_server(node.job, false, configuration_.first_seq); break;
+            case NodeKind::aggregating_switch: add_switch(at); break;
+        }
+    }
+}
+
+Machines::~Machines() = default;
+
+Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool earlier, std::uint32_t first_seq) const {
+    WorkerNode node;
+    protocol::WorkerConfig config;
+    config.channel = channel_of(configuration_, job, earlier);
+    config.channel.first_seq = first_seq;
+    config.rank = static_cast<std::uint16_t>(rank);
+    config.place = layout_.membership().place(config.rank);
+    config.min_timeout = config.max_timeout = model_timeout;
+    config.probe_burst = configuration_.window();
+    config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());
+    node.machine = std::make_unique<protocol::Worker>(config);
+    std::int32_t offset = truth_.offset_of(first_seq);
+    const std::uint16_t purpose = static_cast<int>(rank) == configuration_.mismatched_worker ? 2 : 1;
+    for (const std::uint8_t fragments : configuration_.tensors) {
+        node.owned.push_back(std::make_unique<ModelTensor>(truth_, earlier, rank, offset, fragments, purpose));
+        node.tensors.push_back(node.owned.back().get());
+        offset += fragments;
+    }
+    return node;
+}
+
+std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earlier, std::uint32_t first_seq) const {
+    protocol::ServerConfig config;
+    config.channel = channel_of(configuration_, job, earlier);
+    config.channel.first_seq = first_seq;
+    config.scale = 1;
+    // A request that is suppressed is like one that is lost, and time does not pass here: never suppress.
+    config.repeat_interval = Duration::zero();
+    return std::make_unique<protocol::Server>(config, layout_.membership());
+}
+
+void Machines::add_switch(unsigned at) {
+    protocol::SwitchConfig config;
+    config.aggregators = configuration_.aggregators;
+    config.lanes = model_lanes;
+    config.jobs = configuration_.jobs;
+    config.ageing = model_ageing;
+    switches_[at].machine = std::make_unique<protocol::Switch>(config);
+    switches_[at].released.resize(config.aggregators);
+    for (unsigned job = 0; job < configuration_.jobs; ++job) {
+        [[maybe_unused]] const bool admitted =
+            switches_[at].machine->admit(job_number(job), job_token(job, false), layout_.node(at).level);
+        assert(admitted);
+    }
+}
+
+void Machines::start(unsigned node, Step& step) {
+    step.reset();
+    WorkerNode& worker = workers_[node];
+    if (worker.machine) {
+        for (protocol::Tensor* tensor : worker.tensors) {
+            [[maybe_unused]] const auto number = worker.machine->submit(*tensor, model_now, after_deadline);
+            assert(number);
+        }
+        drain_worker(node, model_now, step);
+    }
+    save(node, model_now, step);
+    summarise(node, step);
+}
+
+// What one worker sent and all were sent before, left over in the network: of another token, of the fragment before.
+void Machines::earlier_packets(std::vector<Sent>& sent) {
+    for (unsigned job = 0; job < configuration_.jobs; ++job) {
+        if (configuration_.earlier_incarnation) leave_behind(job, true, configuration_.first_seq, sent);
+        if (configuration_.stale_packets) leave_behind(job, false, configuration_.first_seq - 1, sent);
+    }
+}
+
+void Machines::leave_behind(unsigned job, bool earlier, std::uint32_t first_seq, std::vector<Sent>& sent) {
+    const std::unique_ptr<protocol::Server> server = make_server(job, earlier, first_seq);
+    const unsigned workers = layout_.membership().workers();
+    for (unsigned rank = 0; rank < workers; ++rank) {
+        WorkerNode worker = make_worker(job, rank, earlier, first_seq);
+        if (!worker.machine->submit(*worker.tensors[0], model_now)) continue;
+        Sent gradient;
+        gradient.size = static_cast<std::uint32_t>(worker.machine->poll_transmit(gradient.bytes, model_now).value());
+        gradient.to = layout_.up(layout_.worker(job, rank), job);
+        if (rank == 0) sent.push_back(gradient);
+        server->handle_packet(used(gradient), false, model_now);
+    }
+    Sent result;
+    result.size = static_cast<std::uint32_t>(server->poll_transmit(result.bytes).value().size);
+    result.to = layout_.worker(job, workers - 1);
+    sent.push_back(result);
+}
+
+template <class Archive>
+void Machines::persist(WorkerNode& worker, Archive& archive) {
+    worker.machine->persist(archive);
+    archive.value(worker.stored), archive.value(worker.sent_index);
+}
+
+template <class Archive>
+void Machines::persist(ServerNode& server, Archive& archive) {
+    server.machine->persist(archive);
+    archive.value(server.accepted), archive.value(server.completed);
+}
+
+template <class Archive>
+void Machines::persist(SwitchNode& node, Archive& archive) {
+    node.machine->persist(archive);
+    for (FragmentId& id : node.released) archive.value(id);
+}
+
+void Machines::load(unsigned node, std::span<const std::byte> state) {
+    StateReader reader(state, workers_[node].tensors);
+    if (workers_[node].machine) {
+        persist(workers_[node], reader);
+    } else if (servers_[node].machine) {
+        persist(servers_[node], reader);
+    } else {
+        persist(switches_[node], reader);
+    }
+    assert(reader.at_end());
+}
+
+void Machines::save(unsigned node, Time now, Step& step) {
+    StateWriter writer(step.state, now, workers_[node].tensors);
+    if (workers_[node].machine) {
+        persist(workers_[node], writer);
+    } else if (servers_[node].machine) {
+        persist(servers_[node], writer);
+    } else {
+        persist(switches_[node], writer);
+    }
+}
+
+void Machines::step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+                    Step& step) {
+    step.reset();
+    const bool crashed = before.empty() || input == Input::crash;
+    if (crashed) {
+        step.summary.crashed = step.summary.done = true;
+        return;
+    }
+    load(node, before);
+    packet_.size = static_cast<std::uint32_t>(packet.size());
+    std::ranges::copy(packet, packet_.bytes.begin());
+    if (workers_[node].machine) {
+        step_worker(node, input, step);
+    } else if (servers_[node].machine) {
+        step_server(node, input, step);
+    } else {
+        step_switch(node, input, step);
+    }
+    save(node, time_of(input), step);
+    summarise(node, step);
+}
+
+void Machines::step_worker(unsigned node, Input input, Step& step) {
+    WorkerNode& worker = workers_[node];
+    const Time now = time_of(input);
+    const JudgedStores judged(worker.owned, worker.stored, step.violation);
+    if (input == Input::timeout || input == Input::deadline) {
+        worker.machine->handle_timeout(now);
+    } else {
+        worker.machine->handle_packet(used_packet(), input == Input::packet_marked, now);
+    }
+    drain_worker(node, now, step);
+}
+
+void Machines::drain_worker(unsigned node, Time now, Step& step) {
+    WorkerNode& worker = workers_[node];
+    const Node& place = layout_.node(node);
+    Sent sent;
+    sent.to = layout_.up(node, place.job);
+    while (const auto size = worker.machine->poll_transmit(sent.bytes, now)) {
+        sent.size = static_cast<std::uint32_t>(*size);
+        judge_sending(worker, sent, step);
+        const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
+        if (gradient && configuration_.marked_worker == place.index) {
+            std::byte* flags = sent.bytes.data() + ATP_OFFSET_FLAGS;
+            wire::store_u16(flags, wire::load_u16(flags) | ATP_FLAG_ECN);
+        }
+        step.sent.push_back(sent);
+    }
+    while (const auto event = worker.machine->poll_event()) judge_event(worker, *event, step);
+}
+
+void Machines::step_server(unsigned node, Input input, Step& step) {
+    ServerNode& server = servers_[node];
+    const protocol::ServerCounters before = server.machine->counters();
+    server.machine->handle_packet(used_packet(), input == Input::packet_marked, model_now);
+    judge_merge(server, before, step);
+    Sent sent;
+    while (const auto transmit = server.machine->poll_transmit(sent.bytes)) {
+        sent.size = static_cast<std::uint32_t>(transmit->size);
+        judge_answer(sent, step);
+        layout_.down(node, layout_.node(node).job, {}, next_);
+        sent.to = next_.front();
+        step.sent.push_back(sent);
+    }
+    if (server.machine->counters().unsent != before.unsent) step.violate("the server's queue of answers was full");
+}
+
+void Machines::step_switch(unsigned node, Input input, Step& step) {
+    SwitchNode& at = switches_[node];
+    if (input == Input::restart) {
+        at.machine->clear();
+        std::ranges::fill(at.released, FragmentId{});
+        return;
+    }
+    wire::Packet packet;
+    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) {
+        step.violate("a packet in the network cannot be decoded");
+        return;
+    }
+    const atp_aggregator before = at.machine->aggregator(packet.header.index);
+    protocol::Parcel parcel{.data = packet_.bytes.data(),
+                            .size = packet_.size,
+                            .capacity = packet_capacity,
+                            .congested = input == Input::packet_marked,
+                            .verdict = {}};
+    at.machine->handle_packet(parcel, time_of(input));
+    judge_switch(at, packet.header, before, input, parcel.verdict.event, step);
+    packet_.size = parcel.size;
+    if (parcel.verdict.route != protocol::Route::drop) route(node, parcel.verdict, step);
+}
+
+void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step) {
+    const unsigned job = verdict.job - job_number(0);
+    wire::Packet packet;
+    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) {
+        step.violate("the switch sent a packet that cannot be decoded");
+        return;
+    }
+    if (verdict.route == protocol::Route::up) {
+        if (packet.header.type == ATP_TYPE_GRADIENT) step.violate(truth_.wrong_gradient(packet));
+        packet_.to = layout_.up(node, job);
+        step.sent.push_back(packet_);
+        return;
+    }
+    // Requests concern those they name. The rest ignores them, and a driver may or may not spare it.
+    const bool named = packet.header.type == ATP_TYPE_NACK || packet.header.type == ATP_TYPE_FLUSH;
+    layout_.down(node, job, {verdict.worker, verdict.units, named ? packet.header.bitmap0 : 0U}, next_);
+    for (const unsigned to : next_) {
+        if (packet.header.type == ATP_TYPE_FLUSH && layout_.node(to).kind == NodeKind::worker) continue;
+        packet_.to = to;
+        step.sent.push_back(packet_);
+    }
+}
+
+std::string Machines::describe(std::span<const std::byte> packet) const {
+    Bytes copy(packet.begin(), packet.end());
+    wire::Packet decoded;
+    if (wire::decode(copy, decoded) != wire::DecodeError::none) return "undecodable";
+    std::string text = wire::to_string(decoded.header, decoded.lane_count());
+    for (std::size_t lane = 0; lane < decoded.lane_count(); ++lane) {
+        text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(decoded.lanes.data() + 4 * lane));
+    }
+    return text;
+}
+
+std::unique_ptr<System> make_system(const Configuration& configuration) {
+    using switchml::Mode;
+    if (configuration.protocol == Protocol::atp) return std::make_unique<Machines>(configuration);
+    const Mode mode = ATP_BREAK(version_bit_alone) ? Mode::faithful : Mode::compares_offsets;
+    return std::make_unique<SwitchMlMachines>(configuration, mode);
+}
+
+}  // namespace atp::check::ATP_VARIANT

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check/configuration.h"
+#include "check/layout.h"
+#include "check/model_tensor.h"
+#include "check/system.h"
+#include "check/truth.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/variant.h"
+#include "protocol/worker.h"
+
+namespace atp::check {
+
+namespace ATP_VARIANT {
+
+// A fragment and its stream, as a switch's ghost state remembers it.
+struct FragmentId {
+    std::uint32_t job = 0;
+    std::uint32_t token = 0;  // 0: none
+    std::uint32_t seq = 0;
+    bool operator==(const FragmentId&) const = default;
+};
+
+// ATP's: workers, servers and switches.
+class Machines final : public System {
+  public:
+    explicit Machines(const Configuration& configuration);
+    ~Machines() override;
+
+    [[nodiscard]] unsigned nodes() const override { return layout_.size(); }
+    [[nodiscard]] NodeKind kind(unsigned node) const override { return layout_.node(node).kind; }
+    [[nodiscard]] std::string name(unsigned node) const override { return layout_.name(node); }
+
+    void start(unsigned node, Step& step) override;
+    void earlier_packets(std::vector<Sent>& sent) override;
+    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+              Step& step) override;
+    [[nodiscard]] SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const override;
+    [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
+
+  private:
+    struct WorkerNode {
+        std::vector<std::unique_ptr<ModelTensor>> owned;
+        std::vector<protocol::Tensor*> tensors;
+        std::unique_ptr<protocol::Worker> machine;
+        // Ghosts.
+        std::uint32_t stored = 0;  // fragments whose sum was delivered
+        std::array<std::uint8_t, max_window> sent_index{};
+    };
+    struct ServerNode {
+        std::unique_ptr<protocol::Server> machine;
+        // Ghosts.
+        std::array<std::uint8_t, 2 * max_window> accepted{};  // by seq mod 2W: ranks whose numbers are in
+        std::uint32_t completed = 0;
+    };
+    struct SwitchNode {
+        std::unique_ptr<protocol::Switch> machine;
+        std::vector<FragmentId> released;  // ghost, by aggregator: the last one released that nobody used since
+    };
+
+    [[nodiscard]] WorkerNode make_worker(unsigned job, unsigned rank, bool earlier, std::uint32_t first_seq) const;
+    [[nodiscard]] std::unique_ptr<protocol::Server> make_server(unsigned job, bool earlier,
+                                                                std::uint32_t first_seq) const;
+    void add_switch(unsigned at);
+    void leave_behind(unsigned job, bool earlier, std::uint32_t first_seq, std::vector<Sent>& sent);
+
+    template <class Archive>
+    static void persist(WorkerNode& worker, Archive& archive);
+    template <class Archive>
+    static void persist(ServerNode& server, Archive& archive);
+    template <class Archive>
+    static void persist(SwitchNode& node, Archive& archive);
+    void load(unsigned node, std::span<const std::byte> state);
+    void save(unsigned node, Time now, Step& step);
+
+    void step_worker(unsigned node, Input input, Step& step);
+    void drain_worker(unsigned node, Time now, Step& step);
+    void step_server(unsigned node, Input input, Step& step);
+    void step_switch(unsigned node, Input input, Step& step);
+    void route(unsigned node, const protocol::Verdict& verdict, Step& step);
+    [[nodiscard]] std::span<std::byte> used_packet() { return std::span(packet_.bytes).first(packet_.size); }
+
+    // judgement.cc
+    void judge_sending(WorkerNode& worker, const Sent& sent, Step& step);
+    void judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
+    void judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
+    void judge_answer(const Sent& sent, Step& step);
+    void judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+                      std::uint8_t event, Step& step);
+    [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
+    [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
+    [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;
+    void summarise(unsigned node, Step& step);
+    [[nodiscard]] bool reclaimable(protocol::Switch& machine, std::uint32_t index);
+
+    Configuration configuration_;
+    Layout layout_;
+    Truth truth_;
+    std::vector<WorkerNode> workers_;  // all three by node number, empty where the node is of another kind
+    std::vector<ServerNode> servers_;
+    std::vector<SwitchNode> switches_;
+    Sent packet_;  // a copy of the packet of the step in hand: machines may write to it
+    std::vector<unsigned> next_;
+};
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::check

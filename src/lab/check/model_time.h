@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model has no clock. Time stands still while packets are delivered; a timer, a deadline or an abandoned aggregator
+// is an action of its own that may happen at any moment. So a point in time carries no more than this: it has passed, a
+// timer is armed, a deadline is set, or never.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace atp::check {
+
+inline constexpr Time model_now{std::chrono::hours(1)};
+inline constexpr Duration model_timeout = std::chrono::milliseconds(1);
+// A timer that is armed fires before this: a worker may add up to half of its timeout.
+inline constexpr Duration model_timer = 2 * model_timeout;
+inline constexpr Duration model_ageing = std::chrono::milliseconds(500);
+inline constexpr Duration model_deadline = std::chrono::hours(1);
+// When every timer, every aggregator's age, every deadline has run out, and none of the later ones.
+inline constexpr Time after_timeout = model_now + model_timer;
+inline constexpr Time after_ageing = model_now + model_ageing + model_timer;
+inline constexpr Time after_deadline = model_now + model_deadline;
+
+enum class Moment : std::uint8_t { past, timer, deadline, never };
+
+[[nodiscard]] constexpr Moment moment_of(Time time, Time now) {
+    if (time == never) return Moment::never;
+    if (time <= now) return Moment::past;
+    return time <= now + model_timer ? Moment::timer : Moment::deadline;
+}
+
+[[nodiscard]] constexpr Time time_of(Moment moment) {
+    switch (moment) {
+        case Moment::past: return model_now;
+        case Moment::timer: return after_timeout;
+        case Moment::deadline: return after_deadline;
+        default: return never;
+    }
+}
+
+}  // namespace atp::check

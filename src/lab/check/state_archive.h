@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two archives (protocol/archive.h) with which the checker takes a machine's state out and puts it back.
+//
+// States that behave alike must be equal bytes: a past time is only past, and a tensor is its number rather than its
+// address. Time stamps of aggregators are left out, because ageing is an action that calls any of them old.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "check/model_time.h"
+#include "protocol/archive.h"
+#include "protocol/tensor.h"
+
+namespace atp::check {
+
+using Bytes = std::vector<std::byte>;
+using Tensors = std::span<protocol::Tensor* const>;
+
+inline constexpr std::uint32_t model_now_us = static_cast<std::uint32_t>(model_now.time_since_epoch().count() / 1000);
+
+class StateWriter {
+  public:
+    // Appends to `out`. `now` is the time of the last call into the machine.
+    StateWriter(Bytes& out, Time now, Tensors tensors = {}) : out_(out), now_(now), tensors_(tensors) {}
+
+    template <class T>
+    void value(T& item) {
+        if constexpr (std::is_pointer_v<T>) {
+            std::uint8_t number = static_cast<std::uint8_t>(std::ranges::find(tensors_, item) - tensors_.begin());
+            value(number);
+        } else {
+            static_assert(std::is_trivially_copyable_v<T>);
+            append(&item, sizeof item);
+        }
+    }
+    void time(Time& item) {
+        Moment moment = moment_of(item, now_);
+        value(moment);
+    }
+    void stamp_us(std::uint32_t&) {}
+    void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
+
+  private:
+    void append(const void* from, std::size_t size) {
+        const std::size_t at = out_.size();
+        out_.resize(at + size);
+        std::memcpy(out_.data() + at, from, size);
+    }
+
+    Bytes& out_;
+    Time now_;
+    Tensors tensors_;
+};
+
+class StateReader {
+  public:
+    explicit StateReader(std::span<const std::byte> from, Tensors tensors = {}) : from_(from), tensors_(tensors) {}
+
+    template <class T>
+    void value(T& item) {
+        if constexpr (std::is_pointer_v<T>) {
+            std::uint8_t number = 0;
+            value(number);
+            item = number < tensors_.size() ? tensors_[number] : nullptr;
+        } else {
+            static_assert(std::is_trivially_copyable_v<T>);
+            take(&item, sizeof item);
+        }
+    }
+    void time(Time& item) {
+        Moment moment{};
+        value(moment);
+        item = time_of(moment);
+    }
+    void stamp_us(std::uint32_t& item) { item = model_now_us; }
+    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
+
+    [[nodiscard]] bool at_end() const { return from_.empty(); }
+
+  private:
+    void take(void* to, std::size_t size) {
+        std::memcpy(to, from_.data(), size);
+        from_ = from_.subspan(size);
+    }
+
+    std::span<const std::byte> from_;
+    Tensors tensors_;
+};
+
+static_assert(protocol::Archive<StateWriter> && protocol::Archive<StateReader>);
+
+}  // namespace atp::check

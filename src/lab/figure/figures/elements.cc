@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many elements a second SwitchML sums: with more workers, larger packets, shorter numbers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+#include "figure/table.h"
+#include "numeric/lanes.h"
+#include "switchml/packet.h"
+
+namespace atp::figure {
+namespace {
+
+constexpr std::int64_t slow = 10'000'000'000;
+constexpr std::int64_t fast = 100'000'000'000;
+constexpr double bits_of_element = 32;
+constexpr double million = 1e6;
+
+// Hosts that cost nothing: the wire alone decides, as in the paper with its many cores.
+sim::Scenario tensor_at(std::string_view topology, const char* system, std::int64_t rate) {
+    sim::Scenario point = testbed(topology);
+    point.systems = {*sim::parse_system(system)};
+    point.rate_bits_per_s = rate;
+    point.host_cost = {};
+    point.rdma_cost = {};
+    return point;
+}
+
+double elements_per_s(const sim::Report& report) { return goodput_gbps(report) * giga / bits_of_element; }
+
+// Of a packet on the wire, gaps between packets included.
+double share_of_lanes(const sim::Scenario& point, std::size_t lanes) {
+    const double bytes = static_cast<double>(lanes * switchml::int32_lane_bytes);
+    return bytes / (bytes + switchml::header_bytes + point.overhead_bytes);
+}
+
+struct Contender {
+    const char* name;
+    const char* system;
+};
+constexpr Contender contenders[] = {
+    {"SwitchML", "switchml"}, {"ATP", "atp"}, {"a server beside each worker", "ps-n:rdma"}, {"ring", "ring:rdma"}};
+
+LineChart chart_of(std::int64_t rate, const std::vector<unsigned>& workers, const std::vector<sim::Report>& reports,
+                   std::size_t first, double bound) {
+    LineChart chart{.title = fmt::format("{} Gbit/s", rate / 1'000'000'000),
+                    .x = {.label = "workers", .from = 0},
+                    .y = {.label = "million elements a second", .from = 0},
+                    .levels = {{.name = "what SwitchML's packets can carry", .value = bound / million}}};
+    for (const Contender& contender : contenders) {
+        Line line{.name = contender.name};
+        for (const unsigned count : workers) {
+            line.x.push_back(count);
+            line.y.push_back(elements_per_s(reports[first++]) / million);
+        }
+        chart.lines.push_back(std::move(line));
+    }
+    return chart;
+}
+
+Drawing draw_switchml_fig4(const Lab& lab) {
+    const std::vector<unsigned> workers = lab.pick<std::vector<unsigned>>({4, 16}, {4, 8, 12, 16});
+    std::vector<sim::Scenario> points;
+    for (const std::int64_t rate : {slow, fast}) {
+        for (const Contender& contender : contenders) {
+            for (const unsigned count : workers) {
+                points.push_back(tensor_at(fmt::format("star:{}", count), contender.system, rate));
+                points.back().bytes = lab.pick<std::uint64_t>(2'000'000, 20'000'000);
+            }
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+    Drawing drawing;
+    for (const std::int64_t rate : {slow, fast}) {
+        const double share = share_of_lanes(points.front(), switchml::paper_lanes);
+        const double bound = static_cast<double>(rate) * share / bits_of_element;
+        const LineChart chart = chart_of(rate, workers, reports, rate == slow ? 0 : reports.size() / 2, bound);
+        const auto [least, most] = std::ranges::minmax(chart.lines[0].y);
+        // Its packets are larger, so it is held against what these could carry.
+        const double line_elements = static_cast<double>(rate) / bits_of_element / million;
+        drawing.checks.push_back(
+            at_least(0.97, chart.title + ": SwitchML, the slowest times the fastest", least / most));
+        drawing.checks.push_back(
+            at_least(0.9, chart.title + ": SwitchML, of what its packets can carry", least * million / bound));
+        drawing.checks.push_back(between(0.4, 0.65, chart.title + ": servers beside workers with the most, of the line",
+                                         chart.lines[2].y.back() / line_elements));
+        drawing.charts.emplace_back(chart);
+    }
+    return drawing;
+}
+
+Drawing draw_switchml_fig7(const Lab& lab) {
+    const std::vector<double> sizes = lab.pick<std::vector<double>>({4}, {50, 100, 250});
+    const std::vector<std::size_t> lanes{switchml::paper_lanes, switchml::paper_mtu_lanes};
+    std::vector<sim::Scenario> points;
+    for (const std::size_t count : lanes) {
+        for (const double megabytes : sizes) {
+            sim::Scenario point = tensor_at("star:8", "switchml", slow);
+            point.switchml.lanes = static_cast<std::uint16_t>(count);
+            point.bytes = static_cast<std::uint64_t>(megabytes * million);
+            points.push_back(point);
+        }
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+    BarChart chart{.title = "Eight workers at 10 Gbit/s", .y = {.label = "time, ms"}};
+    for (const double megabytes : sizes) chart.categories.push_back(number_text(megabytes) + " MB");
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        Bars bars{.name = fmt::format("{} elements a packet", lanes[i])};
+        for (std::size_t k = 0; k < sizes.size(); ++k) {
+            bars.values.push_back(milliseconds(reports[i * sizes.size() + k].jobs.front().time()));
+        }
+        chart.bars.push_back(std::move(bars));
+    }
+    Drawing drawing;
+    drawing.checks = {
+        between(0.6, 0.8, "time with packets of an MTU, times with 32 elements",
+                chart.bars[1].values.back() / chart.bars[0].values.back()),
+        told("share of headers and gaps with 32 elements", 1 - share_of_lanes(points.front(), lanes[0])),
+        told("share of headers and gaps with 366 elements", 1 - share_of_lanes(points.front(), lanes[1]))};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+// Seconds that a processor of this machine spends on one element, both ways: scaled into a packet, and out of a result.
+double seconds_an_element() {
+    constexpr std::size_t elements = 1U << 20U;
+    constexpr std::size_t lanes = switchml::paper_lanes;
+    constexpr unsigned rounds = 9;
+    std::vector<float> values(elements, 0.125F);
+    std::vector<std::byte> packets(elements * sizeof(float));
+    double least = 1;
+    for (unsigned round = 0; round < rounds; ++round) {
+        const auto begin = std::chrono::steady_clock::now();
+        bool fits = true;
+        for (std::size_t i = 0; i < elements; i += lanes) {
+            std::byte* packet = &packets[i * sizeof(float)];
+            fits &= numeric::quantise(&values[i], lanes, 1e8F, packet);
+            numeric::dequantise(packet, lanes, 1e-8F, &values[i]);
+        }
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+        if (!fits) throw Failed("an eighth does not fit into 32 bits");
+        least = std::min(least, time.count() / elements);
+    }
+    return least;
+}
+
+Drawing draw_switchml_fig8(const Lab& lab) {
+    sim::Scenario point = tensor_at("star:8", "switchml", slow);
+    point.bytes = lab.pick<std::uint64_t>(4'000'000, 50'000'000);
+    sim::Scenario halves = point;
+    halves.switchml.halves = true;
+    halves.switchml.lanes = 2 * switchml::paper_lanes;
+    const std::vector<sim::Report> reports = lab.run({point, halves});
+    const double whole_ms = milliseconds(reports[0].jobs.front().time());
+    const double half_ms = milliseconds(reports[1].jobs.front().time());
+    const double elements = static_cast<double>(point.bytes) / sizeof(float);
+    const double conversion_ms = seconds_an_element() * elements * 1e3;
+
+    Drawing drawing;
+    drawing.checks = {at_most(0.25, "converting on one core of this machine, times the tensor's time at 10 Gbit/s",
+                              conversion_ms / whole_ms),
+                      between(0.45, 0.55, "time with 16-bit elements, times with 32 bits", half_ms / whole_ms)};
+    drawing.charts = {BarChart{.title = "Eight workers at 10 Gbit/s",
+                               .y = {.label = "ms"},
+                               .categories = {"32-bit elements", "16-bit elements", "converting, one core"},
+                               .bars = {{.name = "time", .values = {whole_ms, half_ms, conversion_ms}}}}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure switchml_fig4{
+    .id = "switchml-fig4",
+    .title = "Elements summed a second",
+    .source = "SwitchML, section 5.3",
+    .claim =
+        "From 4 to 16 workers SwitchML sums as many elements a second, close to what its packets can carry; parameter "
+        "servers beside the workers reach half of what the line can.",
+    .setup =
+        "One tensor, hosts that cost nothing. Servers and the ring fill packets of 1,500 bytes, as SwitchML's switch "
+        "cannot; dedicated servers, one for each worker, are not modelled.",
+    .draw = draw_switchml_fig4,
+};
+
+const Figure switchml_fig7{
+    .id = "switchml-fig7",
+    .title = "SwitchML with packets of an MTU",
+    .source = "SwitchML, section 5.5",
+    .claim =
+        "A switch that could add 366 elements a packet in place of 32 would have 3.4 % of headers in place of 28.9 %, "
+        "and "
+        "sum a tensor in 31.6 % less time.",
+    .setup =
+        "The shipped machines with larger packets. Preamble, checksum and gap count here, which the paper's shares "
+        "leave "
+        "out.",
+    .draw = draw_switchml_fig7,
+};
+
+const Figure switchml_fig8{
+    .id = "switchml-fig8",
+    .title = "What conversion costs, and shorter numbers bring",
+    .source = "SwitchML, section 5.5",
+    .claim = "Scaling and converting numbers costs next to nothing; 16-bit elements halve the time.",
+    .setup =
+        "Times of tensors are simulated, with float16 elements on the wire. Conversion is this project's own, measured "
+        "on "
+        "one core of the machine that draws the figure; it runs beside the network, so it costs nothing while it is "
+        "shorter.",
+    .draw = draw_switchml_fig8,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many slots of the switch SwitchML needs.
+#include <algorithm>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+#include "switchml/packet.h"
+
+namespace atp::figure {
+namespace {
+
+constexpr double microseconds_a_millisecond = 1e3;
+
+// Packets that are on the way at once when a link is full.
+double slots_of_bandwidth_delay(const sim::Scenario& point, double round_trip_us) {
+    const double packet = switchml::header_bytes + double{switchml::paper_lanes} * sizeof(float) + point.overhead_bytes;
+    return static_cast<double>(point.rate_bits_per_s) * round_trip_us * 1e-6 / 8 / packet;
+}
+
+Drawing draw_switchml_fig2(const Lab& lab) {
+    const std::vector<std::uint32_t> pools =
+        lab.pick<std::vector<std::uint32_t>>({16, 64, 256, 1024}, {16, 32, 64, 128, 256, 512, 1024, 2048, 4096});
+    std::vector<sim::Scenario> points;
+    for (const std::uint32_t pool : pools) {
+        sim::Scenario point = testbed("star:8");
+        point.systems = {*sim::parse_system("switchml")};
+        point.host_cost = {};
+        point.switchml.pool = pool;
+        point.bytes = lab.pick<std::uint64_t>(4'000'000, 100'000'000);
+        points.push_back(point);
+    }
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    Line time{.name = "time of the tensor"};
+    Line round_trip{.name = "round trip of a packet"};
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        const sim::JobReport& job = reports[i].jobs.front();
+        time.x.push_back(pools[i]);
+        time.y.push_back(milliseconds(job.time()));
+        round_trip.x.push_back(pools[i]);
+        round_trip.y.push_back(milliseconds(job.switchml->round_trip) * microseconds_a_millisecond);
+    }
+    const double least = *std::ranges::min_element(time.y);
+    const double slots = slots_of_bandwidth_delay(points.front(), round_trip.y.front());
+    const auto wide = static_cast<std::size_t>(std::ranges::lower_bound(pools, 2 * slots) - pools.begin());
+    Drawing drawing;
+    drawing.checks = {
+        told("slots that the bandwidth-delay product fills", slots),
+        at_least(1.5, "time with the fewest slots, times the least", time.y.front() / least),
+        at_most(1.05, "time with twice the product or more, times the least",
+                *std::max_element(time.y.begin() + static_cast<std::ptrdiff_t>(wide), time.y.end()) / least),
+        at_least(2, "round trip with the most slots, times with the fewest",
+                 round_trip.y.back() / round_trip.y.front())};
+    drawing.charts = {LineChart{.title = "Time of a tensor",
+                                .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
+                                .y = {.label = "ms", .from = 0},
+                                .lines = {time}},
+                      LineChart{.title = "Round trip of a packet",
+                                .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
+                                .y = {.label = "us", .from = 0},
+                                .lines = {round_trip}}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure switchml_fig2{
+    .id = "switchml-fig2",
+    .title = "The size of SwitchML's pool",
+    .source = "SwitchML, section 3.6",
+    .claim =
+        "The time of a tensor falls until the slots fill the bandwidth-delay product; more of them only let packets "
+        "wait "
+        "longer.",
+    .setup =
+        "Eight workers at 100 Gbit/s, one tensor. Links are short here, so the product is smaller than the paper's.",
+    .draw = draw_switchml_fig2,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beyond the papers: the switch comes back empty in the middle of a job.
+#include <chrono>
+
+#include "figure/figures/figures.h"
+#include "figure/figures/points.h"
+
+namespace atp::figure {
+namespace {
+
+using std::chrono::microseconds;
+
+Drawing draw_restart(const Lab& lab) {
+    const Duration at = lab.pick(microseconds(1000), microseconds(8000));
+    const Duration lasts = lab.pick(microseconds(1000), microseconds(5000));
+    sim::Scenario point = testbed("star:4");
+    point.bytes = lab.pick<std::uint64_t>(20'000'000, 200'000'000);
+    point.sample = lab.pick(microseconds(100), microseconds(500));
+    sim::Scenario restart = point;
+    restart.faults.outages = {{.at = Time(at), .lasts = lasts}};
+    const std::vector<sim::Report> reports = lab.run({point, restart});
+
+    const auto course = [&](std::size_t i, const char* name) {
+        return course_of(name, reports[i].series->job_bytes.front(), reports[i].series->interval);
+    };
+    const std::vector<Line> lines = {course(0, "plain"), course(1, "the switch restarts")};
+    const double outage = milliseconds(lasts);
+    const double lost = milliseconds(reports[1].jobs.front().time() - reports[0].jobs.front().time());
+    const double back = milliseconds(at) + 2 * outage;
+    const double end = milliseconds(reports[1].jobs.front().time()) * 0.95;
+    Drawing drawing;
+    drawing.checks = {between(0.9, 2.5, "time lost, times the outage", lost / outage),
+                      at_least(0.95, "goodput after it, times before",
+                               average_between(lines[1], back, end) / average_between(lines[1], 0, milliseconds(at))),
+                      told("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
+                                                         static_cast<double>(reports[1].jobs.front().worker.sent))};
+    drawing.charts = {LineChart{.title = "Four workers, one tensor",
+                                .x = {.label = "time, ms", .from = 0},
+                                .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
+                                .lines = lines}};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure beyond_restart{
+    .id = "beyond-restart",
+    .title = "The switch restarts in mid-job",
+    .source = "beyond the papers",
+    .claim =
+        "A switch that comes back empty costs the time it was away, and about as long again at the most, until timers "
+        "that have doubled meanwhile find out: nobody starts again, and every sum is right to the last bit.",
+    .setup =
+        "Packets that reach the switch while it is away are lost, and so are the partial sums in it. Workers' probes "
+        "find out, and are as patient as their timers, which double up to 200 ms.",
+    .draw = draw_restart,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors that need no memory: each element is a function of (key, rank, tensor, fragment, lane), and so is each sum,
+// which every result is held against bit by bit.
+//
+// Kinds of fragments, drawn by share:
+//   small      integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank), weights
+//   distinct, so
+//              that a worker left out, counted twice or swapped for another shows in every lane;
+//   overflow   integers at and around the ends of int32: some partial sums leave 32 bits, in some orders;
+//   peak       small, but for one lane of a size that is drawn from a distribution: each worker has its own sign there,
+//              and a half to all of the size;
+//   floats     some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once;
+//   wide       any int32, INT32_MIN among them: what plain tensors have in place of floats.
+// A share of the tensors is plain: integers that are summed as they are, modulo 2^32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "protocol/tensor.h"
+
+namespace atp::sim {
+
+// A power of two near the usual 1e8, and integers of at most 24 bits: the float and the integer of an element are the
+// same number, and both directions are exact.
+inline constexpr double gradient_scale = 67108864.0;  // 2^26
+
+struct GradientShape {
+    std::uint64_t key = 0;  // of this job, incarnation and channel: other values, should packets be mixed
+    unsigned workers = 1;
+    std::uint16_t payload_lanes = 61;
+    std::uint32_t window = 256;  // results are cached for a few windows
+    double float_share = 0;
+    double overflow_share = 0;
+    double plain_share = 0;            // of the tensors
+    std::optional<LogNormal> sizes{};  // of the largest element, where the scale is 1e8
+    unsigned sum_bits = 30;            // partial sums of small elements need no more, sign included
+};
+
+// All workers of one channel share it. Not thread-safe: a simulation is one thread.
+class GradientSource {
+  public:
+    explicit GradientSource(const GradientShape& shape);
+
+    // Whether the sums of this tensor are wanted as integers.
+    [[nodiscard]] bool plain(std::uint64_t tensor) const;
+    // False when this worker's values of the fragment do not fit integers.
+    [[nodiscard]] bool integers(unsigned rank, std::uint64_t tensor, std::uint64_t fragment,
+                                std::span<std::byte> lanes);
+    void floats(unsigned rank, std::uint64_t tensor, std::uint64_t fragment, std::span<std::byte> lanes);
+    // Whether the lanes are the sum of all workers' fragment; what is wrong goes to mismatch().
+    [[nodiscard]] bool verify(std::uint64_t tensor, std::uint64_t fragment, std::span<const std::byte> lanes);
+
+    [[nodiscard]] const GradientShape& shape() const { return shape_; }
+    [[nodiscard]] const std::string& mismatch() const { return mismatch_; }  // the first one
+
+  private:
+    enum class Kind : std::uint8_t { small, peak, overflow, floats, wide };
+
+    struct Fragment {
+        std::uint64_t tensor = 0;
+        std::uint64_t number = 0;
+        std::uint64_t key = 0;
+        Kind kind = Kind::small;
+        bool plain = false;
+        bool known = false;  // this entry of the cache holds a fragment
+        bool expected_known = false;
+    };
+
+    Fragment& fragment(std::uint64_t tensor, std::uint64_t number);
+    [[nodiscard]] Kind draw_kind(std::uint64_t key, bool plain) const;
+    [[nodiscard]] std::int32_t peak_of(std::uint64_t key) const;
+    [[nodiscard]] std::span<std::byte> expected_of(const Fragment& fragment);
+    void compute_expected(Fragment& fragment);
+    void add_everybody(const Fragment& fragment, std::span<std::int64_t> sums);
+    void fill_small(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const;
+    void fill_peak(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
+    void fill_overflow(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
+    void fill_wide(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
+    void fill_integers(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const;
+    void write_floats(const Fragment& fragment, unsigned rank, std::span<std::byte> lanes);
+    [[nodiscard]] bool odd(const Fragment& fragment, unsigned rank) const;
+    [[nodiscard]] std::int32_t weight(unsigned rank) const { return weights_[rank]; }
+
+    GradientShape shape_;
+    std::uint32_t value_mask_ = 0;        // of a small element before it is centred
+    std::vector<std::uint32_t> pattern_;  // random words, read from a place that depends on the fragment
+    std::vector<std::int32_t> weights_;
+    std::int64_t weights_sum_ = 0;
+    std::vector<Fragment> cache_;
+    std::vector<std::byte> expected_;
+    std::vector<std::int32_t> scratch_;
+    std::string mismatch_;
+};
+
+// One worker's tensor of one channel.
+class GradientTensor final : public protocol::Tensor {
+  public:
+    GradientTensor(GradientSource& source, unsigned rank, std::uint64_t tensor, std::uint64_t elements)
+        : source_(source), rank_(rank), tensor_(tensor), elements_(elements), plain_(source.plain(tensor)) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return elements_; }
+    [[nodiscard]] bool plain() const override { return plain_; }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return source_.integers(rank_, tensor_, fragment_of(first), lanes);
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        source_.floats(rank_, tensor_, fragment_of(first), lanes);
+    }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
+        stored_ += lanes.size() / ATP_LANE_BYTES;
+        right_ &= source_.verify(tensor_, fragment_of(first), lanes);
+    }
+
+    // Every element was delivered once, and every sum was right.
+    [[nodiscard]] bool right() const { return right_ && stored_ == elements_; }
+    [[nodiscard]] std::uint64_t stored() const { return stored_; }
+
+  private:
+    [[nodiscard]] std::uint64_t fragment_of(std::uint64_t first) const { return first / source_.shape().payload_lanes; }
+
+    GradientSource& source_;
+    unsigned rank_;
+    std::uint64_t tensor_;
+    std::uint64_t elements_;
+    bool plain_;
+    std::uint64_t stored_ = 0;
+    bool right_ = true;
+};
+
+}  // namespace atp::sim

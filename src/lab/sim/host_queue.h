@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one sender has in the queue of its own host, in a unit of its choice. A host takes little at once of each
+// sender, as TCP small queues and transmit rings do: so several share its link, and what is not in the queue yet can
+// still be thought better of.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/time.h"
+
+namespace atp::sim {
+
+class HostQueue {
+  public:
+    explicit HostQueue(std::uint64_t most) : most_(most) {}
+
+    [[nodiscard]] bool has_room(Time now) {
+        while (!departures_.empty() && departures_.front().at <= now) {
+            held_ -= departures_.front().amount;
+            departures_.pop_front();
+        }
+        return held_ < most_;
+    }
+    void add(Time departs, std::uint64_t amount) {
+        departures_.push_back({.at = departs, .amount = amount});
+        held_ += amount;
+    }
+    // Of a full queue: who waits until then wakes less often than for every packet.
+    [[nodiscard]] Time half_empty_at() const { return departures_[departures_.size() / 2].at; }
+
+  private:
+    struct Departure {
+        Time at;
+        std::uint64_t amount = 0;
+    };
+
+    std::uint64_t most_;
+    std::uint64_t held_ = 0;
+    std::deque<Departure> departures_;
+};
+
+}  // namespace atp::sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries packets over the links of a fabric, harming them as the scenario says. Knows nothing of what they mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/event_queue.h"
+#include "sim/fabric.h"
+#include "sim/link.h"
+#include "sim/packet_pool.h"
+#include "sim/scenario.h"
+#include "sim/trace.h"
+
+namespace atp::sim {
+
+class Program;
+
+// Calling order: send() what machines emit; when an event of kind path or loose is on top of the queue, take_arrival()
+// removes it and says what arrived where; the caller then holds the packet's reference.
+// Owns: links and packets. Borrows the scenario, the fabric, the queue of events, the programs (to describe their
+// packets) and the trace, which outlive it.
+class Network {
+  public:
+    using Programs = std::vector<std::unique_ptr<Program>>;
+
+    Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs, Trace* trace);
+
+    // Takes over one reference to the packet, whatever becomes of it. `congested`: it carries a mark already.
+    void send(LinkId link, PacketId packet, bool congested, Time now);
+
+    [[nodiscard]] Arrival take_arrival(const Event& event);
+    // The node at the link's end is paused: the packet arrives there again at `when`.
+    void defer(const Arrival& arrival, Time when);
+
+    // Copies that were kept arrive now, as the latest of late packets.
+    void replay_kept(Time now);
+    void drop_kept();
+
+    // What a host spends on each packet of this program; nothing unless told.
+    void charge(ProgramId program, const HostCost& cost);
+
+    // Tells the trace what befell a packet at a node.
+    void tell(NodeId at, std::string_view what, PacketId packet, Time now) {
+        if (trace_ != nullptr) write_trace(fabric_.nodes[at].name, packet, what, now);
+    }
+
+    [[nodiscard]] PacketPool& pool() { return pool_; }
+    [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
+    [[nodiscard]] std::size_t links() const { return links_.size(); }
+    [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
+    [[nodiscard]] std::uint64_t hops() const { return hops_; }
+
+    // For multicasts: false when this link was marked with the same copy before.
+    [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
+    [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
+        return std::exchange(links_[id].last_copy, copy) != copy;
+    }
+
+  private:
+    void harm_and_carry(LinkId id, Arrival arrival, Time now);
+    void carry(LinkId id, const Arrival& arrival);
+    void carry_loose(const Arrival& arrival);
+    void keep(const Arrival& arrival);
+    Fate fate_of(const Link& link, PacketId packet, Time now);
+    void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
+        if (trace_ != nullptr) write_trace(name_of(link), packet, what, now);
+    }
+    [[nodiscard]] Link::Service service_of(const Link& link, PacketId packet) const;
+    [[nodiscard]] std::string name_of(const Link& link) const;
+    void write_trace(std::string_view where, PacketId packet, std::string_view what, Time now);
+
+    const Scenario& scenario_;
+    const Fabric& fabric_;
+    EventQueue& events_;
+    const Programs& programs_;
+    Trace* trace_;
+    bool harmful_;  // the scenario harms packets at all
+    Random random_;
+    PacketPool pool_;
+    struct Charge {
+        std::int64_t packet_ps = 0;
+        std::int64_t byte_ps = 0;
+    };
+    std::vector<Charge> charges_;  // by program
+    std::vector<Link> links_;
+    unsigned paths_each_;             // path p of link l is event target l * paths_each_ + p
+    std::vector<ArrivalRing> paths_;  // by event target
+    std::vector<Arrival> loose_;      // arrivals out of order, by event target
+    std::vector<std::uint32_t> free_loose_;
+    std::vector<Arrival> kept_;  // for replay_kept(); bounded
+    std::uint64_t copies_ = 0;
+    std::uint64_t hops_ = 0;
+};
+
+}  // namespace atp::sim

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of one job of ATP: its incarnations, its iterations, and the machines of its workers and servers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/worker.h"
+#include "sim/gradients.h"
+#include "sim/job.h"
+
+namespace atp::sim {
+
+// Each worker submits the buckets of an iteration as they appear, striped over all of its channels. When an operation
+// times out the incarnation is over: once every living worker knows, the job forms anew with another token, and repeats
+// the iterations that some worker lacks. Old packets may still be on their way.
+//
+// Its packets pass the shipped switch wherever a switch serves a level for it, and find their way by the job's tree.
+// Owns: machines and tensors of the current incarnation. Borrows what is shared.
+class AtpJob final : public Job {
+  public:
+    AtpJob(const Shared& shared, ProgramId id, unsigned index);
+
+    void receive(const Arrival& arrival, Time now) override;
+    void forward(const Arrival& arrival, Time now) override;
+    [[nodiscard]] std::string describe(std::span<std::byte> packet) const override;
+
+    void crash_worker(unsigned rank, Duration lasts, Time now) override;
+    void crash_server(Duration lasts, Time now) override;
+
+    [[nodiscard]] JobReport report() const override;
+    [[nodiscard]] double share_done() const override;
+    [[nodiscard]] std::uint64_t delivered_bytes() const override;
+    [[nodiscard]] std::uint64_t added_in_network() const override;
+    [[nodiscard]] std::uint64_t added_at_server() const override;
+    [[nodiscard]] std::string whereabouts() const override;
+    void check(const JobReport& report) override;
+
+  private:
+    // One worker's end of one channel.
+    struct Endpoint {
+        std::optional<protocol::Worker> worker;  // nothing while crashed
+        std::vector<GradientTensor> tensors;     // of the current iteration, by bucket
+        std::uint64_t first_tensor = 0;          // the machine's number of the first of them
+        unsigned open = 0;                       // of them, not yet summed
+        bool failed = false;
+        Time wake_at = never;  // the earliest event of its timer on the way
+    };
+
+    struct Rank {
+        std::vector<unsigned> open_channels;  // by bucket of the current iteration
+        Time up_at{};                         // crashed until then
+    };
+
+    struct Channel {
+        std::unique_ptr<GradientSource> source;
+        std::optional<protocol::Server> server;  // nothing while crashed
+    };
+
+    // Events: a timer of each endpoint, and a new incarnation.
+    [[nodiscard]] std::uint32_t form_event() const { return static_cast<std::uint32_t>(endpoints_.size()); }
+    void on_system_event(std::uint32_t event, Time now) override;
+    [[nodiscard]] NodeId node_of_system_event(std::uint32_t event) const override;
+    void submit(unsigned rank, workload::Training::Buckets buckets, Time now) override;
+
+    [[nodiscard]] NodeId host_of_endpoint(std::uint32_t endpoint) const {
+        return site().worker_hosts[rank_of(endpoint)];
+    }
+    [[nodiscard]] unsigned rank_of(std::uint32_t endpoint) const { return endpoint % ranks(); }
+    [[nodiscard]] unsigned channel_of(std::uint32_t endpoint) const { return endpoint / ranks(); }
+    [[nodiscard]] std::uint32_t endpoint_of(unsigned channel, unsigned rank) const { return channel * ranks() + rank; }
+    [[nodiscard]] protocol::ChannelConfig channel_config(unsigned channel) const;
+
+    void form(Time now);
+    void admit_everywhere();
+    void form_channel(unsigned channel);
+    void form_worker(unsigned channel, unsigned rank);
+    void retire(Endpoint& endpoint);
+    void retire(Channel& channel);
+    void submit_bucket(unsigned channel, unsigned rank, std::uint32_t bucket, Time now);
+    void deliver_to_worker(unsigned channel, unsigned rank, const Arrival& arrival, Time now);
+    void deliver_to_server(unsigned channel, const Arrival& arrival, Time now);
+    void bypass_forced(std::byte* packet) const;
+    void route(PacketId packet, bool congested, NodeId at, bool up, Time now);
+    void route_down(PacketId packet, bool congested, NodeId at, Time now);
+    void drive(std::uint32_t endpoint, Time now);
+    void drive_server(Channel& channel, Time now);
+    void set_timer(std::uint32_t endpoint);
+    void on_timer(std::uint32_t endpoint, Time now);
+    void on_event(std::uint32_t endpoint, const protocol::WorkerEvent& event, Time now);
+    void on_completed(std::uint32_t endpoint, std::uint64_t number, Time now);
+    void on_timed_out(std::uint32_t endpoint, const protocol::WorkerEvent& event);
+    void form_again_if_over(Time now);
+    [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
+    void fail(const std::string& text);
+
+    std::vector<std::int32_t> rank_at_;  // by node, or -1
+    std::uint32_t token_ = 0;
+    std::vector<Channel> channels_;
+    std::vector<Endpoint> endpoints_;
+    std::vector<Rank> ranks_;
+    unsigned first_iteration_ = 0;  // of this incarnation
+    bool broken_ = false;           // a worker or the server died, or an operation timed out
+    bool forming_ = false;          // the next incarnation is on its way
+    Time server_up_at_{};
+};
+
+}  // namespace atp::sim

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/random.h"
+#include "sim/fabric.h"
+#include "workload/models.h"
+
+namespace atp::sim {
+namespace {
+
+constexpr unsigned bits_max = ATP_BITMAP_BITS;
+// Numbers of tensors that a worker's queue holds at once.
+constexpr unsigned tensors_max = 256;
+constexpr std::uint64_t arrival_stream = 0xa441;
+constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
+constexpr unsigned switchml_jobs_max = 256;
+constexpr std::uint64_t switchml_fragments_max = std::uint64_t{1} << 30U;
+
+}  // namespace
+
+bool Scenario::ends_incarnations() const {
+    return std::ranges::any_of(faults.outages, [](const Outage& outage) {
+        return outage.kind == Outage::Kind::crash && outage.node != Outage::Node::fabric_switch;
+    });
+}
+
+std::optional<Duration> Scenario::effective_deadline() const {
+    if (deadline) return deadline;
+    if (ends_incarnations()) return std::chrono::seconds(1);
+    return std::nullopt;
+}
+
+unsigned Scenario::workers_of(unsigned job) const {
+    return job_workers.empty() ? workers() : job_workers[job % job_workers.size()];
+}
+
+System Scenario::system_of(unsigned job) const { return systems.empty() ? System{} : systems[job % systems.size()]; }
+
+unsigned Scenario::switchml_jobs(unsigned count) const {
+    unsigned found = 0;
+    for (unsigned job = 0; job < count; ++job) found += system_of(job).kind == System::Kind::switchml ? 1U : 0U;
+    return found;
+}
+
+switchml::JobConfig Scenario::switchml_config(unsigned job) const {
+    const std::uint32_t slots =
+        switchml.pool == 0 ? switchml_slots_of_paper(rate_bits_per_s) : switchml.pool / switchml_jobs(jobs);
+    return {.job = static_cast<std::uint8_t>(switchml_jobs(job)),
+            .workers = static_cast<std::uint8_t>(workers_of(job)),
+            .slots_log2 = static_cast<std::uint8_t>(std::bit_width(slots) - 1),
+            .lanes = switchml.lanes,
+            .halves = switchml.halves,
+            .mode = switchml.mode,
+            .first_offset = first_seq};
+}
+
+std::string Scenario::model_of(unsigned job) const { return models.empty() ? "" : models[job % models.size()]; }
+
+unsigned Scenario::batch_of(unsigned job) const {
+    const workload::Model* model = workload::find_model(model_of(job));
+    return model == nullptr ? 0 : batch.value_or(model->batch);
+}
+
+Time Scenario::start_of(unsigned job) const {
+    double gaps = 0;
+    for (unsigned k = 1; k <= job; ++k) gaps -= std::log1p(-share_of_one(mix64(mix64(seed, arrival_stream), k)));
+    const auto waited = static_cast<std::int64_t>(std::llround(gaps * static_cast<double>(mean_gap.count())));
+    return Time(job * stagger + Duration(waited));
+}
+
+// Without a model all tensors are there at once, and the computation begins when they are summed.
+workload::Workload Scenario::workload(unsigned job) const {
+    if (const workload::Model* found = workload::find_model(model_of(job))) {
+        workload::Model model = *found;
+        model.batch = batch_of(job);
+        return workload::workload_of(model, {.bytes = bucket_bytes, .scale = scale, .least_elements = channels});
+    }
+    workload::Workload workload;
+    const std::uint64_t total = std::max<std::uint64_t>(bytes / sizeof(float), 1);
+    for (unsigned t = 0; t < tensors; ++t) workload.buckets.push_back({.elements = share_of(total, t, tensors)});
+    workload.forward.push_back({.compute = pause, .last = tensors});
+    return workload;
+}
+
+unsigned Scenario::workers() const {
+    switch (topology.shape) {
+        case TopologySpec::Shape::star: return topology.first;
+        case TopologySpec::Shape::racks: return topology.first * topology.second;
+        case TopologySpec::Shape::dumbbell: return topology.first + topology.second;
+        case TopologySpec::Shape::fig9: return 6;
+    }
+    return 0;
+}
+
+namespace {
+
+std::optional<std::string> problem_of_topology(const Scenario& s) {
+    const TopologySpec& t = s.topology;
+    if (t.first < 1 || t.first > bits_max || t.second < 1 || t.second > bits_max) {
+        return fmt::format("the topology {} has a part outside 1 to {}", to_string(t), bits_max);
+    }
+    for (const unsigned workers : s.job_workers) {
+        if (workers >= 1 && workers <= s.workers()) continue;
+        return fmt::format("a job of {} workers: the topology {} has room for 1 to {}", workers, to_string(t),
+                           s.workers());
+    }
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        if (!units_of(s, job)) {
+            return fmt::format(
+                "the topology {} gives a job more than {} units: with this place of the server each worker beside it "
+                "counts as one",
+                to_string(t), bits_max);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_of_switchml_pool(const Scenario& s, unsigned job) {
+    const unsigned jobs = s.switchml_jobs(s.jobs);
+    if (jobs > switchml_jobs_max) {
+        return fmt::format("{} jobs of SwitchML: its packets can name {}", jobs, switchml_jobs_max);
+    }
+    if (s.switchml.pool != 0 && s.switchml.pool < jobs) {
+        return fmt::format("a pool of {} slots is no part for each of {} jobs of SwitchML", s.switchml.pool, jobs);
+    }
+    const switchml::JobConfig config = s.switchml_config(job);
+    if (!config.valid()) {
+        return fmt::format("{} slots of {} lanes for a job of SwitchML: at most {} slots and packets of {} bytes",
+                           config.slots(), config.lanes, 1U << switchml::JobConfig::max_slots_log2,
+                           switchml::header_bytes + switchml::max_lane_bytes);
+    }
+    if (s.queue_bytes < config.packet_bytes() + s.overhead_bytes) {
+        return fmt::format("a queue of {} bytes holds no packet of SwitchML of {} bytes", s.queue_bytes,
+                           config.packet_bytes() + s.overhead_bytes);
+    }
+    if (s.bytes / sizeof(float) / s.switchml.lanes >= switchml_fragments_max) {
+        return fmt::format("{} bytes are more packets of SwitchML than may wait at once", s.bytes);
+    }
+    return std::nullopt;
+}
+
+// What SwitchML has no answer to.
+std::optional<std::string> problem_of_switchml(const Scenario& s, unsigned job) {
+    if (count_switches(s.topology) != 1) {
+        return fmt::format(
+            "job {} is of SwitchML, whose switch sums at one level only: all its workers must hang on one switch, as "
+            "in star:N",
+            job);
+    }
+    if (s.aggregation == Aggregation::nowhere) {
+        return fmt::format("switches only forward, and job {} is of SwitchML, which has nobody else who adds", job);
+    }
+    for (const Outage& outage : s.faults.outages) {
+        if (outage.kind == Outage::Kind::crash && outage.node == Outage::Node::fabric_switch) {
+            return fmt::format("a switch crashes, and job {} is of SwitchML: what it had there is lost for ever", job);
+        }
+    }
+    const bool harmful = s.faults.loss > 0 || s.faults.duplicate > 0 || s.faults.replay > 0;
+    if (s.switchml.mode == switchml::Mode::lossless && harmful) {
+        return "packets are lost or come twice, and SwitchML's lossless mode waits for ever or adds them twice";
+    }
+    if (s.switchml.timeout <= Duration::zero()) return "SwitchML's timeout must be above 0";
+    if (s.switchml.halves && (s.plain_share > 0 || s.gradients)) {
+        return "16-bit lanes of SwitchML say 11 bits of a number: neither sums that are wanted as integers nor "
+               "gradients "
+               "of drawn sizes";
+    }
+    return problem_of_switchml_pool(s, job);
+}
+
+std::optional<std::string> problem_of_systems(const Scenario& s) {
+    if (s.partition && s.aggregators < s.jobs) {
+        return fmt::format("{} aggregators are no part for each of {} jobs", s.aggregators, s.jobs);
+    }
+    for (const std::string& name : s.models) {
+        if (workload::find_model(name) == nullptr)
+            return fmt::format("there is no model {}: take {}", name, workload::model_names());
+    }
+    if (!(s.scale >= 1)) return fmt::format("a scale of {}: 1 is the least", s.scale);
+    if (s.bucket_bytes < sizeof(float)) return fmt::format("buckets of {} bytes hold no gradient", s.bucket_bytes);
+    for (const BackgroundSpec& flow : s.background) {
+        if (flow.rank >= s.workers_of(0))
+            return fmt::format("a background flow at worker {}: there are {}", flow.rank, s.workers_of(0));
+    }
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        const System system = s.system_of(job);
+        if (system.kind == System::Kind::ps && s.server == ServerPlace::on_switch) {
+            return "the system ps wants a host for its server: dedicated or colocated, not a switch";
+        }
+        const bool is_switchml = system.kind == System::Kind::switchml;
+        if ((system.kind == System::Kind::atp || is_switchml) && s.priority) {
+            return fmt::format("priority is not for {}: its workers must send all tensors in one order",
+                               is_switchml ? "SwitchML" : "ATP");
+        }
+        if (system.kind != System::Kind::atp && s.ends_incarnations()) {
+            return fmt::format("a worker or server crashes, and job {} is no job of ATP: none else survives it", job);
+        }
+        if (!is_switchml) continue;
+        if (auto problem = problem_of_switchml(s, job)) return problem;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_of_outages(const Scenario& s) {
+    for (const Outage& outage : s.faults.outages) {
+        const bool is_switch = outage.node == Outage::Node::fabric_switch;
+        if (is_switch && outage.index >= count_switches(s.topology)) {
+            return fmt::format("switch {} fails: there are {}", outage.index, count_switches(s.topology));
+        }
+        if (!is_switch && outage.job >= s.jobs) return fmt::format("job {} fails: there are {}", outage.job, s.jobs);
+        if (outage.node == Outage::Node::worker && outage.index >= s.workers_of(outage.job)) {
+            return fmt::format("worker {} fails: there are {}", outage.index, s.workers_of(outage.job));
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of(const Scenario& s) {
+    if (s.jobs < 1 || s.jobs > 1024) return fmt::format("{} jobs: 1 to 1024 are possible", s.jobs);
+    if (auto problem = problem_of_topology(s)) return problem;
+    if (s.channels < 1 || s.channels > 64) return fmt::format("{} channels: 1 to 64 are possible", s.channels);
+    if (s.tensors < 1 || s.tensors > tensors_max) {
+        return fmt::format("{} tensors: 1 to {} are possible", s.tensors, tensors_max);
+    }
+    if (s.bytes < std::uint64_t{sizeof(float)} * s.tensors * s.channels) {
+        return fmt::format("{} bytes cannot be divided into {} tensors on {} channels", s.bytes, s.tensors, s.channels);
+    }
+    if (s.lanes < (s.audit ? 2 : 1) || s.lanes > ATP_MAX_LANES) {
+        return fmt::format("{} lanes: {} to {} are possible", s.lanes, s.audit ? 2 : 1, ATP_MAX_LANES);
+    }
+    const std::uint64_t packet_bytes = ATP_HEADER_BYTES + std::uint64_t{s.lanes} * ATP_LANE_BYTES + s.overhead_bytes;
+    if (s.queue_bytes < packet_bytes) {
+        return fmt::format("a queue of {} bytes holds no packet of {} bytes", s.queue_bytes, packet_bytes);
+    }
+    if (s.min_timeout <= Duration::zero() || s.min_timeout > s.max_timeout) {
+        return fmt::format("timeouts from {} ns to {} ns: the least must be above 0 and not above the greatest",
+                           s.min_timeout.count(), s.max_timeout.count());
+    }
+    if (s.bytes / sizeof(float) / s.tensors / s.channels / s.payload_lanes() >= sequence_numbers) {
+        return fmt::format("{} bytes are more fragments of one tensor than there are sequence numbers", s.bytes);
+    }
+    if (s.faults.lossy_worker && *s.faults.lossy_worker >= s.workers()) {
+        return fmt::format("rank {} as lossy worker: there are {} workers", *s.faults.lossy_worker, s.workers());
+    }
+    if (s.straggler && *s.straggler >= s.workers()) {
+        return fmt::format("rank {} as straggler: there are {} workers", *s.straggler, s.workers());
+    }
+    if (auto problem = problem_of_systems(s)) return problem;
+    return problem_of_outages(s);
+}
+
+}  // namespace atp::sim

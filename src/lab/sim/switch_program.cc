@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of a job's packets: through the shipped switches, by the job's tree, to its machines.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "sim/rank_program.h"
+#include "wire/packet.h"
+
+namespace atp::sim {
+namespace {
+
+// Single fields of a packet that its sender has encoded: routing needs few of them.
+std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
+bool goes_up(const std::byte* packet) {
+    return type_of(packet) == ATP_TYPE_GRADIENT || type_of(packet) == ATP_TYPE_PROBE;
+}
+
+}  // namespace
+
+std::string AtpJob::describe(std::span<std::byte> bytes) const {
+    wire::Packet packet;
+    const wire::DecodeError error = wire::decode(bytes, packet);
+    return error == wire::DecodeError::none ? wire::to_string(packet.header, packet.lane_count())
+                                            : fmt::format("undecodable: {}", wire::to_string(error));
+}
+
+void AtpJob::receive(const Arrival& arrival, Time now) {
+    const std::byte* bytes = shared_.network.pool().data(arrival.packet);
+    const unsigned channel = wire::load_u16(bytes + ATP_OFFSET_CHANNEL);
+    const std::int32_t rank = rank_at_[arrival.to];
+    if (goes_up(bytes)) {
+        if (site().server_host == arrival.to) deliver_to_server(channel, arrival, now);
+    } else if (rank >= 0) {
+        deliver_to_worker(channel, static_cast<unsigned>(rank), arrival, now);
+    }
+}
+
+void AtpJob::forward(const Arrival& arrival, Time now) {
+    PacketPool& pool = shared_.network.pool();
+    const NodeId at = arrival.to;
+    if (site().levels[at] < 0) {
+        route(arrival.packet, arrival.congested, at, goes_up(pool.data(arrival.packet)), now);
+        return;
+    }
+    const PacketId packet = pool.exclusive(arrival.packet);
+    protocol::Parcel parcel{.data = pool.data(packet),
+                            .size = pool.size(packet),
+                            .capacity = static_cast<std::uint32_t>(pool.capacity()),
+                            .congested = arrival.congested,
+                            .verdict = {}};
+    shared_.switches[at].handle_packet(parcel, now);
+    pool.resize(packet, parcel.size);
+    const protocol::Verdict& verdict = parcel.verdict;
+    shared_.network.tell(at, event_name(verdict.event), packet, now);
+    if (verdict.route == protocol::Route::drop) {
+        pool.release(packet);
+        return;
+    }
+    // The mark stays on the packet: a worker that gets it knows that the congestion was on its own way down (hazard
+    // 32).
+    route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
+}
+
+// Whether a fragment passes the switches is a function of the fragment, so that all of its packets do.
+void AtpJob::bypass_forced(std::byte* packet) const {
+    const double share = shared_.scenario.forward_share;
+    if (share == 0 || type_of(packet) != ATP_TYPE_GRADIENT) return;
+    const std::uint64_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
+    const std::uint64_t fragment = channel << 32U | wire::load_u32(packet + ATP_OFFSET_SEQ);
+    if (share_of_one(mix64(mix64(shared_.scenario.seed, number()), fragment)) >= share) return;
+    const std::uint16_t flags = wire::load_u16(packet + ATP_OFFSET_FLAGS);
+    wire::store_u16(packet + ATP_OFFSET_FLAGS, static_cast<std::uint16_t>(flags | ATP_FLAG_BYPASS));
+}
+
+void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now) {
+    if (up) {
+        shared_.network.send(site().up[at], packet, congested, now);
+    } else {
+        route_down(packet, congested, at, now);
+    }
+}
+
+// To one worker, or one copy for each link that leads to a unit that is meant. No worker has a use for a FLUSH.
+void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
+    Network& network = shared_.network;
+    const std::byte* bytes = network.pool().data(packet);
+    const bool stops_at_switches = type_of(bytes) == ATP_TYPE_FLUSH;
+    const auto send_copy = [&](LinkId link) {
+        if (stops_at_switches && network.leads_to_host(link)) return;
+        network.pool().retain(packet);
+        network.send(link, packet, congested, now);
+    };
+    const std::uint16_t worker = wire::load_u16(bytes + ATP_OFFSET_WORKER);
+    if (worker != ATP_WORKER_ALL) {
+        const bool known = worker < site().to_worker[at].size() && site().to_worker[at][worker] != no_link;
+        if (known) send_copy(site().to_worker[at][worker]);
+    } else {
+        const std::uint64_t copy = network.new_copy();
+        for (std::uint32_t units = wire::load_u32(bytes + ATP_OFFSET_BITMAP1); units != 0; units &= units - 1) {
+            const auto unit = static_cast<unsigned>(std::countr_zero(units));
+            if (unit >= site().to_unit[at].size()) break;
+            for (const LinkId link : site().to_unit[at][unit]) {
+                if (network.first_of_copy(link, copy)) send_copy(link);
+            }
+        }
+    }
+    network.pool().release(packet);
+}
+
+}  // namespace atp::sim

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring all-reduce, as in Horovod: a bucket is cut into as many chunks as there are ranks, each goes round once to be
+// summed and once more to be known, so every link carries 2 (N - 1) / N of the bytes.
+//
+// Left out: adding beyond what copying takes (sim/scenario.h), and what Horovod's ranks spend to agree on an order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/systems/flow_job.h"
+
+namespace atp::sim {
+
+class Ring final : public FlowJob {
+  public:
+    Ring(const Shared& shared, ProgramId id, unsigned index);
+
+  private:
+    // One rank's part in one bucket.
+    struct Turn {
+        bool ready = false;          // its own gradients are there
+        std::uint32_t received = 0;  // steps
+        std::vector<Message> early;  // came before the gradients were there
+    };
+
+    void submit(unsigned rank, workload::Training::Buckets buckets, Time now) override;
+    void on_message(std::uint32_t flow, const Message& message, Time now) override;
+    void take(unsigned rank, const Message& message, Time now);
+    void pass_on(unsigned rank, std::uint32_t bucket, std::uint32_t step, std::uint64_t word, Time now);
+    [[nodiscard]] std::uint32_t steps() const { return 2 * (ranks() - 1); }
+    // What a rank sends in a step.
+    [[nodiscard]] unsigned chunk_of(unsigned rank, std::uint32_t step) const {
+        return (rank + 2 * ranks() - step) % ranks();
+    }
+    [[nodiscard]] unsigned next(unsigned rank) const { return (rank + 1) % ranks(); }
+
+    std::vector<std::vector<Turn>> turns_;  // by rank and bucket
+};
+
+}  // namespace atp::sim

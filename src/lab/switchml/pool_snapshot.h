@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "switchml/switch.h"
+
+namespace atp::switchml {
+
+// One channel that speaks SwitchML.
+struct StreamSnapshot {
+    std::uint32_t job = 0;
+    std::uint16_t channel = 0;
+    std::uint8_t number = 0;  // what its packets call their job
+    std::uint32_t slots = 0;
+    SwitchCounters packets;
+};
+
+struct PoolSnapshot {
+    std::uint32_t slots = 0;
+    std::uint32_t free_slots = 0;
+    SwitchCounters packets;
+    std::uint64_t strangers = 0;  // packets that did not come from the member that they name
+    std::vector<StreamSnapshot> streams;
+};
+
+}  // namespace atp::switchml

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "switchml/worker.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "numeric/lanes.h"
+#include "switchml/half_lanes.h"
+
+namespace atp::switchml {
+
+using switchml::header_bytes;
+using switchml::int32_lane_bytes;
+
+Worker::Worker(const WorkerConfig& config)
+    : config_(config),
+      slots_(config.job.slots()),
+      entries_(config.tensors),
+      integers_(config.job.lanes * int32_lane_bytes),
+      floats_(config.job.lanes * int32_lane_bytes),
+      to_send_(config.job.slots()),
+      unready_(config.job.slots()),
+      in_flight_(config.job.slots()),
+      end_(config.job.first_offset) {
+    assert(config.job.valid() && config.rank < config.job.workers);
+    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+        const std::uint32_t offset = end_ + i;
+        slots_[config.job.slot(offset)].offset = offset;
+    }
+}
+
+void Worker::set_job(std::uint8_t job) {
+    assert(tensors_queued_ == 0);
+    config_.job.job = job;
+}
+
+std::optional<std::uint64_t> Worker::submit(protocol::Tensor& tensor, Time now, Time deadline) {
+    constexpr std::uint64_t most_outstanding = 1U << 30U;  // far from where offsets come around
+    const std::uint64_t elements = tensor.size();
+    const std::uint64_t fragments = (elements + config_.job.lanes - 1) / config_.job.lanes;
+    if (failed_ || elements == 0 || (config_.job.halves && tensor.plain())) return std::nullopt;
+    if (fragments + (end_ - first_outstanding()) > most_outstanding) return std::nullopt;
+    if (tensors_queued_ - tensors_done_ == entries_.size()) return std::nullopt;
+    entry(tensors_queued_) = Entry{.tensor = &tensor,
+                                   .first_offset = end_,
+                                   .fragments = static_cast<std::uint32_t>(fragments),
+                                   .missing = static_cast<std::uint32_t>(fragments),
+                                   .overflowed = false,
+                                   .submitted_at = now,
+                                   .deadline = deadline};
+    const std::uint32_t first = end_;
+    end_ += static_cast<std::uint32_t>(fragments);
+    deadline_ = std::min(deadline_, deadline);
+    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+        const std::uint32_t slot = config_.job.slot(first + i);
+        if (slots_[slot].offset == first + i) queue_if_there(slot);
+    }
+    return tensors_queued_++;
+}
+
+std::uint32_t Worker::first_outstanding() const { return idle() ? end_ : entry(tensors_done_).first_offset; }
+
+void Worker::queue_if_there(std::uint32_t slot) {
+    if (protocol::before(slots_[slot].offset, end_)) to_send_.push(slot);
+}
+
+void Worker::handle_packet(std::span<std::byte> bytes, bool /*congested*/, Time now) {
+    switchml::Packet packet;
+    if (failed_) return;
+    if (switchml::decode(bytes, packet) != switchml::DecodeError::none) {
+        ++counters_.refused;
+        return;
+    }
+    const switchml::Header& header = packet.header;
+    if (header.job != config_.job.job || !header.result()) {
+        ++counters_.forged;
+        return;
+    }
+    if (header.halves() != config_.job.halves || bytes.size() != packet_bytes() || header.slot >= slots_.size()) {
+        ++counters_.refused;
+        return;
+    }
+    switch_heard_ = true;
+    heard_ = now;
+    handle_result(packet);
+}
+
+void Worker::handle_result(const switchml::Packet& packet) {
+    const std::uint32_t number = packet.header.slot;
+    Slot& slot = slots_[number];
+    if (!slot.sent || slot.offset != packet.header.offset) {
+        ++counters_.stale_results;
+        return;
+    }
+    ++counters_.results;
+    Entry& owner = owner_of(slot.offset);
+    if (packet.header.overflowed()) {
+        ++counters_.overflowed;
+        owner.overflowed = true;
+    }
+    store(owner, slot.offset, packet.lanes);
+    if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
+    in_flight_.remove(number);
+    to_send_.remove(number);
+    slot = {.offset = slot.offset + config_.job.slots(), .sent = false, .sent_at = {}};
+    queue_if_there(number);
+}
+
+Worker::Part Worker::part_of(const Entry& owner, std::uint32_t offset) const {
+    const std::uint64_t first = std::uint64_t{offset - owner.first_offset} * config_.job.lanes;
+    const std::uint64_t left = owner.tensor->size() - first;
+    return {first, static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.job.lanes))};
+}
+
+// The last tensor that begins at or before it.
+Worker::Entry& Worker::owner_of(std::uint32_t offset) {
+    std::uint64_t low = tensors_done_;
+    std::uint64_t high = tensors_queued_;
+    while (high - low > 1) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        (protocol::before(offset, entry(middle).first_offset) ? high : low) = middle;
+    }
+    assert(offset - entry(low).first_offset < entry(low).fragments);
+    return entry(low);
+}
+
+void Worker::store(Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes) {
+    const auto [first, elements] = part_of(owner, offset);
+    const std::byte* integers = lanes.data();
+    if (config_.job.halves) {
+        if (!switchml::halves_to_lanes(lanes.data(), elements, integers_.data())) owner.overflowed = true;
+        integers = integers_.data();
+    }
+    const std::size_t bytes = elements * int32_lane_bytes;
+    if (owner.tensor->plain()) {
+        owner.tensor->store(first, {integers, bytes});
+        return;
+    }
+    numeric::lanes_to_floats(integers, elements, 1 / config_.scale, floats_.data());
+    owner.tensor->store(first, std::span(floats_).first(bytes));
+}
+
+// Every packet is as long as any other (§3.6): behind a tensor's last element there are zeros. False when an element
+// does not fit.
+bool Worker::load(const Entry& owner, std::uint32_t offset, std::span<std::byte> lanes) {
+    const auto [first, elements] = part_of(owner, offset);
+    const std::span<std::byte> integers = config_.job.halves ? std::span(integers_) : lanes;
+    const std::span<std::byte> used = integers.first(elements * int32_lane_bytes);
+    bool fits = owner.tensor->load_integers(first, used);
+    if (!fits) std::ranges::fill(used, std::byte{0});
+    std::ranges::fill(integers.subspan(used.size()), std::byte{0});
+    if (config_.job.halves) fits &= switchml::lanes_to_halves(integers.data(), config_.job.lanes, lanes.data());
+    return fits;
+}
+
+Time Worker::poll_timeout() const {
+    if (failed_ || idle()) return never;
+    if (config_.job.mode == Mode::lossless || in_flight_.empty()) return deadline_;
+    return std::min(deadline_, slots_[in_flight_.front()].sent_at + config_.timeout);
+}
+
+// Of the operations that are not done.
+Time Worker::earliest_deadline() const {
+    Time earliest = never;
+    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
+        if (entry(number).missing != 0) earliest = std::min(earliest, entry(number).deadline);
+    }
+    return earliest;
+}
+
+void Worker::handle_timeout(Time now) {
+    if (failed_ || idle()) return;
+    if (now >= deadline_) {
+        fail(now);
+        return;
+    }
+    if (config_.job.mode == Mode::lossless) return;
+    while (!in_flight_.empty() && slots_[in_flight_.front()].sent_at + config_.timeout <= now) {
+        const std::uint32_t late = in_flight_.front();
+        in_flight_.remove(late);
+        to_send_.push(late);
+    }
+}
+
+void Worker::fail(Time now) {
+    failed_ = true;
+    failed_at_ = now;
+    to_send_.clear();
+    unready_.clear();
+    in_flight_.clear();
+}
+
+std::optional<WorkerEvent> Worker::poll_event() {
+    if (idle()) return std::nullopt;
+    const Entry& oldest = entry(tensors_done_);
+    if (oldest.missing != 0 && !failed_) return std::nullopt;
+    WorkerEvent event{.tensor = tensors_done_++, .switch_heard = switch_heard_, .heard = heard_};
+    if (oldest.missing != 0) {
+        event.kind = WorkerEvent::Kind::timed_out;
+        event.elapsed = failed_at_ - oldest.submitted_at;
+    } else if (oldest.overflowed) {
+        event.kind = WorkerEvent::Kind::overflowed;
+    }
+    return event;
+}
+
+// The next to be sent. What cannot be read yet makes way for others, resends above all: who waits for them may be what
+// it waits for.
+std::optional<std::uint32_t> Worker::take_next() {
+    const auto is_ready = [this](std::uint32_t slot) { return ready(slot); };
+    while (!to_send_.empty()) {
+        const std::uint32_t slot = to_send_.front();
+        to_send_.remove(slot);
+        if (is_ready(slot)) return slot;
+        unready_.push(slot);
+    }
+    const std::optional<std::uint32_t> slot = unready_.find(is_ready);
+    if (slot) unready_.remove(*slot);
+    return slot;
+}
+
+bool Worker::ready(std::uint32_t slot) {
+    const std::uint32_t offset = slots_[slot].offset;
+    const Entry& owner = owner_of(offset);
+    const auto [first, elements] = part_of(owner, offset);
+    return owner.tensor->ready(first, elements);
+}
+
+std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
+    if (failed_ || buffer.size() < packet_bytes()) return std::nullopt;
+    const std::optional<std::uint32_t> next = take_next();
+    if (!next) return std::nullopt;
+    const std::uint32_t number = *next;
+    in_flight_.push(number);
+    Slot& slot = slots_[number];
+    ++(slot.sent ? counters_.resent : counters_.sent);
+    slot.sent = true;
+    slot.sent_at = now;
+
+    const JobConfig& job = config_.job;
+    const bool fits =
+        load(owner_of(slot.offset), slot.offset, buffer.subspan(header_bytes, packet_bytes() - header_bytes));
+    if (!fits) ++counters_.misfit_fragments;
+    const unsigned version = job.version(slot.offset) != 0 ? unsigned{switchml::flag_version} : 0U;
+    const unsigned halves = job.halves ? unsigned{switchml::flag_halves} : 0U;
+    const unsigned overflow = fits ? 0U : unsigned{switchml::flag_overflow};
+    switchml::encode_header({.flags = static_cast<std::uint8_t>(version | halves | overflow),
+                             .job = job.job,
+                             .worker = config_.rank,
+                             .slot = static_cast<std::uint16_t>(number),
+                             .offset = slot.offset},
+                            buffer);
+    return packet_bytes();
+}
+
+}  // namespace atp::switchml

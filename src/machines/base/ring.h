@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A first-in first-out queue of fixed capacity, claimed at construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace atp {
+
+template <class T>
+class Ring {
+  public:
+    explicit Ring(std::size_t capacity) : items_(capacity) {}
+
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] bool full() const { return size_ == items_.size(); }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] const T& front() const { return items_[head_]; }
+
+    // False when full: the item is not taken.
+    [[nodiscard]] bool push(const T& item) {
+        if (full()) return false;
+        items_[(head_ + size_) % items_.size()] = item;
+        ++size_;
+        return true;
+    }
+    void pop() {
+        head_ = (head_ + 1) % items_.size();
+        --size_;
+    }
+    void clear() { head_ = size_ = 0; }
+
+    // T has a persist() of its own. What is saved does not depend on where in the ring the items lie.
+    template <class Archive>
+    void persist(Archive& archive) {
+        std::uint64_t size = size_;
+        archive.value(size);
+        if (size != size_) {
+            size_ = static_cast<std::size_t>(size);
+            head_ = 0;
+        }
+        for (std::size_t i = 0; i < size_; ++i) items_[(head_ + i) % items_.size()].persist(archive);
+    }
+
+  private:
+    std::vector<T> items_;
+    std::size_t head_ = 0;
+    std::size_t size_ = 0;
+};
+
+}  // namespace atp

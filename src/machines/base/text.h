@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace atp {
+
+// "3", "3 and 5", "3, 5 and 7"; the first eight of more: "0, 1, 2, 3, 4, 5, 6, 7 and 12 more".
+[[nodiscard]] std::string list_some(std::span<const std::string> names);
+
+}  // namespace atp

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time as the state machines see it: an argument, monotonic, in nanoseconds, with no clock behind it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace atp {
+
+struct Clock {
+    using rep = std::int64_t;
+    using period = std::nano;
+    using duration = std::chrono::nanoseconds;
+    using time_point = std::chrono::time_point<Clock>;
+    static constexpr bool is_steady = true;
+};
+
+using Duration = Clock::duration;
+using Time = Clock::time_point;
+
+inline constexpr Time never = Time::max();
+
+}  // namespace atp

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/units.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace atp {
+namespace {
+
+struct Unit {
+    std::string_view name;
+    double factor;
+};
+
+constexpr std::array<Unit, 9> size_units{{{"", 1},
+                                          {"B", 1},
+                                          {"kB", 1e3},
+                                          {"KB", 1e3},
+                                          {"MB", 1e6},
+                                          {"GB", 1e9},
+                                          {"KiB", 1024.0},
+                                          {"MiB", 1024.0 * 1024.0},
+                                          {"GiB", 1024.0 * 1024.0 * 1024.0}}};
+constexpr std::array<Unit, 13> rate_units{{{"", 1},
+                                           {"bps", 1},
+                                           {"bit", 1},
+                                           {"bit/s", 1},
+                                           {"kbps", 1e3},
+                                           {"kbit", 1e3},
+                                           {"kbit/s", 1e3},
+                                           {"Mbps", 1e6},
+                                           {"Mbit", 1e6},
+                                           {"Mbit/s", 1e6},
+                                           {"Gbps", 1e9},
+                                           {"Gbit", 1e9},
+                                           {"Gbit/s", 1e9}}};
+constexpr std::array<Unit, 1> no_units{{{"", 1}}};
+constexpr std::array<Unit, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+// Far beyond every use, and exact as a double.
+constexpr double largest = 9e15;
+
+std::optional<double> parse(std::string_view text, std::span<const Unit> units) {
+    double number = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
+    if (error != std::errc() || !(number >= 0)) return std::nullopt;
+    const std::string_view name(end, static_cast<std::size_t>(last - end));
+    for (const Unit& unit : units) {
+        if (unit.name != name) continue;
+        const double value = number * unit.factor;
+        return value <= largest ? std::optional(value) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+    const auto value = parse(text, size_units);
+    if (!value) return std::nullopt;
+    return static_cast<std::uint64_t>(*value);
+}
+
+std::optional<std::int64_t> parse_rate(std::string_view text) {
+    const auto value = parse(text, rate_units);
+    if (!value || *value < 1) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+}
+
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+    if (text == "0") return std::chrono::nanoseconds::zero();
+    const auto value = parse(text, duration_units);
+    if (!value) return std::nullopt;
+    return std::chrono::nanoseconds(std::llround(*value));
+}
+
+std::optional<std::chrono::nanoseconds> parse_wait(std::string_view text) {
+    const auto wait = parse_duration(text);
+    return wait && *wait > std::chrono::nanoseconds::zero() ? wait : std::nullopt;
+}
+
+std::optional<double> parse_percent(std::string_view text) {
+    const bool percent = text.ends_with('%');
+    if (percent) text.remove_suffix(1);
+    if (percent && text.ends_with(' ')) text.remove_suffix(1);
+    const auto value = parse(text, no_units);
+    if (!value) return std::nullopt;
+    const double share = percent ? *value / 100 : *value;
+    return share <= 1 ? std::optional(share) : std::nullopt;
+}
+
+std::string duration_text(std::chrono::nanoseconds duration) {
+    const std::int64_t ns = duration.count();
+    if (ns != 0 && ns % 1'000'000'000 == 0) return std::to_string(ns / 1'000'000'000) + "s";
+    if (ns != 0 && ns % 1'000'000 == 0) return std::to_string(ns / 1'000'000) + "ms";
+    if (ns != 0 && ns % 1'000 == 0) return std::to_string(ns / 1'000) + "us";
+    return std::to_string(ns) + "ns";
+}
+
+}  // namespace atp

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each rank tells all others before they form a communicator, and what rank 0 decides for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/control.h"
+
+namespace atp::control {
+
+struct Announcement {
+    std::vector<wire::PathSwitch> path;  // from this rank's switch to the last one
+    std::uint32_t lanes = 0;             // that fit a packet on this rank's way to its switch
+    std::string terms;                   // the options that ranks must agree on, as a text that names them
+    std::string rack;                    // of this rank, where it is in one
+    std::vector<std::string> servers;    // where this rank could host each channel's server
+};
+
+struct Decision {
+    std::uint32_t job = 0;
+    std::uint32_t token = 0;
+};
+
+[[nodiscard]] std::string to_text(const Announcement& announcement);
+[[nodiscard]] Result<Announcement> announcement_from(std::string_view text, std::uint32_t rank);
+[[nodiscard]] std::string to_text(const Decision& decision);
+[[nodiscard]] Result<Decision> decision_from(std::string_view text);
+
+}  // namespace atp::control

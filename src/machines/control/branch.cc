@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/branch.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace atp::control {
+namespace {
+
+std::uint8_t lowest(std::uint32_t bits) { return static_cast<std::uint8_t>(std::countr_zero(bits)); }
+
+// A unit that its members make up one by one, each with one rank.
+template <class Members>
+wire::JoiningUnit together(const Members& members, std::uint32_t mask) {
+    wire::JoiningUnit unit = members[lowest(mask)].unit;
+    unit.members = unit.mask0;
+    unit.ranks.clear();
+    for (std::uint32_t bits = mask; bits != 0; bits &= bits - 1) {
+        unit.ranks.push_back(members[lowest(bits)].unit.ranks.front());
+    }
+    return unit;
+}
+
+}  // namespace
+
+Branch Branch::of(const wire::Join& join) {
+    Branch branch;
+    branch.terms = join.terms;
+    branch.level = join.level;
+    branch.mask = join.level == 0 ? join.units.front().mask0 : join.level == 1 ? join.terms.mask1 : 1;
+    branch.child_of_rank.fill(no_child);
+    return branch;
+}
+
+Branch::Seat Branch::seat_of(std::uint8_t level, const wire::JoiningUnit& unit) {
+    if (level == 0) return {.bit = lowest(unit.members)};
+    if (level == ATP_LEVELS) return {.bit = 0};
+    const bool whole = unit.members == unit.mask0;
+    return {.bit = unit.unit, .member = whole ? Seat::no_member : lowest(unit.members)};
+}
+
+const Branch::Child* Branch::at(const Seat& seat) const {
+    const Rack* const rack = racks[seat.bit].get();
+    if (!seat.in_rack()) return rack == nullptr && (present >> seat.bit & 1U) != 0 ? &children[seat.bit] : nullptr;
+    return rack != nullptr && (rack->present >> seat.member & 1U) != 0 ? &rack->members[seat.member] : nullptr;
+}
+
+Branch::Child& Branch::take(const Seat& seat, std::uint32_t rack_mask) {
+    if (!seat.in_rack()) {
+        present |= 1U << seat.bit;
+        return children[seat.bit];
+    }
+    std::unique_ptr<Rack>& rack = racks[seat.bit];
+    if (rack == nullptr) rack = std::make_unique<Rack>();
+    has_racks = true;
+    rack->mask = rack_mask;
+    rack->present |= 1U << seat.member;
+    if (rack->present == rack->mask) present |= 1U << seat.bit;
+    return rack->members[seat.member];
+}
+
+void Branch::seat(const wire::Join& join, const wire::Address& from, Time now) {
+    const Seat seat = seat_of(join);
+    Child& child = take(seat, join.units.front().mask0);
+    child = {.address = from, .refreshed = now, .unit = join.units.front(), .hears_group = join.hears_group};
+    begun = begun || join.begun;
+    if (level == ATP_LEVELS) units_below = join.units;
+    for (const wire::JoiningUnit& unit : join.units) {
+        for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = seat.bit;
+    }
+    note_children();
+}
+
+void Branch::unseat(const Seat& seat) {
+    present &= ~(1U << seat.bit);
+    if (seat.in_rack()) {
+        Rack& rack = *racks[seat.bit];
+        rack.present &= ~(1U << seat.member);
+        if (rack.present == 0) racks[seat.bit].reset();
+    }
+    note_children();
+}
+
+// One who does not hear the group is enough, and everybody gets a copy of his own.
+void Branch::note_children() {
+    by_group = group.family() != wire::Family::none && complete();
+    receivers = 0;
+    for_each_child([this](const Child& child) {
+        by_group = by_group && child.hears_group;
+        ++receivers;
+    });
+}
+
+const Branch::Child* Branch::child_to(std::uint16_t rank) const {
+    if (rank >= max_ranks || child_of_rank[rank] == no_child) return nullptr;
+    const std::uint8_t bit = child_of_rank[rank];
+    const Child* found = nullptr;
+    for_each_child(1U << bit, [&](const Child& child) {
+        if (racks[bit] == nullptr || child.unit.ranks.front() == rank) found = &child;
+    });
+    return found;
+}
+
+bool Branch::deserted() const {
+    return present == 0 && std::ranges::all_of(racks, [](const auto& rack) { return rack == nullptr; });
+}
+
+std::uint8_t Branch::unit() const { return children[lowest(present)].unit.unit; }
+
+std::uint32_t Branch::missing_members(std::uint8_t unit) const {
+    if (level == 0) return mask & ~present;
+    const Rack* const rack = racks[unit].get();
+    return level == 1 && rack != nullptr ? rack->mask & ~rack->present : 0;
+}
+
+std::vector<wire::JoiningUnit> Branch::units() const {
+    if (level == ATP_LEVELS) return units_below;
+    if (level == 0) return {together(children, mask)};
+    std::vector<wire::JoiningUnit> units;
+    for (std::uint32_t bits = mask; bits != 0; bits &= bits - 1) {
+        const std::uint8_t bit = lowest(bits);
+        const Rack* const rack = racks[bit].get();
+        units.push_back(rack == nullptr ? children[bit].unit : together(rack->members, rack->mask));
+    }
+    return units;
+}
+
+std::optional<protocol::Membership> Branch::membership() const {
+    std::vector<protocol::Unit> members;
+    for (wire::JoiningUnit& unit : units()) {
+        members.push_back({.ranks = std::move(unit.ranks), .direct = unit.direct});
+    }
+    return protocol::Membership::make(std::move(members));
+}
+
+wire::Address address_of(const wire::Endpoint& endpoint) {
+    if (endpoint.family == 4) {
+        sockaddr_in v4{};
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(endpoint.port);
+        std::memcpy(&v4.sin_addr, endpoint.host.data(), sizeof v4.sin_addr);
+        return wire::Address::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+    }
+    if (endpoint.family == 6) {
+        sockaddr_in6 v6{};
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(endpoint.port);
+        std::memcpy(&v6.sin6_addr, endpoint.host.data(), sizeof v6.sin6_addr);
+        return wire::Address::from(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
+    }
+    return {};
+}
+
+wire::Endpoint endpoint_of(const wire::Address& address) {
+    wire::Endpoint endpoint;
+    endpoint.port = address.port();
+    if (address.family() == wire::Family::ipv4) {
+        endpoint.family = 4;
+        const auto* v4 = reinterpret_cast<const sockaddr_in*>(address.data());
+        std::memcpy(endpoint.host.data(), &v4->sin_addr, sizeof v4->sin_addr);
+    } else if (address.family() == wire::Family::ipv6) {
+        endpoint.family = 6;
+        const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address.data());
+        std::memcpy(endpoint.host.data(), &v6->sin6_addr, sizeof v6->sin6_addr);
+    }
+    return endpoint;
+}
+
+}  // namespace atp::control

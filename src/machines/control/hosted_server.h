@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <new>
+
+#include "control/join_tree.h"
+#include "protocol/server.h"
+
+namespace atp::control {
+
+// A channel's server with the membership that it borrows.
+struct HostedServer {
+    HostedServer(const protocol::ServerConfig& config, protocol::Membership members)
+        : membership(std::move(members)), server(config, membership) {}
+    HostedServer(const HostedServer&) = delete;
+    HostedServer& operator=(const HostedServer&) = delete;
+
+    protocol::Membership membership;
+    protocol::Server server;
+    bool queued = false;  // among those that have something to send
+};
+
+[[nodiscard]] inline protocol::ChannelConfig channel_config(const wire::ChannelTerms& terms) {
+    return {.job = terms.job,
+            .token = terms.token,
+            .channel = terms.channel,
+            .lanes = terms.lanes,
+            .window_log2 = terms.window_log2,
+            .audit = terms.audit,
+            .aggregators = terms.aggregators,
+            .first_seq = terms.first_seq};
+}
+
+// nullptr where the members contradict each other, and where there is no memory: what one job asks for must not end
+// the switch of all others.
+[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const Branch& branch) {
+    auto membership = branch.membership();
+    if (!membership) return nullptr;
+    try {
+        return std::make_unique<HostedServer>(
+            protocol::ServerConfig{.channel = channel_config(branch.terms), .scale = branch.terms.scale},
+            *std::move(membership));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+}  // namespace atp::control

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/format.h"
+
+namespace atp::control {
+namespace {
+
+Failure refuse(Reason reason, std::string text) { return fail(Operation::rendezvous, reason, {}, std::move(text)); }
+
+struct PlacedUnit {
+    std::uint64_t id = 0;  // of the switch
+    std::string rack;
+    protocol::Unit unit;
+};
+
+// What a rank's own path says against its place, whatever the others' say.
+std::optional<Failure> objection_to(const Announcement& announcement, std::size_t rank, std::uint64_t root,
+                                    bool one_switch) {
+    const std::vector<wire::PathSwitch>& path = announcement.path;
+    if (path.back().id != root) {
+        return refuse(Reason::mismatched,
+                      fmt::format("the switches of ranks 0 and {} have no switch above them in common: start one, "
+                                  "and the others with --parent",
+                                  rank));
+    }
+    if (!one_switch && path.size() > ATP_LEVELS) {
+        return refuse(Reason::unsupported, fmt::format("rank {} is {} switches away from the last one; a job "
+                                                       "that spans several switches has {} levels at most",
+                                                       rank, path.size(), ATP_LEVELS));
+    }
+    if (!announcement.rack.empty() && path.size() != 1) {
+        return refuse(Reason::unsupported,
+                      fmt::format("rank {} names a rack, and a switch with another one above it: a rack is for ranks "
+                                  "that name the last switch",
+                                  rank));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements) {
+    const std::uint64_t root = announcements.front().path.back().id;
+    const Announcement& first = announcements.front();
+    const bool one_switch = std::ranges::all_of(
+        announcements, [&](const Announcement& a) { return a.path.front().id == first.path.front().id; });
+    const bool one_unit =
+        one_switch && std::ranges::all_of(announcements, [&](const Announcement& a) { return a.rack == first.rack; });
+    std::vector<PlacedUnit> units;
+    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+        const Announcement& announcement = announcements[rank];
+        if (auto objection = objection_to(announcement, rank, root, one_switch)) return *std::move(objection);
+        const auto rank16 = static_cast<std::uint16_t>(rank);
+        const std::uint64_t leaf = announcement.path.front().id;
+        if (!one_unit && leaf == root && announcement.rack.empty()) {
+            units.push_back({leaf, {}, {.ranks = {rank16}, .direct = true}});
+            continue;
+        }
+        const auto found = std::ranges::find_if(units, [&](const PlacedUnit& known) {
+            return known.id == leaf && known.rack == announcement.rack && !known.unit.direct;
+        });
+        if (found == units.end()) {
+            units.push_back({leaf, announcement.rack, {.ranks = {rank16}, .direct = false}});
+        } else {
+            found->unit.ranks.push_back(rank16);
+        }
+    }
+    std::vector<protocol::Unit> membership;
+    for (PlacedUnit& unit : units) {
+        if (unit.unit.ranks.size() > ATP_BITMAP_BITS) {
+            return refuse(Reason::too_large, fmt::format("{} ranks under one switch; {} are possible, and as many "
+                                                         "switches below a common one",
+                                                         unit.unit.ranks.size(), ATP_BITMAP_BITS));
+        }
+        membership.push_back(std::move(unit.unit));
+    }
+    if (membership.size() > ATP_BITMAP_BITS) {
+        return refuse(Reason::too_large,
+                      fmt::format("{} switches and direct ranks below the last switch; {} are possible",
+                                  membership.size(), ATP_BITMAP_BITS));
+    }
+    auto placed = protocol::Membership::make(std::move(membership));
+    if (!placed) return refuse(Reason::mismatched, "the ranks do not make a tree");
+    return *std::move(placed);
+}
+
+}  // namespace atp::control

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for every vector instruction set of the architecture, as half.cc is: plain loops without branches, of
+// which compilers make vectors by themselves.
+#include "numeric/lanes16.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numeric/lanes16.cc"
+#include "hwy/foreach_target.h"
+// Has to follow foreach_target.h.
+#include "hwy/highway.h"
+#include "numeric/lane16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace atp::numeric::HWY_NAMESPACE {
+
+bool quantise_shorts(const float* values, std::size_t count, float scale, std::byte* shorts) {
+    std::int32_t fits = 1;
+    for (std::size_t at = 0; at < count; ++at) fits &= short_lane::quantise(values[at], scale, shorts + 2 * at);
+    return fits != 0;
+}
+
+void shorts_to_floats(const std::byte* shorts, std::size_t count, double inverse_scale, std::byte* wire) {
+    for (std::size_t at = 0; at < count; ++at) {
+        lane::store(lane::sum_to_float(short_lane::load(shorts + 2 * at), inverse_scale), wire + 4 * at);
+    }
+}
+
+bool shorts_add(const std::byte* shorts, std::size_t count, std::byte* sums) {
+    std::int32_t left = 0;
+    for (std::size_t at = 0; at < count; ++at) left |= short_lane::add(shorts + 2 * at, sums + 2 * at);
+    return left != 0;
+}
+
+void sums_assign_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
+    for (std::size_t at = 0; at < count; ++at) sums[at] = short_lane::load(shorts + 2 * at);
+}
+
+void sums_add_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
+    for (std::size_t at = 0; at < count; ++at) sums[at] += short_lane::load(shorts + 2 * at);
+}
+
+bool sums_to_shorts(const std::int64_t* sums, std::size_t count, std::byte* shorts) {
+    std::int64_t beyond = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        const auto lane = static_cast<std::int16_t>(sums[at]);
+        beyond |= sums[at] ^ lane;
+        short_lane::store(lane, shorts + 2 * at);
+    }
+    return beyond == 0;
+}
+
+}  // namespace atp::numeric::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace atp::numeric {
+
+namespace {
+HWY_EXPORT(quantise_shorts);
+HWY_EXPORT(shorts_to_floats);
+HWY_EXPORT(shorts_add);
+HWY_EXPORT(sums_assign_shorts);
+HWY_EXPORT(sums_add_shorts);
+HWY_EXPORT(sums_to_shorts);
+}  // namespace
+
+bool quantise_shorts(const float* values, std::size_t count, float scale, std::byte* shorts) {
+    return HWY_DYNAMIC_DISPATCH(quantise_shorts)(values, count, scale, shorts);
+}
+void shorts_to_floats(const std::byte* shorts, std::size_t count, double inverse_scale, std::byte* wire) {
+    HWY_DYNAMIC_DISPATCH(shorts_to_floats)(shorts, count, inverse_scale, wire);
+}
+bool shorts_add(const std::byte* shorts, std::size_t count, std::byte* sums) {
+    return HWY_DYNAMIC_DISPATCH(shorts_add)(shorts, count, sums);
+}
+void sums_assign_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
+    HWY_DYNAMIC_DISPATCH(sums_assign_shorts)(shorts, count, sums);
+}
+void sums_add_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
+    HWY_DYNAMIC_DISPATCH(sums_add_shorts)(shorts, count, sums);
+}
+bool sums_to_shorts(const std::int64_t* sums, std::size_t count, std::byte* shorts) {
+    return HWY_DYNAMIC_DISPATCH(sums_to_shorts)(sums, count, shorts);
+}
+
+}  // namespace atp::numeric
+#endif

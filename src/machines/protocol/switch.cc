@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/switch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "numeric/lanes.h"
+#include "numeric/lanes16.h"
+#include "protocol/sequence.h"
+
+namespace atp::protocol {
+inline namespace ATP_VARIANT {
+namespace {
+
+constexpr std::size_t cache_line_bytes = 64;
+// Packets decoded ahead of the one being added, so that their aggregators are on the way from memory meanwhile.
+constexpr std::size_t batch_packets = 16;
+
+std::size_t lane_stride(std::uint32_t lanes) {
+    constexpr std::size_t step = cache_line_bytes / ATP_LANE_BYTES;
+    return (lanes + step - 1) / step * step;
+}
+
+std::uint32_t microseconds(Time now) { return static_cast<std::uint32_t>(now.time_since_epoch().count() / 1000); }
+
+std::uint32_t clamp_to_u31(std::int64_t value) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, 0x7fffffff));
+}
+
+// A packet that was received lately is rarely in a cache yet.
+void prefetch_packet(const Parcel& parcel) {
+    constexpr std::uint32_t enough_bytes = 1024;  // from there on the processor sees the pattern by itself
+    for (std::uint32_t at = 0; at < parcel.size && at < enough_bytes; at += cache_line_bytes) {
+        __builtin_prefetch(parcel.data + at);
+    }
+}
+
+// The audit lane wraps: only its value modulo 2^32 means something.
+std::int32_t wrapping_sum(std::int32_t a, std::uint32_t b) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + b);
+}
+
+bool emits(std::uint8_t action) { return action == ATP_LANES_ADD_EMIT || action == ATP_LANES_EMIT; }
+
+// True when an addition left 32 bits.
+bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+    switch (action) {
+        case ATP_LANES_STORE: numeric::lanes_store(wire_lanes, count, lanes); return false;
+        case ATP_LANES_ADD: return numeric::lanes_add(wire_lanes, count, lanes);
+        case ATP_LANES_ADD_EMIT: return numeric::lanes_add_emit(wire_lanes, count, lanes);
+        default: numeric::lanes_emit(lanes, count, wire_lanes); return false;
+    }
+}
+
+// True when one left 16. Shorts are held as they stand in packets.
+bool move_shorts(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+    auto* held = reinterpret_cast<std::byte*>(lanes);
+    const std::size_t bytes = count * ATP_LANE_BYTES;
+    bool overflowed = false;
+    if (action == ATP_LANES_STORE) {
+        std::memcpy(held, wire_lanes, bytes);
+    } else if (action != ATP_LANES_EMIT) {
+        overflowed = numeric::shorts_add(wire_lanes, bytes / numeric::short_bytes, held);
+    }
+    if (emits(action)) std::memcpy(wire_lanes, held, bytes);
+    return overflowed;
+}
+
+}  // namespace
+
+void Switch::FreeLanes::operator()(std::int32_t* lanes) const { std::free(lanes); }
+
+Switch::Switch(const SwitchConfig& config)
+    : config_(config),
+      table_(config.aggregators),
+      lane_stride_(lane_stride(config.lanes)),
+      lanes_(static_cast<std::int32_t*>(std::aligned_alloc(
+          cache_line_bytes,
+          std::max<std::size_t>(table_.size() * lane_stride_ * sizeof(std::int32_t), cache_line_bytes)))),
+      jobs_(std::bit_ceil(std::size_t{2} * config.jobs)) {
+    if (lanes_ == nullptr) throw std::bad_alloc();
+    std::fill_n(lanes_.get(), table_.size() * lane_stride_, 0);
+}
+
+bool Switch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+    if (token == 0) return false;
+    if (const Job* known = find_job(job)) return known->token == token && known->level == level;
+    const auto used = std::ranges::count_if(jobs_, [](const Job& entry) { return entry.token != 0; });
+    if (static_cast<std::uint32_t>(used) >= config_.jobs) return false;
+    std::size_t at = mix(job) & (jobs_.size() - 1);
+    while (jobs_[at].token != 0) at = (at + 1) & (jobs_.size() - 1);
+    jobs_[at] = Job{.job = job, .token = token, .level = level, .counters = {}};
+    return true;
+}
+
+void Switch::dismiss(std::uint32_t job) {
+    // Entries behind a removed one may have been pushed there by it: put everybody back in anew.
+    std::vector<Job> others;
+    for (const Job& entry : jobs_) {
+        if (entry.token != 0 && entry.job != job) others.push_back(entry);
+    }
+    std::ranges::fill(jobs_, Job{});
+    for (const Job& entry : others) {
+        std::size_t at = mix(entry.job) & (jobs_.size() - 1);
+        while (jobs_[at].token != 0) at = (at + 1) & (jobs_.size() - 1);
+        jobs_[at] = entry;
+    }
+}
+
+void Switch::clear() { std::ranges::fill(table_, atp_aggregator{}); }
+
+const SwitchCounters* Switch::job_counters(std::uint32_t job) const {
+    const Job* entry = find_job(job);
+    return entry == nullptr ? nullptr : &entry->counters;
+}
+
+std::uint32_t Switch::occupied() const {
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(table_, [](const atp_aggregator& a) { return a.status != ATP_AGGREGATOR_FREE; }));
+}
+
+const Switch::Job* Switch::find_job(std::uint32_t job) const {
+    for (std::size_t at = mix(job) & (jobs_.size() - 1); jobs_[at].token != 0; at = (at + 1) & (jobs_.size() - 1)) {
+        if (jobs_[at].job == job) return &jobs_[at];
+    }
+    return nullptr;
+}
+
+Switch::Job* Switch::find_job(std::uint32_t job) {
+    return const_cast<Job*>(static_cast<const Switch*>(this)->find_job(job));
+}
+
+void Switch::handle_packet(Parcel& parcel, Time now) {
+    wire::Packet packet;
+    if (Job* job = receive(parcel, packet)) decide(parcel, packet, *job, now);
+}
+
+void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
+    struct Received {
+        wire::Packet packet;
+        Job* job = nullptr;
+    };
+    std::array<Received, batch_packets> received;
+    while (!parcels.empty()) {
+        const std::span<Parcel> batch = parcels.first(std::min(parcels.size(), batch_packets));
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            received[i].job = receive(batch[i], received[i].packet);
+        }
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            // The next batch is on its way from memory while this one is added.
+            if (batch.size() + i < parcels.size()) prefetch_packet(parcels[batch.size() + i]);
+            if (received[i].job != nullptr) decide(batch[i], received[i].packet, *received[i].job, now);
+        }
+        parcels = parcels.subspan(batch.size());
+    }
+}
+
+// Decodes, admits, and asks memory for the aggregator. nullptr when the packet is dropped.
+Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
+    parcel.verdict = Verdict{};
+    const wire::DecodeError error = wire::decode({parcel.data, parcel.size}, packet);
+    if (error != wire::DecodeError::none) {
+        ++counters_.refused[static_cast<std::size_t>(error)];
+        return nullptr;
+    }
+    Job* job = find_job(packet.header.job);
+    if (job == nullptr || (job->token != packet.header.token && !ATP_BREAK(ignore_token))) {
+        ++counters_.forged;
+        if (job != nullptr) ++job->counters.forged;
+        return nullptr;
+    }
+    parcel.verdict.job = job->job;
+    if (parcel.congested) {
+        // An ACK keeps the mark of its IP header: only the workers behind this link would see the flag, and all windows
+        // must stay alike. They report the mark with their next gradients instead (hazard 32).
+        if (packet.header.type == ATP_TYPE_GRADIENT) packet.header.flags |= ATP_FLAG_ECN;
+        ++counters_.ecn;
+        ++job->counters.ecn;
+    }
+    if (packet.header.index < config_.aggregators) {
+        __builtin_prefetch(&table_[packet.header.index], 1);
+        const std::int32_t* lanes = lanes_of(packet.header.index).data();
+        for (std::size_t lane = 0; lane < packet.lane_count() && lane < config_.lanes; lane += 16) {
+            __builtin_prefetch(lanes + lane, 1);
+        }
+    }
+    return job;
+}
+
+void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
+    atp_header& header = packet.header;
+    // What other switches have aggregated is for the level after this one, if any: here it would wait for units that
+    // never pass. In front of a server that stands alone nothing is aggregated at all.
+    const bool crosses = header.type == ATP_TYPE_GRADIENT && header.hop > job.level;
+    if (crosses || job.level >= ATP_LEVELS) {
+        finish(parcel, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
+        return;
+    }
+    if (header.index >= config_.aggregators || packet.lane_count() > config_.lanes) {
+        pass_without_aggregator(parcel, packet, job);
+        return;
+    }
+    const bool flush_here = header.type == ATP_TYPE_FLUSH && header.hop == job.level;
+    if (flush_here && flush_needs(header) > parcel.capacity) {
+        ++counters_.no_room;
+        ++job.counters.no_room;
+        return;
+    }
+    atp_aggregator& aggregator = table_[header.index];
+    const std::uint32_t index = header.index;
+    const atp_decision decision =
+        atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
+                   microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));
+    if (decision.packet == ATP_PACKET_RETURN) {
+        parcel.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
+        packet.lanes = {parcel.data + ATP_HEADER_BYTES, std::size_t{aggregator.lanes} * ATP_LANE_BYTES};
+    }
+    if (decision.lanes != ATP_LANES_NONE && move_lanes(packet, decision.lanes, index)) {
+        ++counters_.overflows;
+        ++job.counters.overflows;
+        atp_overflowed(&header, decision, &aggregator);
+    }
+    finish(parcel, packet, decision, job);
+}
+
+// The bytes that a FLUSH may become.
+std::uint32_t Switch::flush_needs(const atp_header& header) const {
+    return ATP_HEADER_BYTES + table_[header.index].lanes * ATP_LANE_BYTES;
+}
+
+// Indices and sizes that this table does not have: gradients go to the server as they are, everything else passes.
+void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& job) {
+    const bool flush_here = packet.header.type == ATP_TYPE_FLUSH && packet.header.hop == job.level;
+    atp_decision decision =
+        atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
+    const bool already_alone = (packet.header.flags & ATP_FLAG_BYPASS) != 0 || packet.header.hop >= ATP_LEVELS;
+    if (packet.header.type == ATP_TYPE_GRADIENT && !already_alone) {
+        decision = atp_forward_alone(&packet.header, ATP_EVENT_MISFIT);
+    }
+    finish(parcel, packet, decision, job);
+}
+
+// True when an addition left the numbers' width.
+bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index) {
+    const bool audit = (packet.header.flags & ATP_FLAG_AUDIT) != 0;
+    const std::size_t count = packet.lane_count() - (audit ? 1 : 0);
+    std::int32_t* lanes = lanes_of(index).data();
+    std::byte* wire_lanes = packet.lanes.data();
+    const bool overflowed = packet.header.dtype == ATP_DTYPE_INT16 ? move_shorts(wire_lanes, count, action, lanes)
+                                                                   : move_integers(wire_lanes, count, action, lanes);
+    if (!audit) return overflowed;
+    std::byte* audit_lane = wire_lanes + count * ATP_LANE_BYTES;
+    const std::int32_t held = action == ATP_LANES_STORE ? 0 : lanes[count];
+    if (action != ATP_LANES_EMIT) lanes[count] = wrapping_sum(held, wire::load_u32(audit_lane));
+    if (emits(action)) wire::store_u32(audit_lane, static_cast<std::uint32_t>(lanes[count]));
+    return overflowed;
+}
+
+void Switch::finish(Parcel& parcel, const wire::Packet& packet, atp_decision decision, Job& job) {
+    ++counters_.events[decision.event];
+    ++job.counters.events[decision.event];
+    Verdict& verdict = parcel.verdict;
+    verdict.event = decision.event;
+    if (decision.packet == ATP_PACKET_DROP) return;
+    const atp_header& header = packet.header;
+    wire::encode_header(header, {parcel.data, parcel.size});
+    const bool upwards = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_PROBE;
+    verdict.route = upwards ? Route::up : Route::down;
+    verdict.worker = header.worker;
+    verdict.units = header.bitmap1;
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::protocol

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/ring.h"
+#include "base/time.h"
+#include "protocol/archive.h"
+#include "protocol/breaks.h"
+#include "protocol/channel.h"
+#include "protocol/congestion/aimd.h"
+#include "protocol/membership.h"
+#include "protocol/tensor.h"
+#include "protocol/variant.h"
+#include "wire/packet.h"
+
+namespace atp::protocol {
+inline namespace ATP_VARIANT {
+
+struct WorkerConfig {
+    ChannelConfig channel;
+    std::uint16_t rank = 0;
+    Place place;  // Membership::place(rank)
+    CongestionConfig congestion;
+    // Without an ACK of the oldest fragment for this long, the worker asks (PROBE); doubles each time, and never less
+    // than what round trips show.
+    Duration min_timeout = std::chrono::milliseconds(1);
+    Duration max_timeout = std::chrono::milliseconds(200);
+    std::uint32_t probe_burst = 8;  // oldest fragments asked for at one expiry
+    // They are sent again at once instead, as the paper has it: for comparison, since it makes switches hand over sums
+    // that wait for a slow worker only.
+    bool blind_resend = false;
+    std::uint32_t tensors = 256;  // queued at once
+    // A fragment with a greater magnitude passes the switches without being added: no sum can overflow where this is
+    // 2^31 by the number of workers. 0: whatever fits 32 bits is added, and overflows are mended (ATP §B.2).
+    std::uint32_t bypass_above = 0;
+};
+
+struct WorkerCounters {
+    std::uint64_t refused = 0;       // undecodable, or of a shape that this channel or tensor never has
+    std::uint64_t forged = 0;        // another job, token or channel
+    std::uint64_t sent = 0;          // fragments, first sendings
+    std::uint64_t resent = 0;        // all further sendings
+    std::uint64_t resent_newer = 0;  // of them, those that newer ACKs called for
+    std::uint64_t probes = 0;
+    std::uint64_t acks = 0;  // first ACK of each fragment
+    std::uint64_t stale_acks = 0;
+    std::uint64_t nacks = 0;
+    std::uint64_t waits = 0;
+    std::uint64_t ecn_acks = 0;  // ACKs that carried congestion
+    std::uint64_t echoes = 0;    // marks of this worker's downlink reported upwards
+    std::uint64_t halvings = 0;
+    std::uint64_t float_fragments = 0;  // sent as floats
+    std::uint64_t remaps = 0;           // slots that moved to another aggregator
+    std::uint64_t bypassed = 0;         // fragments beyond bypass_above
+};
+
+// A tensor is done, or will never be.
+struct WorkerEvent {
+    enum class Kind : std::uint8_t {
+        completed,
+        timed_out,   // its deadline passed, or another's: one ends every operation of the channel that is not done
+        mismatched,  // workers do different things at one place of the stream; no later operation succeeds either
+    };
+    Kind kind = Kind::completed;
+    std::uint64_t tensor = 0;  // as submit() numbered it
+    Duration elapsed{};
+    // timed_out: what is known of the reason. The server answered last at `heard`; `missing_*` are the workers that it
+    // was waiting for then (one unit, its members), or zero.
+    bool server_heard = false;
+    Time heard{};
+    std::uint32_t missing_units = 0;
+    std::uint32_t missing_members = 0;
+};
+
+// One worker's end of one channel: sends the fragments of the tensors it is given, in order, and delivers their sums.
+//
+// Calling order: submit() tensors; after each call of submit(), handle_packet() or handle_timeout(), call
+// poll_transmit() until it returns nothing, then poll_event() until it returns nothing, then sleep until poll_timeout()
+// or a packet. Calling any of them more often than needed does no harm. Owns: W slots and the queue of tensors, claimed
+// at construction. Borrows each Tensor until its event was polled. Threads: none; one thread drives one channel.
+// Failure: when the deadline of an operation passes, it and all behind it end with timed_out and the channel sends no
+// more: the job re-forms with a new token. Packets that do not belong here are dropped and counted.
+class Worker {
+  public:
+    explicit Worker(const WorkerConfig& config);
+
+    // Queues a tensor of at least one element. Its number, counting from 0; nothing when the queue is full or the
+    // channel has failed.
+    [[nodiscard]] std::optional<std::uint64_t> submit(Tensor& tensor, Time now, Time deadline = never);
+    void handle_packet(std::span<std::byte> bytes, bool congested, Time now);
+    void handle_timeout(Time now);
+
+    // Writes one packet to the server and returns its size; nothing when there is nothing to send now. `buffer` holds
+    // at least packet_bytes().
+    std::optional<std::size_t> poll_transmit(std::span<std::byte> buffer, Time now);
+    // When to call handle_timeout(); `never` while nothing is outstanding.
+    [[nodiscard]] Time poll_timeout() const;
+    std::optional<WorkerEvent> poll_event();
+
+    [[nodiscard]] bool failed() const { return failed_; }
+    [[nodiscard]] bool idle() const { return tensors_done_ == tensors_queued_; }
+    [[nodiscard]] std::size_t packet_bytes() const;
+    [[nodiscard]] const WorkerConfig& config() const { return config_; }
+    [[nodiscard]] const WorkerCounters& counters() const { return counters_; }
+    [[nodiscard]] std::uint32_t window_packets() const { return congestion_.window_packets(); }
+    [[nodiscard]] std::uint32_t expected() const { return expected_; }  // the oldest fragment without ACK
+    [[nodiscard]] std::uint32_t next_seq() const { return next_seq_; }  // the next one to be sent for the first time
+    [[nodiscard]] std::uint32_t index_of(std::uint32_t seq) const { return indices_[config_.channel.slot(seq)]; }
+
+    template <class Archive>
+    void persist(Archive& archive);
+
+  private:
+    enum class State : std::uint8_t { free, sent, acked };
+    enum class Mode : std::uint8_t { aggregated, singly, floats };
+
+    struct Slot {
+        Time sent_at{};
+        std::uint64_t tensor = 0;
+        State state = State::free;
+        Mode mode = Mode::aggregated;
+        bool resend_queued = false;
+        bool resent = false;  // its round trip says nothing
+        bool probed = false;  // its ACK may be the answer
+    };
+
+    struct Entry {
+        Tensor* tensor = nullptr;
+        std::uint32_t first_seq = 0;
+        std::uint32_t fragments = 0;
+        std::uint32_t missing = 0;
+        Time submitted_at{};
+        Time deadline = never;
+    };
+
+    struct Sequence {
+        std::uint32_t seq = 0;
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(seq);
+        }
+    };
+
+    struct Resend {
+        std::uint32_t seq = 0;
+        std::uint32_t before = 0;  // the fragment that was to be sent next
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(seq), archive.value(before);
+        }
+    };
+
+    void handle_ack(const wire::Packet& packet, bool congested, Time now);
+    void handle_nack(const atp_header& header, Time now);
+    void handle_wait(const atp_header& header, Time now);
+    void advance(Time now);
+    void note_newer_ack(std::uint32_t seq);
+    void resend_overtaken();
+    void resend_overtaken_resends();
+    void congested_once();
+    void measure(Duration round_trip);
+    void grow_patient();
+    void lose_patience();
+    [[nodiscard]] Duration base_timeout() const;
+    [[nodiscard]] Duration lateness(Duration timeout) const;
+    [[nodiscard]] Time earliest_deadline() const;
+    void arm(Time now);
+    void queue_resend(std::uint32_t seq);
+    void ask_or_resend();
+    void fail(Time now);
+
+    [[nodiscard]] bool in_flight(std::uint32_t seq) const;
+    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return entry(slot(seq).tensor).tensor->plain(); }
+    [[nodiscard]] bool concerns_me(const atp_header& header) const;
+    [[nodiscard]] bool may_send_new() const;
+    std::uint32_t start_next_fragment(Time now);
+    std::size_t write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer);
+    std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
+    [[nodiscard]] atp_header header_for(std::uint32_t seq) const;
+    [[nodiscard]] bool could_overflow(std::span<const std::byte> lanes) const;
+    void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
+    [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
+    [[nodiscard]] Format format_of(std::uint32_t seq) const;
+    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, const Format& format) const;
+    [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
+    void deliver(const wire::Packet& packet);
+    [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const;
+    [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
+    [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
+    [[nodiscard]] Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
+    [[nodiscard]] const Entry& entry(std::uint64_t number) const { return entries_[number % entries_.size()]; }
+
+    WorkerConfig config_;
+    CongestionWindow congestion_;
+    std::vector<Slot> slots_;             // W
+    std::vector<std::uint32_t> indices_;  // of each slot: the aggregator that its next fragment uses
+    std::vector<Entry> entries_;
+    std::uint64_t tensors_queued_ = 0;   // numbers of tensors: those submitted,
+    std::uint64_t tensors_started_ = 0;  // those whose fragments were all sent once,
+    std::uint64_t tensors_done_ = 0;     // and those whose event was polled
+    std::uint32_t last_queued_seq_ = 0;  // behind the last fragment of the last tensor
+    std::uint32_t expected_ = 0;
+    std::uint32_t next_seq_ = 0;
+    std::uint32_t unacked_ = 0;                   // sent and without ACK
+    std::array<std::uint32_t, 3> newest_acks_{};  // the three highest sequence numbers with an ACK, rising
+    std::uint32_t overtaken_scan_ = 0;            // everything before it was looked at for being overtaken
+    std::uint32_t recovery_until_ = 0;            // at most one halving a window: none before this has its ACK
+    std::uint32_t measured_from_ = 0;             // what was sent before it was under way at an expiry
+    std::uint32_t late_from_ = 0;                 // what was sent before it waits for other workers
+    Ring<Sequence> resends_;
+    Ring<Resend> resent_;  // and perhaps lost again
+    Ring<Sequence> probes_;
+    bool echo_ = false;  // the downlink was marked: tell it with the next gradient
+    bool failed_ = false;
+    bool mismatched_ = false;
+    Time failed_at_{};
+    Time timer_ = never;
+    Time deadline_ = never;      // earliest_deadline()
+    std::uint32_t backoff_ = 0;  // expiries since the last progress
+    Duration smoothed_{};
+    Duration variation_{};
+    Duration late_round_trip_{};  // the longest since the last expiry of what was under way then
+    Duration patience_{};         // no timeout is shorter, until the server shows that it answers faster
+    bool server_heard_ = false;
+    Time heard_{};
+    std::uint32_t missing_units_ = 0;
+    std::uint32_t missing_members_ = 0;
+    WorkerCounters counters_;
+};
+
+template <class Archive>
+void Worker::persist(Archive& archive) {
+    congestion_.persist(archive);
+    for (Slot& s : slots_) {
+        archive.value(s.state);
+        if (s.state == State::free) continue;
+        archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
+        archive.value(s.probed), archive.time(s.sent_at);
+    }
+    for (std::uint32_t& index : indices_) archive.value(index);
+    archive.value(tensors_queued_), archive.value(tensors_started_), archive.value(tensors_done_);
+    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
+        Entry& e = entry(number);
+        archive.value(e.tensor), archive.value(e.first_seq), archive.value(e.fragments), archive.value(e.missing);
+        archive.time(e.submitted_at), archive.time(e.deadline);
+    }
+    archive.value(last_queued_seq_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
+    for (std::uint32_t& seq : newest_acks_) archive.value(seq);
+    archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
+    archive.value(late_from_);
+    resends_.persist(archive), resent_.persist(archive), probes_.persist(archive);
+    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
+    archive.time(timer_), archive.time(deadline_);
+    archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);
+    archive.value(patience_);
+    archive.value(server_heard_), archive.time(heard_);
+    archive.value(missing_units_), archive.value(missing_members_);
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::protocol

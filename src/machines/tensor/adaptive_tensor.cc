@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/adaptive_tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "numeric/lanes.h"
+#include "numeric/lanes16.h"
+
+namespace atp::tensor {
+namespace {
+
+// Elements converted at once, on the stack.
+constexpr std::size_t chunk = 512;
+using Floats = std::array<float, chunk>;
+using Lanes = std::array<std::byte, chunk * ATP_LANE_BYTES>;
+
+// What a width of integers asks of a scale.
+struct Width {
+    int bits_of_sum;  // that the last sum's largest number would have: the rest is room to grow
+    float least;      // what the largest number of a fragment has to become, or too few of its digits are left
+    std::size_t bytes;
+};
+// float32 has 24 bits: the largest number keeps all of them, and sums may grow 64-fold from one operation to the next.
+constexpr Width wide{.bits_of_sum = 25, .least = 0x1p11F, .bytes = ATP_LANE_BYTES};
+constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::short_bytes};
+
+// NaN is larger than any number, and stays.
+float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
+
+const Width& width_of(bool shorts) { return shorts ? narrow : wide; }
+
+}  // namespace
+
+FittedTensor::FittedTensor(std::unique_ptr<protocol::Tensor> tensor, const NumberForm& form,
+                           std::uint64_t elements_of_fragment, std::shared_ptr<ScaleHistory> history)
+    : tensor_(std::move(tensor)),
+      form_(form),
+      fragment_(elements_of_fragment),
+      history_(std::move(history)),
+      round_(history_ == nullptr ? 0 : history_->begin()) {}
+
+std::uint64_t FittedTensor::count_at(std::uint64_t first) const { return std::min(fragment_, size() - first); }
+
+bool FittedTensor::may_be_short(std::uint64_t count) const {
+    return form_.lane_type == LaneType::int16 && count % 2 == 0;
+}
+
+bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
+    return tensor_->ready(first, count) && (history_ == nullptr || history_->settled(first, round_));
+}
+
+protocol::Format FittedTensor::format(std::uint64_t first, std::uint64_t count) const {
+    const std::uint8_t scale = history_ == nullptr ? protocol::scale_of_job : history_->scale(first);
+    const bool unknown = form_.scaling == Scaling::dynamic && scale == protocol::scale_of_job;
+    return {.scale = scale, .shorts = may_be_short(count) && !unknown};
+}
+
+// With fixed scaling small numbers are rounded to what the job's scale can say.
+bool FittedTensor::is_too_fine(float largest, const protocol::Format& format) const {
+    if (form_.scaling == Scaling::fixed || largest == 0) return false;
+    return double{largest} * protocol::scale_from(format.scale, form_.scale) < width_of(format.shorts).least;
+}
+
+bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
+    const std::size_t elements = count_at(first);
+    const protocol::Format own = format(first, elements);
+    const auto scale = static_cast<float>(protocol::scale_from(own.scale, form_.scale));
+    const auto quantise = own.shorts ? numeric::quantise_shorts : numeric::quantise;
+    Lanes wire;
+    Floats values;
+    float largest = 0;
+    for (std::size_t at = 0; at < elements; at += chunk) {
+        const std::size_t count = std::min(chunk, elements - at);
+        tensor_->load_floats(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
+        numeric::floats_from_wire(wire.data(), count, values.data());
+        if (!quantise(values.data(), count, scale, lanes.data() + at * width_of(own.shorts).bytes)) return false;
+        largest = larger(largest, numeric::largest_magnitude(values.data(), count));
+    }
+    return !is_too_fine(largest, own);
+}
+
+void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    const std::size_t elements = lanes.size() / ATP_LANE_BYTES;
+    tensor_->store(first, lanes);
+    if (history_ == nullptr) return;
+    Floats sums;
+    float largest = 0;
+    for (std::size_t at = 0; at < elements; at += chunk) {
+        const std::size_t count = std::min(chunk, elements - at);
+        numeric::floats_from_wire(lanes.data() + at * ATP_LANE_BYTES, count, sums.data());
+        largest = larger(largest, numeric::largest_magnitude(sums.data(), count));
+    }
+    settle(first, largest);
+}
+
+void FittedTensor::store_shorts(std::uint64_t first, std::span<const std::byte> lanes) {
+    const std::size_t elements = lanes.size() / numeric::short_bytes;
+    const double inverse = 1.0 / protocol::scale_from(format(first, elements).scale, form_.scale);
+    Lanes wire;
+    Floats sums;
+    float largest = 0;
+    for (std::size_t at = 0; at < elements; at += chunk) {
+        const std::size_t count = std::min(chunk, elements - at);
+        numeric::shorts_to_floats(lanes.data() + at * numeric::short_bytes, count, inverse, wire.data());
+        tensor_->store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
+        numeric::floats_from_wire(wire.data(), count, sums.data());
+        largest = larger(largest, numeric::largest_magnitude(sums.data(), count));
+    }
+    if (history_ != nullptr) settle(first, largest);
+}
+
+// Sums that are not finite say nothing of what comes next.
+void FittedTensor::settle(std::uint64_t first, float largest) {
+    std::uint8_t scale = history_->scale(first);
+    if (largest == 0) {
+        scale = protocol::scale_of_job;
+    } else if (std::isfinite(largest)) {
+        const Width& width = width_of(may_be_short(count_at(first)));
+        scale = protocol::scale_byte(width.bits_of_sum - (std::ilogb(largest) + 1));
+    }
+    history_->settle(first, scale);
+}
+
+}  // namespace atp::tensor

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the scaled numbers of a job travel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace atp::tensor {
+
+// The scale at which the float32 numbers of a fragment travel.
+enum class Scaling : std::uint8_t {
+    fixed,    // the job's
+    dynamic,  // the one that fits the last sum at the same position; without one, the job's
+};
+
+// What carries a scaled number in a packet.
+enum class LaneType : std::uint8_t { int32, int16 };
+
+struct NumberForm {
+    double scale = 1e8;  // of fragments without a history
+    Scaling scaling = Scaling::fixed;
+    LaneType lane_type = LaneType::int32;
+};
+
+// The names of the enumerators.
+[[nodiscard]] std::string_view to_string(Scaling scaling);
+[[nodiscard]] std::string_view to_string(LaneType type);
+[[nodiscard]] std::optional<Scaling> parse_scaling(std::string_view name);
+[[nodiscard]] std::optional<LaneType> parse_lane_type(std::string_view name);
+
+}  // namespace atp::tensor

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/scale_history.h"
+
+namespace atp::tensor {
+
+bool ScaleHistory::settled(std::uint64_t first, std::uint32_t round) {
+    if (rounds(first) == round) return true;
+    // It may settle between the look and the mark: whoever settles it after the mark sees the mark.
+    waited_for_ = true;
+    return rounds(first) == round;
+}
+
+void ScaleHistory::settle(std::uint64_t first, std::uint8_t scale) {
+    const std::uint32_t rounds_now = rounds(first) + 1;
+    places_[first / fragment_] = rounds_now << scale_bits | scale;
+    if (waited_for_.exchange(false)) feed_->advance();
+}
+
+}  // namespace atp::tensor
