@@ -14,11 +14,11 @@ set(ATP_SET_driver machine driver lab)
 set(ATP_SET_app machine driver app)
 set(ATP_SET_lab machine driver app lab)
 
-# atp_module(NAME [VARIANT suffix] SET machine|driver|app|lab SOURCES ... USES module ... [PRIVATE_LINKS target ...]):
-# the library atp_NAME from this folder. Configuration stops at a module that is used before it is defined (a cycle), and
+# atp_module(NAME [VARIANT suffix] SET machine|driver|app|lab SOURCES ... USES module ... [PRIVATE_LINKS target ...]
+# [APART source ...]): the library atp_NAME from this folder. Configuration stops at a module that is used before it is defined (a cycle), and
 # at a set that may not use another.
 function(atp_module name)
-  cmake_parse_arguments(arg "" "VARIANT;SET" "SOURCES;USES;PRIVATE_LINKS;PUBLIC_LINKS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "VARIANT;SET" "SOURCES;USES;PRIVATE_LINKS;PUBLIC_LINKS;DEFINITIONS;APART" ${ARGN})
   if(NOT arg_SET IN_LIST ATP_SETS)
     message(FATAL_ERROR "atp_module(${name}): SET ${arg_SET} is unknown: use one of ${ATP_SETS}")
   endif()
@@ -49,6 +49,9 @@ function(atp_module name)
     target_link_libraries(${target} PUBLIC ${arg_USES} ${arg_PUBLIC_LINKS} PRIVATE atp_flags ${arg_PRIVATE_LINKS})
     target_compile_definitions(${target} PUBLIC ${arg_DEFINITIONS})
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(ATP_SANITIZE OR NOT name IN_LIST ATP_UNGROUPED_MODULES)
+      atp_group(${target} ${arg_APART})
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${root})

@@ -1,7 +1,13 @@
-# Compiler flags that all targets share.
+# Compiler flags that all targets share, and unity builds.
+
+# In a unity build a local variable may have the name of a constant in another source, which only gcc can tell from a
+# local variable that hides another one.
+set(ATP_SHADOW_IN_GROUPS $<$<NOT:$<CXX_COMPILER_ID:Clang>>:-Wshadow=local>)
+
 add_library(atp_flags INTERFACE)
 target_compile_options(atp_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -fno-omit-frame-pointer>
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -fno-omit-frame-pointer>
+  $<$<COMPILE_LANGUAGE:C,CXX>:$<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,${ATP_SHADOW_IN_GROUPS},-Wshadow>>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
   # At -O3 gcc 12 and 13 warn of overflows on paths that inlining invented, inside the standard library's own headers;
@@ -15,9 +21,33 @@ elseif(ATP_WARNINGS_AS_ERRORS)
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
-# For folders whose code sets up, prints or checks: with sanitizers it compiles in half the time without optimisation.
+# For folders whose code sets up, prints or checks. Without optimisation a sanitized build compiles in half the time.
 macro(atp_need_not_be_fast)
   if(ATP_SANITIZE)
     add_compile_options(-O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_compile_options(-O1)
   endif()
 endmacro()
+
+# Unity builds. A group of sources is compiled as one file, so that the compiler reads the headers of the standard library,
+# GoogleTest, fmt and JSON once per group. This divides the time of a build by about three. In one target, two sources
+# cannot define the same name in an anonymous namespace: rename one, or name its source under APART.
+option(ATP_UNITY "Compile the sources of a target in groups, which makes a full build about three times faster" ON)
+set(ATP_UNITY_SOURCES 8) # per group; two compilers then need at most 3 GB of memory
+# Modules on the path of packets. A release compiles each of their sources by itself, so that no neighbour changes what
+# the compiler inlines.
+set(ATP_UNGROUPED_MODULES numeric protocol tensor net switchd switchml sim)
+
+# atp_group(TARGET [source ...]): compiles TARGET in groups; each source named here stays apart.
+function(atp_group target)
+  if(ATP_UNITY)
+    # Groups of equal size, so that the last one is as long as the others.
+    get_target_property(sources ${target} SOURCES)
+    list(LENGTH sources count)
+    math(EXPR groups "(${count} + ${ATP_UNITY_SOURCES} - 1) / ${ATP_UNITY_SOURCES}")
+    math(EXPR size "(${count} + ${groups} - 1) / ${groups}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()

@@ -3,10 +3,10 @@ include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 
-# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds]): a GoogleTest program whose cases ctest sees one by one,
+# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds] [APART source ...]): a GoogleTest program whose cases ctest sees one by one,
 # under the label of the folder it stands in. Properties: USES rapidcheck, #include <rapidcheck/gtest.h>.
 function(atp_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;DEFINITIONS;APART" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -14,5 +14,6 @@ function(atp_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_USES} atp_flags GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
+  atp_group(${name} ${arg_APART})
   gtest_discover_tests(${name} NO_PRETTY_VALUES PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${label} DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -35,7 +35,7 @@ Outcome run_doctor(const std::string& flags) {
     return outcome;
 }
 
-std::unique_ptr<switchd::SwitchNode> start_switch() {
+std::unique_ptr<switchd::SwitchNode> start_plain_switch() {
     switchd::SwitchNodeConfig config;
     config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
     auto node = switchd::SwitchNode::start(config);
@@ -65,7 +65,7 @@ TEST(DoctorCommand, PassesOnThisHostAloneWithoutASwitch) {
 }
 
 TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
-    const auto node = start_switch();
+    const auto node = start_plain_switch();
     ASSERT_NE(node, nullptr);
     const std::string name = to_string(node->address());
     const Outcome outcome = run_doctor("--switch " + name);
@@ -84,7 +84,7 @@ TEST(DoctorCommand, FailsWithStatus1WhereNobodyListensAndSaysHowToMendIt) {
 }
 
 TEST(DoctorCommand, FailsOnAWayThatLosesPackets) {
-    const auto node = start_switch();
+    const auto node = start_plain_switch();
     ASSERT_NE(node, nullptr);
     const test::Relay relay(
         node->address(), [](Way, unsigned number, std::size_t) { return number % 5 == 2 ? Fate::lose : Fate::pass; });

@@ -45,6 +45,7 @@ struct TwoLevels {
 [[nodiscard]] comm::Options switchml_options(wire::ChannelProtocol protocol = wire::ChannelProtocol::switchml);
 inline constexpr std::uint32_t small_lanes = 64;
 inline constexpr std::uint32_t small_window = 16;
+inline constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;  // elements
 
 // The ranks of one job as threads, over one store. Rank r joins at switches[r % size].
 class Job {

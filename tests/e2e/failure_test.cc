@@ -21,8 +21,6 @@ using numeric::ElementType;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
-
 Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& values, Time deadline = never) {
     return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
                                    deadline);

@@ -21,7 +21,7 @@ using tensor::LaneType;
 using tensor::Scaling;
 using Values = std::vector<float>;
 
-constexpr std::uint32_t world = 4;
+constexpr std::uint32_t form_ranks = 4;
 
 struct Form {
     const char* name;
@@ -60,8 +60,8 @@ Values tensor_of(std::uint32_t round, std::uint32_t rank, std::size_t elements) 
 void expect_sums(const Values& sums, std::uint32_t round, double error) {
     for (std::size_t at = 0; at < sums.size(); ++at) {
         double expected = 0;
-        for (std::uint32_t rank = 0; rank < world; ++rank) expected += value(round, rank, at);
-        ASSERT_NEAR(sums[at], expected, error * world) << "round " << round << ", element " << at;
+        for (std::uint32_t rank = 0; rank < form_ranks; ++rank) expected += value(round, rank, at);
+        ASSERT_NEAR(sums[at], expected, error * form_ranks) << "round " << round << ", element " << at;
     }
 }
 
@@ -73,7 +73,7 @@ class Collected {
         all_.push_back(values);
     }
     void expect_equal_bits() const {
-        ASSERT_EQ(all_.size(), world);
+        ASSERT_EQ(all_.size(), form_ranks);
         for (const Values& values : all_) {
             for (std::size_t at = 0; at < values.size(); ++at) {
                 ASSERT_EQ(std::bit_cast<std::uint32_t>(values[at]), std::bit_cast<std::uint32_t>(all_[0][at])) << at;
@@ -89,7 +89,7 @@ class Collected {
 TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
     const TwoLevels fabric;
     Collected collected;
-    Job(world, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, GetParam().options(2))
+    Job(form_ranks, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, GetParam().options(2))
         .run([&](comm::Communicator& communicator) {
             Values all;
             for (std::uint32_t round = 0; round < 6; ++round) {
@@ -108,7 +108,7 @@ TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
 TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
     const auto node = start(small_switch());
     Collected collected;
-    Job(world, {address_of(*node)}, GetParam().options(3)).run([&](comm::Communicator& communicator) {
+    Job(form_ranks, {address_of(*node)}, GetParam().options(3)).run([&](comm::Communicator& communicator) {
         constexpr std::uint32_t operations = 40;
         std::vector<Values> tensors;
         std::vector<comm::Handle> works;
@@ -132,7 +132,7 @@ TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
 
 TEST_P(Forms, LeaveIntegersBroadcastsAndAveragesWhatTheyAre) {
     const auto node = start(small_switch());
-    Job(world, {address_of(*node)}, GetParam().options(1)).run([](comm::Communicator& communicator) {
+    Job(form_ranks, {address_of(*node)}, GetParam().options(1)).run([](comm::Communicator& communicator) {
         for (int round = 0; round < 3; ++round) {
             std::vector<std::int64_t> integers(301, (std::int64_t{1} << 50) + communicator.rank());
             if (!succeeds(communicator.all_reduce({integers.data(), integers.data(), integers.size()},

@@ -8,7 +8,7 @@
 namespace atp::test {
 namespace {
 
-constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 20 + 3;
+constexpr std::size_t many_windows = std::size_t{small_lanes} * small_window * 20 + 3;
 
 comm::Options by_multicast() {
     comm::Options options = small_options();
@@ -25,7 +25,7 @@ std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
 
 // Sums until a sum came by the group, and one more.
 void sum_by_group(comm::Communicator& communicator) {
-    for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, several_windows, round);
+    for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
     EXPECT_TRUE(eventually([&] { return communicator.results_by_group(); }));
     EXPECT_TRUE(communicator.without().empty());
 }
@@ -50,7 +50,7 @@ TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
     TwoLevels fabric;
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, by_multicast())
         .run([](comm::Communicator& communicator) {
-            for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, several_windows, round);
+            for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, many_windows, round);
             EXPECT_FALSE(communicator.results_by_group());
         });
     EXPECT_EQ(sent_to_groups(*fabric.root), 0U);
@@ -61,7 +61,7 @@ TEST(Multicast, EmulatedPortsKnowNoGroups) {
     config.ports.in.rate_bits_per_s = config.ports.out.rate_bits_per_s = 10'000'000'000;
     const auto node = start(config);
     Job(2, {address_of(*node)}, by_multicast()).run([](comm::Communicator& communicator) {
-        for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, several_windows, round);
+        for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
         EXPECT_FALSE(communicator.results_by_group());
     });
     EXPECT_EQ(sent_to_groups(*node), 0U);

@@ -19,7 +19,7 @@
 namespace atp::test {
 namespace {
 
-constexpr std::uint32_t world = 3;
+constexpr std::uint32_t processes = 3;
 constexpr std::size_t elements = 5000;
 
 Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
@@ -31,7 +31,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     comm::Options options = small_options();
     options.switch_address = switch_address;
     options.protocol = protocol;
-    return comm::Communicator::form(**store, rank, world, options);
+    return comm::Communicator::form(**store, rank, processes, options);
 }
 
 // What the process of the last rank does: sums until it is killed, or until something fails.
@@ -40,10 +40,10 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
     const std::string both(text.data());
     const std::size_t space = both.find(' ');
-    const auto formed = form(both.substr(0, space), world - 1, both.substr(space + 1), protocol);
+    const auto formed = form(both.substr(0, space), processes - 1, both.substr(space + 1), protocol);
     if (!formed) _exit(2);
     for (std::uint32_t round = 0;; ++round) {
-        Bytes values = tensor_of(numeric::ElementType::float32, world - 1, elements, round);
+        Bytes values = tensor_of(numeric::ElementType::float32, processes - 1, elements, round);
         const auto work = (*formed)->all_reduce({values.data(), values.data(), elements}, numeric::ElementType::float32,
                                                 comm::Reduction::sum);
         if (!work || !(*work)->wait()) _exit(3);
@@ -70,7 +70,7 @@ TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     EXPECT_EQ(write(pipe_ends[1], both.data(), both.size()), static_cast<ssize_t>(both.size()));
 
     std::atomic<std::uint32_t> rounds{0};
-    each(world - 1, [&](std::uint32_t rank) {
+    each(processes - 1, [&](std::uint32_t rank) {
         const auto formed = form(store_address, rank, address_of(*node), GetParam());
         if (!formed) {
             kill(child, SIGKILL);
@@ -87,10 +87,10 @@ TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
                 EXPECT_TRUE(says(done.error(), "rank 2"));
                 break;
             }
-            EXPECT_EQ(
-                difference(sum_of_ranks(numeric::ElementType::float32, comm::Reduction::sum, world, elements, round),
-                           values, 4),
-                "");
+            EXPECT_EQ(difference(
+                          sum_of_ranks(numeric::ElementType::float32, comm::Reduction::sum, processes, elements, round),
+                          values, 4),
+                      "");
             if (++rounds == 20) kill(child, SIGKILL);
         }
     });

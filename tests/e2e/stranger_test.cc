@@ -22,8 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
-
 // A socket of nobody's, and what somebody without the token could send from it.
 class Stranger {
   public:

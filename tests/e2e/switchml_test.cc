@@ -20,8 +20,6 @@ using std::chrono::seconds;
 using switchml::Event;
 using wire::ChannelProtocol;
 
-constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
-
 switchd::SwitchNodeConfig pool_alone() {
     switchd::SwitchNodeConfig config = serving_both(small_switch());
     config.serves_atp = false;
@@ -36,7 +34,7 @@ switchd::SwitchNodeConfig pool_of(std::uint32_t slots) {
     return config;
 }
 
-void work_through(comm::Communicator& communicator) {
+void sum_and_broadcast(comm::Communicator& communicator) {
     std::uint32_t seed = 0;
     for (const ElementType type : {ElementType::float32, ElementType::bfloat16, ElementType::int64}) {
         for (const std::size_t size : {std::size_t{1}, std::size_t{small_lanes}, several_windows}) {
@@ -64,7 +62,7 @@ class SwitchMlWorlds : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(SwitchMlWorlds, SumToTheLastBit) {
     const auto node = start(pool_alone());
-    Job(GetParam(), {address_of(*node)}, switchml_options()).run(work_through);
+    Job(GetParam(), {address_of(*node)}, switchml_options()).run(sum_and_broadcast);
     EXPECT_TRUE(eventually([&] {
         const switchml::PoolSnapshot pool = node->snapshot().shards[0].pool;
         return pool.packets.count(Event::completed) != 0 && pool.streams.empty() && pool.free_slots == pool.slots;
@@ -79,7 +77,7 @@ TEST_P(SwitchMlModes, SumToTheLastBitWhereNothingIsLost) {
     const auto node = start(pool_alone());
     comm::Options options = switchml_options(GetParam());
     options.resend_after = seconds(1);  // nothing that printed SwitchML could take for another phase's (hazard 37)
-    Job(3, {address_of(*node)}, options).run(work_through);
+    Job(3, {address_of(*node)}, options).run(sum_and_broadcast);
 }
 
 INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlModes,
@@ -106,7 +104,7 @@ TEST(SwitchMl, SpreadsChannelsOverShards) {
     const auto node = start(config);
     comm::Options options = switchml_options();
     options.channels = 4;
-    Job(2, {address_of(*node)}, options).run(work_through);
+    Job(2, {address_of(*node)}, options).run(sum_and_broadcast);
 }
 
 TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
@@ -140,7 +138,7 @@ TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
         EXPECT_TRUE(says(error, "8 of 24 slots are free"));
         EXPECT_TRUE(says(error, "--memory"));
     }
-    Job(2, {address_of(*node)}, switchml_options()).run(work_through);
+    Job(2, {address_of(*node)}, switchml_options()).run(sum_and_broadcast);
 }
 
 TEST(SwitchMl, TellsThatPacketsAreLongerThanSlots) {
@@ -172,7 +170,7 @@ TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
         formation_error({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, switchml_options(), 2);
     EXPECT_EQ(error.reason, Reason::unsupported);
     EXPECT_TRUE(says(error, "one switch"));
-    Job(2, {address_of(*fabric.leaves[0])}, switchml_options()).run(work_through);
+    Job(2, {address_of(*fabric.leaves[0])}, switchml_options()).run(sum_and_broadcast);
 }
 
 TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
@@ -279,7 +277,7 @@ TEST(SwitchMl, AsksForReformingWhereItsSwitchRestarts) {
     EXPECT_TRUE(says(error, "the slots of this job were here and are gone"));
     ranks.clear();
     job.options().generation = 1;
-    job.run(work_through);
+    job.run(sum_and_broadcast);
 }
 
 }  // namespace

@@ -17,8 +17,6 @@ using comm::Reduction;
 using comm::ServerPlace;
 using numeric::ElementType;
 
-constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;
-
 // Sums, a broadcast and a barrier.
 void work_through(comm::Communicator& communicator) {
     expect_sum(communicator, several_windows, 1);

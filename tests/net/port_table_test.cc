@@ -16,11 +16,13 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr emulation::PortConfig gigabit{.rate_bits_per_s = 1'000'000'000, .overhead_bytes = 0};
+constexpr emulation::PortConfig gigabit_port{.rate_bits_per_s = 1'000'000'000, .overhead_bytes = 0};
 
-emulation::PortTableConfig room_for(std::uint32_t peers) { return {.in = gigabit, .out = gigabit, .peers = peers}; }
+emulation::PortTableConfig room_for(std::uint32_t peers) {
+    return {.in = gigabit_port, .out = gigabit_port, .peers = peers};
+}
 
-emulation::PortTableConfig losing(std::uint64_t seed) {
+emulation::PortTableConfig losing_table(std::uint64_t seed) {
     return {.in = {.loss = 0.5}, .out = {.loss = 0.5}, .peers = 4, .seed = seed};
 }
 
@@ -47,8 +49,8 @@ TEST(emulation::PortTable, EachDirectionHasItsOwnConfiguration) {
 
 TEST(emulation::PortTable, ItIsNeededWhereEitherDirectionEmulatesAnything) {
     EXPECT_FALSE(emulates(emulation::PortTableConfig{}));
-    EXPECT_TRUE(emulates(emulation::PortTableConfig{.in = gigabit}));
-    EXPECT_TRUE(emulates(emulation::PortTableConfig{.out = gigabit}));
+    EXPECT_TRUE(emulates(emulation::PortTableConfig{.in = gigabit_port}));
+    EXPECT_TRUE(emulates(emulation::PortTableConfig{.out = gigabit_port}));
 }
 
 TEST(emulation::PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
@@ -132,9 +134,9 @@ std::vector<bool> losses(emulation::EmulatedPort* port) {
 }
 
 TEST(emulation::PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
-    emulation::PortTable first(losing(1));
-    emulation::PortTable second(losing(1));
-    emulation::PortTable other(losing(2));
+    emulation::PortTable first(losing_table(1));
+    emulation::PortTable second(losing_table(1));
+    emulation::PortTable other(losing_table(2));
     const auto in = losses(first.in(peer(1), Time()));
     const auto out = losses(first.out(peer(1), Time()));
     const auto next = losses(first.in(peer(2), Time()));

@@ -19,7 +19,7 @@ constexpr std::uint32_t plus_zero = 0x00000000;
 constexpr std::uint32_t minus_zero = 0x80000000;
 constexpr std::uint32_t plus_infinity = 0x7F800000;
 constexpr std::uint32_t minus_infinity = 0xFF800000;
-constexpr std::uint32_t quiet_nan = 0x7FC00000;
+constexpr std::uint32_t nan_bits = 0x7FC00000;
 constexpr std::uint32_t largest = 0x7F7FFFFF;
 constexpr std::uint32_t least = 0x00000001;
 constexpr std::uint32_t one = 0x3F800000;
@@ -172,11 +172,11 @@ TEST(ExactSum, SaysWhatIeeeSaysAtTheEdges) {
         {"infinity", {plus_infinity, one}, plus_infinity},
         {"minus infinity", {negated(largest), minus_infinity, minus_zero}, minus_infinity},
         {"one infinity, twice", {plus_infinity, plus_infinity}, plus_infinity},
-        {"infinity + minus infinity", {plus_infinity, minus_infinity}, quiet_nan},
-        {"NaN", {quiet_nan}, quiet_nan},
-        {"a NaN with sign and payload", {0xFFFFFFFF, one}, quiet_nan},
-        {"a signalling NaN", {0x7F800001}, quiet_nan},
-        {"NaN wins over infinity", {plus_infinity, 0xFFC12345, one}, quiet_nan},
+        {"infinity + minus infinity", {plus_infinity, minus_infinity}, nan_bits},
+        {"NaN", {nan_bits}, nan_bits},
+        {"a NaN with sign and payload", {0xFFFFFFFF, one}, nan_bits},
+        {"a signalling NaN", {0x7F800001}, nan_bits},
+        {"NaN wins over infinity", {plus_infinity, 0xFFC12345, one}, nan_bits},
         {"largest + least", {largest, least}, largest},
         {"largest + just under half its ulp", {largest, 0x72FFFFFF}, largest},
         {"largest + half its ulp", {largest, 0x73000000}, plus_infinity},
@@ -316,7 +316,7 @@ TEST(ExactSum, LanesDoNotMeetAndTheWireNeedsNoAlignment) {
 TEST(ExactSum, AnyOrderGivesTheSameBits) {
     EXPECT_TRUE(rc::check("the rounded sum, and the accumulator itself, are the same in every order", [] {
         // Any 32 bits: NaN, infinities, subnormals and both zeros included, special ones drawn often.
-        const auto special = rc::gen::element(plus_zero, minus_zero, plus_infinity, minus_infinity, quiet_nan, largest,
+        const auto special = rc::gen::element(plus_zero, minus_zero, plus_infinity, minus_infinity, nan_bits, largest,
                                               negated(largest), least, negated(least));
         const auto addends = *rc::gen::container<std::vector<std::uint32_t>>(
             rc::gen::weightedOneOf<std::uint32_t>({{30, rc::gen::arbitrary<std::uint32_t>()}, {1, special}}));

@@ -23,7 +23,7 @@ constexpr std::int32_t highest = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
 
 // Every worker contributes one value, the same in each of its elements.
-void submit_each(Network& network, const Integers& values) {
+void submit_integers(Network& network, const Integers& values) {
     for (unsigned rank = 0; rank < values.size(); ++rank) {
         network.submit_integers(rank, Integers(elements_each, values[rank]));
     }
@@ -40,7 +40,7 @@ TEST(Plain, SumsThroughOneAndTwoLevelsAreIntegersToTheLastBit) {
     const Integers values{16777217, -3, 1 << 30, 40};
     for (const NetworkConfig& config : {star(4), racks(2, 2), racks(4, 1)}) {
         Network network(config);
-        submit_each(network, values);
+        submit_integers(network, values);
         network.run();
         EXPECT_TRUE(network.done());
         EXPECT_EQ(network.integers(3), Integers(elements_each, 16777217 - 3 + (1 << 30) + 40));
@@ -52,7 +52,7 @@ TEST(Plain, SumsThroughOneAndTwoLevelsAreIntegersToTheLastBit) {
 
 TEST(Plain, EveryGradientAndEveryAckOfATensorSaysSo) {
     Network network(racks(2, 2));
-    submit_each(network, {1, 2, 3, 4});
+    submit_integers(network, {1, 2, 3, 4});
     network.run();
     EXPECT_TRUE(network.done());
     for (const Flight& flight : network.delivered()) {
@@ -64,7 +64,7 @@ TEST(Plain, EveryGradientAndEveryAckOfATensorSaysSo) {
 TEST(Plain, LowestIntegerIsAnOperandLikeAnyOther) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         Network network(config);
-        submit_each(network, {lowest, highest, 0, 1});
+        submit_integers(network, {lowest, highest, 0, 1});
         network.run();
         EXPECT_TRUE(network.done());
         EXPECT_EQ(network.integers(0), Integers(elements_each, 0));
@@ -76,7 +76,7 @@ TEST(Plain, OverflowInASwitchIsAskedForSinglyAndWraps) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         for (const Integers& values : {Integers{highest, 1, 5, -7}, {lowest, -1, 0, 0}, {lowest, lowest, lowest, -9}}) {
             Network network(config);
-            submit_each(network, values);
+            submit_integers(network, values);
             EXPECT_TRUE(network.finish());
             EXPECT_GT(count_overflowed(network), 0U);
             EXPECT_TRUE(network.sums_are_right());
@@ -88,7 +88,7 @@ TEST(Plain, OverflowInASwitchIsAskedForSinglyAndWraps) {
 
 TEST(Plain, PartialSumThatIsFlushedStaysPlain) {
     Network network(star(3));
-    submit_each(network, {5, 6, highest});
+    submit_integers(network, {5, 6, highest});
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});

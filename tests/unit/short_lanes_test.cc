@@ -36,7 +36,7 @@ Shorts shorts_in(const Bytes& bytes) {
 }
 
 // Long enough for the widest vectors and everything behind them.
-constexpr std::size_t longest = 131;
+constexpr std::size_t longest_shorts = 131;
 
 std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 40503U + 12345U); }
 
@@ -59,11 +59,11 @@ TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
                             Case{-32767.4F, true, -highest}, Case{-32767.5F, false, 0}, Case{1e30F, false, 0},
                             Case{infinity, false, 0}, Case{std::numeric_limits<float>::quiet_NaN(), false, 0}}) {
         // In every place of a vector and behind it.
-        for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest - 1}) {
-            std::vector<float> values(longest, 3.0F);
+        for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest_shorts - 1}) {
+            std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;
-            Bytes bytes(longest * short_bytes);
-            EXPECT_EQ(quantise_shorts(values.data(), longest, 4, bytes.data()), one.fits) << one.product;
+            Bytes bytes(longest_shorts * short_bytes);
+            EXPECT_EQ(quantise_shorts(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
             if (one.fits) {
                 EXPECT_EQ(shorts_in(bytes)[place], one.lane) << one.product;
             }
@@ -72,7 +72,7 @@ TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
 }
 
 TEST(Shorts, AddToTheLastLaneOfEveryLength) {
-    for (std::size_t count = 0; count <= longest; ++count) {
+    for (std::size_t count = 0; count <= longest_shorts; ++count) {
         Shorts held(count);
         Shorts addends(count);
         Shorts expected(count);
@@ -95,63 +95,63 @@ TEST(Shorts, SaturateAndSaySo) {
     for (const Case& one :
          {Case{highest, 1, highest, true}, Case{lowest, -1, lowest, true}, Case{highest, 0, highest, false},
           Case{lowest, 0, lowest, false}, Case{lowest, highest, -1, false}, Case{highest, highest, highest, true}}) {
-        for (const std::size_t place : {std::size_t{0}, std::size_t{40}, longest - 1}) {
-            Shorts held(longest, 7);
-            Shorts addends(longest, -7);
+        for (const std::size_t place : {std::size_t{0}, std::size_t{40}, longest_shorts - 1}) {
+            Shorts held(longest_shorts, 7);
+            Shorts addends(longest_shorts, -7);
             held[place] = one.held;
             addends[place] = one.addend;
             Bytes sums = wire_of(held);
-            EXPECT_EQ(shorts_add(wire_of(addends).data(), longest, sums.data()), one.left);
+            EXPECT_EQ(shorts_add(wire_of(addends).data(), longest_shorts, sums.data()), one.left);
             EXPECT_EQ(shorts_in(sums)[place], one.sum);
         }
     }
 }
 
 TEST(Shorts, SumWithoutOverflowInTheServer) {
-    const Bytes wire = wire_of(Shorts(longest, lowest));
-    Sums sums(longest, 99);
-    sums_assign_shorts(wire.data(), longest, sums.data());
-    for (int more = 0; more < 1000; ++more) sums_add_shorts(wire.data(), longest, sums.data());
-    EXPECT_EQ(sums, Sums(longest, 1001 * std::int64_t{lowest}));
+    const Bytes wire = wire_of(Shorts(longest_shorts, lowest));
+    Sums sums(longest_shorts, 99);
+    sums_assign_shorts(wire.data(), longest_shorts, sums.data());
+    for (int more = 0; more < 1000; ++more) sums_add_shorts(wire.data(), longest_shorts, sums.data());
+    EXPECT_EQ(sums, Sums(longest_shorts, 1001 * std::int64_t{lowest}));
 }
 
 TEST(Shorts, LeaveTheServerWhereAllSumsFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
-        Bytes wire(longest * short_bytes);
-        EXPECT_TRUE(sums_to_shorts(Sums(longest, sum).data(), longest, wire.data()));
-        EXPECT_EQ(shorts_in(wire), Shorts(longest, static_cast<std::int16_t>(sum)));
+        Bytes wire(longest_shorts * short_bytes);
+        EXPECT_TRUE(sums_to_shorts(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
+        EXPECT_EQ(shorts_in(wire), Shorts(longest_shorts, static_cast<std::int16_t>(sum)));
     }
     for (const std::int64_t sum : {highest + std::int64_t{1}, lowest - std::int64_t{1}, std::int64_t{1} << 40}) {
-        Sums sums(longest, 5);
+        Sums sums(longest_shorts, 5);
         sums.back() = sum;
-        Bytes wire(longest * short_bytes);
-        EXPECT_FALSE(sums_to_shorts(sums.data(), longest, wire.data())) << sum;
+        Bytes wire(longest_shorts * short_bytes);
+        EXPECT_FALSE(sums_to_shorts(sums.data(), longest_shorts, wire.data())) << sum;
     }
 }
 
 TEST(Shorts, BecomeTheFloatsThatTheirSumsWould) {
-    Shorts lanes(longest);
-    Sums sums(longest);
-    for (std::size_t at = 0; at < longest; ++at) sums[at] = lanes[at] = some_short(at);
+    Shorts lanes(longest_shorts);
+    Sums sums(longest_shorts);
+    for (std::size_t at = 0; at < longest_shorts; ++at) sums[at] = lanes[at] = some_short(at);
     for (const double inverse : {1.0, 0x1p-13, 1e-3, 0x1p100}) {
-        Bytes expected(longest * 4);
-        Bytes actual(longest * 4);
-        sums_to_floats(sums.data(), longest, inverse, expected.data());
-        shorts_to_floats(wire_of(lanes).data(), longest, inverse, actual.data());
+        Bytes expected(longest_shorts * 4);
+        Bytes actual(longest_shorts * 4);
+        sums_to_floats(sums.data(), longest_shorts, inverse, expected.data());
+        shorts_to_floats(wire_of(lanes).data(), longest_shorts, inverse, actual.data());
         EXPECT_EQ(actual, expected);
     }
 }
 
 TEST(LargestMagnitude, IsFoundInEveryPlaceWithEitherSign) {
     EXPECT_EQ(largest_magnitude(nullptr, 0), 0.0F);
-    for (std::size_t place = 0; place < longest; ++place) {
-        std::vector<float> values(longest, -1.0F);
+    for (std::size_t place = 0; place < longest_shorts; ++place) {
+        std::vector<float> values(longest_shorts, -1.0F);
         values[place] = place % 2 == 0 ? 2.5F : -2.5F;
-        EXPECT_EQ(largest_magnitude(values.data(), longest), 2.5F);
+        EXPECT_EQ(largest_magnitude(values.data(), longest_shorts), 2.5F);
         values[place] = -std::numeric_limits<float>::infinity();
-        EXPECT_EQ(largest_magnitude(values.data(), longest), std::numeric_limits<float>::infinity());
+        EXPECT_EQ(largest_magnitude(values.data(), longest_shorts), std::numeric_limits<float>::infinity());
         values[place] = std::numeric_limits<float>::quiet_NaN();
-        EXPECT_TRUE(std::isnan(largest_magnitude(values.data(), longest)));
+        EXPECT_TRUE(std::isnan(largest_magnitude(values.data(), longest_shorts)));
     }
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct CheckOptions {
     bool list = false;
     bool list_breaks = false;
     bool quick = false;
@@ -117,7 +117,7 @@ void print_summary(const std::vector<check::Report>& reports) {
     }
 }
 
-std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const Options& options, bool rows) {
+std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const CheckOptions& options, bool rows) {
     ProgressLine line;
     check::SuiteOptions suite{
         .threads = options.threads, .max_states = options.max_states, .progress = {}, .ended = {}};
@@ -132,7 +132,7 @@ std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const 
 }
 
 // Those that the flags ask for.
-std::vector<const check::Configuration*> chosen(const Options& options) {
+std::vector<const check::Configuration*> chosen(const CheckOptions& options) {
     std::vector<const check::Configuration*> all;
     for (const check::Configuration& configuration :
          check::configurations(options.quick ? check::Extent::quick : check::Extent::full)) {
@@ -143,7 +143,7 @@ std::vector<const check::Configuration*> chosen(const Options& options) {
     return all;
 }
 
-int run_shipped(const Options& options) {
+int run_shipped(const CheckOptions& options) {
     std::vector<check::Task> tasks;
     for (const check::Configuration* configuration : chosen(options)) {
         tasks.push_back({configuration, check::shipped::explore});
@@ -161,7 +161,7 @@ int run_shipped(const Options& options) {
     return sound ? exit_passed : exit_failed;
 }
 
-check::Task task_of(const check::Break& broken, const Options& options) {
+check::Task task_of(const check::Break& broken, const CheckOptions& options) {
     const std::string_view name = options.only.empty() ? broken.configuration : std::string_view(options.only);
     return {check::find_configuration(name, check::Extent::quick),
             [number = broken.number](const check::Configuration& configuration, const check::Limits& limits) {
@@ -175,7 +175,7 @@ Json to_json(const check::Break& broken, const check::Report& report) {
     return json;
 }
 
-int run_one_break(const check::Break& broken, const Options& options) {
+int run_one_break(const check::Break& broken, const CheckOptions& options) {
     const check::Report report = explore({task_of(broken, options)}, options, false).front();
     if (options.json) {
         fmt::print("{}\n", to_json(broken, report).dump(2));
@@ -191,7 +191,7 @@ int run_one_break(const check::Break& broken, const Options& options) {
     return report.violation ? exit_failed : exit_passed;
 }
 
-int run_every_break(const Options& options) {
+int run_every_break(const CheckOptions& options) {
     std::vector<check::Task> tasks;
     for (const check::Break& broken : check::breaks()) tasks.push_back(task_of(broken, options));
     const std::vector<check::Report> reports = explore(tasks, options, false);
@@ -231,7 +231,7 @@ Json to_json(const check::Configuration& configuration) {
     return {{"name", configuration.name}, {"what", configuration.what}, {"faults", faults}};
 }
 
-int list_configurations(const Options& options) {
+int list_configurations(const CheckOptions& options) {
     if (options.json) {
         Json all = Json::array();
         for (const check::Configuration* configuration : chosen(options)) all.push_back(to_json(*configuration));
@@ -250,7 +250,7 @@ int list_configurations(const Options& options) {
     return exit_passed;
 }
 
-int list_breaks(const Options& options) {
+int list_breaks(const CheckOptions& options) {
     if (options.json) {
         Json all = Json::array();
         for (const check::Break& broken : check::breaks()) {
@@ -265,7 +265,7 @@ int list_breaks(const Options& options) {
     return exit_passed;
 }
 
-int run_check(const Options& options) {
+int run_check(const CheckOptions& options) {
     if (options.list) return list_configurations(options);
     if (options.list_breaks) return list_breaks(options);
     if (options.break_name == every_break) return run_every_break(options);
@@ -276,7 +276,7 @@ int run_check(const Options& options) {
 }  // namespace
 
 std::function<int()> register_check(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CheckOptions>();
     CLI::App* command = program.add_subcommand(
         "check", "Visit every state that small configurations of the shipped state machines can reach; judge each");
     Flags flags(*command, "What to explore and show");

@@ -35,7 +35,7 @@ constexpr std::chrono::minutes command_limit{20};
 constexpr std::size_t rows_shown = 24;
 constexpr int bar_width = 24;
 
-struct Options {
+struct FigureOptions {
     std::string what;
     std::string out;  // by default where the page is, or here
     bool json = false;
@@ -121,7 +121,7 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
 // Draws some, one after the other, each on all cores.
 class Artist {
   public:
-    explicit Artist(const Options& options) : lab_(options.lab) {
+    explicit Artist(const FigureOptions& options) : lab_(options.lab) {
         lab_.stop = &stop_;
         lab_.command = run_command;
     }
@@ -164,7 +164,7 @@ void print_one(const figure::Drawn& drawn, bool all) {
     (void)show_output();
 }
 
-int run_figure(const Options& options) {
+int run_figure(const FigureOptions& options) {
     if (options.what == "list") return print_list(options.json);
     const std::vector<const figure::Figure*> figures = wanted(options.what);
     if (figures.empty()) return misused(unknown_figure(options.what));
@@ -199,7 +199,7 @@ int run_figure(const Options& options) {
 }  // namespace
 
 std::function<int()> register_figure(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<FigureOptions>();
     CLI::App* command =
         program.add_subcommand("figure", "Draw the papers' figures again and hold them against what is claimed");
     command->add_option("what", options->what, "list, all, or a figure's id")->type_name("WHAT")->required();

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ModelsOptions {
     std::string name;
     bool json = false;
 };
@@ -54,7 +54,7 @@ std::string layers_text(const workload::Model& model) {
     return text;
 }
 
-int run_models(const Options& options) {
+int run_models(const ModelsOptions& options) {
     const workload::Model* wanted = workload::find_model(options.name);
     if (wanted == nullptr && !options.name.empty()) {
         fmt::print(stderr, "atp models: there is no model {}: take {}\n", options.name, workload::model_names());
@@ -77,7 +77,7 @@ int run_models(const Options& options) {
 }  // namespace
 
 std::function<int()> register_models(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ModelsOptions>();
     CLI::App* command = program.add_subcommand("models", "Show the neural networks that simulate --model knows");
     command->add_option("name", options->name, "one of them, with its layers")->type_name("NAME");
     command->add_flag(

@@ -16,7 +16,7 @@
 namespace atp::apps {
 namespace {
 
-struct Options {
+struct PlanOptions {
     std::string topology;
     std::string jobs;
     bool json = false;
@@ -42,7 +42,7 @@ constexpr const char* example = R"(Example:
     host_rate = "100Gbps"
     uplink_rate = "100Gbps")";
 
-int run_plan(const Options& options) {
+int run_plan(const PlanOptions& options) {
     const auto cluster = plan::read_cluster(options.topology, options.jobs);
     if (!cluster) {
         fmt::print(stderr, "atp plan: {}\n", cluster.error());
@@ -60,7 +60,7 @@ int run_plan(const Options& options) {
 }  // namespace
 
 std::function<int()> register_plan(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<PlanOptions>();
     CLI::App* command = program.add_subcommand(
         "plan", "Say what switches that add would gain for your jobs, and how much memory they need");
     Flags flags(*command, "What to plan and show");

@@ -42,7 +42,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-struct Options {
+struct SimulateOptions {
     sim::Scenario scenario;
     std::uint64_t swarm = 0;
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
@@ -76,7 +76,7 @@ void close_trace(File file, const std::string& path) {
     if (file && std::fclose(file.release()) != 0) fail_to_trace(path, errno);
 }
 
-sim::Report simulate(const sim::Scenario& scenario, const Options& options, const sim::RunOptions& run) {
+sim::Report simulate(const sim::Scenario& scenario, const SimulateOptions& options, const sim::RunOptions& run) {
     try {
         return sim::run(scenario, run);
     } catch (const std::system_error& error) {
@@ -85,7 +85,7 @@ sim::Report simulate(const sim::Scenario& scenario, const Options& options, cons
     }
 }
 
-int run_one(const sim::Scenario& scenario, const Options& options, const std::string& replay) {
+int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const std::string& replay) {
     if (const auto problem = sim::problem_of(scenario)) {
         fmt::print(stderr, "atp simulate: {}\n", *problem);
         return exit_misused;
@@ -119,7 +119,7 @@ int run_one(const sim::Scenario& scenario, const Options& options, const std::st
     return exit_failed;
 }
 
-std::string summary_json(const sim::SwarmSummary& s, const Options& options) {
+std::string summary_json(const sim::SwarmSummary& s, const SimulateOptions& options) {
     return nlohmann::ordered_json{{"first_seed", options.scenario.seed},
                                   {"runs", s.runs},
                                   {"failures", s.failures},
@@ -141,7 +141,7 @@ void print_failed_run(const sim::Report& report) {
     std::fflush(stdout);
 }
 
-int run_swarm(const Options& options) {
+int run_swarm(const SimulateOptions& options) {
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     sim::SwarmOptions swarm{.first_seed = options.scenario.seed,
@@ -175,7 +175,7 @@ int run_swarm(const Options& options) {
 }
 
 // A flag that would change nothing is a misunderstanding.
-std::optional<std::string> problem_of_swarm(const Options& options) {
+std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
     for (const CLI::Option* flag : options.scenario_flags) {
         if (flag->count() == 0) continue;
         return fmt::format("{} does not go with --swarm, which draws whole scenarios from their seeds",
@@ -185,7 +185,7 @@ std::optional<std::string> problem_of_swarm(const Options& options) {
     return std::nullopt;
 }
 
-int run_simulate(const Options& options) {
+int run_simulate(const SimulateOptions& options) {
     if (options.swarm != 0) {
         if (const auto problem = problem_of_swarm(options)) {
             fmt::print(stderr, "atp simulate: {}\n", *problem);
@@ -204,7 +204,7 @@ int run_simulate(const Options& options) {
 }  // namespace
 
 std::function<int()> register_simulate(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SimulateOptions>();
     CLI::App* command = program.add_subcommand(
         "simulate", "Run the shipped state machines in a simulated network; verify every sum bit by bit");
     add_scenario_flags(*command, options->scenario);

@@ -24,13 +24,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DoctorOptions {
     doctor::Request request;
     bool json = false;
 };
 
 // Of a terminal: what is being waited for, in place of what was.
-class ProgressLine {
+class FindingLine {
   public:
     void show(std::string_view text) {
         if (!terminal_) return;
@@ -74,8 +74,8 @@ void print_summary(const std::vector<doctor::Finding>& findings) {
                count(doctor::Status::warn));
 }
 
-int run_doctor(const Options& options) {
-    ProgressLine progress;
+int run_doctor(const DoctorOptions& options) {
+    FindingLine progress;
     std::vector<doctor::Finding> findings;
     doctor::examine(
         options.request, [&](std::string_view text) { progress.show(text); },
@@ -97,7 +97,7 @@ std::optional<std::string> parse_host_port(std::string_view text) {
 }  // namespace
 
 std::function<int()> register_doctor(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<DoctorOptions>();
     CLI::App* command = program.add_subcommand("doctor", "Check what usually goes wrong, and say how to mend it");
     Flags flags(*command, "Examination");
     flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, "host:port or [host]:port",

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct StatsOptions {
     std::string address;
     bool json = false;
     bool watch = false;
@@ -136,7 +136,7 @@ void print_report(const Json& report, const std::map<std::string, std::uint64_t>
     print_streams(report);
 }
 
-int run_stats(const Options& options) {
+int run_stats(const StatsOptions& options) {
     const auto addresses = net::resolve(options.address);
     if (!addresses) {
         fmt::print(stderr, "atp stats: {}\n", to_string(addresses.error()));
@@ -179,7 +179,7 @@ int run_stats(const Options& options) {
 }  // namespace
 
 std::function<int()> register_stats(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<StatsOptions>();
     CLI::App* command = program.add_subcommand("stats", "Show what a switch counts, for each job");
     command->add_option("ADDRESS", options->address, "of the switch, host:port")->required();
     Flags flags(*command, "Output");

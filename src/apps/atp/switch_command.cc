@@ -36,7 +36,7 @@ std::optional<Serves> parse_serves(std::string_view text) {
     return std::nullopt;
 }
 
-struct Options {
+struct SwitchOptions {
     std::string listen = "0.0.0.0:4790";
     std::string parent;
     Serves serves = Serves::atp;
@@ -68,7 +68,7 @@ std::uint16_t lanes_of_mtu(std::uint32_t mtu_bytes, wire::Family family) {
     return static_cast<std::uint16_t>((payload - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8);
 }
 
-Result<void> complete(Options& options) {
+Result<void> complete(SwitchOptions& options) {
     switchd::SwitchNodeConfig& config = options.config;
     const auto listen = net::resolve(options.listen);
     if (!listen) return tl::unexpected(listen.error());
@@ -128,7 +128,7 @@ void print_kernel(const switchd::ShardSnapshot& shard) {
     }
 }
 
-void print_start(const switchd::SwitchNode& node, const Options& options) {
+void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) {
     const switchd::SwitchNodeConfig& config = node.config();
     if (options.json) {
         fmt::print("{}\n", switchd::to_json(node.snapshot()));
@@ -153,7 +153,7 @@ void print_start(const switchd::SwitchNode& node, const Options& options) {
 
 // The kernel has the memory then: what reaches user space is there already, or for its servers. Workers that address
 // this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
-Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
+Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
     auto part = start_kernel_part(options.kernel, options.config);
     if (!part) return part;
@@ -164,7 +164,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(Options& options) {
     return part;
 }
 
-int run_switch(Options options) {
+int run_switch(SwitchOptions options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
     const StopSignals signals;
@@ -188,7 +188,7 @@ int run_switch(Options options) {
     return exit_passed;
 }
 
-void add_ports(CLI::App& command, Options& options) {
+void add_ports(CLI::App& command, SwitchOptions& options) {
     Flags flags(command, "Emulated ports: every neighbour behind a link that does not exist");
     flags.parsed("--port-rate", options.port_rate, "RATE", parse_rate, rate_forms, "of each direction [no limit]");
     flags.parsed("--queue", options.port_queue, "SIZE", parse_size, size_forms,
@@ -205,7 +205,7 @@ void add_ports(CLI::App& command, Options& options) {
 }  // namespace
 
 std::function<int()> register_switch(CLI::App& program) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SwitchOptions>();
     CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
     Flags flags(*command, "Switch");
     switchd::SwitchNodeConfig& config = options->config;

@@ -22,7 +22,7 @@ constexpr std::uint32_t newer_that_resend = 3;
 // Inside the kernel; what fewer of them do may be one unlucky moment's.
 constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
-constexpr double notable_share = 1e-4;
+constexpr double notable_drop_share = 1e-4;
 
 double microseconds(Duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
 
@@ -340,7 +340,7 @@ Finding check_switch_drops(const PathFacts& facts) {
                              "refused {} JOINs",
                              report.dropped_by_kernel, report.received + report.dropped_by_kernel,
                              report.refused_by_kernel, report.joins_refused)};
-    if (share(report.dropped_by_kernel, report.received + report.dropped_by_kernel) > notable_share) {
+    if (share(report.dropped_by_kernel, report.received + report.dropped_by_kernel) > notable_drop_share) {
         finding.status = Status::warn;
         finding.mend = "on the switch's host raise net.core.rmem_max, give it more --threads, or --pin them";
     }

@@ -14,7 +14,7 @@ static_assert(most_queue_bytes <= std::numeric_limits<std::uint64_t>::max() / wo
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
 
 // SplitMix64's finaliser.
-std::uint64_t mix(std::uint64_t value) {
+std::uint64_t scramble(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
     value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
     return value ^ (value >> 31U);
@@ -54,7 +54,7 @@ EmulatedPort::EmulatedPort(const PortConfig& config, std::uint64_t seed, std::ui
       loss_threshold_(loss_threshold_of(config)),
       overhead_bytes_(config.overhead_bytes),
       early_(config.early),
-      chance_(mix(mix(seed + golden) + mix(stream + golden * 2))) {}
+      chance_(scramble(scramble(seed + golden) + scramble(stream + golden * 2))) {}
 
 Admission EmulatedPort::admit(std::uint32_t bytes, Time now) {
     const std::uint64_t wire_bytes = std::uint64_t{bytes} + overhead_bytes_;
@@ -103,7 +103,7 @@ Time EmulatedPort::occupy(std::uint64_t wire_bytes, Time now) {
 bool EmulatedPort::loses() {
     if (loss_threshold_ == 0) return false;
     chance_ += golden;
-    return (mix(chance_) >> 11U) < loss_threshold_;
+    return (scramble(chance_) >> 11U) < loss_threshold_;
 }
 
 }  // namespace atp::emulation

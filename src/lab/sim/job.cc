@@ -13,7 +13,7 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint64_t random_stream = 0x70b5;
+constexpr std::uint64_t job_stream = 0x70b5;
 constexpr Duration start_jitter = std::chrono::microseconds(1);
 
 }  // namespace
@@ -21,7 +21,7 @@ constexpr Duration start_jitter = std::chrono::microseconds(1);
 Job::Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned index)
     : Program(shared, id, cost),
       index_(index),
-      random_(shared.scenario.seed, random_stream + index),
+      random_(shared.scenario.seed, job_stream + index),
       workload_(shared.scenario.workload(index)),
       training_(workload_, shared.scenario.workers_of(index), shared.scenario.iterations) {
     report_.job = number();

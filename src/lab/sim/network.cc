@@ -12,7 +12,7 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint64_t random_stream = 0x11a1;
+constexpr std::uint64_t link_stream = 0x11a1;
 constexpr std::size_t kept_max = 256;
 constexpr Duration replay_spread = std::chrono::microseconds(500);
 
@@ -75,7 +75,7 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       trace_(trace),
       harmful_(scenario.faults.replay > 0 || scenario.faults.loss > 0 || scenario.faults.duplicate > 0 ||
                scenario.faults.reorder > 0 || scenario.faults.interfere),
-      random_(scenario.seed, random_stream),
+      random_(scenario.seed, link_stream),
       pool_(longest_packet(scenario)),
       paths_each_(scenario.paths),
       paths_(fabric.links.size() * paths_each_) {

@@ -22,7 +22,7 @@ std::uint8_t slots_within(std::uint32_t aggregators) {
     return static_cast<std::uint8_t>(std::bit_width(aggregators) - 1);
 }
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double ms_of(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
 }  // namespace
 
@@ -235,17 +235,17 @@ void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) 
     }
     if (!deadline || event.elapsed > *deadline + paused) {
         fail(fmt::format("rank {}: tensor {} timed out after {:.3f} ms without a deadline of that length", rank_of(id),
-                         event.tensor, milliseconds(event.elapsed)));
+                         event.tensor, ms_of(event.elapsed)));
     }
     if (report_.errors.size() == errors_kept) return;
-    const std::string heard =
-        event.server_heard ? fmt::format("server last heard at {:.3f} ms", milliseconds(event.heard.time_since_epoch()))
-                           : "server never heard";
+    const std::string heard = event.server_heard
+                                  ? fmt::format("server last heard at {:.3f} ms", ms_of(event.heard.time_since_epoch()))
+                                  : "server never heard";
     report_.errors.push_back(
         fmt::format("job {} incarnation {} rank {} channel {}: tensor {} timed out after {:.3f} ms; {}; missing units "
                     "{:#x} members {:#x}",
-                    number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor,
-                    milliseconds(event.elapsed), heard, event.missing_units, event.missing_members));
+                    number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor, ms_of(event.elapsed),
+                    heard, event.missing_units, event.missing_members));
 }
 
 // ---------------------------------------------------------------------------------------------------------- Machines

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double in_ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
 template <class Counters, std::size_t N>
 Json counters_to_json(const std::array<CounterField<Counters>, N>& fields, const Counters& counters) {
@@ -42,10 +42,10 @@ Json to_json(const JobReport& job) {
               {"workers", job.workers},
               {"finished", job.finished.has_value()},
               {"incarnations", job.incarnations},
-              {"started_ms", milliseconds(job.started.time_since_epoch())},
-              {"time_ms", milliseconds(job.time())},
+              {"started_ms", in_ms(job.started.time_since_epoch())},
+              {"time_ms", in_ms(job.time())},
               {"iterations", job.iterations},
-              {"iteration_ms", milliseconds(job.iteration_time)},
+              {"iteration_ms", in_ms(job.iteration_time)},
               {"bytes", job.tensor_bytes},
               {"goodput_bits_per_s", job.goodput_bits_per_s()},
               {"share_aggregated", job.share_aggregated()},
@@ -63,17 +63,19 @@ Json to_json(const JobReport& job) {
 
 Json to_json(const BackgroundReport& flow) {
     return Json{{"flow", flow.name},
-                {"started_ms", milliseconds(flow.started.time_since_epoch())},
-                {"ended_ms", milliseconds(flow.ended.time_since_epoch())},
+                {"started_ms", in_ms(flow.started.time_since_epoch())},
+                {"ended_ms", in_ms(flow.ended.time_since_epoch())},
                 {"goodput_bits_per_s", flow.goodput_bits_per_s()},
                 {"flow_counters", counters_to_json(flow_fields, flow.flows)}};
 }
 
 Json to_json(const Series& series) {
-    return Json{
-        {"interval_ms", milliseconds(series.interval)},        {"job_bytes", series.job_bytes},
-        {"job_added_in_network", series.job_added_in_network}, {"job_added_at_server", series.job_added_at_server},
-        {"background_bytes", series.background_bytes},         {"link_bytes", series.link_bytes}};
+    return Json{{"interval_ms", in_ms(series.interval)},
+                {"job_bytes", series.job_bytes},
+                {"job_added_in_network", series.job_added_in_network},
+                {"job_added_at_server", series.job_added_at_server},
+                {"background_bytes", series.background_bytes},
+                {"link_bytes", series.link_bytes}};
 }
 
 Json to_json(const SwitchReport& at) {
@@ -154,7 +156,7 @@ std::string to_json(const Report& report) {
               {"interrupted", report.interrupted},
               {"audit_failures", report.audit_failures()},
               {"failures", report.failures},
-              {"time_ms", milliseconds(time)},
+              {"time_ms", in_ms(time)},
               {"packet_hops", report.packet_hops},
               {"events", report.events},
               {"ecn_marks", ecn_marks(report)},
@@ -177,7 +179,7 @@ std::string jobs_text(const Report& report) {
                                    "workers", "inc.", "time", "goodput/worker", "in-network", "resends", "probes",
                                    "floats", "packets->PS", "bytes->PS");
     for (const JobReport& job : report.jobs) {
-        const std::string time = job.finished ? fmt::format("{:.3f} ms", milliseconds(job.time())) : "unfinished";
+        const std::string time = job.finished ? fmt::format("{:.3f} ms", in_ms(job.time())) : "unfinished";
         text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
@@ -191,7 +193,7 @@ std::string training_text(const Report& report) {
     for (const JobReport& job : report.jobs) {
         if (job.model.empty()) continue;
         text += fmt::format("{:>6} {} by {}: {:.3f} ms an iteration, {:.1f} samples/s at each worker\n", job.job,
-                            job.model, job.system, milliseconds(job.iteration_time), job.samples_per_s);
+                            job.model, job.system, in_ms(job.iteration_time), job.samples_per_s);
     }
     for (const BackgroundReport& flow : report.background) {
         text += fmt::format("background {}: {:.3f} Gb/s, {} resent\n", flow.name, flow.goodput_bits_per_s() / 1e9,

@@ -12,7 +12,7 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint64_t random_stream = 0x5a3b;
+constexpr std::uint64_t swarm_stream = 0x5a3b;
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -164,7 +164,7 @@ void draw_switchml(Random& random, Scenario& s) {
 Scenario draw_scenario(std::uint64_t seed) {
     // A few draws cannot be run, such as more units than a bitmap has bits: the next draw of the same seed then.
     for (std::uint64_t attempt = 0;; ++attempt) {
-        Random random(seed, random_stream + attempt);
+        Random random(seed, swarm_stream + attempt);
         Scenario s;
         s.seed = seed;
         draw_topology(random, s);

@@ -31,7 +31,7 @@ bool is_integer(ElementType type) { return describe(type).integer; }
 std::string_view to_string(ElementType type) { return describe(type).name; }
 
 std::optional<ElementType> parse_element_type(std::string_view name) {
-    const auto* const found = std::ranges::find(element_types, name, to_string);
+    const auto* const found = std::ranges::find(element_types, name, [](ElementType type) { return to_string(type); });
     return found == element_types.end() ? std::nullopt : std::optional(*found);
 }
 

@@ -8,15 +8,16 @@
 namespace atp::figure {
 namespace {
 
-struct Contender {
+struct DumbbellContender {
     const char* name;
     const char* system;
 };
-constexpr Contender contenders[] = {{"ATP", "atp"}, {"BytePS NtoN RDMA", "ps-n:rdma"}, {"Horovod RDMA", "ring:rdma"}};
+constexpr DumbbellContender dumbbell_contenders[] = {
+    {"ATP", "atp"}, {"BytePS NtoN RDMA", "ps-n:rdma"}, {"Horovod RDMA", "ring:rdma"}};
 
 Drawing draw_fig12(const Lab& lab) {
     std::vector<sim::Scenario> points;
-    for (const Contender& contender : contenders) {
+    for (const DumbbellContender& contender : dumbbell_contenders) {
         sim::Scenario point = testbed("dumbbell:2x1");
         point.placement = sim::Placement::separate;
         point.jobs = 2;
@@ -34,7 +35,7 @@ Drawing draw_fig12(const Lab& lab) {
                    .y = {.label = "samples a second at each worker"},
                    .bars = {{.name = "job 1"}, {.name = "job 2"}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
-        chart.categories.emplace_back(contenders[i].name);
+        chart.categories.emplace_back(dumbbell_contenders[i].name);
         for (std::size_t job = 0; job < 2; ++job) {
             chart.bars[job].values.push_back(reports[i].jobs[job].samples_per_s);
         }

@@ -37,11 +37,11 @@ double share_of_lanes(const sim::Scenario& point, std::size_t lanes) {
     return bytes / (bytes + switchml::header_bytes + point.overhead_bytes);
 }
 
-struct Contender {
+struct ElementsContender {
     const char* name;
     const char* system;
 };
-constexpr Contender contenders[] = {
+constexpr ElementsContender elements_contenders[] = {
     {"SwitchML", "switchml"}, {"ATP", "atp"}, {"a server beside each worker", "ps-n:rdma"}, {"ring", "ring:rdma"}};
 
 LineChart chart_of(std::int64_t rate, const std::vector<unsigned>& workers, const std::vector<sim::Report>& reports,
@@ -50,7 +50,7 @@ LineChart chart_of(std::int64_t rate, const std::vector<unsigned>& workers, cons
                     .x = {.label = "workers", .from = 0},
                     .y = {.label = "million elements a second", .from = 0},
                     .levels = {{.name = "what SwitchML's packets can carry", .value = bound / million}}};
-    for (const Contender& contender : contenders) {
+    for (const ElementsContender& contender : elements_contenders) {
         Line line{.name = contender.name};
         for (const unsigned count : workers) {
             line.x.push_back(count);
@@ -65,7 +65,7 @@ Drawing draw_switchml_fig4(const Lab& lab) {
     const std::vector<unsigned> workers = lab.pick<std::vector<unsigned>>({4, 16}, {4, 8, 12, 16});
     std::vector<sim::Scenario> points;
     for (const std::int64_t rate : {slow, fast}) {
-        for (const Contender& contender : contenders) {
+        for (const ElementsContender& contender : elements_contenders) {
             for (const unsigned count : workers) {
                 points.push_back(tensor_at(fmt::format("star:{}", count), contender.system, rate));
                 points.back().bytes = lab.pick<std::uint64_t>(2'000'000, 20'000'000);

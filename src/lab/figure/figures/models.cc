@@ -10,7 +10,7 @@
 namespace atp::figure {
 namespace {
 
-struct Contender {
+struct ModelsContender {
     const char* name;
     const char* system;
     // ATP's greatest lead over it: roughly the paper's. Nothing is demanded of TCP's, whose stacks the papers' single
@@ -18,7 +18,7 @@ struct Contender {
     std::optional<double> least_lead{};
     std::optional<double> most_lead{};
 };
-constexpr Contender contenders[] = {
+constexpr ModelsContender models_contenders[] = {
     {"ATP", "atp"},
     {"BytePS NtoN RDMA (paper: 1.5)", "ps-n:rdma", 1.15, 1.75},
     {"BytePS NtoN TCP (paper: 2.5)", "ps-n:tcp"},
@@ -33,7 +33,7 @@ constexpr std::size_t first_resnet = 4;
 
 Drawing draw_fig8(const Lab& lab) {
     std::vector<sim::Scenario> points;
-    for (const Contender& contender : contenders) {
+    for (const ModelsContender& contender : models_contenders) {
         for (const char* model : models) {
             sim::Scenario point = testbed("star:8");
             point.systems = {*sim::parse_system(contender.system)};
@@ -52,7 +52,7 @@ Drawing draw_fig8(const Lab& lab) {
                    .levels = {{.name = "no communication", .value = 1}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         const std::size_t model = i % std::size(models);
-        if (model == 0) chart.bars.push_back({.name = contenders[i / std::size(models)].name});
+        if (model == 0) chart.bars.push_back({.name = models_contenders[i / std::size(models)].name});
         const double alone = workload::find_model(models[model])->samples_per_s;
         chart.bars.back().values.push_back(samples_per_s(reports[i]) / alone);
     }
@@ -67,12 +67,12 @@ Drawing draw_fig8(const Lab& lab) {
     };
     double least = lead(1, 0);
     Drawing drawing;
-    for (std::size_t i = 1; i < std::size(contenders); ++i) {
+    for (std::size_t i = 1; i < std::size(models_contenders); ++i) {
         for (std::size_t model = 0; model < std::size(models); ++model) least = std::min(least, lead(i, model));
-        drawing.checks.push_back({.what = std::string("ATP, at the most times ") + contenders[i].name,
+        drawing.checks.push_back({.what = std::string("ATP, at the most times ") + models_contenders[i].name,
                                   .value = greatest_lead(i, 0, std::size(models)),
-                                  .least = contenders[i].least_lead,
-                                  .most = contenders[i].most_lead});
+                                  .least = models_contenders[i].least_lead,
+                                  .most = models_contenders[i].most_lead});
     }
     drawing.checks.insert(drawing.checks.begin(),
                           at_least(0.99, "ATP, times the fastest other of any model, at the least", least));

@@ -8,7 +8,7 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint32_t start_event = 0;
+constexpr std::uint32_t background_start = 0;
 constexpr std::uint32_t flow_event = 1;
 // What the application writes at once. Enough of it waits that the flow is never idle.
 constexpr std::uint64_t write_bytes = 64'000;
@@ -27,7 +27,7 @@ Background::Background(const Shared& shared, ProgramId id, unsigned index)
     : Program(shared, id, shared.scenario.cost_of(shared.scenario.background[index].transport)),
       index_(index),
       flow_(shared, id, flow_event, ends_of(shared, index), shared.scenario.background[index].transport) {
-    wake_at(spec().start, start_event);
+    wake_at(spec().start, background_start);
 }
 
 void Background::wake(std::uint32_t event, Time now) {

@@ -6,14 +6,14 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint32_t start_event = 0;
+constexpr std::uint32_t flow_start = 0;
 constexpr std::uint32_t first_flow_event = 1;
 
 }  // namespace
 
 FlowJob::FlowJob(const Shared& shared, ProgramId id, unsigned index)
     : Job(shared, id, shared.scenario.cost_of(shared.scenario.system_of(index).transport), index) {
-    wake_system_at(report_.started, start_event);
+    wake_system_at(report_.started, flow_start);
 }
 
 std::uint32_t FlowJob::add_flow(NodeId from, NodeId to) {
@@ -37,7 +37,7 @@ void FlowJob::receive(const Arrival& arrival, Time now) {
 }
 
 void FlowJob::on_system_event(std::uint32_t event, Time now) {
-    if (event == start_event) {
+    if (event == flow_start) {
         for (unsigned rank = 0; rank < ranks(); ++rank) begin(rank, 0, now);
     } else {
         flows_[event - first_flow_event].on_wake(now);
@@ -45,7 +45,7 @@ void FlowJob::on_system_event(std::uint32_t event, Time now) {
 }
 
 NodeId FlowJob::node_of_system_event(std::uint32_t event) const {
-    return event == start_event ? no_node : flows_[event - first_flow_event].ends().from;
+    return event == flow_start ? no_node : flows_[event - first_flow_event].ends().from;
 }
 
 JobReport FlowJob::report() const {

@@ -39,7 +39,7 @@ GradientShape shape_of(const Scenario& s, unsigned index) {
     return shape;
 }
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double to_ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
 }  // namespace
 
@@ -199,11 +199,11 @@ void SwitchmlJob::on_event(unsigned rank, const WorkerEvent& event, Time now) {
 void SwitchmlJob::on_timed_out(unsigned rank, const WorkerEvent& event) {
     ++report_.timed_out;
     if (report_.errors.size() == errors_kept) return;
-    const std::string heard =
-        event.switch_heard ? fmt::format("switch last heard at {:.3f} ms", milliseconds(event.heard.time_since_epoch()))
-                           : "switch never heard";
+    const std::string heard = event.switch_heard
+                                  ? fmt::format("switch last heard at {:.3f} ms", to_ms(event.heard.time_since_epoch()))
+                                  : "switch never heard";
     report_.errors.push_back(fmt::format("job {} rank {}: tensor {} timed out after {:.3f} ms; {}", number(), rank,
-                                         event.tensor, milliseconds(event.elapsed), heard));
+                                         event.tensor, to_ms(event.elapsed), heard));
 }
 
 // ------------------------------------------------------------------------------------------------------------- Report
