@@ -20,7 +20,7 @@
 namespace atp::apps {
 namespace {
 
-constexpr Duration look_interval = std::chrono::milliseconds(50);
+constexpr Duration wait_interval = std::chrono::milliseconds(50);
 constexpr int exit_not_started = 127;
 constexpr int exit_lacking = 77;  // as programs of tests say that this machine has not what they need
 
@@ -142,7 +142,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
                                         .text = "a rank does not end"});
         }
         pollfd waiting{.fd = reader.number(), .events = POLLIN, .revents = 0};
-        ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(look_interval).count()));
+        ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_interval).count()));
         if ((waiting.revents & POLLHUP) != 0 && (waiting.revents & POLLIN) == 0) usleep(20'000);
         read_what_is_there(reader.number(), text);
     }

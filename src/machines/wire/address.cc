@@ -13,10 +13,10 @@
 namespace atp::wire {
 namespace {
 
-constexpr const char* accepted = "accepted are host:port and [IPv6]:port, the port from 0 to 65535";
+constexpr const char* accepted_form = "accepted_form are host:port and [IPv6]:port, the port from 0 to 65535";
 
 Failure malformed(std::string_view text, std::string why) {
-    return fail(Operation::parse, Reason::malformed, std::string(text), std::move(why) + "; " + accepted);
+    return fail(Operation::parse, Reason::malformed, std::string(text), std::move(why) + "; " + accepted_form);
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
