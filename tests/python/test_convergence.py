@@ -17,7 +17,7 @@ STEPS = 60
 # Relative to each step's loss. Sums of floats in another order differ by a part in 10^7, and so do those of scaled
 # integers; two runs of Gloo whose ranks have changed places differ by 4e-6 after these steps.
 NOISE = 1e-4
-# An aggregator of 352 lanes takes 1,440 bytes (docs/operations.md).
+# An aggregator of 352 lanes takes 1,440 bytes (docs/operate/tune.md).
 EIGHT_AGGREGATORS = ("--lanes", "352", "--memory", str(8 * 1440))
 
 

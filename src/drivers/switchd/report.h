@@ -90,7 +90,7 @@ struct NodeSnapshot {
 // What the aggregators of a switch inside the kernel take; 0 for any other shard.
 [[nodiscard]] std::uint64_t memory_of_kernel(const ShardSnapshot& shard);
 
-// One JSON object; docs/operations.md lists its keys. Tokens are capabilities and never in it.
+// One JSON object; docs/operate/monitor.md lists its keys. Tokens are capabilities and never in it.
 [[nodiscard]] std::string to_json(const NodeSnapshot& snapshot);
 
 }  // namespace atp::switchd

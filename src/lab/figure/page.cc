@@ -60,7 +60,8 @@ std::string command_of(std::string_view id, const LabOptions& options) {
 std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder) {
     std::string text = fmt::format(
         "# The papers' figures, drawn again\n\n"
-        "Written by `{}`. The simulator runs the shipped state machines; [simulation.md](../simulation.md) says what "
+        "Written by `{}`. The simulator runs the shipped state machines; [simulation.md](../lab/simulation.md) says "
+        "what "
         "its\n"
         "networks, hosts and other systems are and leave out. Shapes and ratios are compared, not absolute numbers: "
         "each\n"

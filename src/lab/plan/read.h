@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters from two TOML files, which docs/operations.md describes.
+// Clusters from two TOML files, which docs/lab/plan.md describes.
 #pragma once
 
 #include <string>
