@@ -4,7 +4,7 @@
  *
  *     struct atp_options options;
  *     atp_options_init(&options, sizeof options);
- *     options.switch_address = "10.0.0.1:4791";
+ *     options.switch_address = "10.0.0.1:4790";
  *     struct atp_error error;
  *     atp_store *store;
  *     atp_communicator *communicator;
@@ -15,18 +15,21 @@
  *     atp_communicator_destroy(communicator);
  *     atp_store_destroy(store);
  *
+ * examples/hello.c is a whole program; docs/reference/c.md describes each function.
+ *
  * Calling order: every rank calls the same operations in the same order.
- * Results: 0 (ATP_REASON_NONE) for success, otherwise the reason, an enum atp_reason; where `error` is not NULL it then
- * says more. What is created through a pointer is NULL after a failure.
- * Ownership: memory that is passed in stays the caller's. That of an operation must stay as it is until the operation
- * is done; strings, options and lists are read during the call alone. What was created is destroyed by its own
- * function, each of which takes NULL and does nothing. Threads: a communicator's functions may be called from any
- * thread, but the order among ranks has to be the same, so usually from one. A store is one thread's at a time, but
- * that in memory. Time: no call waits without an end. An operation ends by its deadline, with a result or with an
- * error. Failure: after an operation failed, nothing more succeeds on that communicator. Destroy it, and create another
- * with the next `generation`, with those ranks that are left. Compatibility: structs that may grow begin with their
- * size, so a program and a library of different ages understand each other; numbers of enumerations never change their
- * meaning.
+ * Results: 0 (ATP_REASON_NONE) for success, otherwise an enum atp_reason. After a failure, `error` holds the details if
+ * it is not NULL, and a pointer to be created is NULL.
+ * Ownership: memory passed in stays the caller's. Memory of an operation must stay unchanged until the operation is
+ * done; strings, options and lists are read during the call only. Each object is destroyed by its own function, which
+ * ignores NULL.
+ * Threads: functions of a communicator may be called from any thread, but the order must be equal on all ranks. A store
+ * serves one thread at a time, except for atp_store_in_memory().
+ * Time: every wait has a deadline. An operation ends by its deadline with a result or with an error.
+ * Failure: after an operation failed, no further operation of that communicator succeeds. Destroy it and create another
+ * with the next `generation`, with the ranks that are left.
+ * Compatibility: structs that may grow begin with their size, so a program and a library of different releases work
+ * together. Numbers of enumerations never change their meaning.
  */
 #ifndef ATP_ATP_H
 #define ATP_ATP_H
@@ -57,13 +60,13 @@ enum atp_reason {
     ATP_REASON_DENIED = 3,       /* by the kernel's permissions or a firewall */
     ATP_REASON_IN_USE = 4,       /* the address is another socket's */
     ATP_REASON_UNREACHABLE = 5,  /* no route, or no such local address */
-    ATP_REASON_REFUSED = 6,      /* nobody listens there */
+    ATP_REASON_REFUSED = 6,      /* no program listens there */
     ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
     ATP_REASON_UNSUPPORTED = 8,  /* as the average of integers is */
     ATP_REASON_EXHAUSTED = 9,    /* descriptors, memory, buffers */
     ATP_REASON_TIMED_OUT = 10,
     ATP_REASON_VERSION_MISMATCH = 11, /* the other end speaks another version */
-    ATP_REASON_REJECTED = 12,         /* the other end said no; `text` is why */
+    ATP_REASON_REJECTED = 12,         /* the other end refused; `text` is why */
     ATP_REASON_MISMATCHED = 13,       /* ranks disagree about what they do together */
     ATP_REASON_CLOSED = 14,           /* it was ended by its owner, or an earlier error ended it */
     ATP_REASON_FAILED = 15            /* anything else; `text` says what */
@@ -85,8 +88,8 @@ struct atp_error {
     int32_t operation; /* enum atp_operation */
     int32_t reason;    /* enum atp_reason */
     double elapsed_ms; /* how long the operation took; 0 for those that never wait */
-    char peer[128];    /* "rank 3", an address or a name; empty where nobody in particular is meant */
-    char text[1024];   /* what was found and what would mend it */
+    char peer[128];    /* "rank 3", an address or a name; empty if none is concerned */
+    char text[1024];   /* what happened, and what to do */
 };
 
 /* "timed out"; never NULL. */
@@ -145,8 +148,8 @@ ATP_API void atp_store_server_destroy(atp_store_server* server);
 typedef struct atp_communicator atp_communicator;
 
 enum atp_server {
-    ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further machine, and no further way */
-    ATP_SERVER_COLOCATED = 1, /* beside the workers, one channel's after the other */
+    ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further host */
+    ATP_SERVER_COLOCATED = 1, /* beside the workers: the channels' servers on the ranks in turn */
     ATP_SERVER_DEDICATED = 2  /* on hosts of their own: `dedicated_servers` */
 };
 
@@ -157,33 +160,36 @@ enum atp_scaling {
 
 enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
 
-/* The same on all ranks, but for what is marked "own". Zero: chosen from what is found, unless said otherwise. */
+/*
+ * Call atp_options_init() first. Fields must be equal on all ranks, except for those marked "own". The number at the
+ * end of a comment is the default. In `lanes` and `window` 0 means: chosen from the path to the switch.
+ */
 struct atp_options {
     size_t struct_size;                   /* atp_options_init() writes it */
     const char* switch_address;           /* own: the switch of this rank, "host:port"; must be given */
-    uint32_t channels;                    /* independent streams, each with a thread: more of them use more cores; 1 */
-    uint32_t lanes;                       /* of a packet */
-    uint32_t window;                      /* packets that a channel may have under way at most, a power of two */
+    uint32_t channels;                    /* independent streams, each with a thread, 1 to 64; 1 */
+    uint32_t lanes;                       /* of a packet, 2 to 16,364; 0 */
+    uint32_t window;                      /* most packets of a channel in flight, a power of two up to 65,536; 0 */
     int32_t audit;                        /* not 0: four bytes a packet that prove each sum */
     double scale;                         /* float32 x travels as round(x * scale); 1e8 */
     int32_t halve;                        /* not 0: the window halves on congestion and loss; 1 */
     int32_t server;                       /* enum atp_server */
     const char* const* dedicated_servers; /* "host:port", the channels' in turn */
     size_t dedicated_server_count;
-    int64_t join_timeout_ms; /* to find the other ranks and the tree of switches; 30,000 */
-    int64_t timeout_ms;      /* of an operation that names none; 300,000 */
+    int64_t join_timeout_ms; /* own: to find the other ranks and the tree of switches; 30,000 */
+    int64_t timeout_ms;      /* own: of an operation that names none; 300,000 */
     const char* name;        /* tells communicators in one store apart; "atp" */
     uint32_t generation;     /* and the attempts at forming one */
     uint32_t busy_poll_us;   /* own */
-    int64_t spin_us;         /* own: poll for so long before sleeping */
+    int64_t spin_us;         /* own: poll for this long before sleeping */
     const uint32_t* cores;   /* own: of the I/O threads, in turn */
     size_t core_count;
     uint32_t socket_buffer_bytes; /* own; 8 MiB */
     uint32_t reserved;            /* 0 */
     int32_t scaling;              /* enum atp_scaling */
     int32_t lane_type;            /* enum atp_lane_type */
-    const char* rack;             /* own: where switches in the path aggregate that nobody addresses; none */
-    const char* multicast;        /* results by it: "on", or groups of IPv4 as "239.192.0.0/16"; "off" */
+    const char* rack;             /* own: rack of this rank, for switches in the path without address; none */
+    const char* multicast;        /* results by multicast: "on", or IPv4 groups such as "239.192.0.0/16"; "off" */
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */
@@ -216,7 +222,7 @@ enum atp_reduction {
     ATP_REDUCTION_AVERAGE = 1 /* not of integers */
 };
 
-/* As `timeout_ms` of an operation: what the options say. */
+/* As `timeout_ms` of an operation: `timeout_ms` of the options. */
 #define ATP_TIMEOUT_OF_OPTIONS 0
 
 /* `in` and `out` are the same memory or apart; both are aligned as their elements are. */
