@@ -61,8 +61,7 @@ std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std
     std::string text = fmt::format(
         "# The papers' figures, drawn again\n\n"
         "Written by `{}`. The simulator runs the shipped state machines; [simulation.md](../lab/simulation.md) says "
-        "what "
-        "its\n"
+        "what its\n"
         "networks, hosts and other systems are and leave out. Shapes and ratios are compared, not absolute numbers: "
         "each\n"
         "row of a table is a number of ours and the bar that the claim sets for it. The same seed gives the same\n"
