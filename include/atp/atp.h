@@ -47,7 +47,7 @@ extern "C" {
 #define ATP_API
 #endif
 
-/* Of the library that is loaded: "0.1.0". */
+/* Release of the loaded library: "0.1.0". */
 ATP_API const char* atp_version(void);
 
 /* ------------------------------------------------------------------------------------------------------------ Errors
@@ -55,25 +55,25 @@ ATP_API const char* atp_version(void);
 
 enum atp_reason {
     ATP_REASON_NONE = 0,
-    ATP_REASON_MALFORMED = 1,    /* the text or the value given */
+    ATP_REASON_MALFORMED = 1,    /* a text or value that was passed */
     ATP_REASON_UNKNOWN_NAME = 2, /* no such host */
-    ATP_REASON_DENIED = 3,       /* by the kernel's permissions or a firewall */
-    ATP_REASON_IN_USE = 4,       /* the address is another socket's */
+    ATP_REASON_DENIED = 3,       /* refused by permissions of the kernel or a firewall */
+    ATP_REASON_IN_USE = 4,       /* another socket has the address */
     ATP_REASON_UNREACHABLE = 5,  /* no route, or no such local address */
     ATP_REASON_REFUSED = 6,      /* no program listens there */
     ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
     ATP_REASON_UNSUPPORTED = 8,  /* as the average of integers is */
     ATP_REASON_EXHAUSTED = 9,    /* descriptors, memory, buffers */
     ATP_REASON_TIMED_OUT = 10,
-    ATP_REASON_VERSION_MISMATCH = 11, /* the other end speaks another version */
+    ATP_REASON_VERSION_MISMATCH = 11, /* the other end has another version of the protocol */
     ATP_REASON_REJECTED = 12,         /* the other end refused; `text` is why */
-    ATP_REASON_MISMATCHED = 13,       /* ranks disagree about what they do together */
-    ATP_REASON_CLOSED = 14,           /* it was ended by its owner, or an earlier error ended it */
-    ATP_REASON_FAILED = 15            /* anything else; `text` says what */
+    ATP_REASON_MISMATCHED = 13,       /* ranks call or set different things */
+    ATP_REASON_CLOSED = 14,           /* ended by its owner, or by an earlier error */
+    ATP_REASON_FAILED = 15            /* anything else: see `text` */
 };
 
 enum atp_operation {
-    ATP_OPERATION_OTHER = 0, /* of the set-up: sockets, names, threads */
+    ATP_OPERATION_OTHER = 0, /* set-up: sockets, names, threads */
     ATP_OPERATION_RENDEZVOUS = 1,
     ATP_OPERATION_JOIN = 2, /* of a job at a switch */
     ATP_OPERATION_ALL_REDUCE = 3,
@@ -83,11 +83,11 @@ enum atp_operation {
     ATP_OPERATION_PULL = 7
 };
 
-/* Texts end with a zero, and are cut where they are longer. */
+/* Texts end with a zero and are cut if longer. */
 struct atp_error {
     int32_t operation; /* enum atp_operation */
     int32_t reason;    /* enum atp_reason */
-    double elapsed_ms; /* how long the operation took; 0 for those that never wait */
+    double elapsed_ms; /* duration of the operation; 0 if it never waits */
     char peer[128];    /* "rank 3", an address or a name; empty if none is concerned */
     char text[1024];   /* what happened, and what to do */
 };
@@ -100,45 +100,47 @@ ATP_API const char* atp_operation_name(int operation);
 /* ------------------------------------------------------------------------------------------------------------- Stores
  */
 
-/* Where ranks find each other. */
+/* Where ranks find each other while they create a communicator. */
 typedef struct atp_store atp_store;
 
 /*
- * A store of the program's own. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks are
- * called on the thread that creates a communicator, and return 0 or an enum atp_reason.
+ * A store of the program. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks run on the
+ * thread that creates a communicator, and return 0 or an enum atp_reason.
  */
 struct atp_store_callbacks {
     size_t struct_size; /* sizeof(struct atp_store_callbacks) */
-    void* context;      /* handed to every callback */
+    void* context;      /* passed to every callback */
     int (*set)(void* context, const char* key, const void* value, size_t value_bytes);
     /*
-     * Waits for the key up to `timeout_ms`, 0: looks once; ATP_REASON_TIMED_OUT when it is not there by then. Puts the
-     * value's length into `*value_bytes`, and the value into `value`; ATP_REASON_TOO_LARGE where `capacity` is less.
+     * Waits up to `timeout_ms` for the key; 0 looks once. Returns ATP_REASON_TIMED_OUT if the key is absent. Writes the
+     * length to `*value_bytes` and the value to `value`; returns ATP_REASON_TOO_LARGE if `capacity` is less.
      */
     int (*get)(void* context, const char* key, int64_t timeout_ms, void* value, size_t capacity, size_t* value_bytes);
     /*
-     * Adds to the number that the key holds in decimal digits, 0 where there is none, for all ranks at once. May be
-     * NULL: then two processes that claim one rank at the same moment are not told so.
+     * Adds to the decimal number that the key holds, or to 0 if the key is absent; atomic for all ranks. May be NULL:
+     * then two processes that claim one rank at the same moment are not detected.
      */
     int (*add)(void* context, const char* key, int64_t delta, int64_t* sum);
 };
 
 ATP_API int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store,
                                      struct atp_error* error);
-/* The one of an atp_store_server, by its "host:port". Tries until the time is over, since ranks start in any order. */
+/* The store of an atp_store_server, "host:port". Repeats until the timeout, since ranks start in any order. */
 ATP_API int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error);
-/* Of ranks that are threads of this process: all of them share it, at once. */
+/* For ranks that are threads of this process: they share it, at the same time. */
 ATP_API int atp_store_in_memory(atp_store** store, struct atp_error* error);
-/* Once no communicator is being created with it; those that were need it no longer. */
+/* Call it when no communicator is being created with the store; later a communicator does not need it. */
 ATP_API void atp_store_destroy(atp_store* store);
 
-/* Serves stores over TCP, in a thread of its own; usually in the process of rank 0. Keep it until every rank is done.
+/*
+ * Serves stores over TCP, in a thread of its own; usually in rank 0. Keep it until every rank has formed its
+ * communicators.
  */
 typedef struct atp_store_server atp_store_server;
 
-/* `listen` is "host:port"; port 0: any that is free. */
+/* `listen` is "host:port"; port 0 takes any free port. */
 ATP_API int atp_store_server_start(const char* listen, atp_store_server** server, struct atp_error* error);
-/* "host:port", good as long as the server. */
+/* "host:port", valid as long as the server. */
 ATP_API const char* atp_store_server_address(const atp_store_server* server);
 ATP_API void atp_store_server_destroy(atp_store_server* server);
 
@@ -154,8 +156,8 @@ enum atp_server {
 };
 
 enum atp_scaling {
-    ATP_SCALING_FIXED = 0,  /* at the job's `scale` */
-    ATP_SCALING_DYNAMIC = 1 /* of each fragment, at the one that fits its last sum */
+    ATP_SCALING_FIXED = 0,  /* at `scale` of the options */
+    ATP_SCALING_DYNAMIC = 1 /* at the scale that fits the last sum of each fragment */
 };
 
 enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
@@ -195,12 +197,12 @@ struct atp_options {
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */
 ATP_API void atp_options_init(struct atp_options* options, size_t struct_size);
 
-/* Returns when all ranks of the world have called it, or with an error by `join_timeout_ms`. */
+/* Returns when all ranks of the world have called it, or fails by `join_timeout_ms`. */
 ATP_API int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, const struct atp_options* options,
                                     atp_communicator** communicator, struct atp_error* error);
-/* Ends what is under way with ATP_REASON_CLOSED, here, and leaves the job: other ranks learn of it. */
+/* Ends operations in flight here with ATP_REASON_CLOSED and leaves the job. Other ranks see the rank leave. */
 ATP_API void atp_communicator_destroy(atp_communicator* communicator);
-/* Likewise, but the communicator itself stays, to be destroyed. From any thread. */
+/* The same, from any thread; the handle stays and must be destroyed. */
 ATP_API void atp_communicator_abort(atp_communicator* communicator);
 ATP_API uint32_t atp_communicator_rank(const atp_communicator* communicator);
 ATP_API uint32_t atp_communicator_world(const atp_communicator* communicator);
@@ -225,7 +227,7 @@ enum atp_reduction {
 /* As `timeout_ms` of an operation: `timeout_ms` of the options. */
 #define ATP_TIMEOUT_OF_OPTIONS 0
 
-/* `in` and `out` are the same memory or apart; both are aligned as their elements are. */
+/* `in` and `out` are equal or apart, and aligned as their elements. */
 struct atp_buffer {
     const void* in;
     void* out;
@@ -234,18 +236,18 @@ struct atp_buffer {
 
 ATP_API int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                            int reduction, int64_t timeout_ms, struct atp_error* error);
-/* Several tensors as if they were one: small ones share packets. */
+/* Sums several tensors as one: small ones share packets. */
 ATP_API int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                  int element, int reduction, int64_t timeout_ms, struct atp_error* error);
-/* Rank `root`'s bytes for everybody, in place. */
+/* Copies the bytes of rank `root` to all ranks, in place. */
 ATP_API int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
                           struct atp_error* error);
 /* Returns when every rank has called it. */
 ATP_API int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error);
 
 /*
- * As parameter servers have it: atp_push() copies the values and adds them to the key's sum of this round, and
- * atp_pull() waits for the sum of the last push and copies it. Every rank pushes every key in the same order.
+ * Sums by key. atp_push() copies the values and adds them to the sum of this key and round. atp_pull() waits for the
+ * sum of the last push and copies it. Every rank pushes every key in the same order.
  */
 ATP_API int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
                      int64_t timeout_ms, struct atp_error* error);
@@ -255,7 +257,7 @@ ATP_API int atp_pull(atp_communicator* communicator, uint64_t key, void* values,
 /* ------------------------------------------------------------------------------------------- Asynchronous operations
  */
 
-/* An operation under way. It may outlive its communicator, which ends it. */
+/* An operation in flight. It may outlive its communicator, which ends it. */
 typedef struct atp_work atp_work;
 
 /* These return at once; operations run in the order of the calls. */
@@ -270,11 +272,11 @@ ATP_API int atp_broadcast_async(atp_communicator* communicator, void* data, size
 ATP_API int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_work** work,
                               struct atp_error* error);
 
-/* Waits until it is done, which its deadline sees to; its outcome. */
+/* Waits until the operation is done, at most until its deadline; returns its outcome. */
 ATP_API int atp_work_wait(atp_work* work, struct atp_error* error);
-/* Does not wait. `*done` is 1 where it is done, and then the outcome is returned; otherwise 0. */
+/* Does not wait. `*done` is 1 if the operation is done; the outcome is then returned. Otherwise 0. */
 ATP_API int atp_work_test(atp_work* work, int* done, struct atp_error* error);
-/* Forgets the handle; an operation that is not done goes on, and its memory has to stay. */
+/* Forgets the handle. An operation in flight continues, and its memory must stay. */
 ATP_API void atp_work_free(atp_work* work);
 
 #ifdef __cplusplus
