@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sums a tensor of every rank, and says how long it took.
+"""Sums a tensor of every rank and prints the time.
 
 torchrun --nproc-per-node 4 examples/all_reduce.py [--backend gloo] [--megabytes 25] [--rounds 10]
 """

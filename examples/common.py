@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several examples need: the data, and whether all ranks ended with the same weights."""
+"""Shared by the examples: the data, and a comparison of the weights of all ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEST_IMAGES = 360
 
 @dataclass
 class Images:
-    """Handwritten digits of 8 by 8 pixels, from 0 to 1, and what they show."""
+    """Handwritten digits of 8 by 8 pixels, from 0 to 1, and their labels."""
 
     pixels: torch.Tensor
     labels: torch.Tensor
@@ -29,7 +29,7 @@ class Images:
 
 
 def digits() -> tuple[Images, Images]:
-    """The 1797 images that come with scikit-learn: those to train with, and those to test with."""
+    """The 1797 images of scikit-learn: one part to train with, one to test with."""
     data = load_digits()
     images = Images(torch.tensor(data.images, dtype=torch.float32).unsqueeze(1) / 16, torch.tensor(data.target))
     return images[:-TEST_IMAGES], images[-TEST_IMAGES:]
@@ -56,7 +56,7 @@ def accuracy_of(model: nn.Module, images: Images) -> float:
 
 @dataclass
 class Weights:
-    """How the weights of the ranks compare; as text, a verdict."""
+    """Result of a comparison of the weights of all ranks."""
 
     ranks: int
     identical: bool
@@ -68,7 +68,7 @@ class Weights:
 
 
 def compare_weights(model: nn.Module) -> Weights:
-    """To be called by all ranks; the digest is this rank's."""
+    """All ranks must call it. The digest is that of this rank."""
     digest = hashlib.sha256()
     for parameter in model.parameters():
         digest.update(parameter.detach().numpy().tobytes())

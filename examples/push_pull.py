@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains in the manner of programs for parameter servers: pushes and pulls gradients by key, without DDP.
+"""Trains as programs for parameter servers do: pushes and pulls gradients by key, without DDP.
 
-Each gradient is pushed as soon as the backward pass has it, and is summed in the network while the pass goes on. Its
-sum is pulled just before it is applied.
+The backward pass pushes each gradient as soon as it exists, and the network sums it while the pass continues. The
+optimizer step pulls each sum just before it applies it.
 
 torchrun --nproc-per-node 4 examples/push_pull.py [--steps 100]
 """
@@ -19,7 +19,7 @@ import atp
 
 
 def push_when_there(model: nn.Module) -> None:
-    """Backward passes of one model come upon its parameters in one order, so all ranks push in the same."""
+    """Backward passes of one model reach its parameters in one order, so all ranks push in equal order."""
     for name, parameter in model.named_parameters():
         parameter.register_post_accumulate_grad_hook(lambda parameter, name=name: atp.push(name, parameter.grad))
 
@@ -57,7 +57,7 @@ def main() -> None:
     weights = compare_weights(model)
     if dist.get_rank() == 0:
         print(f"accuracy {accuracy_of(model, test):.1%}; {weights}")
-    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
+    dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

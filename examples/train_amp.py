@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixed precision and gradient accumulation: autocast, GradScaler, and no_sync() for all micro-batches but the last.
 
-In one step the gradients of the last rank overflow to Inf. Inf survives the sum in the network, so GradScaler
-finds it on every rank, and all of them skip that step.
+In one step the gradients of the last rank overflow to Inf. Inf survives the sum in the network. GradScaler therefore
+finds it on every rank, and all ranks skip that step.
 
 torchrun --nproc-per-node 4 examples/train_amp.py [--backend gloo] [--steps 40]
 """
@@ -19,11 +19,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 import atp  # noqa: F401  registers the backend
 
-MICRO_BATCHES = 4  # whose gradients are accumulated, and summed among ranks once
+MICRO_BATCHES = 4  # gradients of these are accumulated, then summed over the ranks once
 
 
 class Overflow:
-    """Makes the gradient of a parameter infinite, as half precision does to what is too large for it."""
+    """Makes the gradient of a parameter infinite, as half precision does to values beyond its range."""
 
     def __init__(self, parameter: nn.Parameter) -> None:
         self.wanted = False
@@ -86,7 +86,7 @@ def main() -> None:
     weights = compare_weights(model)
     if rank == 0:
         print(f"{arguments.backend}: accuracy {accuracy_of(model, test):.1%}; {weights}")
-    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
+    dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

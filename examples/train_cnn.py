@@ -87,7 +87,7 @@ def main() -> None:
         }
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(figures, file)
-    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
+    dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Survives the death of a rank: torchrun starts all ranks anew, and they go on from the last checkpoint.
+"""Survives the death of a rank: torchrun restarts all ranks, and they continue from the last checkpoint.
 
-With --kill-epoch, the last rank kills itself in that epoch of the first attempt. The weights at the end are, bit for
-bit, those of a run in which nobody dies.
+With --kill-epoch, the last rank kills itself in that epoch of the first attempt. The final weights are equal, bit for
+bit, to those of a run in which no rank dies.
 
 torchrun --nproc-per-node 4 --max-restarts 2 examples/train_elastic.py [--backend gloo] [--kill-epoch 4]
 """
@@ -25,13 +25,13 @@ ATTEMPT = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 class Checkpoint:
-    """What training needs to go on, in a file that is whole at any time."""
+    """State from which training continues. The file is complete at any time."""
 
     def __init__(self, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.path, self.model, self.optimizer = path, model, optimizer
 
     def load(self) -> int:
-        """The number of epochs that are done."""
+        """Returns the number of finished epochs."""
         if not self.path.exists():
             return 0
         state = torch.load(self.path)
@@ -82,7 +82,7 @@ def main() -> None:
     if rank == 0:
         print(f"{arguments.backend}: accuracy {accuracy_of(model, test):.1%}; {weights}")
         arguments.checkpoint.unlink()
-    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
+    dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT on this repository's documentation, character by character, and lets it write some.
+"""Trains a small GPT on the documents of this repository, character by character, and lets it write some text.
 
 torchrun --nproc-per-node 4 examples/train_gpt.py [--backend gloo] [--steps 400]
 """
@@ -60,7 +60,8 @@ def main() -> None:
 
     dist.init_process_group(arguments.backend)
     torch.set_num_threads(1)
-    documents = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md")))
+    pages = [path for path in sorted(DOCUMENTS.rglob("*.md")) if path.parent.name != "results"]
+    documents = "".join(path.read_text(encoding="utf-8") for path in pages)
     alphabet = sorted(set(documents))
     text = torch.tensor([alphabet.index(character) for character in documents])
     model = GPT(len(alphabet))
@@ -86,7 +87,7 @@ def main() -> None:
         beginning = text[documents.index("switch") :][: len("switch")]
         sample = "".join(alphabet[index] for index in write(model, beginning, 300))
         print(f"{arguments.backend}: {weights}\nIt writes:\n{sample}")
-    dist.barrier()  # or Gloo's threads may still hold tensors when Python ends, and abort the process
+    dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 
 
