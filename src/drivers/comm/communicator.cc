@@ -69,7 +69,8 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
     return switchml_problem_of(world, options);
 }
 
-// Equal on ranks that do the same, and hardly ever on others.
+}  // namespace
+
 std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail) {
     const std::uint32_t hash =
         mix(mix(mix(static_cast<std::uint32_t>(operation) + 0x9e37U) + detail) +
@@ -80,8 +81,6 @@ std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint3
 std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
     return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(reduction);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
                                                          const Options& options) {

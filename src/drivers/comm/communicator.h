@@ -23,7 +23,13 @@
 
 namespace atp::comm {
 
-enum class Reduction : std::uint8_t { sum, average };
+// The numbers are hashed into packets, so they are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+enum class Reduction : std::uint8_t { sum = 0, average = 1 };
+
+// The purpose that every gradient of an operation carries. `elements` counts those of the whole operation, over all
+// tensors and channels. `detail` is detail_of(), mixed with the sizes of the tensors, or the root of a broadcast.
+[[nodiscard]] std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail);
+[[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, Reduction reduction);
 
 // Elements in the caller's memory, `in` and `out` the same or apart.
 struct Buffer {

@@ -28,11 +28,12 @@ enum class Operation : std::uint8_t {
     pin,
     rendezvous,  // ranks finding each other through a store
     join,        // of a job at a switch
-    all_reduce,
-    broadcast,
-    barrier,
-    push,
-    pull,
+    // Hashed into packets, so these numbers are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+    all_reduce = 12,
+    broadcast = 13,
+    barrier = 14,
+    push = 15,
+    pull = 16,  // sends nothing, so no packet carries its number
 };
 
 enum class Reason : std::uint8_t {

@@ -10,7 +10,8 @@
 
 namespace atp::numeric {
 
-enum class ElementType : std::uint8_t { float32, float64, float16, bfloat16, int32, int64 };
+// The numbers are hashed into packets, so they are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+enum class ElementType : std::uint8_t { float32 = 0, float64 = 1, float16 = 2, bfloat16 = 3, int32 = 4, int64 = 5 };
 
 inline constexpr std::array element_types{ElementType::float32,  ElementType::float64, ElementType::float16,
                                           ElementType::bfloat16, ElementType::int32,   ElementType::int64};
