@@ -130,6 +130,26 @@ atp_header short_gradient(std::uint8_t hop, unsigned bit) {
     return changed(gradient(hop, bit), &atp_header::dtype, ATP_DTYPE_INT16);
 }
 
+// As workers send them: the purpose tells 16-bit lanes from wider ones, too.
+constexpr std::uint16_t purpose_of_shorts = purpose ^ 0x100;
+
+atp_header gradient_of_shorts(std::uint8_t hop, unsigned bit, unsigned flags = 0) {
+    atp_header packet = gradient_with(hop, bit, flags);
+    packet.dtype = ATP_DTYPE_INT16;
+    packet.argument = purpose_of_shorts;
+    return packet;
+}
+
+atp_aggregator holding_shorts(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 0) {
+    return changed(holding(hop, bitmap, flags | ATP_AGGREGATOR_INT16), &atp_aggregator::purpose, purpose_of_shorts);
+}
+
+// Two numbers in one lane, the first in the upper half.
+constexpr std::int32_t shorts(int first, int second) {
+    const auto bits = [](int number) { return static_cast<std::uint32_t>(number) & 0xFFFFU; };
+    return static_cast<std::int32_t>(bits(first) << 16U | bits(second));
+}
+
 // Collects rows; the time and the lanes are the same in most.
 class Table {
   public:
@@ -198,6 +218,48 @@ void add_overflow(Table& table, std::uint8_t hop) {
                     {lowest, lowest, 0}, holding(hop, all_but_1, ATP_FLAG_PLAIN), {0, highest, lowest});
     table.add_lanes("the audit lane wraps without overflow", gradient_with(hop, 1, ATP_FLAG_AUDIT), {1, 1, highest},
                     holding(hop, all_but_1, ATP_FLAG_AUDIT), {1, 1, highest});
+}
+
+void add_shorts(Table& table, std::uint8_t hop) {
+    constexpr int high = std::numeric_limits<std::int16_t>::max();
+    constexpr int low = std::numeric_limits<std::int16_t>::min();
+    const atp_header packet = gradient_of_shorts(hop, 1);
+    const atp_aggregator some = holding_shorts(hop, 0x1);
+    const atp_aggregator all_but_1 = holding_shorts(hop, full(hop) & ~0x2U);
+    const auto add = [&table](const char* what, const atp_header& header, DecideLanes lanes,
+                              const atp_aggregator& aggregator, DecideLanes held, bool flush_here = false) {
+        table.add_lanes(what, header, std::move(lanes), aggregator, std::move(held), flush_here);
+    };
+    add("16-bit lanes claim", packet, {shorts(1, -2), shorts(high, low), shorts(0, 3)}, atp_aggregator{}, {});
+    add("16-bit lanes are added, each half by itself", packet, {shorts(1, 1), shorts(-1, -1), shorts(0, 1)}, some,
+        {shorts(10, -1), shorts(1, 5), shorts(high, high - 1)});
+    add("a 16-bit lane that leaves 16 bits upwards saturates alone", packet, {shorts(1, 1), shorts(1, -1), 0}, some,
+        {shorts(high, 5), shorts(5, 5), 0});
+    add("a 16-bit lane that leaves 16 bits downwards saturates alone", packet, {shorts(1, -1), 0, shorts(low, 2)}, some,
+        {shorts(5, low), 0, shorts(-1, 3)});
+    add("the last 16-bit gradient leaves with the sum", packet, {shorts(1, -2), shorts(3, 4), shorts(-5, 6)}, all_but_1,
+        {shorts(10, 20), shorts(-30, 40), shorts(50, -60)});
+    add("the last 16-bit addition leaves 16 bits", packet, {shorts(1, 1), 0, shorts(-1, 0)}, all_but_1,
+        {shorts(high, high), shorts(1, 2), shorts(low, low)});
+    add("the extremes of 16 bits alone are no overflow", packet, {shorts(0, high), shorts(low, 0), 0}, all_but_1,
+        {shorts(high, 0), shorts(0, low), shorts(high, low)});
+    add("the last 16-bit gradient leaves with the flags of all", gradient_of_shorts(hop, 1, ATP_FLAG_ECN),
+        {shorts(1, 1), shorts(2, 2), 0}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_OVERFLOW), {0, 0, 0});
+    add("the audit lane of 16-bit lanes wraps as one of 32 bits", gradient_of_shorts(hop, 1, ATP_FLAG_AUDIT),
+        {shorts(1, 2), shorts(3, 4), highest}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_AUDIT),
+        {shorts(5, 6), shorts(7, 8), highest});
+    add("a 16-bit duplicate is absorbed", gradient_of_shorts(hop, 0), {shorts(1, 1), 0, 0}, some, {shorts(1, 1), 0, 0});
+    add("a 16-bit duplicate after completion leaves with the result", gradient_of_shorts(hop, 0), {0, 0, 0},
+        holding_shorts(hop, full(hop)), {shorts(1, -1), shorts(high, low), shorts(7, 8)});
+    add("a 16-bit resend of a fragment held without it", gradient_of_shorts(hop, 1, ATP_FLAG_RESEND),
+        {shorts(1, 2), shorts(-1, -2), shorts(high, 0)}, some, {shorts(3, 4), shorts(5, 6), shorts(1, low)});
+    add("a flush returns 16-bit lanes as they are", flush(hop), {}, holding_shorts(hop, 0x3),
+        {shorts(1, -1), shorts(high, low), shorts(7, 8)}, true);
+    add("a flush returns 16-bit lanes with their audit lane and flags", flush(hop), {},
+        holding_shorts(hop, 0x3, ATP_FLAG_AUDIT | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW), {shorts(1, -1), 5, -7}, true);
+    add("an ack releases 16-bit lanes", changed(down(ATP_TYPE_ACK, ATP_DTYPE_INT16), &atp_header::hop, hop),
+        {shorts(1, 2), shorts(3, 4), shorts(5, 6)}, holding_shorts(hop, full(hop)),
+        {shorts(1, 2), shorts(3, 4), shorts(5, 6)});
 }
 
 void add_others(Table& table, std::uint8_t hop) {
@@ -343,15 +405,34 @@ bool add_lane(std::int32_t addend, std::int32_t& sum) {
     return exact != sum;
 }
 
-// True when a lane left 32 bits. The audit lane, the last, wraps instead.
-bool add_lanes(const DecideLanes& addends, bool audit, DecideLanes& sums) {
+// Two numbers of 16 bits, each by itself.
+bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
+    bool overflowed = false;
+    std::uint32_t sums = 0;
+    for (const unsigned shift : {16U, 0U}) {
+        const auto half = [shift](std::int32_t lane) {
+            return static_cast<std::int16_t>(static_cast<std::uint16_t>(static_cast<std::uint32_t>(lane) >> shift));
+        };
+        const int exact = half(addend) + half(sum);
+        const int saturated = exact > 32767 ? 32767 : exact < -32768 ? -32768 : exact;
+        overflowed |= exact != saturated;
+        sums |= (static_cast<std::uint32_t>(saturated) & 0xFFFFU) << shift;
+    }
+    sum = static_cast<std::int32_t>(sums);
+    return overflowed;
+}
+
+// True when a number left its width. The audit lane, the last, has 32 bits whatever the others have, and wraps.
+bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes& sums) {
+    const bool audit = (packet.flags & ATP_FLAG_AUDIT) != 0;
+    const auto add = packet.dtype == ATP_DTYPE_INT16 ? add_shorts_of_lane : add_lane;
     bool overflowed = false;
     for (std::size_t lane = 0; lane < addends.size(); ++lane) {
         if (audit && lane + 1 == addends.size()) {
             sums[lane] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[lane]) +
                                                    static_cast<std::uint32_t>(addends[lane]));
         } else {
-            overflowed |= add_lane(addends[lane], sums[lane]);
+            overflowed |= add(addends[lane], sums[lane]);
         }
     }
     return overflowed;
@@ -403,13 +484,12 @@ void carry_out(DecideVector& vector) {
     const auto lanes = static_cast<std::uint16_t>(state.lanes.size());
     vector.decision =
         atp_decide(&state.packet, lanes, vector.flush_here ? 1 : 0, &state.aggregator, vector.now_us, vector.ageing_us);
-    const bool audit = (state.packet.flags & ATP_FLAG_AUDIT) != 0;
     bool overflowed = false;
     switch (vector.decision.lanes) {
         case ATP_LANES_STORE: state.held = state.lanes; break;
-        case ATP_LANES_ADD: overflowed = add_lanes(state.lanes, audit, state.held); break;
+        case ATP_LANES_ADD: overflowed = add_lanes(state.lanes, state.packet, state.held); break;
         case ATP_LANES_ADD_EMIT:
-            overflowed = add_lanes(state.lanes, audit, state.held);
+            overflowed = add_lanes(state.lanes, state.packet, state.held);
             state.lanes = state.held;
             break;
         case ATP_LANES_EMIT: state.lanes = state.held; break;
@@ -423,6 +503,7 @@ std::vector<DecideVector> decide_vectors() {
     for (std::uint8_t hop = 0; hop < ATP_LEVELS; ++hop) {
         add_gathering(table, hop);
         add_overflow(table, hop);
+        add_shorts(table, hop);
         add_others(table, hop);
         add_misfits(table, hop);
         add_resends(table, hop);
