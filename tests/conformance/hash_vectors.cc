@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hash_vectors.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "comm/communicator.h"
+#include "protocol/sequence.h"
+
+namespace atp::conformance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+HashVector index(std::uint32_t job, std::uint16_t channel, std::uint32_t slot, std::uint32_t attempt,
+                 std::uint32_t aggregators) {
+    return {.function = "index",
+            .arguments = {{"job", job},
+                          {"channel", channel},
+                          {"slot", slot},
+                          {"attempt", attempt},
+                          {"aggregators", aggregators}},
+            .value = protocol::aggregator_index(job, channel, slot, attempt, aggregators)};
+}
+
+HashVector audit(std::uint32_t job, std::uint32_t token, std::uint16_t channel, std::uint32_t seq,
+                 std::uint32_t worker) {
+    return {.function = "audit",
+            .arguments = {{"job", job}, {"token", token}, {"channel", channel}, {"seq", seq}, {"worker", worker}},
+            .value = protocol::audit_word(job, token, channel, seq, worker)};
+}
+
+HashVector purpose(Operation operation, std::uint64_t elements, std::uint32_t detail) {
+    return {
+        .function = "purpose",
+        .arguments = {{"operation", static_cast<std::uint64_t>(operation)}, {"elements", elements}, {"detail", detail}},
+        .value = comm::purpose_of(operation, elements, detail)};
+}
+
+void add_indices(std::vector<HashVector>& vectors) {
+    for (std::uint32_t slot = 0; slot < 8; ++slot) vectors.push_back(index(1, 0, slot, 0, 4096));
+    for (std::uint32_t attempt = 1; attempt < 5; ++attempt) vectors.push_back(index(1, 0, 3, attempt, 4096));
+    for (const std::uint32_t aggregators : {0U, 1U, 2U, 1000U, 44'000U, 0x80000000U, 0xFFFFFFFFU}) {
+        vectors.push_back(index(0xDEADBEEF, 3, 255, 0, aggregators));
+    }
+    for (const std::uint32_t job : {0U, 0x9E3779B9U, 0xFFFFFFFFU}) vectors.push_back(index(job, 0, 0, 0, 1U << 20U));
+    vectors.push_back(index(0x01020304, 0xFFFF, 65'535, 2, 65'536));
+}
+
+void add_audit_words(std::vector<HashVector>& vectors) {
+    for (std::uint32_t worker = 0; worker < 4; ++worker) vectors.push_back(audit(1, 2, 0, 0, worker));
+    vectors.push_back(audit(0x01020304, 0x5EEDFACE, 0x0A0B, 1000, 7));
+    vectors.push_back(audit(0x01020304, 0x5EEDFACE, 0xFFFF, 0xFFFFFFFF, 1023));
+    vectors.push_back(audit(5, 5, 0, 0, 0));
+}
+
+void add_purposes(std::vector<HashVector>& vectors) {
+    using comm::Reduction;
+    using numeric::ElementType;
+    for (const ElementType type : numeric::element_types) {
+        const std::uint32_t detail = comm::detail_of(type, Reduction::sum);
+        const std::uint32_t lanes = type == ElementType::int64 ? 3000 : 1000;
+        vectors.push_back(purpose(Operation::all_reduce, 1000, protocol::mix(detail + lanes)));
+    }
+    const std::uint32_t average = comm::detail_of(ElementType::float32, Reduction::average);
+    vectors.push_back(purpose(Operation::all_reduce, 1000, protocol::mix(average + 1000)));
+    vectors.push_back(purpose(Operation::all_reduce, 30, protocol::mix(protocol::mix(average + 10) + 20)));
+    vectors.push_back(purpose(Operation::all_reduce, 5'000'000'000, protocol::mix(average + 705'032'704)));
+    vectors.push_back(purpose(Operation::broadcast, 100, 0));
+    vectors.push_back(purpose(Operation::broadcast, 100, 3));
+    vectors.push_back(purpose(Operation::barrier, 1, 0));
+    vectors.push_back(purpose(Operation::push, 1000, protocol::mix(7)));
+}
+
+}  // namespace
+
+std::vector<HashVector> hash_vectors() {
+    std::vector<HashVector> vectors;
+    add_indices(vectors);
+    add_audit_words(vectors);
+    add_purposes(vectors);
+    return vectors;
+}
+
+std::string hash_vectors_to_json(const std::vector<HashVector>& vectors) {
+    std::string text = "[\n";
+    for (std::size_t at = 0; at < vectors.size(); ++at) {
+        Json row{{"function", vectors[at].function}};
+        for (const auto& [name, argument] : vectors[at].arguments) row[std::string(name)] = argument;
+        row["value"] = vectors[at].value;
+        text += row.dump() + (at + 1 < vectors.size() ? ",\n" : "\n");
+    }
+    return text + "]\n";
+}
+
+}  // namespace atp::conformance
