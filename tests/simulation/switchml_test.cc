@@ -181,7 +181,7 @@ TEST(Switchml, AStragglerAndAPauseSlowEverybodyDown) {
 }
 
 // Hazard 37: a packet that comes late by a phase is the next one's, as far as a bit can tell.
-TEST(H37LatePhase, OnlyComparedOffsetsSurviveLateDuplicates) {
+TEST(Switchml, H37_OnlyComparedOffsetsSurviveLateDuplicates) {
     Scenario s = scenario();
     s.bytes = 40'000;
     s.switchml.pool = 8;

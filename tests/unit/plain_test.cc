@@ -86,7 +86,7 @@ TEST(Plain, OverflowInASwitchIsAskedForSinglyAndWraps) {
     }
 }
 
-TEST(Plain, PartialSumThatIsFlushedStaysPlain) {
+TEST(Plain, H24_PartialSumThatIsFlushedStaysPlain) {
     Network network(star(3));
     submit_integers(network, {5, 6, highest});
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -121,7 +121,7 @@ TEST(Plain, TensorsOfBothKindsFollowEachOtherAmongAllFaults) {
     }
 }
 
-TEST(Plain, WorkersThatDisagreeGetNoSum) {
+TEST(Plain, H24_WorkersThatDisagreeAboutPlainGetNoSum) {
     for (const NetworkConfig& config : {star(2), racks(2, 1)}) {
         Network network(config);
         network.submit_integers(0, Integers(elements_each, 7));
@@ -187,7 +187,7 @@ TEST(PlainServer, NeitherAProbeNorAnOverflowedSumDecides) {
     EXPECT_EQ(bench.server.counters().completed, 1U);
 }
 
-TEST(PlainServer, FloatsOfAPlainFragmentAreNotSummed) {
+TEST(PlainServer, H24_FloatsOfAPlainFragmentAreNotSummed) {
     ServerBench bench(*Membership::star(2));
     bench.handle(bench.gradient(0, 0, 5, ATP_FLAG_PLAIN));
     bench.handle(bench.floats(1, 0, 1e30F));
