@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the hazard table of docs/protocol.md against the names of the tests.
+
+usage: hazard_table_test.py SOURCE_DIR
+
+`ctest -R H07` must run all tests of hazard 7. Each file that the table names for a hazard therefore has a test whose
+name starts with its tag, and the table names each file that has one.
+"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+SOURCES = Path(sys.argv.pop(1))
+TESTS = SOURCES / "tests"
+ROW = re.compile(r'^\| <a name="h(\d+)"></a>\1 \|(.*)\|$', re.MULTILINE)
+GTEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\w+,\s*H(\d\d)_", re.MULTILINE)
+NETWORK_TEST = re.compile(r"^\s*atp_network_test\((\w+) H(\d\d)\)", re.MULTILINE)
+
+
+def files_in_table() -> dict[int, set[str]]:
+    rows = ROW.findall((SOURCES / "docs" / "protocol.md").read_text())
+    return {int(number): set(re.findall(r"\w+/\w+_test\b", cells.split("|")[-1])) for number, cells in rows}
+
+
+def files_with_tag() -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for path in TESTS.rglob("*_test.cc"):
+        for number in GTEST.findall(path.read_text()):
+            found.setdefault(int(number), set()).add(str(path.relative_to(TESTS).with_suffix("")))
+    for name, number in NETWORK_TEST.findall((TESTS / "xdp" / "CMakeLists.txt").read_text()):
+        found.setdefault(int(number), set()).add(f"xdp/{name}_test")
+    return found
+
+
+class HazardTable(unittest.TestCase):
+    def test_has_forty_rows_in_order(self) -> None:
+        self.assertEqual(list(files_in_table()), list(range(1, 41)))
+
+    def test_names_the_files_whose_tests_have_the_tag(self) -> None:
+        tagged = files_with_tag()
+        for number, named in files_in_table().items():
+            with self.subTest(hazard=number):
+                self.assertEqual(named, tagged.get(number, set()))
+
+    def test_no_tag_is_without_a_row(self) -> None:
+        self.assertLessEqual(set(files_with_tag()), set(files_in_table()))
+
+
+if __name__ == "__main__":
+    unittest.main()
