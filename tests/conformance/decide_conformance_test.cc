@@ -179,7 +179,7 @@ TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
     EXPECT_EQ(lanes_actions.size(), 5U);
     for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
         for (int hop = 0; hop < static_cast<int>(ATP_LEVELS); ++hop) {
-            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level two leaves it to a flush
+            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level 1 leaves it to a flush
             EXPECT_TRUE(events.contains({hop, std::string(event_name(event))})) << event_name(event) << hop;
         }
     }

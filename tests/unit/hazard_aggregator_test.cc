@@ -146,7 +146,7 @@ TEST(Hazard, H09_AggregatorWhoseAckWasLostDoesNotBlockTheNextRoundOfItsSlot) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H16_LevelOneResultThatComesAfterLevelTwoWasFlushedIsNotHeldThere) {
+TEST(Hazard, H16_LevelZeroResultThatComesAfterLevelOneWasFlushedIsNotHeldThere) {
     Network network(racks(2, 2));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return flight.from == rack_node(0) && flight.to == root_node; });
@@ -185,7 +185,7 @@ TEST(Hazard, H17_PartialSumThatIsLostAfterAFlushIsRecovered) {
     stranger.occupy(network.worker(0).index_of(0));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.from == root_node && flight.has(ATP_FLAG_WHOLE); });
-    network.run();  // rack 0 collided, level two was flushed, and what it held of rack 1 was lost
+    network.run();  // rack 0 collided, level 1 was flushed, and what it held of rack 1 was lost
     ASSERT_FALSE(network.done());
     EXPECT_EQ(events(network.root(), ATP_EVENT_FLUSHED), 1U);
     EXPECT_TRUE(network.finish());

@@ -72,7 +72,7 @@ TEST(Hazard, H10_NewerFragmentThatSharesAnIndexDoesNotTakeTheOlderOver) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H15_PartialOfLevelOneAndThenSinglesOfTheSameWorkersCountOnce) {
+TEST(Hazard, H15_PartialOfLevelZeroAndThenSinglesOfTheSameWorkersCountOnce) {
     Network network(star(3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -97,7 +97,7 @@ TEST(Hazard, H15_SinglesAndThenAPartialThatContainsThemCountOnce) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject(with_flag(as_resend(first_sending(network, 0)), ATP_FLAG_BYPASS));
-    network.run();  // {0} is in, and what level two held of rack 1
+    network.run();  // {0} is in, and what level 1 held of rack 1
     network.inject({root_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
     network.run();  // {0, 1} overlaps nothing but contains nothing of rack 1: asked again
     network.release();
@@ -141,7 +141,7 @@ TEST(Hazard, H21_OneBeyondAnExtremeIsSummedAroundTheSwitches) {
     }
 }
 
-TEST(Hazard, H22_OverflowOfLevelOneIsStillSeenWhenLevelTwoBringsTheSumBack) {
+TEST(Hazard, H22_OverflowOfLevelZeroIsStillSeenWhenLevelOneBringsTheSumBack) {
     Network network(at_scale_one(racks(2, 2)));
     submit_each(network, {2e9F, 2e9F, -1e9F, -1e9F});
     EXPECT_TRUE(network.finish());
@@ -150,7 +150,7 @@ TEST(Hazard, H22_OverflowOfLevelOneIsStillSeenWhenLevelTwoBringsTheSumBack) {
     EXPECT_EQ(network.server().counters().overflowed, 1U);
 }
 
-TEST(Hazard, H22_OverflowSurvivesAFlushOfLevelTwo) {
+TEST(Hazard, H22_OverflowSurvivesAFlushOfLevelOne) {
     Network network(at_scale_one(racks(3, 2)));
     submit_each(network, {2e9F, 2e9F, -1e9F, -1e9F, 5, 5});
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 4); });

@@ -219,7 +219,7 @@ TEST(Hazard, H13_ATableOfOneAggregatorIsSlowAndRight) {
     }
 }
 
-TEST(Hazard, H14_RackThatIsCompleteAtLevelTwoIsNotSentAgainWhenAnotherCollides) {
+TEST(Hazard, H14_RackThatIsCompleteAtLevelOneIsNotSentAgainWhenAnotherCollides) {
     Network network(racks(2, 2));
     Stranger stranger(network, network.rack(0), 0);
     stranger.occupy(network.worker(0).index_of(0));
@@ -232,7 +232,7 @@ TEST(Hazard, H14_RackThatIsCompleteAtLevelTwoIsNotSentAgainWhenAnotherCollides) 
     EXPECT_EQ(network.root().occupied(), 0U);
 }
 
-TEST(Hazard, H14_CollisionAtLevelTwoItselfNeedsNoResendEither) {
+TEST(Hazard, H14_CollisionAtLevelOneItselfNeedsNoResendEither) {
     Network network(racks(3, 2));
     Stranger stranger(network, network.root(), 1);
     const std::uint32_t index = network.worker(0).index_of(0);

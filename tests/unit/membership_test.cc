@@ -14,7 +14,7 @@
 namespace atp::protocol {
 namespace {
 
-TEST(Membership, AStarIsOneUnitAtLevelOne) {
+TEST(Membership, AStarIsOneUnitAtLevelZero) {
     const auto members = *Membership::star(3);
     EXPECT_EQ(members.workers(), 3U);
     EXPECT_EQ(members.units(), 1U);
@@ -48,7 +48,7 @@ TEST(Membership, ThirtyTwoRacksOfThirtyTwoAreTheLargestJob) {
     EXPECT_FALSE(Membership::star(33).has_value());
 }
 
-TEST(Membership, AWorkerUnderTheServersSwitchStartsAtLevelTwo) {
+TEST(Membership, AWorkerUnderTheServersSwitchStartsAtLevelOne) {
     const auto members = Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}});
     ASSERT_TRUE(members.has_value());
     EXPECT_EQ(members->place(0).hop, 0);

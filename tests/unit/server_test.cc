@@ -312,7 +312,7 @@ TEST_F(ServerTest, CollisionClosesTheAggregatorOfItsUnitOnce) {
     EXPECT_TRUE(bench.answers().empty());
 }
 
-TEST(Server, AnythingThatCameAroundLevelTwoClosesItOnce) {
+TEST(Server, AnythingThatCameAroundLevelOneClosesItOnce) {
     ServerBench bench(*Membership::racks(3, 2));
     bench.handle(bench.members_gradient(0, 0x3, 0, 1, ATP_FLAG_BYPASS));
     bench.handle(bench.members_gradient(1, 0x1, 0, 1, ATP_FLAG_RESEND));

@@ -36,7 +36,7 @@ TEST(WorkerTest, SendsAFragmentWithItsPlaceInTheTree) {
     EXPECT_EQ(lanes_in(packets[0].bytes), (testing::Lanes{7, -8}));
 }
 
-TEST(WorkerTest, DirectWorkerStartsAtLevelTwo) {
+TEST(WorkerTest, DirectWorkerStartsAtLevelOne) {
     WorkerConfig config = WorkerBench::default_config();
     config.place = Membership::make({Unit{.ranks = {0}}, Unit{.ranks = {1}, .direct = true}})->place(1);
     WorkerBench bench(config);

@@ -216,7 +216,7 @@ void add_numbers(std::vector<Entry>& all) {
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "overflow-levels",
-                    .what = "level one leaves 32 bits, level two adds a negative",
+                    .what = "level 0 leaves 32 bits, level 1 adds a negative",
                     .units = rack_and_direct(),
                     .tensors = {1, 1},
                     .values = Values::saturating},

@@ -23,7 +23,7 @@
     X(never_supersede, 9, "an aggregator whose ACK was lost blocks its slot for ever")               \
     X(supersede_too_early, 10, "any newer packet of the stream takes an unfinished aggregator over") \
     X(ecn_lost_in_switch, 31, "a mark on an absorbed packet is forgotten")                           \
-    X(overflow_not_sticky, 22, "the overflow of the first level is forgotten at the second")         \
+    X(overflow_not_sticky, 22, "the overflow of level 0 is forgotten at level 1")                    \
     X(merge_overlapping, 1, "the server adds a set that overlaps what it has")                       \
     X(replace_smaller, 15, "the server replaces what it has by a set that does not contain it")      \
     X(trust_overflowed_lanes, 21, "the server adds lanes under the overflow flag")                   \

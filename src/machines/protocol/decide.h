@@ -247,7 +247,7 @@ static inline struct atp_decision atp_gather(struct atp_header* packet, struct a
 }
 
 /*
- * A resend never claims. Level one hands it what is held, so that all of it reaches the server; level two lets it pass
+ * A resend never claims. Level 0 hands it what is held, so that all of it reaches the server; level 1 lets it pass
  * and keeps what it holds: one bit a unit cannot be merged with half a unit, and the server fetches it with a FLUSH.
  */
 static inline struct atp_decision atp_resend(struct atp_header* packet, uint16_t lanes,

@@ -65,7 +65,7 @@ enum atp_type {
 #define ATP_TYPE_CONTROL 16u
 
 enum atp_flag {
-    ATP_FLAG_RESEND = 1 << 0,    /* sent again: never claims, fetches what the first level holds */
+    ATP_FLAG_RESEND = 1 << 0,    /* sent again: never claims, fetches what level 0 holds */
     ATP_FLAG_BYPASS = 1 << 1,    /* no switch touches it; on a NACK: answer with bypass, and release the aggregator */
     ATP_FLAG_COLLISION = 1 << 2, /* its aggregator was another's */
     ATP_FLAG_ECN = 1 << 3,       /* congestion was met on the way of some contribution */

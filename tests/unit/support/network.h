@@ -48,8 +48,8 @@ struct Flight {
 struct NetworkConfig {
     protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
     protocol::Membership membership = *protocol::Membership::star(2);
-    bool racks_aggregate = true;       // false: level one only forwards
-    bool has_root = true;              // whether there is a level two where there are several units, or direct ones
+    bool racks_aggregate = true;       // false: level 0 only forwards
+    bool has_root = true;              // whether there is a level 1 where there are several units, or direct ones
     std::uint32_t aggregators = 1024;  // of each switch
     Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;

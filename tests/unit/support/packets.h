@@ -28,8 +28,8 @@ using Lanes = std::vector<std::int32_t>;
 [[nodiscard]] atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::Membership& membership,
                                      std::uint16_t rank, std::uint32_t seq);
 
-// The same for a set of members of one unit, as a switch of level one makes it; and for whole units, as one of level
-// two makes it.
+// The same for a set of members of one unit, as a switch of level 0 makes it; and for whole units, as one of level
+// 1 makes it.
 [[nodiscard]] atp_header gradient_of_members(const protocol::ChannelConfig& channel,
                                              const protocol::Membership& membership, unsigned unit,
                                              std::uint32_t members, std::uint32_t seq);
