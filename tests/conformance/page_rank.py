@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank written from docs/protocol.md alone, in Python and for one switch: it shares jobs with ranks of this repository.
+
+It is as simple as the page allows: one channel, no congestion window, no resends before a NACK, a fixed timer.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+Address = tuple[str, int]
+Send = Callable[[int, int], None]
+
+MASK32 = 0xFFFFFFFF
+GRADIENT, ACK, NACK, PROBE, WAIT = 1, 2, 3, 4, 5
+RESEND, BYPASS, AUDIT, PLAIN = 1, 2, 64, 128
+INT32, FLOAT32 = 1, 2
+JOIN, JOINED, REFUSED, LEAVE, HELLO, WELCOME = 16, 17, 18, 19, 20, 21
+HEADER = struct.Struct(">BBHBBBBIIHHIIIIIII")
+ECT_0 = 2
+SCALE = 1e8
+ASK_AFTER_S = 0.02
+MOST_IN_FLIGHT = 64
+
+
+def mix(x: int) -> int:
+    x = (x ^ x >> 16) * 0x7FEB352D & MASK32
+    x = (x ^ x >> 15) * 0x846CA68B & MASK32
+    return x ^ x >> 16
+
+
+def index(job: int, channel: int, slot: int, attempt: int, aggregators: int) -> int:
+    inner = mix(mix(mix(job ^ 0x9E3779B9) + channel & MASK32) + slot & MASK32)
+    return mix(inner + attempt * 0x85EBCA6B & MASK32) * aggregators >> 32
+
+
+def audit(job: int, token: int, channel: int, seq: int, worker: int) -> int:
+    return mix(mix(mix(job ^ token) + seq & MASK32) + (channel << 16) + worker & MASK32)
+
+
+def purpose(operation: int, elements: int, detail: int) -> int:
+    inner = mix(mix(operation + 0x9E37) + detail & MASK32)
+    h = mix(inner + mix(elements & MASK32) + (elements >> 32) & MASK32)
+    return (h ^ h >> 16) & 0xFFFF
+
+
+class Store:
+    """The client of a TCP store."""
+
+    def __init__(self, server: Address, deadline: float) -> None:
+        self._connection = self._connect(server, deadline)
+        self._request(1, number=0x4154502053544F52)
+
+    @staticmethod
+    def _connect(server: Address, deadline: float) -> socket.socket:
+        while True:
+            try:
+                return socket.create_connection(server, timeout=30)
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def _receive(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self._connection.recv(size - len(data))
+            if not part:
+                raise ConnectionError("the store closed the connection")
+            data += part
+        return data
+
+    def _request(self, kind: int, number: int = 0, keys: tuple[str, ...] = (), value: bytes = b"") -> Any:
+        message = struct.pack(">BBqH", 1, kind, number, len(keys))
+        message += b"".join(struct.pack(">H", len(key)) + key.encode() for key in keys)
+        message += struct.pack(">I", len(value)) + value
+        self._connection.sendall(struct.pack(">I", len(message)) + message)
+        reply = self._receive(struct.unpack(">I", self._receive(4))[0])
+        version, status, answer, count = struct.unpack(">BBqH", reply[:12])
+        fields, at = [], 12
+        for _ in range(count):
+            size = struct.unpack(">I", reply[at : at + 4])[0]
+            fields.append(reply[at + 4 : at + 4 + size])
+            at += 4 + size
+        if (version, status) != (1, 1):
+            raise RuntimeError(f"the store refuses: {fields}")
+        return answer, fields
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def add(self, key: str, number: int) -> int:
+        return int(self._request(3, number, (key,))[0])
+
+    def set(self, key: str, value: bytes) -> None:
+        self._request(2, 0, (key,), value)
+
+    def get(self, key: str) -> bytes:
+        return bytes(self._request(4, 0, (key,))[1][0])
+
+
+class Rendezvous:
+    def __init__(self, store: Store, prefix: str, rank: int, world: int) -> None:
+        self._store, self._prefix, self._rank, self._world = store, prefix, rank, world
+
+    def leave(self, name: str, value: bytes) -> None:
+        key = f"{self._prefix}/0/{name}/{self._rank}"
+        if self._store.add(key + "/came", 1) != 1:
+            raise RuntimeError(f"{key} was there before")
+        self._store.set(key, struct.pack(">I", self._world) + value)
+
+    def of(self, name: str, rank: int) -> bytes:
+        value = self._store.get(f"{self._prefix}/0/{name}/{rank}")
+        if struct.unpack(">I", value[:4])[0] != self._world:
+            raise RuntimeError(f"rank {rank} counts another number of ranks")
+        return value[4:]
+
+    def gather(self, name: str, value: bytes) -> list[bytes]:
+        self.leave(name, value)
+        return [self.of(name, rank) for rank in range(self._world)]
+
+
+def greet(switch: Address) -> list[dict[str, int]]:
+    """The path of switches, from this one to the root."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(0.5)
+        for _ in range(20):
+            nonce = random.getrandbits(64)
+            asking.sendto(struct.pack(">BBHQ", 0xA3, HELLO, 0, nonce).ljust(64, b"\0"), switch)
+            try:
+                answer = asking.recv(65_507)
+            except TimeoutError:
+                continue
+            if answer[:2] != bytes((0xA3, WELCOME)) or struct.unpack(">Q", answer[4:12])[0] != nonce:
+                continue
+            names = ("id", "aggregators", "lanes", "slots")
+            parts = [struct.unpack(">QIHI", answer[at : at + 18]) for at in range(17, 17 + 18 * answer[16], 18)]
+            return [dict(zip(names, part)) for part in parts]
+    raise TimeoutError("no WELCOME")
+
+
+class Mismatch(Exception):
+    """WAIT with argument 1."""
+
+
+class Rank:
+    """One rank under one switch that all ranks share, with one channel."""
+
+    def __init__(self, store: Store, switch: Address, rank: int, world: int, audits: bool = False) -> None:
+        self._rank, self._world, self._switch, self._audits = rank, world, switch, audits
+        self._rendezvous = Rendezvous(store, "atp", rank, world)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT_0)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(ASK_AFTER_S)
+        self._indices: dict[int, int] = {}  # by slot, from ACKs
+        self._next_seq = 0
+        self._ready = False
+        self._join_at = 0.0
+        self._data_address = switch
+        self._agree()
+        self._await_ready()
+
+    def _agree(self) -> None:
+        flag = "true" if self._audits else "false"
+        terms = (
+            "version=3 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
+            f"audit={flag} halve=true multicast=off server=0"
+        )
+        address, port = self._socket.getsockname()
+        own = {"path": greet(self._switch), "lanes": 1000, "terms": terms, "rack": "", "servers": [f"{address}:{port}"]}
+        texts = self._rendezvous.gather("announcement-0", json.dumps(own).encode())
+        announcements = [json.loads(text) for text in texts]
+        for announcement in announcements:
+            if announcement["terms"] != terms:
+                raise RuntimeError(f"terms differ: {announcement['terms']!r} and {terms!r}")
+        decision = json.loads(self._rendezvous.of("decision", 0))
+        self._job, self._token = decision["job"], decision["token"]
+        adding = [each for a in announcements for each in a["path"] if each["aggregators"] != 0]
+        self._aggregators = min((each["aggregators"] for each in adding), default=1)
+        self._lanes = min([a["lanes"] for a in announcements] + [each["lanes"] for each in adding])
+        packets = 524_288 // (48 + 4 * self._lanes)
+        self._window = max(8, min(256, 1 << packets.bit_length() - 1))
+
+    def _send_join(self) -> None:
+        log2_window = self._window.bit_length() - 1
+        message = struct.pack(">BBH", 0xA3, JOIN, 0)
+        message += struct.pack(">IIHHBB", self._job, self._token, 0, self._lanes, log2_window, self._audits)
+        message += struct.pack(">IIId", self._aggregators, 0, 1, SCALE) + bytes(19) + b"\1" + bytes(19)
+        message += struct.pack(">BBBB", 0, self._ready, 0, 1)
+        message += struct.pack(">BBIIH", 0, 0, 1 << self._rank, (1 << self._world) - 1, self._rank)
+        self._socket.sendto(message, self._switch)
+
+    def _receive(self) -> bytes | None:
+        """A packet, after what the tree has to do."""
+        now = time.monotonic()
+        if now >= self._join_at:
+            self._send_join()
+            self._join_at = now + (1 if self._ready else 0.05)
+        try:
+            message, sender = self._socket.recvfrom(65_507)
+        except TimeoutError:
+            return None
+        if message[:2] == bytes((0xA3, JOINED)):
+            if struct.unpack(">IIH", message[4:14]) == (self._job, self._token, 0):
+                self._ready, self._data_address = message[14] != 0, sender
+            return None
+        if message[:2] == bytes((0xA3, REFUSED)):
+            raise RuntimeError(f"refused: {message[17:]!r}")
+        return message if len(message) >= HEADER.size and message[0] == 0xA1 else None
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + 30
+        while not self._ready:
+            self._receive()
+            if time.monotonic() > deadline:
+                raise TimeoutError("the tree is not ready")
+
+    def _index(self, seq: int) -> int:
+        slot = seq % self._window
+        return self._indices.get(slot, index(self._job, 0, slot, 0, self._aggregators))
+
+    def _header(self, kind: int, flags: int, dtype: int, seq: int, argument: int) -> bytes:
+        log2_window = self._window.bit_length() - 1
+        return HEADER.pack(
+            *(0xA1, kind, flags, 0, dtype, log2_window, 0, self._job, self._token, 0, self._rank, seq),
+            *(self._index(seq), argument, 1 << self._rank, (1 << self._world) - 1, 1, 1),
+        )
+
+    def reduce(self, lanes: list[int], plain: bool, argument: int) -> bytes:
+        """The lanes of the result, as they came."""
+        elements = self._lanes - self._audits
+        fragments = [lanes[at : at + elements] for at in range(0, len(lanes), elements)]
+        results: list[bytes | None] = [None] * len(fragments)
+        first, sent, expected = self._next_seq, 0, 0
+        flags = PLAIN * plain | AUDIT * self._audits
+        self._next_seq += len(fragments)
+
+        def send(at: int, extra: int) -> None:
+            body = struct.pack(f">{len(fragments[at])}i", *fragments[at])
+            if self._audits:
+                body += struct.pack(">I", audit(self._job, self._token, 0, first + at, self._rank))
+            self._socket.sendto(
+                self._header(GRADIENT, flags | extra, INT32, first + at, argument) + body, self._data_address
+            )
+
+        progress = time.monotonic()
+        deadline = progress + 30
+        while expected < len(fragments):
+            while sent < min(len(fragments), expected + min(self._window, MOST_IN_FLIGHT)):
+                send(sent, 0)
+                sent += 1
+            if (packet := self._receive()) is not None:
+                at = self._handle(packet, first, sent, results, plain, send)
+                if at is not None:
+                    body = packet[HEADER.size :]
+                    if len(body) != 4 * (len(fragments[at]) + self._audits):
+                        raise RuntimeError("an ACK of another length")
+                    results[at] = body[: 4 * len(fragments[at])]
+                    progress = time.monotonic()
+                while expected < len(fragments) and results[expected] is not None:
+                    expected += 1
+            now = time.monotonic()
+            if now > deadline:
+                raise TimeoutError("no result")
+            if now - progress > ASK_AFTER_S:
+                progress = now
+                missing = [at for at in range(expected, sent) if results[at] is None]
+                for at in missing[:8]:
+                    self._socket.sendto(self._header(PROBE, 0, 0, first + at, 0), self._data_address)
+        return b"".join(result for result in results if result is not None)
+
+    def _handle(
+        self, packet: bytes, first: int, sent: int, results: list[bytes | None], plain: bool, send: Send
+    ) -> int | None:
+        """The fragment whose first result this is, if it is one."""
+        (_, kind, flags, _, dtype, _, _, job, token, channel, _, seq, _, argument, bitmap0, _, bitmap1, _) = (
+            HEADER.unpack(packet[: HEADER.size])
+        )
+        at: int = seq - first
+        if (job, token, channel) != (self._job, self._token, 0) or not 0 <= at < sent or results[at] is not None:
+            return None
+        if kind == WAIT and argument == 1:
+            raise Mismatch
+        if kind == NACK and bitmap1 & 1 and bitmap0 >> self._rank & 1:
+            send(at, RESEND | flags & BYPASS)
+        if kind != ACK or dtype != (INT32 if plain else FLOAT32):
+            return None
+        self._indices[seq % self._window] = argument
+        return at
+
+    def barrier(self) -> None:
+        self.reduce([0], True, purpose(14, 1, 0))
+
+    def sum_floats(self, scaled: list[int]) -> bytes:
+        """Of float32 elements that are given as the integers of the scale."""
+        return self.reduce(scaled, False, purpose(12, len(scaled), mix(len(scaled))))
+
+    def sum_integers(self, values: list[int]) -> bytes:
+        return self.reduce(values, True, purpose(12, len(values), mix((4 << 8) + len(values))))
+
+    def broadcast_from(self, root: int, size: int) -> bytes:
+        return self.reduce([0] * ((size + 3) // 4), True, purpose(13, size, root))[:size]
+
+    def leave(self) -> None:
+        message = struct.pack(">BBHIIHBB", 0xA3, LEAVE, 0, self._job, self._token, 0, 0, self._rank)
+        self._socket.sendto(message, self._switch)
+        self._socket.close()
