@@ -384,8 +384,7 @@ int atp_switch(struct xdp_md* context) {
         return atp_leave(context, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    /* Numbers of 16 bits are the server's to add: no lane here is split in two. An ACK of them releases as any other.
-     */
+    /* Numbers of 16 bits are the server's to add: no lane here is split in two. An ACK of them still releases. */
     int splits_lanes = notes->header.type == ATP_TYPE_GRADIENT && notes->header.dtype == ATP_DTYPE_INT16;
     if (!aggregator || splits_lanes) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
