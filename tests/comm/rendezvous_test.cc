@@ -143,6 +143,72 @@ TEST(store::Rendezvous, TwoProcessesOfOneRankAreTold) {
     EXPECT_TRUE(says(met.error().text, "rank 1 was there before")) << met.error().text;
 }
 
+const std::vector<std::string_view> all_names{"addresses", "token"};
+
+Error refused_by_switch() {
+    return {.operation = Operation::join, .reason = Reason::rejected, .peer = "10.0.0.1:4790", .text = "it is full"};
+}
+
+TEST(store::Rendezvous, ARankThatGivesUpWakesTheOthersAtOnce) {
+    const auto server = test::serve();
+    run_ranks(3, [&](std::uint32_t rank) {
+        if (rank == 2) return;  // never comes
+        const auto store = test::connect(server->local());
+        store::Rendezvous meeting(*store, party(rank, 3));
+        if (rank == 1) {
+            meeting.give_up(refused_by_switch(), all_names);
+            return;
+        }
+        const auto values = meeting.all_gather("addresses", "", patience());
+        ASSERT_TRUE(failed_with(values, Reason::rejected)) << error_of(values);
+        EXPECT_EQ(values.error().peer, "rank 1");
+        EXPECT_TRUE(says(error_of(values), "it is full")) << error_of(values);
+    });
+}
+
+TEST(store::Rendezvous, RanksThatComeLaterLearnWhoGaveUp) {
+    store::MemoryStore store;
+    store::Rendezvous zero(store, party(0, 3));
+    store::Rendezvous one(store, party(1, 3));
+    store::Rendezvous two(store, party(2, 3));
+    EXPECT_FALSE(one.given_up());
+    ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
+    zero.give_up(refused_by_switch(), all_names);
+    EXPECT_TRUE(failed_with(one.all_gather("addresses", "", patience()), Reason::rejected));
+    const auto token = two.broadcast_from_zero("token", "", patience());
+    EXPECT_TRUE(failed_with(token, Reason::rejected));
+    // They learned it: what they report themselves is no further reason.
+    one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
+    const auto reason = two.given_up();
+    ASSERT_TRUE(reason);
+    EXPECT_EQ(reason->value().peer, "rank 0");
+    EXPECT_EQ(reason->value().reason, Reason::rejected);
+}
+
+TEST(store::Rendezvous, AProcessWhoseRankIsTakenDoesNotEndTheOthers) {
+    store::MemoryStore store;
+    store::Rendezvous zero(store, party(0, 2));
+    store::Rendezvous again(store, party(0, 2));
+    store::Rendezvous one(store, party(1, 2));
+    ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
+    const auto taken = again.all_gather("addresses", "", patience());
+    ASSERT_TRUE(failed_with(taken, Reason::mismatched));
+    again.give_up(taken.error(), all_names);
+    EXPECT_TRUE(one.all_gather("addresses", "", patience()));
+    EXPECT_FALSE(one.given_up());
+}
+
+TEST(store::Rendezvous, AnythingInPlaceOfAReasonIsSurvived) {
+    for (const std::string_view value :
+         {"", " ", "1", "1 ", "x 2 text", "1 99 text", "1 4294967296 text", "-1 -1 -1"}) {
+        store::MemoryStore store;
+        ASSERT_TRUE(store.set("job/0/addresses/1", std::string(4, '\0') + std::string(value)));
+        store::Rendezvous zero(store, party(0, 2));
+        const auto values = zero.all_gather("addresses", "", patience());
+        EXPECT_TRUE(failed_with(values, Reason::failed)) << value << ": " << error_of(values);
+    }
+}
+
 TEST(store::Rendezvous, RanksThatCountDifferentlyAreTold) {
     store::MemoryStore store;
     store::Rendezvous zero(store, party(0, 2));

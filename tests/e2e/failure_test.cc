@@ -10,6 +10,7 @@
 
 #include "fabric.h"
 #include "net/clock.h"
+#include "relay.h"
 #include "values.h"
 
 namespace atp::test {
@@ -53,6 +54,60 @@ TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
     EXPECT_EQ(formed.error().reason, Reason::timed_out);
     EXPECT_EQ(formed.error().peer, address);
     EXPECT_TRUE(says(formed.error(), "atp doctor"));
+}
+
+// A switch that many jobs ask at once loses questions of any length, and answers again later.
+TEST(Forming, OutlastsASwitchThatStopsAnsweringDuringTheProbesOfThePath) {
+    const auto node = start(small_switch());
+    constexpr unsigned silent_from = 1;  // after the first HELLO
+    constexpr unsigned silent_until = 12;
+    const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
+        return way == Way::there && number >= silent_from && number < silent_until ? Fate::lose : Fate::pass;
+    });
+    Job job(1, {to_string(relay.address())});
+    const auto formed = job.form(0);
+    ASSERT_TRUE(formed) << to_string(formed.error());
+    EXPECT_EQ((*formed)->formation().lanes, small_lanes);
+}
+
+TEST(Forming, ARankThatGivesUpTellsTheOthersWhy) {
+    const auto node = start(small_switch());
+    const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+    ASSERT_TRUE(silent);
+    const std::string nowhere = to_string((*silent)->local());
+    for (const std::uint32_t lost : {0U, 1U}) {
+        // Rank 2 never comes: the others learn the reason nevertheless.
+        Job job(3, {address_of(*node)});
+        each(2, [&](std::uint32_t rank) {
+            comm::Options options = job.options_of(rank);
+            options.join_timeout = rank == lost ? milliseconds(300) : patience;
+            if (rank == lost) options.switch_address = nowhere;
+            const auto formed = comm::Communicator::form(job.store(), rank, 3, options);
+            ASSERT_FALSE(formed);
+            EXPECT_EQ(formed.error().reason, Reason::timed_out);
+            EXPECT_TRUE(says(formed.error(), nowhere));
+            if (rank == lost) return;
+            EXPECT_EQ(formed.error().peer, "rank " + std::to_string(lost));
+            EXPECT_TRUE(says(formed.error(), "gave up"));
+        });
+    }
+}
+
+TEST(Forming, ARankThatIsRefusedTellsTheOthersWhoWaitForIt) {
+    switchd::SwitchNodeConfig one_job = small_switch();
+    one_job.jobs = 1;
+    const TwoLevels tree(small_switch(), one_job);
+    Job first(1, {address_of(*tree.leaves[1])});
+    const auto taken = first.formed();
+    ASSERT_EQ(taken.size(), 1U);
+    Job second(2, {address_of(*tree.leaves[0]), address_of(*tree.leaves[1])});
+    const auto formed = second.form_all();
+    for (const auto& rank : formed) {
+        ASSERT_FALSE(rank);
+        EXPECT_EQ(rank.error().reason, Reason::rejected);
+        EXPECT_TRUE(says(rank.error(), "table of jobs is full (1)"));
+    }
+    EXPECT_EQ(formed[0].error().peer, "rank 1");
 }
 
 TEST(Forming, RefusesWhatIsNoCommunicator) {

@@ -186,7 +186,9 @@ class Measurement {
 
 Result<void> take_part(const BenchRank& bench, const wire::Address& store_address, Interruption& interruption,
                        const std::function<void(const BenchSize&)>& measured) {
-    auto store = store::TcpStore::connect(store_address, net::now() + bench.options.join_timeout);
+    store::TcpStoreConfig patient;  // the store may be as busy as the ranks: no answer is late before --timeout
+    patient.answer_timeout = std::max(patient.answer_timeout, bench.options.join_timeout);
+    auto store = store::TcpStore::connect(store_address, net::after(net::now(), bench.options.join_timeout), patient);
     if (!store) return tl::unexpected(store.error());
     const auto closes_store = interruption.ends([&] { (*store)->close(); });
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);

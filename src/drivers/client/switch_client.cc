@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -36,7 +37,8 @@ Result<std::unique_ptr<SwitchClient>> SwitchClient::open(const wire::Address& ad
 SwitchClient::SwitchClient(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
     : address_(address),
       socket_(std::move(socket)),
-      nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+      first_nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()),
+      nonce_(first_nonce_) {}
 
 Result<void> SwitchClient::send(std::span<const std::byte> bytes) {
     const std::span<std::byte> room = socket_->reserve(bytes.size());
@@ -87,28 +89,65 @@ Result<bool> SwitchClient::refusal(const wire::Datagram& datagram, std::uint8_t 
         refused && !refused->text.empty() ? refused->text : fmt::format("it speaks version {}", version & 0xFU));
 }
 
+Result<void> SwitchClient::ask(std::uint32_t bytes) {
+    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
+    const wire::Hello question{.nonce = ++nonce_};
+    return send({buffer.data(), wire::encode(question, buffer, buffer.size())});
+}
+
+// An answer to any question of this call counts, because a busy switch may answer later than the next question leaves.
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duration attempt) {
     const Time begin = net::now();
-    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
+    const std::uint64_t first = nonce_ + 1;
+    std::vector<Time> sent;
     Greeting greeting{.welcome = {}, .round_trip = {}, .asked = 0};
+    const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
+        if (const auto version = wire::refusal_version(datagram.bytes)) return refusal(datagram, *version);
+        auto welcome = wire::decode_welcome(datagram.bytes);
+        if (!welcome || welcome->nonce - first >= sent.size()) return false;
+        greeting.asked = static_cast<std::uint32_t>(welcome->nonce - first) + 1;
+        greeting.round_trip = net::now() - sent[welcome->nonce - first];
+        greeting.welcome = *std::move(welcome);
+        return true;
+    };
     while (net::now() < deadline) {
-        const wire::Hello question{.nonce = ++nonce_};
-        const std::size_t size = wire::encode(question, buffer, buffer.size());
-        const Time sent = net::now();
-        ++greeting.asked;
-        if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
-        const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
-            if (const auto version = wire::refusal_version(datagram.bytes)) return refusal(datagram, *version);
-            auto welcome = wire::decode_welcome(datagram.bytes);
-            if (!welcome || welcome->nonce != question.nonce) return false;
-            greeting.welcome = *std::move(welcome);
-            greeting.round_trip = net::now() - sent;
-            return true;
-        };
-        const auto answered = await(std::min(deadline, sent + attempt), accept);
+        sent.push_back(net::now());
+        if (auto passed = ask(bytes); !passed) return tl::unexpected(passed.error());
+        const auto answered = await(std::min(deadline, sent.back() + attempt), accept);
         if (!answered) return tl::unexpected(answered.error());
         if (*answered) return greeting;
     }
+    return silent(Operation::join, begin);
+}
+
+Result<client::ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Duration attempt) {
+    const Time begin = net::now();
+    auto passed = ask(bytes);
+    if (!passed && passed.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
+    const std::uint64_t probed = nonce_;
+    std::optional<Error> refused;  // a switch that looks for its parent refuses, and is asked again
+    client::ProbeOutcome outcome = client::ProbeOutcome::lost;
+    const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
+        if (const auto version = wire::refusal_version(datagram.bytes)) {
+            const auto refusal = this->refusal(datagram, *version);
+            if (refusal || refusal.error().reason != Reason::rejected) return refusal;
+            refused = refusal.error();
+            return false;
+        }
+        const auto welcome = wire::decode_welcome(datagram.bytes);
+        if (!welcome || welcome->nonce - first_nonce_ > nonce_ - first_nonce_) return false;
+        if (welcome->received_bytes >= bytes) outcome = client::ProbeOutcome::arrived;
+        return outcome == client::ProbeOutcome::arrived || welcome->nonce > probed;
+    };
+    for (;;) {
+        if (!passed) return tl::unexpected(passed.error());
+        const auto answered = await(std::min(deadline, net::now() + attempt), accept);
+        if (!answered) return tl::unexpected(answered.error());
+        if (*answered) return outcome;
+        if (net::now() >= deadline) break;
+        passed = ask(0);
+    }
+    if (refused) return tl::unexpected(*std::move(refused));
     return silent(Operation::join, begin);
 }
 

@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint64_t least_fragments_of_slice = 8;
 // Kinds of operations whose scales are remembered; any others travel at the job's.
 constexpr std::size_t most_histories = 4096;
+// Between two looks into the store while a channel waits for the other ranks.
+constexpr Duration first_look = std::chrono::milliseconds(250);
+constexpr Duration longest_pause = std::chrono::seconds(2);
 
 Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
@@ -103,7 +106,15 @@ Communicator::~Communicator() {
 
 Result<void> Communicator::set_up(store::Store& store) {
     const Time deadline = net::after(net::now(), options_.join_timeout);
-    auto formed = find_each_other(store, rank_, world_, options_, deadline);
+    store::Rendezvous rendezvous(
+        store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
+    auto done = set_up(rendezvous, deadline);
+    if (!done) rendezvous.give_up(done.error(), names_of_formation());
+    return done;
+}
+
+Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) {
+    auto formed = find_each_other(rendezvous, options_, deadline);
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
@@ -111,10 +122,30 @@ Result<void> Communicator::set_up(store::Store& store) {
         if (!channel) return tl::unexpected(channel.error());
         channels_.push_back(*std::move(channel));
     }
+    const Time begin = net::now();
     for (const auto& channel : channels_) {
-        if (auto ready = channel->wait_ready(deadline); !ready) return ready;
+        if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready) return ready;
     }
     return {};
+}
+
+// A rank that cannot join leaves its reason in the store, which is asked now and then while the others are missing.
+Result<void> Communicator::wait_ready(Channel& channel, store::Rendezvous& rendezvous, Time begin,
+                                      Time deadline) const {
+    for (Duration pause = first_look;; pause = std::min(2 * pause, longest_pause)) {
+        const Time until = std::min(deadline, net::after(net::now(), pause));
+        auto ready = channel.wait_ready(until);
+        if (ready || ready.error().reason != Reason::timed_out || net::now() < until) return ready;
+        if (world_ > 1) {
+            if (auto told = rendezvous.given_up()) {
+                told->value().elapsed = net::now() - begin;
+                return *std::move(told);
+            }
+        }
+        if (net::now() < deadline) continue;
+        ready.error().elapsed = net::now() - begin;
+        return ready;
+    }
 }
 
 Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,

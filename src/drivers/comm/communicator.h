@@ -18,6 +18,7 @@
 #include "comm/options.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
+#include "store/rendezvous.h"
 #include "store/store.h"
 #include "tensor/scale_history.h"
 
@@ -132,6 +133,9 @@ class Communicator {
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
     [[nodiscard]] Result<void> set_up(store::Store& store);
+    [[nodiscard]] Result<void> set_up(store::Rendezvous& rendezvous, Time deadline);
+    [[nodiscard]] Result<void> wait_ready(Channel& channel, store::Rendezvous& rendezvous, Time begin,
+                                          Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                         std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                         Time deadline);

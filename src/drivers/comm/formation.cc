@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <random>
@@ -19,7 +20,6 @@
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
-#include "store/rendezvous.h"
 #include "switchml/packet.h"
 #include "switchml/stream_pool.h"
 
@@ -28,8 +28,11 @@ namespace {
 
 constexpr Duration probe_wait = std::chrono::milliseconds(100);
 // A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
-constexpr unsigned placing_attempts = 5;
+constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
+
+constexpr std::array<std::string_view, placing_attempts + 1> names{"announcement-0", "announcement-1", "announcement-2",
+                                                                   "announcement-3", "announcement-4", "decision"};
 
 Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
     return fail(operation, reason, std::move(peer), std::move(text));
@@ -99,11 +102,7 @@ Result<Reach> reach_switch(const Options& options, Time deadline) {
     if (!welcome) return tl::unexpected(welcome.error());
     reach.welcome = *std::move(welcome);
     const auto probe = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
-        const auto answer = (*client)->hello(net::now() + probe_wait, bytes, probe_wait);
-        if (answer) return client::ProbeOutcome::arrived;
-        if (answer.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
-        if (answer.error().reason == Reason::timed_out) return client::ProbeOutcome::lost;
-        return tl::unexpected(answer.error());
+        return (*client)->probe(bytes, deadline, probe_wait);
     };
     const auto payload = client::discover_path_payload(reach.address, probe);
     if (!payload) return tl::unexpected(payload.error());
@@ -139,9 +138,9 @@ Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options&
     return sockets;
 }
 
-Result<std::vector<control::Announcement>> tell_each_other(store::Rendezvous& rendezvous, unsigned attempt,
+Result<std::vector<control::Announcement>> tell_each_other(store::Rendezvous& rendezvous, std::size_t attempt,
                                                            const control::Announcement& own, Time deadline) {
-    const auto texts = rendezvous.all_gather(fmt::format("announcement-{}", attempt), control::to_text(own), deadline);
+    const auto texts = rendezvous.all_gather(names[attempt], control::to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<control::Announcement> announcements;
     for (std::size_t rank = 0; rank < texts->size(); ++rank) {
@@ -164,7 +163,7 @@ struct Placed {
 // All ranks see the same announcements, so all of them try again, or none does.
 Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own,
                            const wire::Address& switch_address, Time deadline) {
-    for (unsigned attempt = 0;; ++attempt) {
+    for (std::size_t attempt = 0;; ++attempt) {
         auto announcements = tell_each_other(rendezvous, attempt, own, deadline);
         if (!announcements) return tl::unexpected(announcements.error());
         auto membership = control::place_ranks(*announcements);
@@ -184,7 +183,7 @@ Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     std::random_device chance;
     control::Decision drawn{.job = chance(), .token = 0};
     while (drawn.token == 0) drawn.token = chance();
-    const auto text = rendezvous.broadcast_from_zero("decision", control::to_text(drawn), deadline);
+    const auto text = rendezvous.broadcast_from_zero(names.back(), control::to_text(drawn), deadline);
     if (!text) return tl::unexpected(text.error());
     return control::decision_from(*text);
 }
@@ -289,8 +288,9 @@ net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, 
 
 }  // namespace
 
-Result<Formed> find_each_other(store::Store& store, std::uint32_t rank, std::uint32_t world, const Options& options,
-                               Time deadline) {
+std::span<const std::string_view> names_of_formation() { return names; }
+
+Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
     const auto reach = reach_switch(options, deadline);
     if (!reach) return tl::unexpected(reach.error());
     Formed formed;
@@ -304,8 +304,6 @@ Result<Formed> find_each_other(store::Store& store, std::uint32_t rank, std::uin
                               .rack = options.rack,
                               .servers = {}};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
-    store::Rendezvous rendezvous(
-        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
     auto placed = find_places(rendezvous, own, reach->address, deadline);
     if (!placed) return tl::unexpected(placed.error());
     const auto decision = decide(rendezvous, deadline);
@@ -325,7 +323,8 @@ Result<Formed> find_each_other(store::Store& store, std::uint32_t rank, std::uin
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
-        formed.plans.push_back(plan_of(channel, rank, options, formed.formation, *decision, membership, *server));
+        formed.plans.push_back(
+            plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision, membership, *server));
         ChannelPlan& plan = formed.plans.back();
         plan.switch_address = reach->address;
         if (plan.terms.group.family != 0) plan.group = group_config_of(options, plan, *formed.sockets[channel]);

@@ -10,7 +10,7 @@
 #include "comm/communicator.h"
 #include "comm/options.h"
 #include "net/udp_socket.h"
-#include "store/store.h"
+#include "store/rendezvous.h"
 
 namespace atp::comm {
 
@@ -21,7 +21,9 @@ struct Formed {
 };
 
 // Waits for all ranks, up to the deadline. Fails with the rank or the switch that is missing or disagrees.
-[[nodiscard]] Result<Formed> find_each_other(store::Store& store, std::uint32_t rank, std::uint32_t world,
-                                             const Options& options, Time deadline);
+[[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline);
+
+// The names under which ranks meet there: for Rendezvous::give_up().
+[[nodiscard]] std::span<const std::string_view> names_of_formation();
 
 }  // namespace atp::comm

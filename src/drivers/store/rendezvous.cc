@@ -3,17 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/text.h"
+#include "net/clock.h"
 
 namespace atp::store {
 namespace {
 
 // Before each value stands how many ranks its owner believes there are, in four bytes.
 constexpr std::size_t world_bytes = 4;
+
+// In place of the number of ranks: the owner of the value has given up. Its rank, the number of the reason and a text
+// follow, separated by blanks.
+constexpr std::uint32_t gave_up = 0;
 
 std::string with_world(std::uint32_t world, std::string_view value) {
     std::string stamped;
@@ -28,6 +34,15 @@ std::optional<std::uint32_t> world_of(std::string_view stamped) {
     return world;
 }
 
+// The number that `text` begins with, which is removed together with the blank after it.
+std::optional<std::uint32_t> take_number(std::string_view& text) {
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+    return number;
+}
+
 std::string did_not_come(std::string_view name, const std::vector<std::string>& ranks, std::uint32_t world) {
     return fmt::format("'{}': {} {} of {} did not come", name, ranks.size() == 1 ? "rank" : "ranks", list_some(ranks),
                        world);
@@ -37,6 +52,7 @@ std::string did_not_come(std::string_view name, const std::vector<std::string>& 
 
 Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, std::string_view value, Time deadline) {
     if (auto left = leave(name, value); !left) return Failure(std::move(left).error());
+    last_name_ = name;
     std::vector<std::uint32_t> everybody(party_.world);
     std::iota(everybody.begin(), everybody.end(), 0U);
     return collect(name, everybody, deadline);
@@ -48,6 +64,7 @@ Result<std::string> Rendezvous::broadcast_from_zero(std::string_view name, std::
         return std::string(value);
     }
     if (auto checked = check(name); !checked) return Failure(std::move(checked).error());
+    last_name_ = name;
     auto values = collect(name, {0}, deadline);
     if (!values) return Failure(std::move(values).error());
     return std::move(values->front());
@@ -57,6 +74,43 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
     auto arrivals = all_gather(name, {}, deadline);
     if (!arrivals) return Failure(std::move(arrivals).error());
     return {};
+}
+
+void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
+    if (told_ || displaced_ || names.empty() || !check(names.front())) return;
+    told_ = true;
+    const std::string text = to_string(error).substr(0, max_value_bytes / 2);
+    const std::string value =
+        with_world(gave_up, fmt::format("{} {} {}", party_.rank, static_cast<unsigned>(error.reason), text));
+    if (!store_.set(key_of_giving_up(), value)) return;
+    for (const std::string_view name : names) {
+        if (!store_.set(key_of(name, party_.rank), value)) return;
+    }
+    // Ranks that wait there wait for all values, so those that are missing are given to them.
+    const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_));
+    if (!missing) return;
+    for (const std::string& key : *missing) {
+        if (!store_.set(key, value)) return;
+    }
+}
+
+std::optional<Failure> Rendezvous::given_up() {
+    const std::string key = key_of_giving_up();
+    const auto missing = store_.missing({&key, 1});
+    if (!missing || !missing->empty()) return std::nullopt;
+    const auto value = store_.get(key, net::now());
+    if (!value || world_of(*value) != gave_up) return std::nullopt;
+    return reason_of_giving_up(*value);
+}
+
+Failure Rendezvous::reason_of_giving_up(std::string_view value) {
+    told_ = true;
+    value.remove_prefix(world_bytes);
+    const auto rank = take_number(value);
+    const auto reason = take_number(value);
+    const bool known = reason && *reason <= static_cast<std::uint32_t>(Reason::failed);
+    return fail(Operation::rendezvous, known ? static_cast<Reason>(*reason) : Reason::failed,
+                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("it gave up: {}", value));
 }
 
 Result<void> Rendezvous::forget(std::uint32_t generation) {
@@ -85,12 +139,24 @@ std::string Rendezvous::key_of(std::string_view name, std::uint32_t rank) const 
     return fmt::format("{}/{}/{}/{}", party_.prefix, party_.generation, name, rank);
 }
 
+std::vector<std::string> Rendezvous::keys_of(std::string_view name) const {
+    std::vector<std::string> keys;
+    keys.reserve(party_.world);
+    for (std::uint32_t rank = 0; rank < party_.world; ++rank) keys.push_back(key_of(name, rank));
+    return keys;
+}
+
+std::string Rendezvous::key_of_giving_up() const {
+    return fmt::format("{}/{}/gave-up", party_.prefix, party_.generation);
+}
+
 Result<void> Rendezvous::leave(std::string_view name, std::string_view value) {
     if (auto checked = check(name); !checked) return checked;
     const std::string key = key_of(name, party_.rank);
     const auto arrivals = store_.add(key + "/came", 1);
     if (!arrivals) return Failure(arrivals.error());
     if (*arrivals > 1) {
+        displaced_ = true;
         return mismatched(
             fmt::format("'{}': rank {} was there before: two processes have this rank, or the name is used twice", name,
                         party_.rank));
@@ -103,6 +169,7 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     std::vector<std::string> keys;
     keys.reserve(ranks.size());
     for (const std::uint32_t rank : ranks) keys.push_back(key_of(name, rank));
+    const Time begin = net::now();
     auto values = store_.get_all(keys, deadline);
     if (!values && values.error().reason == Reason::timed_out) {
         return who_is_missing(name, ranks, std::move(values).error());
@@ -111,6 +178,11 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     for (std::size_t at = 0; at < ranks.size(); ++at) {
         std::string& value = (*values)[at];
         const auto world = world_of(value);
+        if (world == gave_up) {
+            Failure failure = reason_of_giving_up(value);
+            failure.value().elapsed = net::now() - begin;
+            return failure;
+        }
         if (world != party_.world) {
             return mismatched(fmt::format("'{}': rank {} counts {} ranks and rank {} counts {}", name, ranks[at],
                                           world.value_or(0), party_.rank, party_.world));
