@@ -17,6 +17,7 @@ packages=(
     libtomlplusplus-dev                                 # src/plan
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
     libbenchmark-dev                                    # bench
+    pkg-config                                          # tests/packaging
     iproute2                                            # bench/cluster
     clang                                               # fuzzers, the check that the switch compiles for BPF
     python3-dev python3-venv                            # python, in an environment of its own

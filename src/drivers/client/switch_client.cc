@@ -120,13 +120,13 @@ Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duratio
     return silent(Operation::join, begin);
 }
 
-Result<client::ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Duration attempt) {
+Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Duration attempt) {
     const Time begin = net::now();
     auto passed = ask(bytes);
-    if (!passed && passed.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
+    if (!passed && passed.error().reason == Reason::too_large) return ProbeOutcome::too_long;
     const std::uint64_t probed = nonce_;
     std::optional<Error> refused;  // a switch that looks for its parent refuses, and is asked again
-    client::ProbeOutcome outcome = client::ProbeOutcome::lost;
+    ProbeOutcome outcome = client::ProbeOutcome::lost;
     const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
         if (const auto version = wire::refusal_version(datagram.bytes)) {
             const auto refusal = this->refusal(datagram, *version);
@@ -136,8 +136,8 @@ Result<client::ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadl
         }
         const auto welcome = wire::decode_welcome(datagram.bytes);
         if (!welcome || welcome->nonce - first_nonce_ > nonce_ - first_nonce_) return false;
-        if (welcome->received_bytes >= bytes) outcome = client::ProbeOutcome::arrived;
-        return outcome == client::ProbeOutcome::arrived || welcome->nonce > probed;
+        if (welcome->received_bytes >= bytes) outcome = ProbeOutcome::arrived;
+        return outcome == ProbeOutcome::arrived || welcome->nonce > probed;
     };
     for (;;) {
         if (!passed) return tl::unexpected(passed.error());

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "control/path_mtu_search.h"
+#include "client/path_payload.h"
 #include "net/udp_socket.h"
 #include "wire/control.h"
 
@@ -34,7 +35,7 @@ class SwitchClient {
     // Whether a packet of `bytes` reaches the switch and an answer of the same length returns. A busy switch answers
     // late, so silence alone is no proof. The outcome is `lost` only if the switch answers a short question that was
     // sent later. Asks until the deadline, then fails with timed_out. `attempt`: time between two questions.
-    [[nodiscard]] Result<client::ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
+    [[nodiscard]] Result<ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
                                                       Duration attempt = std::chrono::milliseconds(100));
     // The report, as JSON.
     [[nodiscard]] Result<std::string> report(Time deadline);
