@@ -42,7 +42,7 @@ TEST(Determinism, WatchingChangesNothing) {
     };
     const std::unique_ptr<std::FILE, Close> file(std::tmpfile());
     ASSERT_NE(file, nullptr);
-    Trace trace(file.get());
+    sim::Trace trace(file.get());
     const Scenario scenario = troubled(7);
     EXPECT_EQ(to_json(run(scenario, {.trace = &trace, .stop = nullptr, .progress = {}})), to_json(run(scenario)));
     EXPECT_GT(std::ftell(file.get()), 0);

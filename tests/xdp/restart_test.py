@@ -70,10 +70,10 @@ class Restart(networks.NetworkTest):
         self.finish(self.workers_of_job)
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
 
-    def refused(self, ports):
+    def refused(self, ports, flags=()):
         """A start that goes on with what was left, and fails."""
         start = self.start_atp("bridge", "switch", "--listen", self.network.any_endpoint, "--xdp", ports, "--xdp-pins",
-                               self.pins)  # fmt: skip
+                               self.pins, *flags)  # fmt: skip
         _, error = start.communicate(timeout=PATIENCE_S)
         self.assertEqual(start.returncode, 2)
         return error
@@ -86,6 +86,7 @@ class Restart(networks.NetworkTest):
         holder = self.start("bridge", "python3", "-c", hold_port)
         holder.stdout.read(1)
         self.assertIn("EADDRINUSE", self.refused(",".join(ports)))
+        self.assertIn("EADDRINUSE", self.refused(ports[0]))  # the other ports keep the program nevertheless
         holder.communicate("\n", timeout=PATIENCE_S)
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(ports))
         self.finish(self.workers_of_job)
@@ -94,9 +95,26 @@ class Restart(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
+    def kept_jobs(self):
+        """What the kernel keeps of each job: its key, token, level and place of counters."""
+        return networks.call("bpftool", "-j", "map", "dump", "pinned", f"{self.pins}/atp_jobs")
+
+    def test_a_start_of_another_level_that_fails_leaves_the_jobs_as_they_were(self):
+        self.kill()
+        kept = self.kept_jobs()
+        self.assertIn("key", kept)
+        ports = self.network.ports("bridge")
+        self.assertIn("eth7: failed (ENODEV", self.refused(",".join([*ports, "eth7"]), ["--level", "1"]))
+        self.assertEqual(self.kept_jobs(), kept)
+        self.finish(self.workers_of_job)
+        switch = self.start_switch(pins=self.pins, flags=["--level", "1"])
+        wait_until(lambda: self.kept_jobs() != kept, "the start that succeeds takes the jobs over")
+        self.stop(switch)
+
     def test_a_start_takes_the_program_off_what_it_no_longer_names(self):
         self.kill()
         switch = self.start_switch(ports=["to-w0"], pins=self.pins)
+        wait_until(lambda: self.network.with_xdp("bridge") == ["to-w0"], "the other ports lose the program")
         self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"])
         filters = networks.call("tc", "-n", self.network.prefix + "bridge", "filter", "show", "dev", "to-w1", "egress")
         self.assertEqual(filters, "")

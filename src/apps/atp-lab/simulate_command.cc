@@ -91,7 +91,7 @@ int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const
         return exit_misused;
     }
     File file = open_trace(options.trace_path);
-    Trace trace(file.get());
+    sim::Trace trace(file.get());
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     const sim::Report report = simulate(

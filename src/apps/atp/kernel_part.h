@@ -18,12 +18,13 @@ struct KernelPartConfig {
     std::uint8_t level = 0;
 };
 
-// Works from its start to stop(), which says where it could not be ended. Destroyed without it, it never was: what an
-// earlier one had left goes on.
+// Calling order: commit() once nothing else of the start can fail; then stop(), which says where it could not be ended.
+// If it is destroyed before commit(), the jobs and programs that an earlier one had left stay as they were.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;
     [[nodiscard]] virtual switchd::ShardSnapshot snapshot() const = 0;
+    virtual void commit() = 0;
     [[nodiscard]] virtual std::vector<Error> stop() = 0;
 
   protected:

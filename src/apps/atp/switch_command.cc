@@ -177,6 +177,7 @@ int run_switch(SwitchOptions options) {
     if (!node) return misused(node.error());
     print_start(**node, options);
     if (!show_output()) return exit_failed;
+    if (*kernel != nullptr) (*kernel)->commit();
     static_cast<void>(signals.wait());
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);

@@ -31,8 +31,6 @@ Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& confi
     if (!kernel) return tl::unexpected(kernel.error());
     std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(folder), *std::move(kernel)));
     if (auto attached = started->attach(); !attached) return tl::unexpected(attached.error());
-    XdpSwitch& self = *started;
-    started->thread_ = std::thread([&self] { self.run(); });
     return started;
 }
 
@@ -40,12 +38,18 @@ XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::uniqu
     : config_(config),
       folder_(std::move(folder)),
       kernel_(std::move(kernel)),
-      admission_(config.jobs, config.hold, config.level) {
+      admission_(config.jobs, config.hold, config.level) {}
+
+void XdpSwitch::commit() {
+    std::unique_lock lock(mutex_);
     for (control::AdmittedJob job : kernel_->jobs()) {
         // One that was let pass has another try.
-        kernel_->set_level(job.job, job.level = config.level);
+        kernel_->set_level(job.job, job.level = config_.level);
         admission_.remember(job, net::now());
     }
+    lock.unlock();
+    detach_elsewhere(kernel_->descriptor(), config_.interfaces);
+    thread_ = std::thread([this] { run(); });
 }
 
 XdpSwitch::~XdpSwitch() {
@@ -65,7 +69,6 @@ Result<void> XdpSwitch::attach() {
         if (egress) egress_attachments_.push_back(*egress);
         if (!egress) missing_.push_back(to_string(egress.error()));
     }
-    detach_elsewhere(kernel_->descriptor(), config_.interfaces);
     return {};
 }
 

@@ -37,16 +37,19 @@ struct XdpSwitchConfig {
 // A switch that nobody addresses: the program on some interfaces, and a thread that learns from what passes whom to
 // serve.
 //
-// Calling order: start(); it works from then on, on these interfaces and no others; stop() takes the program off and
-// forgets everything. A process that ends without either leaves the program where it is, at work, and the next start()
-// with the same pins goes on with it. One that is destroyed without stop() never was: what an earlier start had left
-// goes on as it did, and nothing else stays. Threads: start() and stop() from one; snapshot() from any. Failure:
-// start() says why, and leaves behind what it has found. stop() says where the program could not be taken off; it
-// absorbs nothing there any more, and the next start() with the same pins takes it up.
+// Calling order: start() attaches the program; commit(), once nothing else that the caller starts can fail, takes over
+// the jobs of an earlier start, detaches the program from all other interfaces and begins to admit jobs; stop() takes
+// the program off and forgets everything. A process that ends without stop() leaves the program where it is, at work,
+// and the next start() with the same pins goes on with it. If the object is destroyed before commit(), the jobs and the
+// programs of an earlier start stay as they were, and nothing else stays but empty clsact qdiscs. Threads: start(),
+// commit() and stop() from one; snapshot() from any. Failure: start() says why, and leaves behind what it has found.
+// stop() says where the program could not be taken off; it absorbs nothing there any more, and the next start() with
+// the same pins takes it up.
 class XdpSwitch {
   public:
     [[nodiscard]] static Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
     ~XdpSwitch();
+    void commit();
     XdpSwitch(const XdpSwitch&) = delete;
     XdpSwitch& operator=(const XdpSwitch&) = delete;
 
