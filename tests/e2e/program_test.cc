@@ -3,6 +3,7 @@
 #include "program.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -46,6 +47,29 @@ struct Ranks {
     }
     std::deque<Program> programs;
 };
+
+TEST(SwitchProgram, MoreMemoryThanTheHostHasIsRefusedWithTheAmount) {
+    Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--memory", "1000000GB"});
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("--memory"), std::string::npos) << program.output();
+    EXPECT_NE(program.output().find("1000000.0 GB"), std::string::npos) << program.output();
+    EXPECT_NE(program.output().find("this host has"), std::string::npos) << program.output();
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow does not fit the limit
+TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    rlimit narrow = before;
+    narrow.rlim_cur = rlim_t{1} << 30U;
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
+    Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--memory", "1500MB", "--protocol", "atp"});
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("1.5 GB do not fit"), std::string::npos) << program.output();
+    EXPECT_NE(program.output().find("the kernel does not grant"), std::string::npos) << program.output();
+}
+#endif
 
 // The switch holds members that fall silent for longer than the test has patience.
 TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {

@@ -2,9 +2,11 @@
 #include "switchd/node.h"
 
 #include <fmt/format.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <random>
 
 #include "base/version.h"
@@ -22,14 +24,37 @@ std::uint64_t random_id() {
     return (std::uint64_t{chance()} << 32U) | chance();
 }
 
+double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
+    return fail(Operation::open, Reason::exhausted, "--memory",
+                fmt::format("aggregators and slots of {:.1f} GB do not fit: {}",
+                            gigabytes(config.memory_bytes) + gigabytes(config.pool_bytes), why));
+}
+
+// Aggregators and slots are cleared at the start. Without this check the kernel could grant more than there is, and end
+// the process later.
+Result<void> check_memory(const SwitchNodeConfig& config) {
+    struct sysinfo host {};
+    if (sysinfo(&host) != 0) return {};
+    const std::uint64_t present = (std::uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
+    if (config.memory_bytes <= present && config.pool_bytes <= present - config.memory_bytes) return {};
+    return no_memory(config, fmt::format("this host has {:.1f} GB, swap included", gigabytes(present)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config, std::function<void()> failed,
                                                       Elsewhere elsewhere) {
+    if (auto fits = check_memory(config); !fits) return tl::unexpected(fits.error());
     std::unique_ptr<SwitchNode> node(new SwitchNode(config));
     node->failed_ = std::move(failed);
     node->elsewhere_ = std::move(elsewhere);
-    if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
+    try {
+        if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
+    } catch (const std::bad_alloc&) {
+        return no_memory(config, "the kernel does not grant so much");
+    }
     SwitchNode& self = *node;
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {
         node->threads_.emplace_back([&self, i] {

@@ -2,8 +2,8 @@
 // The one error of the net floor, and the Result that carries it.
 //
 // Result is tl::expected (Debian's libexpected-dev): the interface of C++23's std::expected, which the compilers that
-// we support do not have yet, so that one line here changes when they do. Exceptions stay inside a floor; a bool or an
-// errno alone could not say who was meant and what to do.
+// we support do not have yet, so that one line here changes when they do. Exceptions stay inside a floor, except
+// std::bad_alloc (docs/architecture.md); a bool or an errno alone could not say who was meant and what to do.
 #pragma once
 
 #include <cstdint>
