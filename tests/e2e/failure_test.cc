@@ -192,6 +192,42 @@ TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
     EXPECT_TRUE(says(formed.error(), "table of channels is full (2)"));
 }
 
+TEST(Forming, TheLimitOfJobsHoldsForAllThreadsOfASwitch) {
+    switchd::SwitchNodeConfig config = small_switch();
+    config.shards = 4;
+    config.jobs = 8;
+    const auto node = start(config);
+    std::vector<std::unique_ptr<comm::Communicator>> all;
+    for (std::uint32_t i = 0; i < config.jobs; ++i) {
+        auto formed = Job(1, {address_of(*node)}).form(0);
+        ASSERT_TRUE(formed) << to_string(formed.error());
+        all.push_back(*std::move(formed));
+    }
+    const auto refused = Job(1, {address_of(*node)}).form(0);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(says(refused.error(), "table of jobs is full (8)"));
+    all.pop_back();
+    EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}).form(0).has_value(); }));
+}
+
+TEST(Forming, TheLimitOfChannelsHoldsForAllThreadsOfASwitch) {
+    switchd::SwitchNodeConfig config = small_switch();
+    config.shards = 4;
+    config.jobs = 2;  // a job counts once, on however many threads its channels lie
+    config.channels = 9;
+    const auto node = start(config);
+    comm::Options options = small_options();
+    options.channels = 8;
+    const auto first = Job(1, {address_of(*node)}, options).form(0);
+    ASSERT_TRUE(first) << to_string(first.error());
+    options.channels = 2;
+    const auto refused = Job(1, {address_of(*node)}, options).form(0);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(says(refused.error(), "table of channels is full (9)"));
+    options.channels = 1;
+    EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}, options).form(0).has_value(); }));
+}
+
 TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
     switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 1000;

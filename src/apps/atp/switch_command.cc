@@ -232,8 +232,8 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
                  "of --xdp, for jobs whose workers name racks: 0 next to workers, 1 where racks meet [0]");
     flags.flag("--pin", options->pin, "keep each thread on a core of its own");
-    flags.number("--jobs", config.jobs, 1, 65'536, "at once [64]");
-    flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs [256]");
+    flags.number("--jobs", config.jobs, 1, 65'536, "at once, on all threads together [64]");
+    flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
                  "of all parameter servers hosted here [1GiB]");
     command

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchd/node.h"
 
+#include "switchd/shared_room.h"
+
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
@@ -76,6 +78,7 @@ SwitchNode::SwitchNode(const SwitchNodeConfig& config) : config_(config), id_(ra
 SwitchNode::~SwitchNode() { stop(); }
 
 Result<void> SwitchNode::open_shards() {
+    const auto room = std::make_shared<SharedRoom>(config_.jobs, config_.channels);
     for (std::uint32_t i = 0; i < config_.shards; ++i) {
         net::LoopConfig loop{.spin = config_.spin, .core = std::nullopt};
         if (i < config_.cores.size()) loop.core = config_.cores[i];
@@ -87,7 +90,7 @@ Result<void> SwitchNode::open_shards() {
             dispatch = [this](auto bytes, const wire::Address& from, wire::Ecn ecn) {
                 this->dispatch(bytes, from, ecn);
             };
-        auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch));
+        auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch), room);
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
     }

@@ -29,12 +29,13 @@ protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
             .ageing = config.ageing};
 }
 
-control::JoinTreeConfig tree_config(const SwitchNodeConfig& config) {
+control::JoinTreeConfig tree_config(const SwitchNodeConfig& config, std::shared_ptr<control::SwitchRoom> room) {
     return {.parent = config.parent,
             .serves_atp = config.serves_atp,
             .serves_switchml = config.pool_bytes != 0,
             .jobs = config.jobs,
             .channels = config.channels,
+            .room = std::move(room),
             .server_bytes = config.server_bytes / config.shards,
             .hold = config.hold};
 }
@@ -58,12 +59,14 @@ std::uint32_t slots_of_shard(const SwitchNodeConfig& config) {
 }
 
 Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
-                                                       net::EventLoop& loop, Dispatch dispatch) {
+                                                       net::EventLoop& loop, Dispatch dispatch,
+                                                       std::shared_ptr<control::SwitchRoom> room) {
     net::UdpConfig udp = config.udp;
     if (number != 0) udp.local = udp.local.with_port(0);
     auto socket = net::UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<SwitchShard> shard(new SwitchShard(config, number, loop, std::move(dispatch), *std::move(socket)));
+    std::unique_ptr<SwitchShard> shard(
+        new SwitchShard(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket)));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -72,14 +75,14 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
 }
 
 SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         std::unique_ptr<net::UdpSocket> socket)
+                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::UdpSocket> socket)
     : config_(config),
       loop_(loop),
       dispatch_(std::move(dispatch)),
       socket_(std::move(socket)),
       switch_(switch_config(config)),
       pool_({.slots = slots_of_shard(config), .lanes = config.lanes}),
-      tree_(tree_config(config)),
+      tree_(tree_config(config, std::move(room))),
       emulates_(emulates(config.ports)),
       ports_(port_config(config.ports, number)),
       held_(emulates_ ? config.held_packets : 0, wire::max_udp_payload_bytes),

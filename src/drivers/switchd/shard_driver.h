@@ -44,7 +44,8 @@ class SwitchShard final : public net::Actor {
     using Dispatch = std::function<void(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn)>;
 
     [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
-                                                                   net::EventLoop& loop, Dispatch dispatch);
+                                                                   net::EventLoop& loop, Dispatch dispatch,
+                                                                   std::shared_ptr<control::SwitchRoom> room);
     ~SwitchShard() override;
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
@@ -67,7 +68,7 @@ class SwitchShard final : public net::Actor {
 
   private:
     SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                std::unique_ptr<net::UdpSocket> socket);
+                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::UdpSocket> socket);
 
     static constexpr std::size_t batch_packets = 64;
     static constexpr int batches_per_round = 8;

@@ -44,7 +44,9 @@ std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
 }
 
-JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {}
+JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
+    if (config_.room == nullptr) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
+}
 
 Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
     const Key key = key_of(job, channel);
@@ -60,7 +62,10 @@ Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
 
 void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now) {
     ++counters_.joins;
-    if (auto objection = objection_to(join, from, now)) {
+    auto objection = objection_to(join, from, now);
+    Branch* branch = find(join.terms.job, join.terms.channel);
+    if (!objection && branch == nullptr) objection = take_room(join.terms.job);
+    if (objection) {
         ++counters_.refused;
         outbox_.push_back({from, wire::Refused{.job = join.terms.job,
                                                .token = join.terms.token,
@@ -69,7 +74,6 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
                                                .text = std::move(objection->text)}});
         return;
     }
-    Branch* branch = find(join.terms.job, join.terms.channel);
     if (branch == nullptr) branch = &open_branch(join, now);
     const bool was_ready = branch->ready();
     branch->seat(join, from, now);
@@ -127,17 +131,6 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
     if (auto objection = objection_to_protocol(join)) return objection;
-    if (branches_.size() >= config_.channels) {
-        return Objection{wire::Refusal::full,
-                         fmt::format("the table of channels is full ({}); wait for another job to end, or start the "
-                                     "switch with more --channels",
-                                     config_.channels)};
-    }
-    if (!jobs_.contains(join.terms.job) && jobs_.size() >= config_.jobs) {
-        return Objection{wire::Refusal::full, fmt::format("the table of jobs is full ({}); wait for another job to "
-                                                          "end, or start the switch with more --jobs",
-                                                          config_.jobs)};
-    }
     const bool needs_parent = join.level == 0 && !is_single_unit(join.terms);
     if (needs_parent && config_.parent.family() == wire::Family::none) {
         return Objection{wire::Refusal::parent,
@@ -151,6 +144,16 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                                      hosted(join.terms))};
     }
     return would_host ? objection_to_server(join.terms) : std::nullopt;
+}
+
+std::optional<JoinTree::Objection> JoinTree::take_room(std::uint32_t job) {
+    const SwitchRoom::Answer answer = config_.room->take(job);
+    if (answer == SwitchRoom::Answer::granted) return std::nullopt;
+    const bool channels = answer == SwitchRoom::Answer::no_channel;
+    return Objection{wire::Refusal::full,
+                     fmt::format("the table of {0} is full ({1}); wait for another job to end, or "
+                                 "start the switch with more --{0}",
+                                 channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::Join& join) const {
@@ -421,6 +424,7 @@ void JoinTree::close(Branch& branch) {
                        .last_of_job = last});
     last_ = nullptr;
     branches_.erase(key_of(terms.job, terms.channel));
+    config_.room->give_back(terms.job);
 }
 
 void JoinTree::handle_timeout(Time now) {

@@ -12,16 +12,19 @@
 
 #include "base/time.h"
 #include "control/branch.h"
+#include "control/switch_room.h"
 #include "wire/control.h"
 
 namespace atp::control {
 
 struct JoinTreeConfig {
-    wire::Address parent;                                  // of no family: this switch is the last
-    bool serves_atp = true;                                // to channels of that protocol
-    bool serves_switchml = false;                          // likewise
-    std::uint32_t jobs = 64;                               // at once
-    std::uint32_t channels = 256;                          // at once, of all jobs
+    wire::Address parent;          // of no family: this switch is the last
+    bool serves_atp = true;        // to channels of that protocol
+    bool serves_switchml = false;  // likewise
+    std::uint32_t jobs = 64;       // at once
+    std::uint32_t channels = 256;  // at once, of all jobs
+    std::shared_ptr<SwitchRoom>
+        room{};  // of all trees of the switch; none: `jobs` and `channels` are this tree's alone
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // that the servers hosted here may take, together
     Duration hold = std::chrono::seconds(10);              // whoever is silent for so long is gone
     Duration refresh = std::chrono::seconds(1);            // how often a standing branch is confirmed upwards
@@ -108,6 +111,8 @@ class JoinTree {
     }
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    // Takes room for a further channel, or says why there is none.
+    [[nodiscard]] std::optional<Objection> take_room(std::uint32_t job);
     [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "control/switch_room.h"
+
+namespace atp::switchd {
+
+// The room of a switch whose threads have a tree each. Threads: any; only channels that open or close call.
+class SharedRoom final : public control::SwitchRoom {
+  public:
+    using SwitchRoom::SwitchRoom;
+
+    [[nodiscard]] Answer take(std::uint32_t job) override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::take(job);
+    }
+    void give_back(std::uint32_t job) override {
+        const std::scoped_lock lock(mutex_);
+        SwitchRoom::give_back(job);
+    }
+
+  private:
+    std::mutex mutex_;
+};
+
+}  // namespace atp::switchd

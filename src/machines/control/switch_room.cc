@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/switch_room.h"
+
+namespace atp::control {
+
+SwitchRoom::Answer SwitchRoom::take(std::uint32_t job) {
+    if (channels_ >= most_channels_) return Answer::no_channel;
+    if (!channels_of_jobs_.contains(job) && channels_of_jobs_.size() >= most_jobs_) return Answer::no_job;
+    ++channels_of_jobs_[job];
+    ++channels_;
+    return Answer::granted;
+}
+
+void SwitchRoom::give_back(std::uint32_t job) {
+    const auto found = channels_of_jobs_.find(job);
+    if (found == channels_of_jobs_.end()) return;
+    --channels_;
+    if (--found->second == 0) channels_of_jobs_.erase(found);
+}
+
+}  // namespace atp::control

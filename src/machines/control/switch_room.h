@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace atp::control {
+
+// The jobs and channels that a switch serves at a time. Several trees may share one: a job whose channels lie in several
+// trees counts once.
+//
+// Calling order: one give_back() for each take() that was granted. Threads: none; a driver whose threads share a room
+// overrides both calls with a lock. Failure: take() returns which limit is reached, and then counts nothing.
+class SwitchRoom {
+  public:
+    enum class Answer : std::uint8_t { granted, no_channel, no_job };
+
+    SwitchRoom(std::uint32_t jobs, std::uint32_t channels) : most_jobs_(jobs), most_channels_(channels) {}
+    SwitchRoom(const SwitchRoom&) = delete;
+    SwitchRoom& operator=(const SwitchRoom&) = delete;
+    virtual ~SwitchRoom() = default;
+
+    // For one channel of the job.
+    [[nodiscard]] virtual Answer take(std::uint32_t job);
+    virtual void give_back(std::uint32_t job);
+
+  private:
+    const std::uint32_t most_jobs_;
+    const std::uint32_t most_channels_;
+    std::unordered_map<std::uint32_t, std::uint32_t> channels_of_jobs_;
+    std::uint32_t channels_ = 0;
+};
+
+}  // namespace atp::control
