@@ -13,6 +13,8 @@ constexpr std::chrono::milliseconds patience{5};
 
 }  // namespace
 
+thread_local int CallbackScope::depth = 0;
+
 std::shared_ptr<Completions> Completions::start() {
     std::shared_ptr<Completions> completions(new Completions);
     const Lock lock(completions->mutex_);
@@ -51,7 +53,7 @@ void Completions::stop() {
         changed_.notify_all();
     }
     for (std::thread& thread : threads) {
-        if (thread.get_id() == std::this_thread::get_id()) {
+        if (CallbackScope::active() || thread.get_id() == std::this_thread::get_id()) {
             thread.detach();
         } else {
             thread.join();

@@ -14,6 +14,20 @@
 
 namespace atp::python {
 
+// The time in which this thread runs callbacks of a future. Threads: one object belongs to one thread; scopes nest.
+class CallbackScope {
+  public:
+    CallbackScope() { ++depth; }
+    ~CallbackScope() { --depth; }
+    CallbackScope(const CallbackScope&) = delete;
+    CallbackScope& operator=(const CallbackScope&) = delete;
+
+    [[nodiscard]] static bool active() { return depth != 0; }
+
+  private:
+    static thread_local int depth;
+};
+
 // Threads that finish works: they copy results to where they belong and call back whoever waits for a future.
 // Channels must not do that, for callbacks are a program's own and take as long as they like.
 //
@@ -23,7 +37,8 @@ namespace atp::python {
 //
 // Calling order: start(), post() as often as wanted, stop(). What was posted before stop() is done before it returns;
 // what is posted later is done at once by the caller, so nothing is ever forgotten.
-// Threads: post() and note_failure() from any; stop() from any, and from a posted job it does not wait for itself.
+// Threads: post() and note_failure() from any; stop() from any. In a CallbackScope, stop() does not wait for jobs: one
+// of them may wait for this callback.
 // Failure: jobs do not throw.
 class Completions : public std::enable_shared_from_this<Completions> {
   public:

@@ -42,7 +42,7 @@ void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
     operation->on_done([work] {
         work->completions_->post([work] {
             work->settle();
-            work->announce();
+            work->complete_future();
         });
     });
 }
@@ -54,6 +54,7 @@ bool NetworkWork::wait(std::chrono::milliseconds timeout) {
         if (net::now() >= until) give_up(timeout);
     }
     settle();
+    complete_future();
     if (exception_) std::rethrow_exception(exception_);
     return true;
 }
@@ -88,9 +89,14 @@ void NetworkWork::settle() {
     });
 }
 
-// Callbacks of futures run here, on the completions' thread: nothing waits for them but what is posted later.
-void NetworkWork::announce() {
-    if (announced_.exchange(true)) return;
+// Two threads may come here: one in wait(), and one of the completions'. The first completes the future and runs its
+// callbacks. The other waits until the future is complete but not for the callbacks: they may wait for this work too.
+void NetworkWork::complete_future() {
+    if (completing_.exchange(true)) {
+        future_->wait();
+        return;
+    }
+    const CallbackScope callbacks;
     if (exception_) {
         future_->setError(exception_);
     } else {

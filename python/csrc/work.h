@@ -18,9 +18,14 @@ namespace atp::python {
 // One operation in the network, as PyTorch sees it.
 //
 // Calling order: make one from the operation's handle, then watch(). Shares: the operation and its tensors, until both
-// are done. Threads: any. Failure: wait() throws DistBackendError with the operation, the peer and the time elapsed;
-// the future gets the same. A wait that gives up by its own timeout, or that a signal's handler ends with an exception,
-// leaves the operation under way.
+// are done.
+// Threads: any. The future is complete before wait() returns or throws the operation's error, and before isCompleted()
+// returns true. Callbacks of the future run on the thread that completes it: a thread in wait(), or one of Completions.
+// wait() does not wait for callbacks on another thread. A callback may wait for this work and for others, and may
+// destroy the group.
+// Failure: wait() throws DistBackendError with the operation, the peer and the time elapsed; the future gets the same.
+// A wait that gives up by its own timeout, or that a signal's handler ends with an exception, leaves the operation in
+// flight.
 class NetworkWork final : public c10d::Work {
   public:
     NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
@@ -30,6 +35,7 @@ class NetworkWork final : public c10d::Work {
     static void watch(const c10::intrusive_ptr<NetworkWork>& work);
 
     bool wait(std::chrono::milliseconds timeout) override;
+    bool isCompleted() override { return future_->completed(); }
     std::vector<at::Tensor> result() override { return outputs(); }
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
     std::uint64_t getSequencenumber() const override { return sequence_; }
@@ -38,7 +44,7 @@ class NetworkWork final : public c10d::Work {
     [[nodiscard]] std::vector<at::Tensor> outputs() const;
     [[noreturn]] void give_up(std::chrono::milliseconds timeout) const;
     void settle();
-    void announce();
+    void complete_future();
 
     std::uint64_t sequence_;
     std::vector<Staged> staged_;
@@ -46,7 +52,7 @@ class NetworkWork final : public c10d::Work {
     std::shared_ptr<Completions> completions_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
     std::once_flag settled_;
-    std::atomic<bool> announced_{false};
+    std::atomic<bool> completing_{false};
 };
 
 // The text of an error as exceptions carry it.

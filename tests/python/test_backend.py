@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 
@@ -10,7 +11,7 @@ import numpy
 import pytest
 import torch
 import torch.distributed as dist
-from ranks import run_ranks, values_of
+from ranks import init_group, run_ranks, values_of
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int32, torch.int64]
@@ -165,6 +166,101 @@ def wait_in_callbacks_for_what_they_begin(rank, size):
 
 def test_a_callback_may_wait_for_the_futures_of_others():
     assert values_of(run_ranks(wait_in_callbacks_for_what_they_begin, 2, {"ATP_TIMEOUT": "20"})) == [[6.0] * 3] * 2
+
+
+def read_futures_after_waits(rank, size):
+    incomplete, wrong = 0, 0
+    for number in range(3000):
+        work = dist.all_reduce(torch.full((8,), float(number + rank)), async_op=True)
+        future = work.get_future()
+        work.wait()
+        if not future.done():
+            incomplete += 1
+        elif future.value()[0][0].item() != 2.0 * number + 1:
+            wrong += 1
+    return incomplete, wrong
+
+
+def test_a_future_is_complete_when_the_wait_for_its_work_returns():
+    assert values_of(run_ranks(read_futures_after_waits, 2)) == [(0, 0)] * 2
+
+
+def poll_works(rank, size):
+    incomplete = 0
+    for _ in range(300):
+        work = dist.all_reduce(torch.ones(8), async_op=True)
+        future = work.get_future()
+        while not work.is_completed():
+            time.sleep(0)
+        incomplete += not future.done()
+    return incomplete
+
+
+def test_a_future_is_complete_when_its_work_reports_completion():
+    assert values_of(run_ranks(poll_works, 2)) == [0, 0]
+
+
+def wait_for_works_in_callbacks(rank, size):
+    def wait_for_others(done):
+        inner = dist.all_reduce(done.value()[0].clone(), async_op=True)
+        inner.wait()
+        first.wait()  # the work that this callback belongs to
+        return inner.get_future().value()[0]
+
+    sums = []
+    for number in range(300):
+        first = dist.all_reduce(torch.ones(3), async_op=True)
+        chained = first.get_future().then(wait_for_others)
+        if number % 2:
+            first.wait()
+        sums.append(chained.wait().tolist())
+    return sums
+
+
+def test_a_callback_may_wait_for_works_also_for_its_own():
+    assert values_of(run_ranks(wait_for_works_in_callbacks, 2, {"ATP_TIMEOUT": "20"})) == [[[4.0] * 3] * 300] * 2
+
+
+def destroy_the_group_in_a_callback(rank, size, store_file):
+    ended = []
+    for waits in (False, True) * 5:
+        init_group(rank, size, f"{store_file}-{len(ended)}", timeout_s=20)
+        destroyed = threading.Event()
+
+        def destroy(done, destroyed=destroyed):
+            dist.destroy_process_group()
+            destroyed.set()
+            return done.value()
+
+        work = dist.all_reduce(torch.ones(3), async_op=True)
+        chained = work.get_future().then(destroy)
+        if waits:
+            work.wait()
+        ended.append(destroyed.wait(20) and chained.wait()[0].tolist())
+        del work, chained
+    return ended
+
+
+def test_a_callback_may_destroy_the_group():
+    outcomes = run_ranks(destroy_the_group_in_a_callback, 2, in_group=False)
+    assert values_of(outcomes) == [[[2.0] * 3] * 10] * 2
+
+
+def read_future_of_failed_work(rank, size):
+    if rank == 1:
+        return True
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    future = work.get_future()
+    with pytest.raises(dist.DistBackendError):
+        work.wait()
+    assert future.done()
+    with pytest.raises(dist.DistBackendError, match="rank 1"):
+        future.value()
+    return True
+
+
+def test_the_future_of_a_failed_work_has_the_error_when_the_wait_raises():
+    assert values_of(run_ranks(read_future_of_failed_work, 2, timeout_s=2)) == [True, True]
 
 
 def test_works_run_side_by_side_and_their_futures_have_the_tensors():
