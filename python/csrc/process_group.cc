@@ -17,15 +17,18 @@ namespace {
 // How long the process with the switch waits at the end for those who may still need it.
 constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
+// The type of the elements that the network sums for `operation` on tensors of `type`.
+at::ScalarType summed_type(at::ScalarType type, const c10d::ReduceOp& operation) {
+    return operation == c10d::ReduceOp::AVG ? type_of_average(type) : type;
+}
+
 // Why the network does not sum these; nothing where it does. Equal on all ranks that call the same.
 std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
     if (tensors.empty()) return "no tensors";
     const at::ScalarType type = tensors.front().scalar_type();
-    const bool averages = operation == c10d::ReduceOp::AVG;
-    if (!averages && operation != c10d::ReduceOp::SUM) return "operations other than SUM and AVG";
-    const auto element = element_type_of(type);
-    if (!element) return fmt::format("{} tensors", c10::toString(type));
-    if (averages && numeric::is_integer(*element)) return fmt::format("AVG of {} tensors", c10::toString(type));
+    if (operation != c10d::ReduceOp::AVG && operation != c10d::ReduceOp::SUM)
+        return "operations other than SUM and AVG";
+    if (!element_type_of(summed_type(type, operation))) return fmt::format("{} tensors", c10::toString(type));
     for (const at::Tensor& tensor : tensors) {
         if (!lies_in_memory(tensor)) return "tensors that are sparse or neither of the CPU nor of CUDA";
         if (tensor.device() != tensors.front().device()) return "tensors of several devices";
@@ -162,8 +165,9 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
                                                                 std::chrono::milliseconds timeout, c10d::OpType type,
                                                                 const char* title) {
     const auto communicator = require_communicator();
-    std::vector<Staged> staged = stage(tensors);
-    const auto element = *element_type_of(tensors.front().scalar_type());
+    const at::ScalarType type_in_network = summed_type(tensors.front().scalar_type(), operation);
+    std::vector<Staged> staged = stage(tensors, type_in_network);
+    const auto element = *element_type_of(type_in_network);
     const auto reduction = operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
     auto begun = stager_.all_reduce(*communicator, staged, element, reduction, deadline_of(timeout));
     return hand_out(std::move(begun), std::move(staged), type, title);
@@ -190,7 +194,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const 
             ->broadcast(tensors, options);
     }
     const auto communicator = require_communicator();
-    std::vector<Staged> staged = stage(tensors);
+    std::vector<Staged> staged = stage(tensors, tensors.front().scalar_type());
     bring_to_host(staged);
     const at::Tensor& host = staged.front().host;
     auto begun = communicator->broadcast(host.data_ptr(), host.nbytes(), static_cast<std::uint32_t>(options.rootRank),

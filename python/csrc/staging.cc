@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "staging/cuda_queue.h"
+#include "tensor/tensors.h"
 #include "work.h"
 
 namespace atp::python {
@@ -20,14 +21,14 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-Staged stage_one(const at::Tensor& tensor) {
-    if (tensor.is_contiguous() && !tensor.is_neg() && !tensor.is_conj()) {
+Staged stage_one(const at::Tensor& tensor, at::ScalarType type) {
+    if (tensor.scalar_type() == type && tensor.is_contiguous() && !tensor.is_neg() && !tensor.is_conj()) {
         return {.tensor = tensor, .memory = tensor, .host = tensor};
     }
     TORCH_CHECK(at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
                 "atp: several elements of this tensor are one and the same memory, as expand() makes them; clone it");
     const at::NoGradGuard no_grad;
-    const at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false));
+    const at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false).dtype(type));
     memory.copy_(tensor);
     return {.tensor = tensor, .memory = memory, .host = memory};
 }
@@ -87,7 +88,23 @@ Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std:
     return communicator.all_reduce(std::move(tensors), elements, type, reduction, deadline);
 }
 
+Result<comm::Handle> average_integers(comm::Communicator& communicator, std::vector<Staged>& staged,
+                                      numeric::ElementType type, Time deadline) {
+    std::vector<std::unique_ptr<protocol::Tensor>> tensors;
+    std::uint64_t elements = 0;
+    for (Staged& each : staged) {
+        each.divisor = communicator.world();
+        const auto count = static_cast<std::size_t>(each.host.numel());
+        if (count == 0) continue;
+        void* memory = each.host.data_ptr();
+        tensors.push_back(tensor::make_sum_tensor(type, memory, memory, count, communicator.scale(), 1.0));
+        elements += count;
+    }
+    return communicator.all_reduce(std::move(tensors), elements, type, comm::Reduction::average, deadline);
+}
+
 void copy_back(const Staged& staged) {
+    if (staged.divisor != 1) staged.host.div_(static_cast<std::int64_t>(staged.divisor), "trunc");
     const bool copied = !staged.host.is_same(staged.memory) && staged.converted == nullptr;
     if (copied) staged.memory.copy_(staged.host, true);
     if (!staged.memory.is_same(staged.tensor)) staged.tensor.copy_(staged.memory);
@@ -95,10 +112,10 @@ void copy_back(const Staged& staged) {
 
 }  // namespace
 
-std::vector<Staged> stage(const std::vector<at::Tensor>& tensors) {
+std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType type) {
     std::vector<Staged> staged;
     staged.reserve(tensors.size());
-    for (const at::Tensor& tensor : tensors) staged.push_back(stage_one(tensor));
+    for (const at::Tensor& tensor : tensors) staged.push_back(stage_one(tensor, type));
     return staged;
 }
 
@@ -166,6 +183,9 @@ Result<comm::Handle> Stager::all_reduce(comm::Communicator& communicator, std::v
         }
     }
     bring_to_host(staged);
+    if (numeric::is_integer(type) && reduction == comm::Reduction::average) {
+        return average_integers(communicator, staged, type, deadline);
+    }
     return communicator.all_reduce(buffers_of(staged), type, reduction, deadline);
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/StreamGuard.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,9 +22,11 @@ struct Staged {
     at::Tensor memory;                           // its elements in their logical order, on its device
     at::Tensor host;                             // what the network sees: `memory` itself, or page-locked memory
     staging::StagedTensor* converted = nullptr;  // by the device, between the two; the operation's own
+    std::uint32_t divisor = 1;                   // of integers: the sum is divided by it, toward zero
 };
 
-[[nodiscard]] std::vector<Staged> stage(const std::vector<at::Tensor>& tensors);
+// `type` is that of the memory: elements are converted where the tensor has another one.
+[[nodiscard]] std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType type);
 // For a device's tensors, copies of their bytes: waits for the stream that is current.
 void bring_to_host(std::vector<Staged>& staged);
 // Once the operation has succeeded: returns when the callers' tensors have what came. Throws where a device failed.
@@ -48,6 +51,7 @@ class StreamOfItsOwn {
 
 // Begins sums, also of tensors that are on devices.
 //
+// An average of integers is a sum in the network, which deliver() divides.
 // Floats are converted by the device itself, in streams of this object, after what the current stream has been given so
 // far; where the device cannot, and for integers, the bytes are copied at once.
 // Threads: any. Failure: what the communicator says, or the device.

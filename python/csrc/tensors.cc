@@ -17,6 +17,11 @@ std::optional<ElementType> element_type_of(at::ScalarType type) {
     }
 }
 
+at::ScalarType type_of_average(at::ScalarType type) {
+    const bool narrow = type == at::kByte || type == at::kChar || type == at::kShort;
+    return narrow ? at::kInt : type;
+}
+
 bool lies_in_memory(const at::Tensor& tensor) {
     return tensor.layout() == at::kStrided && (tensor.is_cpu() || tensor.is_cuda());
 }

@@ -54,6 +54,51 @@ def test_sums_and_averages_of_every_type_are_equal_on_all_ranks_and_right(size):
             assert of_ranks[0][1] <= TOLERANCE.get(dtype, 0), f"{dtype} {name}"
 
 
+NARROW_INTEGERS = [torch.int8, torch.uint8, torch.int16]
+
+
+def numbers_to_average(rank, dtype):
+    """Both signs, every remainder, and sums that do not fit the narrow types."""
+    limits = torch.iinfo(dtype)
+    numbers = [-7, -5, -4, -1, 0, 1, 2, 4, 5, 8, limits.max // 4 - rank, max(limits.min, -(2**60)) // 4 + rank]
+    if dtype in NARROW_INTEGERS:
+        numbers += [limits.max, limits.min]
+    return [min(max(number + rank * (number % 3), limits.min), limits.max) for number in numbers]
+
+
+def average_integers(rank, size):
+    results = {}
+    for dtype in NARROW_INTEGERS + INTEGERS:
+        per_rank = [numbers_to_average(peer, dtype) for peer in range(size)]
+        own = torch.tensor(per_rank[rank], dtype=dtype)
+        strided = torch.stack([own, own], dim=1)[:, 0]
+        several = [own.clone(), own[:3].clone(), own[:0].clone()]
+        dist.all_reduce(own, dist.ReduceOp.AVG)
+        dist.all_reduce(strided, dist.ReduceOp.AVG)
+        dist.all_reduce_coalesced(several, dist.ReduceOp.AVG)
+        assert own.dtype == dtype
+        toward_zero = [abs(total) // size * (1 if total > 0 else -1) for total in map(sum, zip(*per_rank))]
+        actual = [own.tolist(), strided.tolist(), several[0].tolist(), several[1].tolist()]
+        results[str(dtype)] = actual == [toward_zero] * 3 + [toward_zero[:3]] or (actual, toward_zero)
+    return results
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_averages_of_integers_are_truncated_toward_zero(size):
+    expected = {str(dtype): True for dtype in NARROW_INTEGERS + INTEGERS}
+    assert values_of(run_ranks(average_integers, size)) == [expected] * size
+
+
+def sum_where_others_average(rank, size):
+    dist.all_reduce(torch.ones(5, dtype=torch.int64), dist.ReduceOp.AVG if rank else dist.ReduceOp.SUM)
+
+
+def test_a_sum_and_an_average_of_integers_do_not_match():
+    for outcome in run_ranks(sum_where_others_average, 2):
+        assert outcome.error == "DistBackendError"
+        assert "mismatched" in outcome.text
+
+
 def reduce_again_and_again(rank, size):
     results = []
     for magnitude in (1.0, 1.1, 0.9, 1e-12, 1.1e-12, 1e6, float("inf"), 1.0):

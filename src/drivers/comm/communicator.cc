@@ -203,6 +203,10 @@ Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementTy
 
 Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::ElementType type, Reduction reduction,
                                         Time deadline) {
+    if (reduction == Reduction::average && numeric::is_integer(type)) {
+        return refuse(Operation::all_reduce, Reason::unsupported,
+                      fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
+    }
     std::vector<std::unique_ptr<protocol::Tensor>> tensors;
     std::uint64_t elements = 0;
     for (const Buffer& buffer : buffers) {
@@ -220,10 +224,6 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
 Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
                                         numeric::ElementType type, Reduction reduction, Time deadline) {
     constexpr Operation operation = Operation::all_reduce;
-    if (reduction == Reduction::average && numeric::is_integer(type)) {
-        return refuse(operation, Reason::unsupported,
-                      fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
-    }
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));

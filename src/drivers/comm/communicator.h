@@ -79,7 +79,8 @@ class Communicator {
     // Several tensors as if they were one: small ones share packets.
     [[nodiscard]] Result<Handle> all_reduce(std::span<const Buffer> buffers, numeric::ElementType type,
                                             Reduction reduction, Time deadline = never);
-    // Of tensors that the caller has made, which become ready as it tells feed().
+    // Of tensors that the caller has made, which become ready as it tells feed(). They apply factor() themselves; of
+    // integers the sum comes, also for an average.
     [[nodiscard]] Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
                                             std::uint64_t elements, numeric::ElementType type, Reduction reduction,
                                             Time deadline = never);
