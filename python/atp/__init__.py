@@ -7,8 +7,8 @@
     dist.init_process_group("atp")
 
 all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and CUDA tensors go through the switch that
-ATP_SWITCH names; where it names none, rank 0 starts one in its own process. Everything else is done by Gloo, and the
-logger `atp` says once what that is. `atp.Options` has the settings and the variables of the environment. `atp.push()`
+ATP_SWITCH names; where it names none, rank 0 starts one in its own process. Gloo executes all other operations, and the
+logger `atp` names each of them once. `atp.Options` has the settings and the variables of the environment. `atp.push()`
 and `atp.pull()` sum by keys, as programs for parameter servers do.
 """
 

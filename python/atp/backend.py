@@ -25,6 +25,16 @@ logger = logging.getLogger("atp")
 # A switch that is there answers at once; one that is just being started may take this long.
 _REACH_S = 30.0
 _LONGEST_PAUSE_S = 0.5
+# What adds gradients or copies parameters: users choose this backend for these operations.
+_EXPECTED_IN_NETWORK = {
+    "all_reduce",
+    "all_reduce_coalesced",
+    "broadcast",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "reduce_scatter_tensor_coalesced",
+}
 _ADDRESS_KEY = "switch-address"
 _PROBLEM = "!"  # before what went wrong, in place of an address
 
@@ -108,11 +118,16 @@ def _wishes(settings: Settings, address: str) -> _C.Wishes:
 
 
 def _report(rank: int) -> Any:
-    def fell_back(what: str) -> None:
-        if rank == 0:
-            logger.warning("%s: not done in the network but by Gloo (said once)", what)
+    """Logs what Gloo executes: a warning where a user may expect the network, otherwise for information only."""
 
-    return fell_back
+    def delegated(operation: str, reason: str) -> None:
+        if rank != 0:
+            return
+        level = logging.WARNING if operation in _EXPECTED_IN_NETWORK else logging.INFO
+        line = f'operation delegated name="{operation}" backend=gloo'
+        logger.log(level, "%s", f'{line} reason="{reason}"' if reason else line)
+
+    return delegated
 
 
 def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) -> tuple[str, bool]:
@@ -147,7 +162,9 @@ def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
     while not store.check([key]):
         waited = time.monotonic() - begin
         if waited >= timeout.total_seconds():
-            raise dist.DistBackendError(f"rank 0 has not said which switch it uses, within {timeout}: is it there?")
+            raise dist.DistBackendError(
+                f"Timed out after {waited:.1f} s: rank 0 has not announced its switch; check that rank 0 runs"
+            )
         time.sleep(min(max(waited / 8, 0.001), _LONGEST_PAUSE_S))
 
 

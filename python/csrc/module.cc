@@ -95,11 +95,11 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
 }
 
 // An intrusive pointer to the base class, whose Python type PyTorch has registered.
-c10::intrusive_ptr<c10d::Backend> create_backend(const std::shared_ptr<comm::Communicator>& communicator,
-                                                 const c10::intrusive_ptr<c10d::Store>& store,
-                                                 const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
-                                                 std::function<void(const std::string&)> fell_back) {
-    GroupOptions options{.hosts_switch = hosts_switch, .fell_back = std::move(fell_back)};
+c10::intrusive_ptr<c10d::Backend> create_backend(
+    const std::shared_ptr<comm::Communicator>& communicator, const c10::intrusive_ptr<c10d::Store>& store,
+    const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
+    std::function<void(const std::string&, const std::string&)> delegated) {
+    GroupOptions options{.hosts_switch = hosts_switch, .delegated = std::move(delegated)};
     const py::gil_scoped_release no_lock;
     return c10::make_intrusive<ProcessGroupAtp>(communicator, store, fallback, std::move(options));
 }
@@ -134,7 +134,7 @@ PYBIND11_MODULE(_C, module) {
 
     module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("wishes"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
-               py::arg("hosts_switch"), py::arg("fell_back"));
+               py::arg("hosts_switch"), py::arg("delegated"));
     const py::call_guard<py::gil_scoped_release> no_lock;
     module.def("is_active", &is_active, py::arg("backend"), no_lock);
     module.def("shutdown", &shut_down, py::arg("backend"), no_lock);

@@ -175,14 +175,14 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors at once";
-    if (why) return fall_back("all_reduce of " + *why)->allreduce(tensors, options);
+    if (why) return delegate("all_reduce", *why)->allreduce(tensors, options);
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce");
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
                                                                   const c10d::AllreduceCoalescedOptions& options) {
     if (const auto why = obstacle(tensors, options.reduceOp)) {
-        return fall_back("all_reduce_coalesced of " + *why)->allreduce_coalesced(tensors, options);
+        return delegate("all_reduce_coalesced", *why)->allreduce_coalesced(tensors, options);
     }
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
                              "atp:all_reduce_coalesced");
@@ -190,7 +190,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tenso
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     if (tensors.size() != 1 || !lies_in_memory(tensors.front())) {
-        return fall_back("broadcast of several tensors, or of one that is sparse or neither of the CPU nor of CUDA")
+        return delegate("broadcast", "several tensors, or one that is sparse or neither of the CPU nor of CUDA")
             ->broadcast(tensors, options);
     }
     const auto communicator = require_communicator();
@@ -207,100 +207,100 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::barrier(const c10d::BarrierOptions
     return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier");
 }
 
-c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::fall_back(const std::string& what) {
+c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::delegate(const std::string& operation, const std::string& reason) {
     c10::intrusive_ptr<c10d::Backend> fallback;
     bool first = false;
     {
         const std::scoped_lock lock(mutex_);
         fallback = fallback_;
-        first = fell_back_.insert(what).second;
+        first = delegated_.emplace(operation, reason).second;
     }
     if (!fallback) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
-    if (first && options_.fell_back) options_.fell_back(what);
+    if (first && options_.delegated) options_.delegated(operation, reason);
     ++sequence_;
     return fallback;
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_sparse(Tensors& tensors,
                                                                const c10d::AllreduceOptions& options) {
-    return fall_back("all_reduce of sparse tensors")->allreduce_sparse(tensors, options);
+    return delegate("all_reduce", "sparse tensors")->allreduce_sparse(tensors, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-    return fall_back("reduce")->reduce(tensors, options);
+    return delegate("reduce")->reduce(tensors, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather(TensorLists& outputs, Tensors& inputs,
                                                         const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather")->allgather(outputs, inputs, options);
+    return delegate("all_gather")->allgather(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                               const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_into_tensor")->_allgather_base(output, input, options);
+    return delegate("all_gather_into_tensor")->_allgather_base(output, input, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                                                   const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_coalesced")->allgather_coalesced(outputs, inputs, options);
+    return delegate("all_gather_coalesced")->allgather_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                               const c10d::AllgatherOptions& options) {
-    return fall_back("all_gather_into_tensor_coalesced")->allgather_into_tensor_coalesced(outputs, inputs, options);
+    return delegate("all_gather_into_tensor_coalesced")->allgather_into_tensor_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather(TensorLists& outputs, Tensors& inputs,
                                                      const c10d::GatherOptions& options) {
-    return fall_back("gather")->gather(outputs, inputs, options);
+    return delegate("gather")->gather(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter(Tensors& outputs, TensorLists& inputs,
                                                       const c10d::ScatterOptions& options) {
-    return fall_back("scatter")->scatter(outputs, inputs, options);
+    return delegate("scatter")->scatter(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                                              const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter")->reduce_scatter(outputs, inputs, options);
+    return delegate("reduce_scatter")->reduce_scatter(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                                    const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter_tensor")->_reduce_scatter_base(output, input, options);
+    return delegate("reduce_scatter_tensor")->_reduce_scatter_base(output, input, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-    return fall_back("reduce_scatter_tensor_coalesced")->reduce_scatter_tensor_coalesced(outputs, inputs, options);
+    return delegate("reduce_scatter_tensor_coalesced")->reduce_scatter_tensor_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall_base(at::Tensor& output, at::Tensor& input,
                                                             std::vector<int64_t>& output_sizes,
                                                             std::vector<int64_t>& input_sizes,
                                                             const c10d::AllToAllOptions& options) {
-    return fall_back("all_to_all_single")->alltoall_base(output, input, output_sizes, input_sizes, options);
+    return delegate("all_to_all_single")->alltoall_base(output, input, output_sizes, input_sizes, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall(Tensors& outputs, Tensors& inputs,
                                                        const c10d::AllToAllOptions& options) {
-    return fall_back("all_to_all")->alltoall(outputs, inputs, options);
+    return delegate("all_to_all")->alltoall(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::send(Tensors& tensors, int to, int tag) {
-    return fall_back("send")->send(tensors, to, tag);
+    return delegate("send")->send(tensors, to, tag);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::recv(Tensors& tensors, int from, int tag) {
-    return fall_back("recv")->recv(tensors, from, tag);
+    return delegate("recv")->recv(tensors, from, tag);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::recvAnysource(Tensors& tensors, int tag) {
-    return fall_back("recv")->recvAnysource(tensors, tag);
+    return delegate("recv")->recvAnysource(tensors, tag);
 }
 
 void ProcessGroupAtp::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
-    fall_back("monitored_barrier")->monitoredBarrier(options, wait_all_ranks);
+    delegate("monitored_barrier")->monitoredBarrier(options, wait_all_ranks);
 }
 
 }  // namespace atp::python

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -24,8 +25,10 @@ namespace atp::python {
 
 // What a group is told beside its communicator.
 struct GroupOptions {
-    bool hosts_switch = false;                          // this process has the switch, and others may still need it
-    std::function<void(const std::string&)> fell_back;  // called once for each thing that the network does not do
+    bool hosts_switch = false;  // this process has the switch, and others may still need it
+    // Called once for each operation and reason that the fallback executes. The reason is empty for an operation that
+    // the network never executes.
+    std::function<void(const std::string& operation, const std::string& reason)> delegated;
 };
 
 // PyTorch's backend `atp`: sums, broadcasts and barriers in the network, and everything else by another backend.
@@ -101,7 +104,7 @@ class ProcessGroupAtp final : public c10d::Backend {
                                   c10d::OpType type, const char* title);
     WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title);
     [[nodiscard]] Time deadline_of(std::chrono::milliseconds timeout) const;
-    c10::intrusive_ptr<c10d::Backend> fall_back(const std::string& what);
+    c10::intrusive_ptr<c10d::Backend> delegate(const std::string& operation, const std::string& reason = {});
     void say_goodbye();
     void release();
 
@@ -113,7 +116,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     std::shared_ptr<Completions> completions_;
     mutable std::mutex mutex_;
     std::shared_ptr<comm::Communicator> communicator_;
-    std::set<std::string> fell_back_;
+    std::set<std::pair<std::string, std::string>> delegated_;  // operations and reasons that were reported
     bool shut_down_ = false;
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};

@@ -23,7 +23,13 @@ c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> dev
 
 }  // namespace
 
-std::string message_of(const Error& error) { return "atp: " + to_string(error); }
+// Programs for Gloo look for "Timed out" in an exception's text.
+std::string message_of(const Error& error) {
+    std::string text = "atp: " + to_string(error);
+    const std::size_t reason = text.find(": timed out");
+    if (error.reason == Reason::timed_out && reason != std::string::npos) text.replace(reason, 3, ": T");
+    return text;
+}
 
 NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
                          std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions)

@@ -49,6 +49,21 @@ def test_a_killed_rank_is_an_exception_on_the_others():
     check_failed(outcomes, "rank 1", "all_reduce", ranks=(0, 2))
 
 
+def reduce_without_ranks_1_and_2(rank, size):
+    dist.barrier()
+    if rank in (0, 3):
+        dist.all_reduce(torch.ones(1000))
+
+
+def test_a_timeout_says_timed_out_and_names_the_missing_ranks_once():
+    outcomes = run_failing(reduce_without_ranks_1_and_2, 4)
+    check_failed(outcomes, ranks=(0, 3))
+    for rank in (0, 3):
+        message = outcomes[rank].text.splitlines()[0]
+        assert message.startswith("atp: all_reduce ranks 1, 2: Timed out after "), message
+        assert message.count("rank") == 1, message
+
+
 def lose_the_rank_with_the_switch(rank, size):
     dist.barrier()
     if rank == 0:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network does not do is done by Gloo, and said once."""
+"""Operations that the network does not execute: Gloo executes them, and the log names each once."""
 
 from __future__ import annotations
 
+import functools
 import logging
 
 import pytest
 import torch
 import torch.distributed as dist
-from ranks import run_ranks, values_of
+from ranks import init_group, run_ranks, values_of
 
 RANKS = 3
 
@@ -155,21 +156,85 @@ def test_a_rank_may_be_in_several_groups_of_several_backends():
     assert results == [([first], 3.0), ([first, second], 3.0), ([second], 3.0)]
 
 
-def note_what_is_logged(rank, size):
+def note_lines_of(action):
     lines = []
     handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("atp").addHandler(handler)
-    for _ in range(3):
-        dist.all_reduce(torch.ones(1))
-        dist.all_reduce(torch.ones(1), dist.ReduceOp.MAX)
-        dist.all_gather([torch.zeros(1) for _ in range(size)], torch.ones(1))
+    handler.emit = lambda record: lines.append((record.levelname, record.getMessage()))
+    logger = logging.getLogger("atp")
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    action()
+    logger.setLevel(level)
+    logger.removeHandler(handler)
     return lines
 
 
-def test_each_thing_that_falls_back_is_said_once_and_by_one_rank():
-    said = "not done in the network but by Gloo (said once)"
-    assert values_of(run_ranks(note_what_is_logged, 2)) == [
-        [f"all_reduce of operations other than SUM and AVG: {said}", f"all_gather: {said}"],
+def note_what_is_delegated(rank, size):
+    def delegate():
+        for _ in range(3):
+            dist.all_reduce(torch.ones(1))
+            dist.all_reduce(torch.ones(1), dist.ReduceOp.MAX)
+            dist.all_reduce(torch.ones(1, dtype=torch.uint8))
+            dist.reduce(torch.ones(1), dst=0)
+            dist.all_gather([torch.zeros(1) for _ in range(size)], torch.ones(1))
+
+    return note_lines_of(delegate)
+
+
+def test_each_delegated_operation_is_logged_once_and_by_one_rank():
+    assert values_of(run_ranks(note_what_is_delegated, 2)) == [
+        [
+            (
+                "WARNING",
+                'operation delegated name="all_reduce" backend=gloo reason="operations other than SUM and AVG"',
+            ),
+            ("WARNING", 'operation delegated name="all_reduce" backend=gloo reason="Byte tensors"'),
+            ("WARNING", 'operation delegated name="reduce" backend=gloo'),
+            ("INFO", 'operation delegated name="all_gather" backend=gloo'),
+        ],
         [],
     ]
+
+
+def note_what_ddp_logs(rank, size):
+    def train():
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+        model(torch.ones(3, 4)).sum().backward()
+
+    return [level for level, _ in note_lines_of(train)]
+
+
+def test_plain_ddp_logs_no_warning():
+    for levels in values_of(run_ranks(note_what_ddp_logs, 2)):
+        assert "WARNING" not in levels
+
+
+def sum_by_device(rank, size, store_file, backend):
+    init_group(rank, size, store_file, backend=backend)
+    before = atp_sums(dist.group.WORLD)
+    tensor = torch.full((3,), rank + 0.5)
+    dist.all_reduce(tensor)
+    average = torch.tensor([rank - 4])
+    dist.all_reduce(average, dist.ReduceOp.AVG)
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.broadcast(tensor, src=1, group=pair)
+    dist.barrier()
+    result = (tensor.tolist(), average.item(), atp_sums(dist.group.WORLD) - before)
+    dist.destroy_process_group()
+    return result
+
+
+def atp_sums(group):
+    """Operations that this rank's CPU backend has begun, which must be that of atp."""
+    backend = group._get_backend(torch.device("cpu"))
+    assert backend.name() == "atp", backend.name()
+    return backend._get_sequence_number_for_group()
+
+
+@pytest.mark.parametrize("backend", ["atp", "cpu:atp", "cpu:atp,cuda:gloo"])
+def test_tensors_of_the_cpu_use_atp_where_a_backend_is_named_for_each_device(backend):
+    outcomes = run_ranks(functools.partial(sum_by_device, backend=backend), RANKS, in_group=False)
+    assert [values[:2] for values in values_of(outcomes)] == [([4.5] * 3, -3)] * RANKS
+    assert all(values[2] >= 2 for values in values_of(outcomes))

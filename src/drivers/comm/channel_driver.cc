@@ -537,7 +537,7 @@ Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
     const bool switch_silent = now - switch_heard_ > 3 * join_refresh;
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
-        error.text = "waited in vain for " + missing;
+        error.text = "no data of this operation arrived: check that these processes run and call it";
     } else if (!event.heard || now - event.heard_at > std::chrono::seconds(1)) {
         error.text = fmt::format(
             "nothing was heard from the {} {}", switchml ? "slots of the switch" : "parameter server",
