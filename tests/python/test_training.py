@@ -206,3 +206,20 @@ def test_a_scaler_skips_the_step_in_which_one_rank_overflowed():
     for digests, scale in values_of(run_ranks(scale_gradients, 2)):
         assert digests[0] == digests[1] != digests[2]
         assert scale == 2.0**9
+
+
+def train_on_uneven_inputs(rank, size):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(5, 5, bias=False))
+    gradients = []
+    for _ in range(30):
+        with model.join(divide_by_initial_world_size=False):
+            for _ in range(2 + 2 * rank):
+                model(torch.ones(1, 5)).sum().backward()
+                gradients.append(model.module.weight.grad.unique().tolist())
+                model.zero_grad()
+    return gradients
+
+
+def test_ddp_joins_ranks_with_uneven_inputs():
+    results = values_of(run_ranks(train_on_uneven_inputs, 2))
+    assert results == [[[1.0]] * 60, [[1.0]] * 120]
