@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs PyTorch's own tests of torch.distributed with Gloo and with the backend `atp`, and compares.
+
+Each test that passes with Gloo must pass with `atp`, except those of monitored_barrier, which PyTorch has for Gloo
+alone. A test that Gloo runs and `atp` skips counts as failed. Exit status: 0 each of them passes, 1 one does not,
+2 bad arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import sys
+import time
+import unittest
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+_PASSED = "passed"
+_EXCEPTION = "monitored_barrier"
+_PROGRESS_S = 15.0
+_fork = multiprocessing.get_context("fork")
+
+
+class _Results(unittest.TestResult):
+    """Of one test."""
+
+    outcome = _PASSED
+    text = ""
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        self.outcome, self.text = "skipped", reason
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+        super().addFailure(test, err)
+        self.outcome, self.text = "failed", self.failures[-1][1]
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:
+        super().addError(test, err)
+        self.outcome, self.text = "failed", self.errors[-1][1]
+
+
+def _work(backend: str, parent: Connection) -> None:
+    """A worker: runs the tests that the parent names, one at a time, each on ranks that it forks."""
+    import torch_shim
+
+    with open(os.devnull, "w") as nowhere:  # tests print much; what fails raises
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    torch_shim.use(backend)
+    torch_shim.TestDistributed.setUpClass()
+    with contextlib.suppress(EOFError):
+        while True:
+            name = parent.recv()
+            results = _Results()
+            begin = time.monotonic()
+            torch_shim.TestDistributed(name).run(results)
+            seconds = time.monotonic() - begin
+            parent.send({"name": name, "outcome": results.outcome, "text": results.text, "seconds": seconds})
+
+
+class _Run:
+    """All given tests with one backend, on several workers; shows progress and the time left."""
+
+    def __init__(self, backend: str, ranks: int, jobs: int, names: list[str]) -> None:
+        self._backend = backend
+        self._title = f"{backend}, {ranks} ranks"
+        self._waiting = sorted(names, reverse=True)
+        self._total = len(names)
+        self._begin = self._shown = time.monotonic()
+        self._workers: dict[Connection, tuple[Any, str]] = {}
+        self.outcomes: dict[str, dict] = {}
+        for _ in range(min(jobs, len(names))):
+            self._start_worker()
+        try:
+            while self._workers:
+                self._serve_workers()
+        finally:
+            for process, _ in self._workers.values():
+                process.terminate()
+        self.seconds = time.monotonic() - self._begin
+
+    def passed(self) -> list[str]:
+        return sorted(name for name, report in self.outcomes.items() if report["outcome"] == _PASSED)
+
+    def _start_worker(self) -> None:
+        ours, theirs = _fork.Pipe()
+        process = _fork.Process(target=_work, args=(self._backend, theirs))
+        process.start()
+        theirs.close()
+        self._give_test(ours, process)
+
+    def _give_test(self, connection: Connection, process: Any) -> None:
+        if self._waiting:
+            name = self._waiting.pop()
+            self._workers[connection] = (process, name)
+            connection.send(name)
+            return
+        self._workers.pop(connection, None)
+        process.terminate()
+        process.join()
+
+    def _serve_workers(self) -> None:
+        sentinels = {process.sentinel: connection for connection, (process, _) in self._workers.items()}
+        for ready in wait([*self._workers, *sentinels]):
+            connection = sentinels.get(ready, ready)
+            if connection not in self._workers:
+                continue  # its report came, and then its end
+            process, name = self._workers[connection]
+            report = _receive(connection)
+            if report is not None:
+                self._note(report)
+                self._give_test(connection, process)
+            else:
+                self._note({"name": name, "outcome": "failed", "text": "the test ended its worker", "seconds": 0.0})
+                del self._workers[connection]
+                if self._waiting:
+                    self._start_worker()
+
+    def _note(self, report: dict) -> None:
+        self.outcomes[report["name"]] = report
+        now, done = time.monotonic(), len(self.outcomes)
+        if now - self._shown < _PROGRESS_S and done < self._total:
+            return
+        self._shown = now
+        left = (now - self._begin) / done * (self._total - done)
+        print(f"{self._title}: {done} of {self._total} tests, about {left:.0f} s left", flush=True)
+
+
+def _receive(connection: Connection) -> dict | None:
+    """None: the worker has ended."""
+    try:
+        return connection.recv() if connection.poll() else None
+    except (EOFError, OSError):
+        return None
+
+
+def _show(outcomes: dict[str, dict], names: list[str]) -> None:
+    for name in names:
+        report = outcomes[name]
+        print(f"--- {name}: {report['outcome']} after {report['seconds']:.1f} s\n{report['text']}")
+
+
+def compare(ranks: int, jobs: int, names: list[str], verbose: bool) -> bool:
+    gloo = _Run("gloo", ranks, jobs, names)
+    if verbose:
+        _show(gloo.outcomes, [name for name, report in gloo.outcomes.items() if report["outcome"] == "failed"])
+    expected = gloo.passed()
+    atp = _Run("atp", ranks, jobs, expected)
+    missing = sorted(set(expected) - set(atp.passed()))
+    excepted = [name for name in missing if _EXCEPTION in name]
+    failed = [name for name in missing if _EXCEPTION not in name]
+    _show(atp.outcomes, failed)
+    print(
+        f"{ranks} ranks: {len(expected)} of {len(names)} tests pass with gloo ({gloo.seconds:.0f} s), {len(atp.passed())} "
+        f"of these pass with atp ({atp.seconds:.0f} s); {len(excepted)} of {_EXCEPTION} excepted, {len(failed)} failed"
+    )
+    return not failed and bool(expected)
+
+
+def _names(text: str) -> list[str]:
+    import torch_shim
+
+    import atp  # noqa: F401  (before the fork: it registers the backend)
+
+    return [name for name in unittest.TestLoader().getTestCaseNames(torch_shim.TestDistributed) if text in name]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, default=2, help="ranks of each test, 2 or more [2]")
+    parser.add_argument("--jobs", type=int, default=4, help="tests that run at a time, 1 or more [4]")
+    parser.add_argument("--match", default="", metavar="TEXT", help="run only tests whose name contains TEXT [all]")
+    parser.add_argument("--verbose", action="store_true", help="show also what fails with Gloo")
+    arguments = parser.parse_args()
+    if arguments.ranks < 2 or arguments.jobs < 1:
+        parser.error("--ranks must be 2 or more, --jobs 1 or more")
+    # Read when PyTorch's files are loaded.
+    os.environ.update(WORLD_SIZE=str(arguments.ranks), OMP_NUM_THREADS="1", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="120")
+    names = _names(arguments.match)
+    return 0 if compare(arguments.ranks, arguments.jobs, names, arguments.verbose) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
