@@ -2,8 +2,8 @@
 """Runs PyTorch's own tests of torch.distributed with Gloo and with the backend `atp`, and compares.
 
 Each test that passes with Gloo must pass with `atp`, except those of monitored_barrier, which PyTorch has for Gloo
-alone. A test that Gloo runs and `atp` skips counts as failed. Exit status: 0 each of them passes, 1 one does not,
-2 bad arguments.
+alone. A test that Gloo runs and `atp` skips counts as failed. CUDA devices are hidden from the tests. Exit status: 0 each
+of them passes, 1 one does not, 2 bad arguments.
 """
 
 from __future__ import annotations
@@ -177,8 +177,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.ranks < 2 or arguments.jobs < 1:
         parser.error("--ranks must be 2 or more, --jobs 1 or more")
-    # Read when PyTorch's files are loaded.
-    os.environ.update(WORLD_SIZE=str(arguments.ranks), OMP_NUM_THREADS="1", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="120")
+    # Read when PyTorch's files are loaded. A forked process cannot use CUDA, and with fewer devices than ranks PyTorch
+    # skips all tests: so CUDA devices are hidden.
+    os.environ.update(WORLD_SIZE=str(arguments.ranks), CUDA_VISIBLE_DEVICES="")
+    os.environ.update(OMP_NUM_THREADS="1", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="120")
     names = _names(arguments.match)
     return 0 if compare(arguments.ranks, arguments.jobs, names, arguments.verbose) else 1
 
