@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/time.h"
-#include "control/path_mtu_search.h"
 #include "client/path_payload.h"
+#include "control/path_mtu_search.h"
 #include "net/udp_socket.h"
 #include "wire/control.h"
 
@@ -36,7 +36,7 @@ class SwitchClient {
     // late, so silence alone is no proof. The outcome is `lost` only if the switch answers a short question that was
     // sent later. Asks until the deadline, then fails with timed_out. `attempt`: time between two questions.
     [[nodiscard]] Result<ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
-                                                      Duration attempt = std::chrono::milliseconds(100));
+                                             Duration attempt = std::chrono::milliseconds(100));
     // The report, as JSON.
     [[nodiscard]] Result<std::string> report(Time deadline);
 

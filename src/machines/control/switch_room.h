@@ -6,8 +6,8 @@
 
 namespace atp::control {
 
-// The jobs and channels that a switch serves at a time. Several trees may share one: a job whose channels lie in several
-// trees counts once.
+// The jobs and channels that a switch serves at a time. Several trees may share one: a job whose channels lie in
+// several trees counts once.
 //
 // Calling order: one give_back() for each take() that was granted. Threads: none; a driver whose threads share a room
 // overrides both calls with a lock. Failure: take() returns which limit is reached, and then counts nothing.
