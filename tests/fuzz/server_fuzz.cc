@@ -147,7 +147,7 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Server server_;
-    Time now_{};
+    atp::Time now_{};
     std::map<std::uint32_t, std::uint32_t> sent_;  // ranks that packets have spoken for, by fragment
 };
 

@@ -15,7 +15,7 @@
 
 using atp::fuzz::Input;
 using atp::fuzz::require;
-namespace comm = atp::comm;
+namespace store = atp::store;
 
 namespace {
 

@@ -111,7 +111,7 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Switch machine_;
-    Time now_{};
+    atp::Time now_{};
     std::deque<Bytes> buffers_;
     std::vector<protocol::Parcel> batch_;
     std::size_t packets_ = 0;

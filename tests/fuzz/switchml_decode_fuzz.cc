@@ -11,7 +11,7 @@
 #include "switchml/packet.h"
 
 using atp::fuzz::require;
-namespace format = atp::wire::switchml;
+namespace format = atp::switchml;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

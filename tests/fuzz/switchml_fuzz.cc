@@ -17,8 +17,8 @@
 using atp::fuzz::Input;
 using atp::fuzz::require;
 namespace protocol = atp::protocol;
-namespace switchml = atp::protocol::switchml;
-namespace format = atp::wire::switchml;
+namespace switchml = atp::switchml;
+namespace format = atp::switchml;
 
 namespace {
 
@@ -153,7 +153,7 @@ class Story {
     std::vector<switchml::Worker> workers_;
     std::vector<Numbers> tensors_;
     std::vector<std::pair<unsigned, Bytes>> flights_;  // to a worker, or past them to the switch
-    Time now_{};
+    atp::Time now_{};
     std::uint64_t to_switch_ = 0;
 };
 

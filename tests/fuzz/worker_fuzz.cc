@@ -99,7 +99,7 @@ class Story {
         const float value = kind == 0 ? 1e30F : 1.0F;
         const bool hurried = input_.below(8) == 0;
         operations_.push_back(std::make_unique<Operation>(elements, value, kind == 1));
-        const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : never;
+        const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : atp::never;
         const auto number = worker_.submit(operations_.back()->used(), now_, deadline);
         if (!number) {
             operations_.pop_back();
@@ -150,7 +150,7 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Worker worker_;
-    Time now_{};
+    atp::Time now_{};
     std::vector<std::unique_ptr<Operation>> operations_;
     std::size_t ended_ = 0;
 };

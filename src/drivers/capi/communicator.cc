@@ -26,23 +26,23 @@ using atp::comm::Handle;
 
 template <class Begin>
 int wait_for(atp_communicator* communicator, atp_error* error, const Begin& begin) noexcept {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (communicator == nullptr) return tl::unexpected(malformed("no communicator"));
-        const Result<Handle> handle = begin(*communicator->communicator);
-        return handle ? (*handle)->wait() : Result<void>(tl::unexpected(handle.error()));
+        const atp::Result<Handle> handle = begin(*communicator->communicator);
+        return handle ? (*handle)->wait() : atp::Result<void>(tl::unexpected(handle.error()));
     });
 }
 
 template <class Begin>
 int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, const Begin& begin) noexcept {
     if (work != nullptr) *work = nullptr;
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (communicator == nullptr || work == nullptr) {
             return tl::unexpected(malformed("no communicator, or nowhere to put the handle"));
         }
         // Before the operation begins: afterwards nothing may be thrown, for nobody would know of it.
         auto handed = std::make_unique<atp_work>();
-        Result<Handle> handle = begin(*communicator->communicator);
+        atp::Result<Handle> handle = begin(*communicator->communicator);
         if (!handle) return tl::unexpected(handle.error());
         handed->handle = *std::move(handle);
         *work = handed.release();
@@ -57,7 +57,7 @@ struct AllReduce {
     int reduction;
     std::int64_t timeout_ms;
 
-    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
         const auto type = atp::capi::element_from(element);
         const auto how = atp::capi::reduction_from(reduction);
         if (!type || !how) return tl::unexpected(malformed("an element or a reduction that is none"));
@@ -74,7 +74,7 @@ struct Broadcast {
     std::uint32_t root;
     std::int64_t timeout_ms;
 
-    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
         return communicator.broadcast(data, bytes, root, deadline_from(timeout_ms));
     }
 };
@@ -82,7 +82,7 @@ struct Broadcast {
 struct Barrier {
     std::int64_t timeout_ms;
 
-    Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
         return communicator.barrier(deadline_from(timeout_ms));
     }
 };
@@ -94,7 +94,7 @@ extern "C" {
 int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, const struct atp_options* options,
                             atp_communicator** communicator, struct atp_error* error) {
     if (communicator != nullptr) *communicator = nullptr;
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr || communicator == nullptr) {
             return tl::unexpected(malformed("no store, or nowhere to put the communicator"));
         }
@@ -141,7 +141,7 @@ int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_e
 
 int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
              int64_t timeout_ms, struct atp_error* error) {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         const auto type = atp::capi::element_from(element);
         if (communicator == nullptr || values == nullptr || !type) {
             return tl::unexpected(malformed("no communicator, no values or no such element"));
@@ -152,7 +152,7 @@ int atp_push(atp_communicator* communicator, uint64_t key, const void* values, s
 
 int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t elements, int element,
              struct atp_error* error) {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         const auto type = atp::capi::element_from(element);
         if (communicator == nullptr || values == nullptr || !type) {
             return tl::unexpected(malformed("no communicator, no values or no such element"));
@@ -183,17 +183,17 @@ int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_wo
 }
 
 int atp_work_wait(atp_work* work, struct atp_error* error) {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (work == nullptr) return tl::unexpected(malformed("no operation"));
         return work->handle->wait();
     });
 }
 
 int atp_work_test(atp_work* work, int* done, struct atp_error* error) {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (work == nullptr || done == nullptr) return tl::unexpected(malformed("no operation, or nowhere to say it"));
         *done = work->handle->done() ? 1 : 0;
-        return *done == 0 ? Result<void>() : work->handle->outcome();
+        return *done == 0 ? atp::Result<void>() : work->handle->outcome();
     });
 }
 

@@ -185,13 +185,13 @@ const char* atp_reason_name(int reason) {
 
 const char* atp_operation_name(int operation) {
     switch (operation) {
-        case ATP_OPERATION_RENDEZVOUS: return to_string(Operation::rendezvous).data();
-        case ATP_OPERATION_JOIN: return to_string(Operation::join).data();
-        case ATP_OPERATION_ALL_REDUCE: return to_string(Operation::all_reduce).data();
-        case ATP_OPERATION_BROADCAST: return to_string(Operation::broadcast).data();
-        case ATP_OPERATION_BARRIER: return to_string(Operation::barrier).data();
-        case ATP_OPERATION_PUSH: return to_string(Operation::push).data();
-        case ATP_OPERATION_PULL: return to_string(Operation::pull).data();
+        case ATP_OPERATION_RENDEZVOUS: return to_string(atp::Operation::rendezvous).data();
+        case ATP_OPERATION_JOIN: return to_string(atp::Operation::join).data();
+        case ATP_OPERATION_ALL_REDUCE: return to_string(atp::Operation::all_reduce).data();
+        case ATP_OPERATION_BROADCAST: return to_string(atp::Operation::broadcast).data();
+        case ATP_OPERATION_BARRIER: return to_string(atp::Operation::barrier).data();
+        case ATP_OPERATION_PUSH: return to_string(atp::Operation::push).data();
+        case ATP_OPERATION_PULL: return to_string(atp::Operation::pull).data();
         default: return "other";
     }
 }

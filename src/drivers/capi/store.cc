@@ -123,7 +123,7 @@ extern "C" {
 
 int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store, struct atp_error* error) {
     if (store != nullptr) *store = nullptr;
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr || callbacks == nullptr || callbacks->struct_size < sizeof *callbacks ||
             callbacks->set == nullptr || callbacks->get == nullptr) {
             return tl::unexpected(atp::capi::malformed("a store needs its size, set() and get()"));
@@ -135,7 +135,7 @@ int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_st
 
 int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error) {
     if (store != nullptr) *store = nullptr;
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the store"));
         const auto server = atp::capi::address_from(address);
         if (!server) return tl::unexpected(server.error());
@@ -148,7 +148,7 @@ int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store
 }
 
 int atp_store_in_memory(atp_store** store, struct atp_error* error) {
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the store"));
         *store = nullptr;
         *store = new atp_store{std::make_unique<atp::store::MemoryStore>()};
@@ -160,7 +160,7 @@ void atp_store_destroy(atp_store* store) { delete store; }
 
 int atp_store_server_start(const char* listen, atp_store_server** server, struct atp_error* error) {
     if (server != nullptr) *server = nullptr;
-    return guarded(error, [&]() -> Result<void> {
+    return guarded(error, [&]() -> atp::Result<void> {
         if (server == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the server"));
         const auto address = atp::capi::address_from(listen);
         if (!address) return tl::unexpected(address.error());
