@@ -9,15 +9,15 @@ usage() {
 usage: ./demo.sh [--quick] [--json FILE] [--help]
        ./demo.sh simulate
 
-Installs what is missing, builds, and trains a CNN with four workers whose gradients are summed in a switch, then the
-same with Gloo. Prints loss, accuracy, steps a second, the share that was summed in the network and whether all workers
-ended with the same weights; draws losses and throughput in build/demo/training.png.
+Installs missing packages, builds, and trains a CNN with four workers whose gradients a switch sums, then the same with
+Gloo. Prints loss, accuracy, steps per second, the share that the switch summed, and whether all workers ended with the
+same weights. Draws losses and throughput in build/demo/training.png.
 
-  --quick      two workers, two epochs
-  --json FILE  writes the figures there, too
+  --quick      Train with two workers for two epochs.
+  --json FILE  Write the results to this file as well.
 
 simulate: six workers in three racks sum 4 MB each in a simulated network, once with switches that only forward, once
-with switches that aggregate. Shows what travelled up each link, here and in build/demo/aggregation.png.
+with switches that aggregate. Prints the bytes on each link and draws them in build/demo/aggregation.png.
 EOF
 }
 
@@ -27,22 +27,55 @@ wrong_usage() {
     exit 2
 }
 
-# prepare TARGET... -- PACKAGE...: installs, these packages too, and builds.
+log=$PWD/build/demo/build.log
+
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# show_steps: reads ninja's output and shows the steps done, and the time left at the pace so far. On a terminal it
+# rewrites one line; elsewhere it prints a line for every tenth of the steps.
+show_steps() {
+    local line done_steps all_steps shown=0 began=$SECONDS left
+    while IFS= read -r line; do
+        [[ $line =~ ^@([0-9]+)/([0-9]+)@ ]] || continue
+        done_steps=${BASH_REMATCH[1]} all_steps=${BASH_REMATCH[2]}
+        [[ $done_steps -gt 0 ]] || continue
+        left=$(((SECONDS - began) * (all_steps - done_steps) / done_steps))
+        if [[ -t 1 ]]; then
+            printf '\r  %d of %d steps, about %s left ' "$done_steps" "$all_steps" "$(clock $left)"
+        elif [[ $((done_steps * 10 / all_steps)) -gt $shown ]]; then
+            shown=$((done_steps * 10 / all_steps))
+            printf '  %d of %d steps, about %s left\n' "$done_steps" "$all_steps" "$(clock $left)"
+        fi
+    done
+    [[ ! -t 1 ]] || printf '\r%60s\r' ''
+}
+
+# build TARGET...: configures without tests and benchmarks, whose packages may be missing, unless they are configured.
+build() {
+    local options=(-DATP_TESTS=OFF -DATP_BENCHMARKS=OFF)
+    ! grep -qs '^ATP_TESTS:BOOL=ON' build/release/CMakeCache.txt || options=()
+    cmake --preset release "${options[@]}" &&
+        NINJA_STATUS='@%f/%t@ ' cmake --build --preset release --parallel --target "$@"
+}
+
+# prepare TARGET... -- PACKAGE...: installs what the demo needs and these packages, and builds the targets.
 prepare() {
-    local targets=() log=build/demo/build.log
+    local targets=()
     while [[ $1 != -- ]]; do
         targets+=("$1")
         shift
     done
     shift
-    scripts/setup.sh "$@"
     mkdir -p build/demo
-    echo "building: minutes the first time, seconds later; the compiler's words are in $log"
-    if ! { cmake --preset release && cmake --build --preset release --parallel --target "${targets[@]}"; } \
-        >"$log" 2>&1; then
+    printf '1 of 3: set-up (packages, Python packages)\n'
+    scripts/setup.sh --demo "$@"
+    printf '2 of 3: build, after %s (log: %s)\n' "$(clock $SECONDS)" "$log"
+    if ! build "${targets[@]}" 2>&1 | tee "$log" | show_steps; then
         tail -n 40 "$log" >&2
+        printf './demo.sh: the build failed; its whole log is %s\n' "$log" >&2
         exit 1
     fi
+    printf '3 of 3: run, after %s\n' "$(clock $SECONDS)"
 }
 
 train() {
@@ -66,7 +99,7 @@ simulate() {
     scripts/draw_aggregation.py build/demo/aggregation.dot \
         "Switches that only forward=build/demo/forwarded.json" "Switches that aggregate=build/demo/aggregated.json"
     dot -Tpng -Gdpi=110 build/demo/aggregation.dot -o build/demo/aggregation.png
-    printf '\nEvery sum was verified bit by bit. The picture: build/demo/aggregation.png\n'
+    printf '\nEvery sum was verified bit by bit. Picture: build/demo/aggregation.png\n'
 }
 
 if [[ ${1:-} == simulate ]]; then

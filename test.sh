@@ -7,21 +7,23 @@ usage() {
     cat <<'EOF'
 usage: ./test.sh [--quick] [--help]
 
-Installs what is missing, builds, and runs everything there is to test:
-  release    build/release and all tests
+Installs missing packages, builds, and runs these steps:
+  format     clang-format
+  python     ruff and mypy
+  release    build/release and all its tests
+  wheel      the wheel of `pip wheel .`, in an empty folder
   check      the model checker over its default configurations
   swarm      the simulator over 300 scenarios drawn from the commit
-  wheel      what `pip install .` would install
-  format     clang-format
-  tidy       clang-tidy over src/
-  python     ruff and mypy
+  tidy       clang-tidy over all C++ sources
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
-  tsan       what has threads again under ThreadSanitizer
+  tsan       the tests of programs with threads again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
 
-  --quick    release and format alone
+  --quick    Run format and release alone, and of the release only the tests named unit, conformance, net, comm, e2e and
+             python. Build only these tests.
 
-The last line is `N passed, N failed, N skipped`, over all of it; the exit status is 0 when nothing failed.
+The end shows the time of each step. The last line is `N passed, N failed, N skipped`, over all steps. Exit status: 0 no
+failure, 1 a failure, 2 bad arguments.
 EOF
 }
 
@@ -39,10 +41,20 @@ results=build/results # one JUnit file for each run of ctest
 passed=0 failed=0 skipped=0
 failures=()
 
-# With the minutes and seconds since the start.
-headline() { printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# record NAME STATUS: counts a step that is no test of ctest's; 77 says that it was skipped.
+# headline NAME: ends the step before it and begins this one, with the time since the start.
+timed_names=() timed_seconds=() begun=0
+headline() {
+    [[ ${#timed_names[@]} -eq 0 ]] || timed_seconds+=($((SECONDS - begun)))
+    timed_names+=("$1") begun=$SECONDS
+    printf '\n== %s (%s)%s\n' "$1" "$(clock $SECONDS)" "${steps_left:+, then: $steps_left}"
+}
+
+# next NAME: the step that the following lines run. The headlines list the steps after it.
+next() { [[ " $steps_left " == *" $1 "* ]] && steps_left=${steps_left#*"$1"} steps_left=${steps_left# }; }
+
+# record NAME STATUS: counts a step that is not a test of ctest. Status 77: skipped.
 record() {
     case $2 in
         0) passed=$((passed + 1)) ;;
@@ -62,7 +74,7 @@ step() {
     return $status
 }
 
-# build PRESET TARGET... : configures and builds; counted only when it fails, since the tests say the rest.
+# build PRESET TARGET... : configures and builds. Only a failure counts, because the tests count otherwise.
 build() {
     local preset=$1
     shift
@@ -93,43 +105,71 @@ run_ctest() {
 }
 
 summary() {
+    local index
+    steps_left=
     headline summary
+    printf '%8s  %s\n' time step
+    for index in "${!timed_seconds[@]}"; do
+        printf '%8s  %s\n' "$(clock "${timed_seconds[index]}")" "${timed_names[index]}"
+    done
+    printf '%8s  total\n' "$(clock $SECONDS)"
     [[ ${#failures[@]} -eq 0 ]] || printf 'failed: %s\n' "${failures[@]}"
     printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
     [[ $failed -eq 0 && $passed -gt 0 ]]
 }
 
 configure_options=()
+steps_left="setup format python release wheel check swarm tidy asan tsan fuzz"
+[[ $quick == no ]] || steps_left="setup format release"
 rm -rf "$results"
 mkdir -p "$results"
 
+# The steps that take seconds come first, so that their failures show early.
+next setup
 headline setup
 if ! scripts/setup.sh; then
     record setup 1
     summary
     exit 1
 fi
-build release all && run_ctest release build/release
+next format
 step format scripts/lint.sh format
-if [[ $quick == no ]]; then
-    step wheel scripts/check_wheel.sh
-    step check build/release/bin/atp check
-    step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
-    step tidy scripts/lint.sh tidy
-    step python scripts/lint.sh python
-    build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/staging/all tests/e2e/all tests/fuzz/all && {
-        for kind in unit conformance net comm staging e2e fuzz; do
-            run_ctest "asan-$kind" "build/asan/tests/$kind"
-        done
-    }
-    # Of the end-to-end tests those inside one process: the others would compile the whole command for threads of which
-    # each has its own process.
-    build tsan tests/net/all tests/comm/all tests/staging/all e2e_test c_api_test && {
-        for kind in net comm staging e2e; do
-            run_ctest "tsan-$kind" "build/tsan/tests/$kind" --exclude-regex NOT_BUILT
-        done
-    }
-    configure_options=("-DATP_FUZZ_SECONDS=${ATP_FUZZ_SECONDS:-15}")
-    build fuzz tests/fuzz/all && run_ctest fuzz build/fuzz/tests/fuzz
+if [[ $quick == yes ]]; then
+    next release
+    kinds=(unit conformance net comm e2e)
+    targets=("${kinds[@]/#/tests/}")
+    build release atp_torch "${targets[@]/%//all}" &&
+        run_ctest release build/release --label-regex "^($(IFS='|' && printf '%s' "${kinds[*]}")|python)\$"
+    summary
+    exit
 fi
+next python
+step python scripts/lint.sh python
+next release
+build release all && run_ctest release build/release
+next wheel
+step wheel scripts/check_wheel.sh
+next check
+step check build/release/bin/atp check
+next swarm
+step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
+next tidy
+step tidy scripts/lint.sh tidy
+next asan
+build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/staging/all tests/e2e/all tests/fuzz/all && {
+    for kind in unit conformance net comm staging e2e fuzz; do
+        run_ctest "asan-$kind" "build/asan/tests/$kind"
+    done
+}
+# Of the end-to-end tests those inside one process. The others would compile the whole command, although each of its
+# threads has a process of its own there.
+next tsan
+build tsan tests/net/all tests/comm/all tests/staging/all e2e_test c_api_test && {
+    for kind in net comm staging e2e; do
+        run_ctest "tsan-$kind" "build/tsan/tests/$kind" --exclude-regex NOT_BUILT
+    done
+}
+next fuzz
+configure_options=("-DATP_FUZZ_SECONDS=${ATP_FUZZ_SECONDS:-15}")
+build fuzz tests/fuzz/all && run_ctest fuzz build/fuzz/tests/fuzz
 summary

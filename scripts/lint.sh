@@ -1,50 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the form of the sources: `format` with clang-format, `tidy` with clang-tidy, `python` with ruff and mypy, without an
-# argument all of them.
-# Exit status: 0 nothing to complain of, 1 something, 77 the tool's version is not the one the sources are written with.
-# `tidy` needs the compile commands of a configured build: BUILD_DIR, by default build/release.
+# Checks the sources: `format` with clang-format, `python` with ruff and mypy, `tidy` with clang-tidy; without an argument
+# with all of them. The tools are those of build/venv, in the versions that scripts/requirements.txt fixes. A missing tool
+# is a failure.
+# Exit status: 0 nothing reported, 1 something reported or a tool missing, 2 bad arguments.
+# `tidy` reads the compile commands of a configured build: BUILD_DIR [build/release].
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build_dir=${BUILD_DIR:-build/release}
-version=14 # other versions format otherwise and warn of other things
+tools=build/venv/bin
 
-# tool NAME: the program of this name in the version above, or nothing.
-tool() {
-    if command -v "$1-$version" >/dev/null; then
-        printf '%s\n' "$1-$version"
-    elif "$1" --version 2>/dev/null | grep -q "version $version\."; then
-        printf '%s\n' "$1"
-    fi
-}
-
-skip() {
-    printf 'scripts/lint.sh: skipped, there is no %s %s on this machine\n' "$1" "$version"
-    exit 77
+need() {
+    [[ -x $tools/$1 ]] && return
+    printf 'scripts/lint.sh: %s is missing; scripts/setup.sh installs it\n' "$tools/$1" >&2
+    exit 1
 }
 
 check_format() {
-    local clang_format
-    clang_format=$(tool clang-format)
-    [[ -n $clang_format ]] || skip clang-format
-    git ls-files -z '*.h' '*.cc' '*.c' | xargs -0 "$clang_format" --dry-run -Werror
+    need clang-format
+    git ls-files -z '*.h' '*.cc' '*.c' | xargs -0 "$tools/clang-format" --dry-run -Werror
 }
 
+# Product, laboratory, tests, benchmarks and the extension's sources. The program itself, since its wrapper in Python would
+# start once per group of sources.
 check_tidy() {
-    local clang_tidy
-    clang_tidy=$(tool clang-tidy)
-    [[ -n $clang_tidy ]] || skip clang-tidy
-    [[ -f $build_dir/compile_commands.json ]] || { echo "scripts/lint.sh: configure $build_dir first" >&2; exit 1; }
-    # The commands were written for gcc, whose warning flags clang does not all know. The count that clang-tidy prints for
-    # each file is of warnings in the headers of others.
-    git ls-files -z 'src/*.cc' |
-        xargs -0 -n 1 -P "$(nproc)" "$clang_tidy" --quiet -p "$build_dir" --extra-arg=-Wno-unknown-warning-option \
-            2> >(grep -v ' warnings\? generated\.$' >&2)
+    local program
+    need clang-tidy
+    program=$("$tools/python" -c 'import pathlib, clang_tidy; print(pathlib.Path(clang_tidy.__file__).parent / "data/bin/clang-tidy")')
+    scripts/tidy.py --program "$program" --build "$build_dir"
 }
 
 check_python() {
-    local tools=build/venv/bin programs
+    local programs
+    need ruff
+    need mypy
     mapfile -t programs < <(git grep -lI '^#!/usr/bin/env python3' -- ':!*.py') # ruff finds the others itself
     "$tools/ruff" format --quiet --diff . "${programs[@]}" && "$tools/ruff" check --quiet . "${programs[@]}" &&
         "$tools/mypy" python/atp
@@ -54,6 +44,6 @@ case ${1:-all} in
     format) check_format ;;
     tidy) check_tidy ;;
     python) check_python ;;
-    all) check_format && check_tidy && check_python ;;
+    all) check_format && check_python && check_tidy ;;
     *) echo "usage: scripts/lint.sh [format|tidy|python]" >&2; exit 2 ;;
 esac

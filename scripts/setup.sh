@@ -1,35 +1,36 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what the build, the tests and the demo need and this machine lacks, on Debian 12, 13 and Ubuntu 22.04, 24.04.
-# Asks the package database alone when nothing is missing. Needs root or sudo only when something is.
+# Installs the packages that the build, the tests and the demo need, on Debian 12, 13 and Ubuntu 22.04, 24.04. Python
+# packages go into build/venv. If nothing is missing, it only reads the package database and takes less than a second.
+# Needs root or sudo only to install.
 #
-# What is for Python goes into build/venv.
-#
-# usage: scripts/setup.sh [PACKAGE ...]: these too.
+# usage: scripts/setup.sh [--demo] [PACKAGE ...]
+#   --demo     Install only what ./demo.sh builds and runs.
+#   PACKAGE    Install this package as well.
 set -euo pipefail
 
+demo_packages=(
+    build-essential cmake ninja-build git               # the build itself
+    ccache                                              # makes a second build faster
+    libhwy-dev                                          # vector instructions
+    libcli11-dev libfmt-dev nlohmann-json3-dev          # the command
+    libexpected-dev                                     # results of operations
+    libtomlplusplus-dev                                 # descriptions of clusters
+    python3-dev                                         # the extension for PyTorch
+)
 packages=(
-    build-essential cmake ninja-build git python3       # the build itself
-    ccache                                              # a quicker build
-    libhwy-dev                                          # src/numeric
-    libcli11-dev libfmt-dev nlohmann-json3-dev          # src/sim, src/check, src/cli, bench
-    libexpected-dev                                     # src/net
-    libtomlplusplus-dev                                 # src/plan
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
     libbenchmark-dev                                    # bench
     pkg-config                                          # tests/packaging
     iproute2                                            # bench/cluster
-    clang                                               # fuzzers, the check that the switch compiles for BPF
-    python3-dev python3-venv                            # python, in an environment of its own
+    clang                                               # fuzz targets, programs for the kernel
 )
-# What a distribution may lack; what needs it is then not built, and says so.
+# A distribution may lack these. The programs that need one are then not built, and the configuration reports it.
 wanted_packages=(
     libgloo-dev libopenmpi-dev openmpi-bin              # bench/peer
-    libbpf-dev bpftool                                  # src/xdp
+    libbpf-dev bpftool libelf-dev zlib1g-dev            # the switch inside the kernel
     iperf3 ethtool                                      # bench/cluster
 )
-# Formatters of other versions format otherwise, so version 14 is installed wherever the distribution has it.
-lint_tools=(clang-format clang-tidy)
 
 fail() {
     printf 'scripts/setup.sh: %s\n' "$1" >&2
@@ -60,74 +61,77 @@ as_root() {
 updated=no
 apt_update_once() {
     [[ $updated == yes ]] && return
-    as_root apt-get update -qq || fail "apt-get update failed: is there a way to the package archive?"
+    as_root apt-get update -qq || fail "apt-get update failed: check that this machine reaches the package archive"
     updated=yes
 }
 
-install() {
-    apt_update_once
-    printf 'installing: %s\n' "$*"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
-        fail "apt-get could not install: $*"
-}
-
+# All packages in one call: apt-get then reads its lists and runs its triggers once.
 install_packages() {
     mapfile -t missing < <(missing_of "$@")
-    [[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
+    [[ ${#missing[@]} -gt 0 ]] || return 0
+    apt_update_once
+    printf 'installing packages: %s\n' "${missing[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        fail "apt-get could not install: ${missing[*]}"
 }
 
-install_wanted_packages() {
+# The wanted packages that this distribution has.
+available_of() {
     local package
-    for package in "${wanted_packages[@]}"; do
-        is_installed "$package" && continue
-        missing=("$package")
-        compgen -G "/var/lib/apt/lists/*Packages*" >/dev/null || apt_update_once # a fresh machine knows no package
-        if apt-cache show "$package" >/dev/null 2>&1; then
-            install "$package"
+    for package in "$@"; do
+        if is_installed "$package" || apt-cache show "$package" >/dev/null 2>&1; then
+            printf '%s\n' "$package"
         else
-            printf 'not to be had from this distribution, done without: %s\n' "$package"
+            printf 'not in this distribution, continuing without: %s\n' "$package" >&2
         fi
     done
 }
 
-install_lint_tools() {
-    local tool
-    for tool in "${lint_tools[@]}"; do
-        is_installed "$tool-14" || is_installed "$tool" && continue
-        missing=("$tool")
-        apt_update_once
-        if apt-cache show "$tool-14" >/dev/null 2>&1; then
-            install "$tool-14"
-        else
-            install "$tool"
-        fi
-    done
+# The runtimes of clang's sanitizers are a package of their own, or part of clang's headers, depending on the release.
+clang_runtimes() {
+    local version
+    version=$(apt-cache depends clang 2>/dev/null | grep -o 'clang-[0-9]*$' | grep -o '[0-9]*$' | head -n 1)
+    [[ -n $version ]] && apt-cache show "libclang-rt-$version-dev" >/dev/null 2>&1 && echo "libclang-rt-$version-dev"
+    return 0
 }
 
-# Clang's runtimes stand in a package of their own, or with the headers, depending on the release.
-install_clang_runtimes() {
-    local resources
-    resources=$(clang -print-resource-dir)
-    compgen -G "$resources/lib/*/libclang_rt.fuzzer*" >/dev/null && return
-    missing=("libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev")
-    install "${missing[@]}"
-}
-
-# pip is asked only when the list has changed.
+# install_for_python LIST: runs pip only if the list has changed.
 install_for_python() {
-    local list=scripts/requirements.txt venv=build/venv
-    cmp --silent "$list" "$venv/installed.txt" && return
-    printf 'installing for Python: %s\n' "$(grep -o '^[a-z][a-z-]*' "$list" | paste -sd' ')"
+    local list=$1 venv=build/venv
+    local installed
+    installed=$venv/$(basename "$list" .txt).installed
+    # pip reads a list together with the list that it includes.
+    cat scripts/requirements-demo.txt "$list" | cmp --silent - "$installed" && return
+    printf 'installing Python packages: %s\n' "$(cat scripts/requirements-demo.txt "$list" | grep -o '^[a-z][a-z-]*' | sort -u | paste -sd' ')"
     python3 -m venv "$venv" && "$venv/bin/pip" install -qq --requirement "$list" ||
-        fail "pip could not install what is in $list: is there a way to the package index?"
-    cp "$list" "$venv/installed.txt"
+        fail "pip could not install the packages of $list: check that this machine reaches the package index"
+    cat scripts/requirements-demo.txt "$list" >"$installed"
 }
 
 cd "$(dirname "$0")/.."
+requirements=scripts/requirements.txt
+extra=()
+for argument in "$@"; do
+    case $argument in
+        --demo) requirements=scripts/requirements-demo.txt ;;
+        -*) fail "unknown option $argument; usage: scripts/setup.sh [--demo] [PACKAGE ...]" ;;
+        *) extra+=("$argument") ;;
+    esac
+done
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
-    fail "this knows Debian and Ubuntu only; install by hand what stands for: ${packages[*]} ${lint_tools[*]}"
-install_packages "${packages[@]}" "$@"
-install_wanted_packages
-install_lint_tools
-install_clang_runtimes
-install_for_python
+    fail "it knows Debian and Ubuntu only; install the equivalents of: ${demo_packages[*]} ${packages[*]}"
+install_packages python3 python3-venv
+# pip waits for the network most of the time, apt-get for the disk: they run side by side.
+install_for_python "$requirements" &
+python_packages=$!
+trap 'kill "$python_packages" 2>/dev/null || true' EXIT
+if [[ $requirements == scripts/requirements-demo.txt ]]; then
+    install_packages "${demo_packages[@]}" "${extra[@]}"
+else
+    # A fresh machine has no lists of packages, so it cannot tell which packages its distribution has.
+    compgen -G "/var/lib/apt/lists/*Packages*" >/dev/null || apt_update_once
+    mapfile -t wanted < <(available_of "${wanted_packages[@]}"; clang_runtimes)
+    install_packages "${demo_packages[@]}" "${packages[@]}" "${wanted[@]}" "${extra[@]}"
+fi
+wait "$python_packages"
+trap - EXIT

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INCLUDED_SOURCE = re.compile(r'^#include "(.+\.cc)"$', re.MULTILINE)
 # gcc's commands hold warning flags that clang does not know.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unused-command-line-argument"]
-NOISE = re.compile(r"^\d+ warnings? (generated|treated)|^Suppressed |^Use -header-filter|^$")
+NOISE = re.compile(r"^\d+ (warnings?|errors?) (generated|treated|and)|^Suppressed |^Use -header-filter|^\[\d+/\d+\]|^$")
 
 
 def project_sources(command):
