@@ -87,7 +87,7 @@ train() {
 simulate_as() {
     local result=build/demo/$1.json
     shift
-    local command=(build/release/bin/atp simulate --topology racks:3x2 --server dedicated --bytes 4MB "$@")
+    local command=(build/release/bin/atp-lab simulate --topology racks:3x2 --server dedicated --bytes 4MB "$@")
     printf '%s\n' "${command[*]}"
     "${command[@]}" --json >"$result"
 }

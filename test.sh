@@ -136,7 +136,7 @@ next format
 step format scripts/lint.sh format
 if [[ $quick == yes ]]; then
     next release
-    kinds=(unit conformance net comm e2e)
+    kinds=(base wire numeric protocol hazards control tensor net store client comm conformance e2e)
     targets=("${kinds[@]/#/tests/}")
     build release atp_torch "${targets[@]/%//all}" &&
         run_ctest release build/release --label-regex "^($(IFS='|' && printf '%s' "${kinds[*]}")|python)\$"
@@ -150,22 +150,22 @@ build release all && run_ctest release build/release
 next wheel
 step wheel scripts/check_wheel.sh
 next check
-step check build/release/bin/atp check
+step check build/release/bin/atp-lab check
 next swarm
-step swarm build/release/bin/atp simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
+step swarm build/release/bin/atp-lab simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
 next tidy
 step tidy scripts/lint.sh tidy
 next asan
-build asan tests/unit/all tests/conformance/all tests/net/all tests/comm/all tests/staging/all tests/e2e/all tests/fuzz/all && {
-    for kind in unit conformance net comm staging e2e fuzz; do
-        run_ctest "asan-$kind" "build/asan/tests/$kind"
-    done
-}
+kinds=(base wire numeric protocol hazards control tensor net store client comm staging conformance e2e fuzz)
+targets=("${kinds[@]/#/tests/}")
+build asan "${targets[@]/%//all}" && for kind in "${kinds[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
 # Of the end-to-end tests those inside one process. The others would compile the whole command, although each of its
 # threads has a process of its own there.
 next tsan
-build tsan tests/net/all tests/comm/all tests/staging/all e2e_test c_api_test && {
-    for kind in net comm staging e2e; do
+kinds=(net store client comm staging)
+targets=("${kinds[@]/#/tests/}")
+build tsan "${targets[@]/%//all}" e2e_test c_api_test && {
+    for kind in "${kinds[@]}" e2e; do
         run_ctest "tsan-$kind" "build/tsan/tests/$kind" --exclude-regex NOT_BUILT
     done
 }

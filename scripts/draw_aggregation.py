@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws how much travelled up each link of simulated networks, from what `atp simulate --json` printed.
+"""Draws how much travelled up each link of simulated networks, from what `atp-lab simulate --json` printed.
 
 usage: draw_aggregation.py PICTURE.dot TITLE=RESULT.json ...
 

@@ -49,7 +49,7 @@ workloads
   vgg, resnet, gpt
                VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and
                its overlap of sums with the backward pass. The model has --scale times the parameters.
-               --compute recorded takes the time of each layer from `atp models` and waits that long, as one does for a
+               --compute recorded takes the time of each layer from `atp-lab models` and waits that long, as one does for a
                GPU: it is in proportion to what the gradients take on a link, as on the testbed where the times are
                from. --compute real trains a narrower model on the processors.
 placements of the ranks in racks

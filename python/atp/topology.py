@@ -11,7 +11,7 @@
 
 A host is a name, with wildcards as shells have them, or an IP address, or a network; a rank is a number or a range.
 Every rank has to stand under exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks.
-What `atp plan` reads besides (rates, memory and the like) is accepted and means nothing here.
+What `atp-lab plan` reads besides (rates, memory and the like) is accepted and means nothing here.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 def _switch_from(table: Any, parents: list[Any]) -> _Switch:
     if not isinstance(table, dict) or not set(table) <= _KEYS | _KEYS_OF_PLANS:
-        raise ValueError("accepted are 'address', 'hosts' and 'ranks', and what `atp plan` reads")
+        raise ValueError("accepted are 'address', 'hosts' and 'ranks', and what `atp-lab plan` reads")
     address = table.get("address")
     if not is_address(address):
         raise ValueError(f"address={address!r}: accepted is 'host:port' or '[host]:port'")

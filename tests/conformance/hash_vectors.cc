@@ -60,16 +60,16 @@ void add_purposes(std::vector<HashVector>& vectors) {
     for (const ElementType type : numeric::element_types) {
         const std::uint32_t detail = comm::detail_of(type, Reduction::sum);
         const std::uint32_t lanes = type == ElementType::int64 ? 3000 : 1000;
-        vectors.push_back(purpose(Operation::all_reduce, 1000, protocol::mix(detail + lanes)));
+        vectors.push_back(purpose(Operation::all_reduce, 1000, mix(detail + lanes)));
     }
     const std::uint32_t average = comm::detail_of(ElementType::float32, Reduction::average);
-    vectors.push_back(purpose(Operation::all_reduce, 1000, protocol::mix(average + 1000)));
-    vectors.push_back(purpose(Operation::all_reduce, 30, protocol::mix(protocol::mix(average + 10) + 20)));
-    vectors.push_back(purpose(Operation::all_reduce, 5'000'000'000, protocol::mix(average + 705'032'704)));
+    vectors.push_back(purpose(Operation::all_reduce, 1000, mix(average + 1000)));
+    vectors.push_back(purpose(Operation::all_reduce, 30, mix(mix(average + 10) + 20)));
+    vectors.push_back(purpose(Operation::all_reduce, 5'000'000'000, mix(average + 705'032'704)));
     vectors.push_back(purpose(Operation::broadcast, 100, 0));
     vectors.push_back(purpose(Operation::broadcast, 100, 3));
     vectors.push_back(purpose(Operation::barrier, 1, 0));
-    vectors.push_back(purpose(Operation::push, 1000, protocol::mix(7)));
+    vectors.push_back(purpose(Operation::push, 1000, mix(7)));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace atp::conformance {
 namespace {
 
-namespace format = wire::switchml;
+namespace format = atp::switchml;
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 

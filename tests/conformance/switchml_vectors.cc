@@ -9,7 +9,7 @@
 namespace atp::conformance {
 namespace {
 
-namespace format = wire::switchml;
+namespace format = atp::switchml;
 using Bytes = std::vector<std::byte>;
 using Lanes = std::vector<std::uint32_t>;
 using format::DecodeError;

@@ -55,7 +55,7 @@ struct Scene {
                           .scale = scale,
                           .factor = factor,
                           .lanes = lanes};
-        tensor = std::make_unique<StagedTensor>(device, stage, std::make_shared<comm::Feed>(), chunk);
+        tensor = std::make_unique<StagedTensor>(device, stage, std::make_shared<protocol::SilentWaker>(), chunk);
     }
 
     void begin() {

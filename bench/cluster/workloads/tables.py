@@ -6,7 +6,7 @@ import os
 import subprocess
 from dataclasses import dataclass, replace
 
-MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # as `atp models` calls them
+MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # as `atp-lab models` calls them
 NAMES = tuple(MODELS)
 # Of the testbed where the times are from: table 1 of SwitchML.
 LINK_BPS = 10e9
@@ -72,8 +72,8 @@ def _scaled(layer, share, factor):
 
 
 def load(name, programs):
-    """What `atp models`, which lies in the folder `programs`, says of it."""
-    command = [os.path.join(programs, "atp"), "models", MODELS[name], "--json"]
+    """What `atp-lab models`, which lies in the folder `programs`, says of it."""
+    command = [os.path.join(programs, "atp-lab"), "models", MODELS[name], "--json"]
     (model,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     layers = tuple(
         Layer(layer["name"], tuple(layer["tensors"]), layer["forward_us"] / 1e3, layer["backward_us"] / 1e3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `atp simulate` that make a scenario: what exists, what it means, what is accepted.
+// The flags of `atp-lab simulate` that make a scenario: what exists, what it means, what is accepted.
 #include <array>
 #include <bit>
 #include <charconv>

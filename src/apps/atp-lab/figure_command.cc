@@ -43,12 +43,12 @@ struct FigureOptions {
 };
 
 int misused(const std::string& text) {
-    fmt::print(stderr, "atp figure: {}\n", text);
+    fmt::print(stderr, "atp-lab figure: {}\n", text);
     return exit_misused;
 }
 
 int failed(std::string_view id, const std::string& text) {
-    fmt::print(stderr, "atp figure: {}: {}\n", id, text);
+    fmt::print(stderr, "atp-lab figure: {}: {}\n", id, text);
     return exit_failed;
 }
 
@@ -69,7 +69,7 @@ int print_list(bool json) {
 
 std::string unknown_figure(const std::string& id) {
     const std::vector<std::string_view> near = figure::ids_near(id);
-    if (near.empty()) return fmt::format("there is no figure {}: 'atp figure list' shows them", id);
+    if (near.empty()) return fmt::format("there is no figure {}: 'atp-lab figure list' shows them", id);
     return fmt::format("there is no figure {}: perhaps {}", id, fmt::join(near, " or "));
 }
 

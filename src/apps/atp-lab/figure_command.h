@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp figure`: the papers' figures, drawn again and held against what is claimed.
+// `atp-lab figure`: the papers' figures, drawn again and held against what is claimed.
 [[nodiscard]] std::function<int()> register_figure(CLI::App& program);
 
 }  // namespace atp::apps

@@ -57,7 +57,7 @@ std::string layers_text(const workload::Model& model) {
 int run_models(const ModelsOptions& options) {
     const workload::Model* wanted = workload::find_model(options.name);
     if (wanted == nullptr && !options.name.empty()) {
-        fmt::print(stderr, "atp models: there is no model {}: take {}\n", options.name, workload::model_names());
+        fmt::print(stderr, "atp-lab models: there is no model {}: take {}\n", options.name, workload::model_names());
         return exit_misused;
     }
     const std::span<const workload::Model> shown = wanted == nullptr ? workload::models() : std::span(wanted, 1);

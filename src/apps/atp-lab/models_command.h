@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp models`: the neural networks that `atp simulate --model` knows.
+// `atp-lab models`: the neural networks that `atp-lab simulate --model` knows.
 [[nodiscard]] std::function<int()> register_models(CLI::App& program);
 
 }  // namespace atp::apps

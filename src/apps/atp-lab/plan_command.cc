@@ -23,7 +23,7 @@ struct PlanOptions {
 };
 
 constexpr const char* example = R"(Example:
-  atp plan --topology cluster.toml --jobs jobs.toml
+  atp-lab plan --topology cluster.toml --jobs jobs.toml
 
   cluster.toml:                             jobs.toml:
     [[switch]]                                [[job]]
@@ -45,7 +45,7 @@ constexpr const char* example = R"(Example:
 int run_plan(const PlanOptions& options) {
     const auto cluster = plan::read_cluster(options.topology, options.jobs);
     if (!cluster) {
-        fmt::print(stderr, "atp plan: {}\n", cluster.error());
+        fmt::print(stderr, "atp-lab plan: {}\n", cluster.error());
         return exit_misused;
     }
     const plan::Plan made = plan::make_plan(*cluster);

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp plan`: what aggregation would gain for jobs on a cluster.
+// `atp-lab plan`: what aggregation would gain for jobs on a cluster.
 [[nodiscard]] std::function<int()> register_plan(CLI::App& program);
 
 }  // namespace atp::apps

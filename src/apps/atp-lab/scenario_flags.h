@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios as flags of `atp simulate`, in both directions.
+// Scenarios as flags of `atp-lab simulate`, in both directions.
 #pragma once
 
 #include <optional>

@@ -56,7 +56,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 void print_replay(const std::string& flags) {
-    fmt::print(stderr, "replay with a packet trace: atp simulate {} --trace trace.txt\n", flags);
+    fmt::print(stderr, "replay with a packet trace: atp-lab simulate {} --trace trace.txt\n", flags);
 }
 
 [[noreturn]] void fail_to_trace(const std::string& path, int error) {
@@ -87,7 +87,7 @@ sim::Report simulate(const sim::Scenario& scenario, const SimulateOptions& optio
 
 int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const std::string& replay) {
     if (const auto problem = sim::problem_of(scenario)) {
-        fmt::print(stderr, "atp simulate: {}\n", *problem);
+        fmt::print(stderr, "atp-lab simulate: {}\n", *problem);
         return exit_misused;
     }
     File file = open_trace(options.trace_path);
@@ -136,7 +136,7 @@ std::string summary_json(const sim::SwarmSummary& s, const SimulateOptions& opti
 
 void print_failed_run(const sim::Report& report) {
     const std::string first = report.failures.empty() ? "not finished" : report.failures.front();
-    fmt::print("seed {}: {}; replay: atp simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
+    fmt::print("seed {}: {}; replay: atp-lab simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
                report.seed);
     std::fflush(stdout);
 }
@@ -188,7 +188,7 @@ std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
 int run_simulate(const SimulateOptions& options) {
     if (options.swarm != 0) {
         if (const auto problem = problem_of_swarm(options)) {
-            fmt::print(stderr, "atp simulate: {}\n", *problem);
+            fmt::print(stderr, "atp-lab simulate: {}\n", *problem);
             return exit_misused;
         }
     }

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp simulate`: one run, or a swarm of them.
+// `atp-lab simulate`: one run, or a swarm of them.
 [[nodiscard]] std::function<int()> register_simulate(CLI::App& program);
 
 }  // namespace atp::apps

@@ -54,7 +54,7 @@ std::string section_of(const Drawn& drawn, const LabOptions& options, std::strin
 }  // namespace
 
 std::string command_of(std::string_view id, const LabOptions& options) {
-    return fmt::format("atp figure {}{} --seed {}", id, options.quick ? " --quick" : "", options.seed);
+    return fmt::format("atp-lab figure {}{} --seed {}", id, options.quick ? " --quick" : "", options.seed);
 }
 
 std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder) {

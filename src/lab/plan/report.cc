@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view left_out =
     "Left out: loss, slow workers, what hosts spend on packets (give the rate that they reach), queues of other "
     "traffic,\n"
-    "how long a server takes to add. Other systems use RDMA and fill an MTU of 1,500 bytes. `atp simulate` has "
+    "how long a server takes to add. Other systems use RDMA and fill an MTU of 1,500 bytes. `atp-lab simulate` has "
     "these.\n";
 
 double ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }

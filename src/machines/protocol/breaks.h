@@ -2,8 +2,8 @@
 /*
  * Deliberate mistakes, one for each class of hazard, for the model checker to find: a checker that cannot fail proves
  * nothing. ATP_BREAK(name) is the constant 0 wherever the protocol is shipped, so the compiler removes it; only the
- * library atp_protocol_breakable is compiled with ATP_BREAKABLE, and only `atp check --break` links it. The last one is
- * no line of code but a mode of SwitchML's machines, which the checker then chooses.
+ * library atp_protocol_breakable is compiled with ATP_BREAKABLE, and only `atp-lab check --break` links it. The last
+ * one is no line of code but a mode of SwitchML's machines, which the checker then chooses.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
 #define ATP_PROTOCOL_BREAKS_H

@@ -23,4 +23,11 @@ class Waker {
     virtual void fail(const Error& error) = 0;
 };
 
+// For drivers that poll their workers anyway.
+class SilentWaker final : public Waker {
+  public:
+    void advance() override {}
+    void fail(const Error& /*error*/) override {}
+};
+
 }  // namespace atp::protocol

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/kernel_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace atp::apps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::uint16_t port = 4790;
+
+switchd::SwitchNodeConfig usual_node() {
+    switchd::SwitchNodeConfig node;
+    node.udp.local = wire::Address::any(wire::Family::ipv4, port);
+    return node;
+}
+
+// Empty where nothing is wrong.
+std::string misuse(const std::vector<std::string>& interfaces, const switchd::SwitchNodeConfig& node,
+                   const std::vector<std::string>& given = {}) {
+    const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };
+    return find_misuse({.interfaces = interfaces}, node, is_given).value_or("");
+}
+
+TEST(InterfaceList, IsOfNamesWithoutTheBlanksAroundThem) {
+    EXPECT_THAT(parse_interfaces("eth1").value(), ElementsAre("eth1"));
+    EXPECT_THAT(parse_interfaces(" to-w0, to-w1\t,to-w2 ").value(), ElementsAre("to-w0", "to-w1", "to-w2"));
+}
+
+TEST(InterfaceList, HasNoEmptyNames) {
+    for (const char* text : {"", " ", ",", "eth1,", ",eth1", "eth1, ,eth2", "eth1,,eth2"}) {
+        EXPECT_FALSE(parse_interfaces(text)) << text;
+    }
+}
+
+TEST(KernelFlags, AreFineAsTheyUsuallyAre) {
+    EXPECT_EQ(misuse({"eth1", "eth2"}, usual_node(), {"--xdp", "--level", "--xdp-pins", "--memory", "--listen"}), "");
+    EXPECT_EQ(misuse({}, usual_node(), {"--loss", "--port-rate"}), "");
+}
+
+TEST(KernelFlags, SayNothingWithoutInterfaces) {
+    for (const char* flag : {"--level", "--xdp-pins"}) EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
+}
+
+TEST(KernelFlags, NameAnInterfaceOnce) {
+    EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()), "--xdp names eth2 twice");
+}
+
+TEST(KernelFlags, GoWithoutEmulatedPorts) {
+    for (const char* flag : {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"}) {
+        EXPECT_THAT(misuse({"eth1"}, usual_node(), {flag}), HasSubstr(flag));
+    }
+}
+
+TEST(KernelFlags, WantAggregatorsOfAtpAndOnePortThatIsKnown) {
+    switchd::SwitchNodeConfig node = usual_node();
+    node.memory_bytes = 0;
+    EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--memory 0"));
+    node.serves_atp = false;
+    EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--protocol switchml"));
+    node = usual_node();
+    node.udp.local = node.udp.local.with_port(0);
+    EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("port 0 of --listen"));
+    node = usual_node();
+    node.shards = 2;
+    EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--threads 1"));
+}
+
+}  // namespace
+}  // namespace atp::apps

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/result.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+
+namespace atp {
+namespace {
+
+TEST(Error, PrintsOperationPeerReasonAndTime) {
+    const Error error{Operation::bind,
+                      Reason::denied,
+                      EACCES,
+                      "10.0.0.1:80",
+                      std::chrono::microseconds(1500),
+                      "ports below 1024 need privilege"};
+    EXPECT_EQ(to_string(error),
+              "bind 10.0.0.1:80: denied (EACCES, Permission denied) after 1.500 ms: ports below 1024 need privilege");
+    EXPECT_EQ(to_string(Error{Operation::parse, Reason::malformed, 0, "x", {}, ""}), "parse x: malformed");
+}
+
+TEST(Error, TellsWhatTryingAgainMayMend) {
+    EXPECT_EQ(reason_of(EMSGSIZE), Reason::too_large);
+    EXPECT_EQ(reason_of(ENOBUFS), Reason::exhausted);
+    EXPECT_EQ(reason_of(EIO), Reason::failed);
+    EXPECT_TRUE(fail_with_errno(Operation::send, ENETUNREACH).value().recoverable());
+    EXPECT_TRUE(fail_with_errno(Operation::send, EINTR).value().recoverable());
+    EXPECT_FALSE(fail_with_errno(Operation::send, EMSGSIZE).value().recoverable());
+    EXPECT_FALSE(fail_with_errno(Operation::send, EIO).value().recoverable());
+}
+
+}  // namespace
+}  // namespace atp

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/work.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "comm/communicator.h"
+#include "net/clock.h"
+#include "protocol/sequence.h"
+#include "tensor/tensors.h"
+
+namespace atp::comm {
+namespace {
+
+TEST(Operation, WaitingForEverEndsWithTheOperation) {
+    Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
+    work.add_slice(0, 1, 0);
+    std::thread channel([&work] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        work.finish_part(std::nullopt);
+    });
+    const auto outcome = work.wait_until(never);
+    channel.join();
+    ASSERT_TRUE(outcome.has_value()) << "it was given up before it was over";
+    EXPECT_TRUE(outcome->has_value());
+}
+
+TEST(Operation, WaitingUntilATimeThatIsOverSaysNothing) {
+    Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
+    work.add_slice(0, 1, 0);
+    EXPECT_FALSE(work.wait_until(net::now()).has_value());
+    work.finish_part(std::nullopt);
+    EXPECT_TRUE(work.wait_until(net::now()).has_value());
+}
+
+// Ranks of different builds share a job: a number that changes here breaks every one of them.
+TEST(Purpose, NumbersOfOperationsTypesAndReductionsStayAsTheProtocolSays) {
+    EXPECT_EQ(static_cast<unsigned>(Operation::all_reduce), 12U);
+    EXPECT_EQ(static_cast<unsigned>(Operation::broadcast), 13U);
+    EXPECT_EQ(static_cast<unsigned>(Operation::barrier), 14U);
+    EXPECT_EQ(static_cast<unsigned>(Operation::push), 15U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::float32), 0U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::float64), 1U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::float16), 2U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::bfloat16), 3U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::int32), 4U);
+    EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::int64), 5U);
+    EXPECT_EQ(numeric::element_types.size(), 6U) << "a new type needs a number here and in docs/protocol.md";
+    EXPECT_EQ(static_cast<unsigned>(Reduction::sum), 0U);
+    EXPECT_EQ(static_cast<unsigned>(Reduction::average), 1U);
+}
+
+// The numbers below were computed apart from this code, from the formula in docs/protocol.md.
+TEST(Purpose, HashesAreThoseOfTheProtocol) {
+    const std::uint32_t sum_of_floats = detail_of(numeric::ElementType::float32, Reduction::sum);
+    EXPECT_EQ(purpose_of(Operation::all_reduce, 1, mix(sum_of_floats + 1)), 34597U);
+    const std::uint32_t sum_of_integers = detail_of(numeric::ElementType::int32, Reduction::sum);
+    EXPECT_EQ(purpose_of(Operation::all_reduce, 30, mix(mix(sum_of_integers + 10) + 20)), 11430U);
+    EXPECT_EQ(purpose_of(Operation::broadcast, 100, 0), 23755U);
+    EXPECT_EQ(purpose_of(Operation::broadcast, 100, 3), 17103U);
+    EXPECT_EQ(purpose_of(Operation::barrier, 1, 0), 18295U);
+    EXPECT_EQ(purpose_of(Operation::push, 1000, sum_of_floats ^ mix(7)), 58047U);
+    const std::uint32_t average_of_longs = detail_of(numeric::ElementType::int64, Reduction::average);
+    EXPECT_EQ(purpose_of(Operation::all_reduce, (5ULL << 32U) + 7, average_of_longs), 28486U);
+}
+
+}  // namespace
+}  // namespace atp::comm

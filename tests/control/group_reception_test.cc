@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a worker says that it hears its group.
+#include "control/group_reception.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace atp::control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Time at(Duration since) { return Time{} + seconds(100) + since; }
+
+// One that has heard its group and said so.
+Hearing listener() {
+    Hearing hearing;
+    EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
+    EXPECT_TRUE(hearing.judge(at(seconds(0)), true));
+    return hearing;
+}
+
+// Results that come for this worker alone, because it had asked, and none by the group.
+void miss_results(Hearing& hearing) {
+    for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
+}
+
+TEST(Hearing, WhoHasHeardNothingHearsNothing) {
+    Hearing hearing;
+    EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+}
+
+TEST(Hearing, TheFirstMessageIsNewsAndTheNextIsNot) {
+    Hearing hearing = listener();
+    EXPECT_FALSE(hearing.handle_message(at(seconds(1))));
+}
+
+TEST(Hearing, AGroupThatFallsSilentIsHeardNoMoreUntilItSpeaksAgain) {
+    Hearing hearing = listener();
+    EXPECT_TRUE(hearing.judge(at(Hearing::memory - milliseconds(1)), true));
+    EXPECT_FALSE(hearing.judge(at(Hearing::memory), true));
+    EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "news again";
+    EXPECT_TRUE(hearing.judge(at(seconds(60)), true));
+}
+
+TEST(Hearing, AGroupWhoseResultsDoNotComeIsDistrustedForAWhile) {
+    Hearing hearing = listener();
+    miss_results(hearing);
+    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
+    const auto end = seconds(1) + Hearing::first_distrust;
+    EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no news while it is distrusted";
+    EXPECT_FALSE(hearing.judge(at(end - milliseconds(1)), true));
+    EXPECT_TRUE(hearing.handle_message(at(end)));
+    EXPECT_TRUE(hearing.judge(at(end), true));
+}
+
+TEST(Hearing, WhatWasHeardBeforeADoubtIsForgotten) {
+    Hearing hearing = listener();
+    miss_results(hearing);
+    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
+    EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "within what was remembered";
+}
+
+TEST(Hearing, AGroupOfWhichALittleComesIsDistrusted) {
+    Hearing hearing = listener();
+    miss_results(hearing);
+    hearing.handle_group_result();
+    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
+}
+
+TEST(Hearing, EachDoubtIsTwiceAsLongUntilAResultComes) {
+    Hearing hearing = listener();
+    Duration now{};
+    for (Duration doubt = Hearing::first_distrust;; doubt = std::min(2 * doubt, Hearing::longest_distrust)) {
+        miss_results(hearing);
+        EXPECT_FALSE(hearing.judge(at(now), true));
+        EXPECT_FALSE(hearing.handle_message(at(now + doubt - milliseconds(1))));
+        now += doubt;
+        EXPECT_TRUE(hearing.handle_message(at(now)));
+        EXPECT_TRUE(hearing.judge(at(now), true));
+        if (now > 3 * Hearing::longest_distrust) break;
+    }
+    hearing.handle_group_result();
+    EXPECT_TRUE(hearing.judge(at(now), true));
+    miss_results(hearing);
+    EXPECT_FALSE(hearing.judge(at(now), true));
+    EXPECT_TRUE(hearing.handle_message(at(now + Hearing::first_distrust)));
+}
+
+TEST(Hearing, WhoHearsNothingAsksAgainSoonAndNotForEver) {
+    Hearing hearing;
+    for (unsigned i = 0; i < Hearing::most_hurried; ++i) {
+        EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+        EXPECT_TRUE(hearing.hurries()) << i;
+    }
+    EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+    EXPECT_FALSE(hearing.hurries());
+    EXPECT_FALSE(listener().hurries()) << "it hears";
+}
+
+TEST(Hearing, WhoHearsNothingReportsAnewNowAndThen) {
+    Hearing hearing;
+    for (unsigned i = 0; i < 2 * Hearing::joins_between_reports; ++i) {
+        EXPECT_FALSE(hearing.judge(at(seconds(0)), false));
+        EXPECT_FALSE(hearing.reports_anew()) << "not let in yet";
+    }
+    for (unsigned i = 1; i <= 3 * Hearing::joins_between_reports; ++i) {
+        EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+        EXPECT_EQ(hearing.reports_anew(), i % Hearing::joins_between_reports == 0) << i;
+    }
+    EXPECT_FALSE(listener().reports_anew()) << "it hears";
+}
+
+TEST(Hearing, LossesAreNoReasonToDistrustWhatIsHeardBesides) {
+    Hearing hearing = listener();
+    miss_results(hearing);
+    for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for + 1; ++i) hearing.handle_group_result();
+    EXPECT_TRUE(hearing.judge(at(seconds(1)), true));
+    for (std::uint64_t i = 0; i < Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
+    EXPECT_TRUE(hearing.judge(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";
+}
+
+}  // namespace
+}  // namespace atp::control

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of switches, without a socket: JOINs by hand, answers and events as lists.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/join_tree.h"
+
+namespace atp::control {
+using ::testing::HasSubstr;
+using wire::Refusal;
+using Kind = TreeEvent::Kind;
+
+inline constexpr std::uint32_t job = 7;
+inline constexpr std::uint32_t token = 0x5eed;
+inline constexpr std::uint16_t channel = 3;
+
+inline wire::Address host(unsigned number) {
+    return *wire::Address::parse("10.0.0." + std::to_string(number) + ":4791");
+}
+inline wire::Address worker(unsigned rank) { return host(100 + rank); }
+
+inline wire::ChannelTerms terms_of(std::uint32_t mask1) {
+    wire::ChannelTerms terms;
+    terms.job = job, terms.token = token, terms.channel = channel;
+    terms.lanes = 62, terms.window_log2 = 4, terms.aggregators = 1024, terms.mask1 = mask1, terms.scale = 1e8;
+    return terms;
+}
+
+inline std::vector<std::uint16_t> ranks_from(std::uint16_t first, unsigned count) {
+    std::vector<std::uint16_t> ranks;
+    for (unsigned i = 0; i < count; ++i) ranks.push_back(static_cast<std::uint16_t>(first + i));
+    return ranks;
+}
+
+// Of member `member` of a unit of `members` workers, the first of which has rank `first`.
+inline wire::Join join_of_member(std::uint8_t unit, unsigned members, unsigned member, std::uint16_t first = 0,
+                                 std::uint32_t mask1 = 1) {
+    wire::Join join;
+    join.terms = terms_of(mask1);
+    join.units = {{.unit = unit,
+                   .members = 1U << member,
+                   .mask0 = (1U << members) - 1,
+                   .direct = false,
+                   .ranks = {static_cast<std::uint16_t>(first + member)}}};
+    return join;
+}
+
+inline wire::Join join_of_unit(std::uint8_t unit, std::uint16_t first, unsigned members, std::uint32_t mask1,
+                               bool direct = false) {
+    const std::uint32_t mask0 = (1U << members) - 1;
+    wire::Join join;
+    join.terms = terms_of(mask1);
+    join.level = 1;
+    join.units = {
+        {.unit = unit, .members = mask0, .mask0 = mask0, .direct = direct, .ranks = ranks_from(first, members)}};
+    return join;
+}
+
+template <class Change>
+wire::Join but(wire::Join join, Change change) {
+    change(join);
+    return join;
+}
+inline wire::Join begun(wire::Join join) {
+    join.begun = true;
+    return join;
+}
+
+// A tree, what it sent, and a clock.
+class Tree {
+  public:
+    explicit Tree(const JoinTreeConfig& config = {}) : tree(config) {}
+
+    void join(const wire::Join& join, const wire::Address& from) {
+        tree.handle_join(join, from, now);
+        drain();
+    }
+    void leave(std::uint8_t unit, std::uint8_t member, const wire::Address& from, std::uint32_t with_token = token) {
+        tree.handle_leave({.job = job, .token = with_token, .channel = channel, .unit = unit, .member = member}, from,
+                          now);
+        drain();
+    }
+    void joined(bool ready, const wire::Address& from, std::uint32_t with_token = token, std::uint32_t missing = 0) {
+        tree.handle_joined(
+            {.job = job, .token = with_token, .channel = channel, .ready = ready, .missing_units = missing}, from, now);
+        drain();
+    }
+    void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
+        tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"},
+                            from);
+        drain();
+    }
+    // Lets time pass, and every sweep that is due on the way happen.
+    void pass(Duration duration) {
+        const Time end = now + duration;
+        for (int sweep = 0; sweep < 10'000 && tree.poll_timeout() <= end; ++sweep) {
+            now = std::max(now, tree.poll_timeout());
+            tree.handle_timeout(now);
+            drain();
+        }
+        now = end;
+    }
+    void drain() {
+        while (const auto event = tree.poll_event()) {
+            events.push_back(*event);
+            if (event->kind != Kind::opened) continue;
+            if (opens) tree.opened(event->job, event->channel, stream);
+            if (lacks_memory) tree.could_not_open(event->job, event->channel, "there is no memory for it");
+        }
+        while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
+    }
+    void forget() {
+        sent.clear();
+        events.clear();
+    }
+
+    template <class Message>
+    [[nodiscard]] std::vector<Message> sent_to(const wire::Address& to) const {
+        std::vector<Message> list;
+        for (const auto& transmit : sent) {
+            const auto* message = std::get_if<Message>(&transmit.message);
+            if (message != nullptr && transmit.to == to) list.push_back(*message);
+        }
+        return list;
+    }
+    [[nodiscard]] bool told_ready(const wire::Address& to) const {
+        const auto answers = sent_to<wire::Joined>(to);
+        return !answers.empty() && answers.back().ready;
+    }
+    [[nodiscard]] std::size_t count(Kind kind) const {
+        std::size_t number = 0;
+        for (const TreeEvent& event : events) number += event.kind == kind ? 1 : 0;
+        return number;
+    }
+    void expect_refused(const wire::Address& to, Refusal reason, const std::string& text) {
+        const auto answers = sent_to<wire::Refused>(to);
+        ASSERT_EQ(answers.size(), 1U);
+        EXPECT_EQ(wire::to_string(answers[0].reason), wire::to_string(reason));
+        EXPECT_THAT(answers[0].text, HasSubstr(text));
+        EXPECT_GT(answers[0].text.size(), 20U) << "a person has to understand it";
+        EXPECT_LE(answers[0].text.size(), wire::max_refusal_bytes);
+        EXPECT_EQ(tree.counters().refused, 1U);
+    }
+
+    JoinTree tree;
+    bool opens = true;          // the server is made when it is asked for
+    bool lacks_memory = false;  // or cannot be
+    std::uint8_t stream = 0;    // SwitchML: under this number
+    Time now{std::chrono::seconds(100)};
+    std::vector<JoinTree::Transmit> sent;
+    std::vector<TreeEvent> events;
+};
+
+inline JoinTreeConfig below(const wire::Address& parent) {
+    JoinTreeConfig config;
+    config.parent = parent;
+    return config;
+}
+
+}  // namespace atp::control

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results by multicast: to whom the tree speaks by the group, and when all results go there.
+#include <gtest/gtest.h>
+
+#include "join_tree_fixture.h"
+
+namespace atp::control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
+
+wire::Join with_group(wire::Join join, bool hears = false) {
+    join.terms.group = endpoint_of(group());
+    join.hears_group = hears;
+    return join;
+}
+
+wire::Join member(unsigned rank, bool hears) { return with_group(join_of_member(0, 2, rank), hears); }
+
+bool by_group(Tree& tree) { return tree.tree.find(job, channel)->by_group; }
+
+TEST(JoinTreeGroup, ResultsGoThereFromWhenTheLastMemberHearsIt) {
+    Tree star;
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, false), worker(rank));
+    EXPECT_EQ(star.tree.find(job, channel)->group, group());
+    EXPECT_FALSE(by_group(star));
+    star.join(member(0, true), worker(0));
+    EXPECT_FALSE(by_group(star)) << "one does not hear it";
+    star.join(member(1, true), worker(1));
+    EXPECT_TRUE(by_group(star));
+}
+
+TEST(JoinTreeGroup, OneWhoHearsItNoMoreOrLeavesIsEnoughForCopies) {
+    Tree star;
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, true), worker(rank));
+    EXPECT_TRUE(by_group(star));
+    star.join(member(1, false), worker(1));
+    EXPECT_FALSE(by_group(star));
+    star.join(member(1, true), worker(1));
+    EXPECT_TRUE(by_group(star));
+    star.leave(0, 0, worker(0));
+    EXPECT_FALSE(by_group(star)) << "a job that is not whole";
+}
+
+TEST(JoinTreeGroup, ItIsSpokenToSoonWhileSomebodyDoesNotHearItAndNowAndThenAfterwards) {
+    Tree star;
+    star.join(member(0, false), worker(0));
+    ASSERT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U);
+    EXPECT_FALSE(star.told_ready(group()));
+    EXPECT_EQ(star.sent.back().near, worker(0)) << "the group is where its members are";
+    star.join(member(1, false), worker(1));
+    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U) << "not for each JOIN";
+    star.pass(milliseconds(50));
+    star.join(member(1, false), worker(1));
+    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U);
+    EXPECT_TRUE(star.told_ready(group()));
+
+    star.pass(milliseconds(50));
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, true), worker(rank));
+    star.forget();
+    for (int tenth = 0; tenth < 20; ++tenth) {
+        star.pass(milliseconds(100));
+        star.join(member(0, true), worker(0));
+    }
+    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U) << "once a second is enough to know that it still works";
+}
+
+TEST(JoinTreeGroup, AJobWithoutAGroupHasNone) {
+    Tree star;
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        wire::Join join = join_of_member(0, 2, rank);
+        join.hears_group = true;
+        star.join(join, worker(rank));
+    }
+    EXPECT_FALSE(by_group(star));
+    EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
+}
+
+TEST(JoinTreeGroup, TheLastSwitchAloneSpeaksThere) {
+    Tree rack(below(host(1)));
+    for (std::uint16_t rank = 0; rank < 2; ++rank) {
+        rack.join(with_group(join_of_member(0, 2, rank, 0, 0x3), true), worker(rank));
+    }
+    rack.joined(true, host(1));
+    EXPECT_FALSE(by_group(rack)) << "a rack's switch is asked for copies";
+    EXPECT_TRUE(rack.sent_to<wire::Joined>(group()).empty());
+    const auto up = rack.sent_to<wire::Join>(host(1));
+    ASSERT_FALSE(up.empty());
+    EXPECT_EQ(up[0].terms.group, endpoint_of(group()));
+
+    Tree root;
+    root.join(up[0], host(2));
+    root.join(with_group(join_of_unit(1, 2, 1, 0x3, true), true), worker(2));
+    EXPECT_FALSE(by_group(root)) << "a switch hears no group";
+}
+
+TEST(JoinTreeGroup, AServerElsewhereIsNotTheLastSwitch) {
+    const auto elsewhere = [](wire::Join join) {
+        join.terms.server = endpoint_of(host(50));
+        return join;
+    };
+    Tree last;
+    for (unsigned rank = 0; rank < 2; ++rank) last.join(elsewhere(member(rank, true)), worker(rank));
+    EXPECT_TRUE(by_group(last));
+    Tree server;
+    server.join(last.sent_to<wire::Join>(host(50)).front(), host(1));
+    EXPECT_TRUE(server.sent_to<wire::Joined>(group()).empty());
+}
+
+TEST(JoinTreeGroup, AMemberOfAnotherFamilyIsNotSpokenToThere) {
+    Tree star;
+    star.join(member(0, false), *wire::Address::parse("[2001:db8::1]:4791"));
+    EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
+}
+
+}  // namespace
+}  // namespace atp::control

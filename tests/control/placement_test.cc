@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ranks are a unit, by the switches that they name and the racks that they say they are in.
+#include "control/placement.h"
+
+#include <gtest/gtest.h>
+
+namespace atp::control {
+namespace {
+
+using Ranks = std::vector<std::uint16_t>;
+
+constexpr std::uint64_t root = 100;
+
+// A rank that names this switch, which is the root or stands below it.
+Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
+    Announcement announcement;
+    announcement.path.push_back({.id = leaf});
+    if (leaf != root) announcement.path.push_back({.id = root});
+    announcement.rack = std::move(rack);
+    return announcement;
+}
+
+void expect_unit(const protocol::Membership& membership, unsigned unit, const Ranks& ranks, bool direct) {
+    ASSERT_LT(unit, membership.units());
+    EXPECT_EQ(membership.unit(unit).ranks, ranks) << unit;
+    EXPECT_EQ(membership.unit(unit).direct, direct) << unit;
+}
+
+void expect_refused(const std::vector<Announcement>& announcements, Reason reason) {
+    const auto placed = place_ranks(announcements);
+    ASSERT_FALSE(placed);
+    EXPECT_EQ(placed.error().reason, reason) << to_string(placed.error());
+}
+
+TEST(Placement, RanksOfOneSwitchAreOneUnit) {
+    for (const char* rack : {"", "a"}) {
+        const auto placed = place_ranks(std::vector{rank_at(root, rack), rank_at(root, rack)});
+        ASSERT_TRUE(placed);
+        ASSERT_EQ(placed->units(), 1U);
+        expect_unit(*placed, 0, {0, 1}, false);
+    }
+}
+
+TEST(Placement, SwitchesBelowACommonOneAreUnitsAndItsOwnRanksAreDirect) {
+    const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root), rank_at(5), rank_at(7), rank_at(root)});
+    ASSERT_TRUE(placed);
+    ASSERT_EQ(placed->units(), 4U);
+    expect_unit(*placed, 0, {0, 3}, false);
+    expect_unit(*placed, 1, {1}, true);
+    expect_unit(*placed, 2, {2}, false);
+    expect_unit(*placed, 3, {4}, true);
+}
+
+TEST(Placement, RacksOfOneSwitchAreUnitsInTheOrderOfRanks) {
+    const auto placed = place_ranks(
+        std::vector{rank_at(root, "b"), rank_at(root, "a"), rank_at(root), rank_at(root, "b"), rank_at(root, "a")});
+    ASSERT_TRUE(placed);
+    ASSERT_EQ(placed->units(), 3U);
+    expect_unit(*placed, 0, {0, 3}, false);
+    expect_unit(*placed, 1, {1, 4}, false);
+    expect_unit(*placed, 2, {2}, true);
+    EXPECT_EQ(placed->place(4).hop, 0);
+    EXPECT_EQ(placed->place(2).hop, 1);
+}
+
+TEST(Placement, ARackAloneIsAUnitThatItsSwitchGathers) {
+    const auto placed = place_ranks(std::vector{rank_at(root, "a"), rank_at(root)});
+    ASSERT_TRUE(placed);
+    ASSERT_EQ(placed->units(), 2U);
+    expect_unit(*placed, 0, {0}, false);
+    expect_unit(*placed, 1, {1}, true);
+}
+
+TEST(Placement, RacksStandBesideSwitchesThatAreNamed) {
+    const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root, "a"), rank_at(7), rank_at(root, "a")});
+    ASSERT_TRUE(placed);
+    ASSERT_EQ(placed->units(), 2U);
+    expect_unit(*placed, 0, {0, 2}, false);
+    expect_unit(*placed, 1, {1, 3}, false);
+}
+
+TEST(Placement, ARackIsForRanksThatNameTheLastSwitch) {
+    expect_refused({rank_at(7, "a"), rank_at(root)}, Reason::unsupported);
+}
+
+TEST(Placement, SwitchesWithNothingAboveThemInCommonAreRefused) {
+    Announcement elsewhere = rank_at(root);
+    elsewhere.path.front().id = 9;
+    expect_refused({rank_at(root), elsewhere}, Reason::mismatched);
+}
+
+TEST(Placement, BitmapsHoldThirtyTwoOfEither) {
+    std::vector<Announcement> one_rack, many_racks;
+    for (int rank = 0; rank < 32; ++rank) {
+        one_rack.push_back(rank_at(root, "a"));
+        many_racks.push_back(rank_at(root, std::to_string(rank)));
+    }
+    EXPECT_TRUE(place_ranks(one_rack));
+    EXPECT_TRUE(place_ranks(many_racks));
+    one_rack.push_back(rank_at(root, "a"));
+    many_racks.push_back(rank_at(root, "one more"));
+    expect_refused(one_rack, Reason::too_large);
+    expect_refused(many_racks, Reason::too_large);
+}
+
+}  // namespace
+}  // namespace atp::control

@@ -1,0 +1,11 @@
+# Fails for a figure of PROGRAM's list that is not in TESTED.
+cmake_minimum_required(VERSION 3.22)
+execute_process(COMMAND ${PROGRAM} figure list --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
+string(JSON count LENGTH "${list}")
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON id GET "${list}" ${i} id)
+  if(NOT id IN_LIST TESTED)
+    message(FATAL_ERROR "figure ${id} has no test in tests/lab/figure/CMakeLists.txt")
+  endif()
+endforeach()

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// `atp-lab figure` as whoever types it meets it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace atp::figure {
+namespace {
+
+struct Outcome {
+    int status = -1;
+    std::string output;
+};
+
+Outcome figure(const std::string& arguments, const std::string& errors = "2>&1") {
+    Outcome outcome;
+    std::FILE* pipe = popen((ATP_PROGRAM " figure " + arguments + " " + errors).c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe)) {
+        outcome.output.append(piece.data(), size);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+    return outcome;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+}
+
+class FigureCommand : public testing::Test {
+  protected:
+    void SetUp() override { std::filesystem::create_directories(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    const std::filesystem::path folder_ =
+        std::filesystem::path(testing::TempDir()) /
+        ("atp_figure_command_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(FigureCommand, ListsFigures) {
+    const Outcome list = figure("list");
+    EXPECT_EQ(list.status, 0);
+    EXPECT_NE(list.output.find("fig9 "), std::string::npos);
+    const auto json = nlohmann::json::parse(figure("list --json").output);
+    EXPECT_EQ(json.at(0).at("id"), "fig8");
+    EXPECT_FALSE(json.at(0).at("claim").get<std::string>().empty());
+}
+
+TEST_F(FigureCommand, WritesPointsAndPicture) {
+    const Outcome outcome = figure("fig9 --quick --out " + folder_.string());
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find("verdict: holds"), std::string::npos) << outcome.output;
+    EXPECT_NE(content_of(folder_ / "fig9.csv").find("ATP"), std::string::npos);
+    EXPECT_NE(content_of(folder_ / "fig9.svg").find("</svg>"), std::string::npos);
+}
+
+TEST_F(FigureCommand, PrintsAnArray) {
+    const Outcome outcome = figure("fig9 --quick --json --out " + folder_.string(), "");
+    EXPECT_EQ(outcome.status, 0);
+    const auto json = nlohmann::json::parse(outcome.output);
+    ASSERT_EQ(json.size(), 1U);
+    EXPECT_EQ(json[0].at("id"), "fig9");
+    EXPECT_EQ(json[0].at("verdict"), "holds");
+    EXPECT_NE(json[0].at("ours").get<std::string>().find(": 3"), std::string::npos);
+    EXPECT_FALSE(json[0].at("claim").get<std::string>().empty());
+}
+
+TEST_F(FigureCommand, TellsTheSameOnEveryNumberOfThreads) {
+    const auto said_on = [this](const std::string& threads) {
+        const Outcome outcome =
+            figure("beyond-mtu --quick --seed 3 --threads " + threads + " --out " + folder_.string());
+        return outcome.output + content_of(folder_ / "beyond-mtu.csv");
+    };
+    EXPECT_EQ(said_on("1"), said_on("2"));
+}
+
+TEST_F(FigureCommand, NamesFiguresNearAnUnknownOne) {
+    const Outcome near = figure("fig99");
+    EXPECT_EQ(near.status, 2);
+    EXPECT_NE(near.output.find("there is no figure fig99: perhaps "), std::string::npos) << near.output;
+    EXPECT_NE(figure("whatever").output.find("'atp-lab figure list'"), std::string::npos);
+    EXPECT_EQ(figure("").status, 2);
+}
+
+TEST_F(FigureCommand, SaysWhatItCannotWrite) {
+    const Outcome folder = figure("fig9 --quick --out /proc/figures");
+    EXPECT_EQ(folder.status, 1);
+    EXPECT_NE(folder.output.find("cannot write /proc/figures: "), std::string::npos) << folder.output;
+    std::filesystem::create_symlink("/dev/full", folder_ / "fig9.svg");
+    const Outcome full = figure("fig9 --quick --out " + folder_.string());
+    EXPECT_EQ(full.status, 1);
+    EXPECT_NE(full.output.find("fig9.svg: No space left on device"), std::string::npos) << full.output;
+}
+
+TEST_F(FigureCommand, StopsWhenItIsTold) {
+    const std::string command = "timeout --preserve-status --signal=INT --kill-after=20 0.5 " ATP_PROGRAM
+                                " figure all --out " +
+                                folder_.string();
+    const int status = std::system((command + " >/dev/null 2>&1; test $? -eq 130").c_str());
+    EXPECT_EQ(status, 0);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "figures.md"));
+}
+
+}  // namespace
+}  // namespace atp::figure

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/page.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace atp::figure {
+namespace {
+
+const Figure figure{.id = "fig0",
+                    .title = "Nothing",
+                    .source = "ATP, section 0",
+                    .claim = "It is so.",
+                    .setup = "Nobody.",
+                    .differences = "Because.",
+                    .draw = nullptr};
+
+Drawn drawn_with(std::vector<Check> checks) {
+    Drawn drawn{.figure = &figure, .drawing = {}};
+    drawn.drawing.checks = std::move(checks);
+    drawn.drawing.charts = {LineChart{.title = "t", .lines = {{.name = "a", .x = {1}, .y = {2}}}}};
+    return drawn;
+}
+
+TEST(Page, HasClaimPictureJudgementAndCommand) {
+    const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
+    const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures");
+    for (const char* text :
+         {"## fig0: Nothing", "(ATP, section 0): It is so.", "Nobody.", "![Nothing](pictures/fig0.svg)",
+          "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
+          "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
+          "| [fig0](#fig0) | Nothing | holds |"}) {
+        EXPECT_NE(page.find(text), std::string::npos) << text << "\nis not in\n" << page;
+    }
+}
+
+TEST(Page, SaysWhyNothingIsThere) {
+    Drawn drawn = drawn_with({});
+    drawn.drawing.skipped = "no torch";
+    const std::string page = page_of(std::span(&drawn, 1), {}, "pictures");
+    EXPECT_NE(page.find("**Skipped**: no torch"), std::string::npos);
+    EXPECT_EQ(page.find("svg"), std::string::npos);
+}
+
+class Files : public testing::Test {
+  protected:
+    void SetUp() override { std::filesystem::remove_all(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "atp_figure_page_test";
+};
+
+TEST_F(Files, AreWrittenIntoAFolderThatIsMade) {
+    const Drawn drawn = drawn_with({});
+    ASSERT_TRUE(write_files(drawn, folder_ / "new").has_value());
+    std::string first_line;
+    std::getline(std::ifstream(folder_ / "new" / "fig0.csv"), first_line);
+    EXPECT_EQ(first_line, "chart,series,x,y");
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "new" / "fig0.svg"));
+}
+
+TEST_F(Files, OfWhatWasSkippedAreNone) {
+    Drawn drawn = drawn_with({});
+    drawn.drawing.skipped = "no torch";
+    ASSERT_TRUE(write_files(drawn, folder_).has_value());
+    EXPECT_FALSE(std::filesystem::exists(folder_));
+}
+
+TEST_F(Files, ThatCannotBeWrittenAreNamed) {
+    const auto full = write_file("/dev/full", "text");
+    ASSERT_FALSE(full.has_value());
+    EXPECT_EQ(full.error(), "cannot write /dev/full: No space left on device");
+    const auto nowhere = write_files(drawn_with({}), "/proc/figures");
+    ASSERT_FALSE(nowhere.has_value());
+    EXPECT_NE(nowhere.error().find("cannot write /proc/figures: "), std::string::npos) << nowhere.error();
+}
+
+}  // namespace
+}  // namespace atp::figure

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program `atp` as whoever types it meets it: what it prints, and what it returns.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace atp::sim {
+namespace {
+
+struct Outcome {
+    int status = -1;
+    std::string output;  // errors too
+};
+
+// `arguments` as a shell reads them, which runs `before` first.
+Outcome atp(const std::string& arguments, const std::string& before = "true") {
+    Outcome outcome;
+    std::FILE* pipe = popen((before + " && " ATP_PROGRAM " 2>&1 " + arguments).c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe)) {
+        outcome.output.append(piece.data(), size);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+    return outcome;
+}
+
+struct Case {
+    const char* arguments;
+    int status;
+    const char* says;
+};
+
+class Command : public testing::TestWithParam<Case> {};
+
+TEST_P(Command, SaysAndReturnsWhatBecameOfIt) {
+    const Outcome outcome = atp(GetParam().arguments);
+    EXPECT_EQ(outcome.status, GetParam().status) << outcome.output;
+    EXPECT_NE(outcome.output.find(GetParam().says), std::string::npos) << outcome.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Command,
+    testing::Values(
+        Case{"simulate --bytes 4kB", 0, "verified"},  //
+        Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1, "replay with a packet trace: "},
+        Case{"", 2, "simulate or models or figure or check"},  //
+        Case{"simulate --system ps", 2, "dedicated or colocated"}, Case{"simulate --system ring:udp", 2, "ring:udp"},
+        Case{"simulate --system ring --model alexnet --scale 1e4 --json", 0, "\"samples_per_s\": "},
+        Case{"simulate --background w9", 2, "worker 9"}, Case{"models", 0, "138357544"},                  //
+        Case{"models resnet50 --json", 0, "\"parameters\": 25557032"}, Case{"models LeNet", 2, "VGG16"},  //
+        Case{"simulat", 2, "simulat"},                                                                    //
+        Case{"simulate --swarm 2 --loss 0.1", 2, "--loss"},
+        Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"}, Case{"simulate --audit --no-audit", 2, "--audit"},
+        Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},
+        Case{"simulate --trace ''", 2, "--trace"},  //
+        Case{"check --list --json", 0, "\"losses\": "}, Case{"check --list-breaks --json", 0, "\"hazard\": "}));
+
+INSTANTIATE_TEST_SUITE_P(
+    RealPackets, Command,
+    testing::Values(Case{"--version", 0, "atp "},  //
+                    Case{"bench --workers 33", 2, "1 to 32"},
+                    Case{"bench --rank 2 --world 2 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1", 2, "rank 2 of 2"},
+                    Case{"bench --rank 1 --world 2 --rendezvous 127.0.0.1:1", 2, "--switch"},
+                    Case{"bench --world 2", 2, "--rank"},  //
+                    Case{"bench --rank 0 --world 1 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1 --workers 2", 2,
+                         "--workers"},
+                    Case{"bench --ladder --peer gloo", 2, "--peer"}, Case{"bench --peer-algorithm ring", 2, "--peer"},
+                    Case{"bench --peer gloo --peer-algorithm fast", 2, "halving_doubling"},
+                    Case{"stats 127.0.0.1:1 --watch --interval 0", 2, "--interval"},
+                    Case{"switch --listen 127.0.0.1:0 --hold 0s", 2, "--hold"}));
+
+// A disk that is full when the last bytes are written loses them, whatever was said before.
+INSTANTIATE_TEST_SUITE_P(
+    FullDisk, Command,
+    testing::Values(Case{"simulate --bytes 4 --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},
+                    Case{"simulate --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},
+                    Case{"simulate --trace /no/folder", 1, "--trace: cannot write /no/folder: No such file"},
+                    Case{"simulate --bytes 4 >/dev/full", 1, "standard output"},
+                    Case{"check --list-breaks >/dev/full", 1, "standard output"},
+                    Case{"check --list-breaks >&-", 1, "standard output"},
+                    Case{"switch --listen 127.0.0.1:0 >/dev/full", 1, "standard output"},
+                    Case{"switch --listen 127.0.0.1:0 --json >/dev/full", 1, "standard output"},
+                    Case{"simulate --help >/dev/full", 1, "standard output"}));
+
+TEST(CommandWithoutMemory, SaysSo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers need more addresses than this leaves";
+#endif
+    const Outcome outcome = atp("simulate --aggregators 16777216 --bytes 4", "ulimit -v 1000000");
+    EXPECT_EQ(outcome.status, 1) << outcome.output;
+    EXPECT_NE(outcome.output.find("not enough memory"), std::string::npos) << outcome.output;
+}
+
+}  // namespace
+}  // namespace atp::sim

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// SwitchML's part of a switch without a socket: branches by hand, packets as bytes.
+#include "switchml/stream_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "switchml/packet.h"
+
+namespace atp::switchml {
+namespace {
+
+using namespace atp::switchml;
+using ::testing::HasSubstr;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint16_t lanes = 4;
+constexpr std::uint8_t slots_log2 = 2;
+
+wire::Address worker(unsigned rank) { return *wire::Address::parse("10.0.0." + std::to_string(100 + rank) + ":4791"); }
+
+control::Branch branch_of(std::uint32_t job, unsigned workers = 2) {
+    control::Branch branch;
+    branch.terms = {.job = job,
+                    .token = 1,
+                    .lanes = lanes,
+                    .window_log2 = slots_log2,
+                    .mask1 = 1,
+                    .scale = 1,
+                    .server = {},
+                    .protocol = wire::ChannelProtocol::switchml};
+    branch.mask = branch.present = (1U << workers) - 1;
+    for (unsigned rank = 0; rank < workers; ++rank) branch.children[rank].address = worker(rank);
+    return branch;
+}
+
+// The first fragment of a stream, all lanes the worker's number and one.
+Bytes update(std::uint8_t stream, std::uint8_t rank) {
+    Bytes bytes(header_bytes + lanes * int32_lane_bytes);
+    encode_header({.flags = 0, .job = stream, .worker = rank, .slot = 0, .offset = 0}, bytes);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        wire::store_u32(bytes.data() + header_bytes + lane * int32_lane_bytes, rank + 1U);
+    }
+    return bytes;
+}
+
+TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
+    StreamPool pool({.slots = 16, .lanes = lanes});
+    const control::Branch branch = branch_of(7);
+    const auto stream = pool.open(branch);
+    ASSERT_TRUE(stream);
+    Bytes first = update(*stream, 0);
+    EXPECT_EQ(pool.handle_packet(first, worker(0)).route, Route::drop);
+    Bytes second = update(*stream, 1);
+    const auto verdict = pool.handle_packet(second, worker(1));
+    EXPECT_EQ(verdict.route, Route::everybody);
+    EXPECT_EQ(&pool.branch_of(verdict.job), &branch);
+    EXPECT_EQ(wire::load_u32(second.data() + header_bytes), 3U);
+    const PoolSnapshot snapshot = pool.snapshot();
+    ASSERT_EQ(snapshot.streams.size(), 1U);
+    EXPECT_EQ(snapshot.streams[0].job, 7U);
+    EXPECT_EQ(snapshot.streams[0].packets.count(Event::completed), 1U);
+    EXPECT_EQ(snapshot.free_slots, 12U);
+}
+
+TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
+    StreamPool pool({.slots = 16, .lanes = lanes});
+    control::Branch branch = branch_of(7);
+    const auto stream = pool.open(branch);
+    ASSERT_TRUE(stream);
+    Bytes bytes = update(*stream, 0);
+    EXPECT_EQ(pool.handle_packet(bytes, worker(1)).route, Route::drop) << "another member";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(9)).route, Route::drop) << "nobody here";
+    bytes = update(*stream, 40);
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).route, Route::drop) << "a number that no member has";
+    branch.present = 0x2;
+    bytes = update(*stream, 0);
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).route, Route::drop) << "a member that has left";
+    EXPECT_EQ(pool.snapshot().strangers, 4U);
+    EXPECT_EQ(pool.snapshot().packets.count(Event::gathered), 0U);
+
+    bytes = update(static_cast<std::uint8_t>(*stream + 1), 0);
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).event, Event::forged) << "of no stream";
+    Bytes stub(3, std::byte{format_byte});
+    EXPECT_EQ(pool.handle_packet(stub, worker(0)).event, Event::refused);
+}
+
+TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
+    StreamPool pool({.slots = 6, .lanes = lanes});
+    const control::Branch first = branch_of(1);
+    const control::Branch second = branch_of(2);
+    ASSERT_TRUE(pool.open(first));
+    const auto refused = pool.open(second);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error(), HasSubstr("2 of 6 slots are free"));
+    EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
+    pool.close(2, 0);  // was never here
+    EXPECT_FALSE(pool.open(second));
+    pool.close(1, 0);
+    EXPECT_TRUE(pool.open(second));
+}
+
+TEST(StreamPool, RefusesPacketsThatAreLongerThanASlot) {
+    StreamPool pool({.slots = 16, .lanes = lanes - 1});
+    const control::Branch branch = branch_of(1);
+    const auto refused = pool.open(branch);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error(), HasSubstr("--lanes"));
+    EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
+}
+
+TEST(StreamPool, SaysThatItsMemoryHoldsNoSlot) {
+    StreamPool pool({.slots = 0, .lanes = lanes});
+    const auto refused = pool.open(branch_of(1));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error(), HasSubstr("--memory"));
+    EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
+}
+
+TEST(StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
+    StreamPool pool({.slots = 4096, .lanes = lanes});
+    std::vector<control::Branch> branches;
+    for (std::uint32_t job = 0; job < 257; ++job) branches.push_back(branch_of(job));
+    for (std::uint32_t job = 0; job < 3; ++job) {
+        EXPECT_EQ(pool.open(branches[0]).value_or(99), job) << "not the one that was freed just now";
+        pool.close(0, 0);
+    }
+    std::array<bool, 256> given{};
+    for (std::uint32_t job = 0; job < 256; ++job) {
+        const auto number = pool.open(branches[job]);
+        ASSERT_TRUE(number);
+        EXPECT_FALSE(given[*number]);
+        given[*number] = true;
+    }
+    const auto refused = pool.open(branches[256]);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error(), HasSubstr("256"));
+}
+
+}  // namespace
+}  // namespace atp::switchml

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/resolve.h"
+
+#include <gtest/gtest.h>
+#include <netdb.h>
+
+#include <utility>
+
+#include "system_calls.h"
+
+namespace atp::net {
+namespace {
+
+TEST(Resolve, AnswersNumbersWithoutAResolver) {
+    const auto found = resolve("[::1]:5");
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->size(), 1U);
+    EXPECT_EQ(found->front(), wire::Address::loopback(wire::Family::ipv6, 5));
+}
+
+TEST(Resolve, KnowsLocalhost) {
+    const auto found = resolve("localhost:7", wire::Family::ipv4);
+    ASSERT_TRUE(found) << to_string(found.error());
+    EXPECT_EQ(found->front(), wire::Address::loopback(wire::Family::ipv4, 7));
+}
+
+TEST(Resolve, RefusesAFamilyThatTheNumberIsNotOf) {
+    const auto found = resolve("127.0.0.1:5", wire::Family::ipv6);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().operation, Operation::resolve);
+    EXPECT_EQ(found.error().reason, Reason::malformed);
+}
+
+TEST(Resolve, RefusesAMistypedNumberWithoutAskingAnybody) {
+    for (const char* text : {"10.0.0.256:80", "10.0.0:80", "1:80", "host.7:80", "bad host:80", "a/b:80"}) {
+        const auto found = resolve(text);
+        ASSERT_FALSE(found) << text;
+        EXPECT_EQ(found.error().operation, Operation::parse) << text;
+    }
+}
+
+TEST(Resolve, SaysWhyAResolverHasNoAnswer) {
+    const test::WithSystemCalls calls;
+    const std::pair<int, Reason> cases[] = {{EAI_NONAME, Reason::unknown_name}, {EAI_AGAIN, Reason::timed_out}};
+    for (const auto& [status, reason] : cases) {
+        test::system_calls.getaddrinfo_fails = status;
+        const auto found = resolve("switch.example:4791");
+        ASSERT_FALSE(found);
+        EXPECT_EQ(found.error().operation, Operation::resolve);
+        EXPECT_EQ(found.error().reason, reason);
+        EXPECT_EQ(found.error().peer, "switch.example:4791");
+        EXPECT_TRUE(found.error().recoverable());
+        EXPECT_GT(found.error().elapsed.count(), 0);
+        EXPECT_FALSE(found.error().text.empty());
+    }
+}
+
+}  // namespace
+}  // namespace atp::net

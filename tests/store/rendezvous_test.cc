@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/rendezvous.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "store/memory_store.h"
+#include "store_fixture.h"
+
+namespace atp::store {
+namespace {
+
+using test::error_of;
+using test::failed_with;
+using test::patience;
+using test::says;
+using test::shortly;
+
+using Values = std::vector<std::string>;
+
+Party party(std::uint32_t rank, std::uint32_t world, std::uint32_t generation = 0) {
+    return {.prefix = "job", .generation = generation, .rank = rank, .world = world};
+}
+
+// Each rank's part, in a thread of its own.
+void run_ranks(std::uint32_t world, const std::function<void(std::uint32_t)>& part) {
+    std::vector<std::thread> ranks;
+    for (std::uint32_t rank = 0; rank < world; ++rank) ranks.emplace_back(part, rank);
+    for (std::thread& rank : ranks) rank.join();
+}
+
+TEST(Rendezvous, EveryRankHasEveryRanksValue) {
+    MemoryStore store;
+    run_ranks(5, [&](std::uint32_t rank) {
+        Rendezvous meeting(store, party(rank, 5));
+        const auto values = meeting.all_gather("addresses", "of " + std::to_string(rank), patience());
+        EXPECT_EQ(values, (Values{"of 0", "of 1", "of 2", "of 3", "of 4"})) << error_of(values);
+        const auto again = meeting.all_gather("tokens", std::string(rank, 'x'), patience());
+        EXPECT_EQ(again, (Values{"", "x", "xx", "xxx", "xxxx"})) << error_of(again);
+    });
+}
+
+TEST(Rendezvous, SixtyFourProcessesMeet) {
+    const auto server = test::serve();
+    constexpr std::uint32_t world = 64;
+    std::atomic<std::uint32_t> through = 0;
+    run_ranks(world, [&](std::uint32_t rank) {
+        const auto store = test::connect(server->local());
+        Rendezvous meeting(*store, party(rank, world));
+        const auto values = meeting.all_gather("addresses", std::string(1000, 'x') + std::to_string(rank), patience());
+        ASSERT_TRUE(values) << error_of(values);
+        for (std::uint32_t at = 0; at < world; ++at) {
+            EXPECT_EQ((*values)[at], std::string(1000, 'x') + std::to_string(at));
+        }
+        const auto token = meeting.broadcast_from_zero("token", "from " + std::to_string(rank), patience());
+        EXPECT_EQ(token, "from 0") << error_of(token);
+        const auto met = meeting.barrier("ready", patience());
+        EXPECT_TRUE(met) << error_of(met);
+        ++through;
+    });
+    EXPECT_EQ(through, world);
+}
+
+TEST(Rendezvous, ThoseWhoDoNotComeAreNamed) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 4));
+    Rendezvous two(store, party(2, 4));
+    ASSERT_TRUE(failed_with(two.all_gather("addresses", "", net::now()), Reason::timed_out));
+    const auto met = zero.all_gather("addresses", "", shortly());
+    ASSERT_TRUE(failed_with(met, Reason::timed_out)) << error_of(met);
+    EXPECT_EQ(met.error().operation, Operation::rendezvous);
+    EXPECT_GE(met.error().elapsed, std::chrono::milliseconds(20));
+    EXPECT_EQ(met.error().text, "'addresses': ranks 1 and 3 of 4 did not come");
+    Rendezvous three(store, party(3, 4));
+    const auto late = three.barrier("addresses", shortly());
+    ASSERT_TRUE(failed_with(late, Reason::timed_out)) << error_of(late);
+    EXPECT_EQ(late.error().text, "'addresses': rank 1 of 4 did not come");
+}
+
+TEST(Rendezvous, OfManyTheFirstAreNamedOverTcpToo) {
+    const auto server = test::serve();
+    const auto store = test::connect(server->local());
+    Rendezvous alone(*store, party(3, 300));
+    const auto met = alone.barrier("ready", shortly());
+    ASSERT_TRUE(failed_with(met, Reason::timed_out)) << error_of(met);
+    EXPECT_EQ(met.error().text, "'ready': ranks 0, 1, 2, 4, 5, 6, 7, 8 and 291 more of 300 did not come");
+    EXPECT_EQ(met.error().peer, to_string(server->local()));
+}
+
+TEST(Rendezvous, RankZeroSpeaksAndWaitsForNobody) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 2));
+    Rendezvous one(store, party(1, 2));
+    const auto nobody = one.broadcast_from_zero("token", "ignored", shortly());
+    ASSERT_TRUE(failed_with(nobody, Reason::timed_out)) << error_of(nobody);
+    EXPECT_EQ(nobody.error().text, "'token': rank 0 of 2 did not come");
+    EXPECT_EQ(zero.broadcast_from_zero("token", "value", net::now()), "value");
+    EXPECT_EQ(one.broadcast_from_zero("token", "ignored", patience()), "value");
+}
+
+TEST(Rendezvous, NobodyPassesABarrierBeforeTheLastHasCome) {
+    MemoryStore store;
+    constexpr std::uint32_t world = 8;
+    constexpr int rounds = 20;
+    std::atomic<std::uint32_t> came = 0;
+    run_ranks(world, [&](std::uint32_t rank) {
+        Rendezvous meeting(store, party(rank, world));
+        for (std::uint32_t round = 1; round <= rounds; ++round) {
+            ++came;
+            ASSERT_TRUE(meeting.barrier("round " + std::to_string(round), patience()));
+            EXPECT_GE(came, round * world);
+        }
+    });
+}
+
+TEST(Rendezvous, TheNextGenerationDoesNotMeetTheFormer) {
+    MemoryStore store;
+    Rendezvous former(store, party(0, 1));
+    EXPECT_EQ(former.all_gather("addresses", "old", patience()), Values{"old"});
+    run_ranks(2, [&](std::uint32_t rank) {
+        Rendezvous next(store, party(rank, 2, 1));
+        EXPECT_EQ(next.all_gather("addresses", "new", patience()), (Values{"new", "new"}));
+    });
+    Rendezvous eleventh(store, party(0, 1, 11));
+    EXPECT_EQ(eleventh.all_gather("addresses", "eleventh", patience()), Values{"eleventh"});
+    ASSERT_TRUE(former.forget(1));
+    Rendezvous again(store, party(0, 1, 1));
+    EXPECT_EQ(again.all_gather("addresses", "third", patience()), Values{"third"}) << "nothing is left of it";
+    EXPECT_TRUE(failed_with(former.barrier("addresses", patience()), Reason::mismatched)) << "others are untouched";
+    EXPECT_TRUE(failed_with(eleventh.barrier("addresses", patience()), Reason::mismatched));
+}
+
+TEST(Rendezvous, TwoProcessesOfOneRankAreTold) {
+    MemoryStore store;
+    Rendezvous first(store, party(1, 2));
+    Rendezvous second(store, party(1, 2));
+    ASSERT_TRUE(failed_with(first.barrier("ready", net::now()), Reason::timed_out));
+    const auto met = second.barrier("ready", patience());
+    ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
+    EXPECT_TRUE(says(met.error().text, "rank 1 was there before")) << met.error().text;
+}
+
+const std::vector<std::string_view> all_names{"addresses", "token"};
+
+Error refused_by_switch() {
+    return {.operation = Operation::join, .reason = Reason::rejected, .peer = "10.0.0.1:4790", .text = "it is full"};
+}
+
+TEST(Rendezvous, ARankThatGivesUpWakesTheOthersAtOnce) {
+    const auto server = test::serve();
+    run_ranks(3, [&](std::uint32_t rank) {
+        if (rank == 2) return;  // never comes
+        const auto store = test::connect(server->local());
+        Rendezvous meeting(*store, party(rank, 3));
+        if (rank == 1) {
+            meeting.give_up(refused_by_switch(), all_names);
+            return;
+        }
+        const auto values = meeting.all_gather("addresses", "", patience());
+        ASSERT_TRUE(failed_with(values, Reason::rejected)) << error_of(values);
+        EXPECT_EQ(values.error().peer, "rank 1");
+        EXPECT_TRUE(says(error_of(values), "it is full")) << error_of(values);
+    });
+}
+
+TEST(Rendezvous, RanksThatComeLaterLearnWhoGaveUp) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 3));
+    Rendezvous one(store, party(1, 3));
+    Rendezvous two(store, party(2, 3));
+    EXPECT_FALSE(one.given_up());
+    ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
+    zero.give_up(refused_by_switch(), all_names);
+    EXPECT_TRUE(failed_with(one.all_gather("addresses", "", patience()), Reason::rejected));
+    const auto token = two.broadcast_from_zero("token", "", patience());
+    EXPECT_TRUE(failed_with(token, Reason::rejected));
+    // They learned it: what they report themselves is no further reason.
+    one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
+    const auto reason = two.given_up();
+    ASSERT_TRUE(reason);
+    EXPECT_EQ(reason->value().peer, "rank 0");
+    EXPECT_EQ(reason->value().reason, Reason::rejected);
+}
+
+TEST(Rendezvous, AProcessWhoseRankIsTakenDoesNotEndTheOthers) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 2));
+    Rendezvous again(store, party(0, 2));
+    Rendezvous one(store, party(1, 2));
+    ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
+    const auto taken = again.all_gather("addresses", "", patience());
+    ASSERT_TRUE(failed_with(taken, Reason::mismatched));
+    again.give_up(taken.error(), all_names);
+    EXPECT_TRUE(one.all_gather("addresses", "", patience()));
+    EXPECT_FALSE(one.given_up());
+}
+
+TEST(Rendezvous, AnythingInPlaceOfAReasonIsSurvived) {
+    for (const std::string_view value :
+         {"", " ", "1", "1 ", "x 2 text", "1 99 text", "1 4294967296 text", "-1 -1 -1"}) {
+        MemoryStore store;
+        ASSERT_TRUE(store.set("job/0/addresses/1", std::string(4, '\0') + std::string(value)));
+        Rendezvous zero(store, party(0, 2));
+        const auto values = zero.all_gather("addresses", "", patience());
+        EXPECT_TRUE(failed_with(values, Reason::failed)) << value << ": " << error_of(values);
+    }
+}
+
+TEST(Rendezvous, RanksThatCountDifferentlyAreTold) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 2));
+    Rendezvous one(store, party(1, 3));
+    ASSERT_TRUE(failed_with(one.barrier("ready", net::now()), Reason::timed_out));
+    const auto met = zero.barrier("ready", patience());
+    ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
+    EXPECT_EQ(met.error().text, "'ready': rank 1 counts 3 ranks and rank 0 counts 2");
+}
+
+TEST(Rendezvous, WhatIsNoPartyOrNoNameIsRefused) {
+    MemoryStore store;
+    Rendezvous good(store, party(0, 1));
+    EXPECT_TRUE(failed_with(good.barrier("", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(good.barrier("a/b", patience()), Reason::malformed));
+    Rendezvous outside(store, party(2, 2));
+    EXPECT_TRUE(failed_with(outside.barrier("ready", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(outside.broadcast_from_zero("ready", "", patience()), Reason::malformed));
+    Rendezvous nameless(store, {.prefix = "", .generation = 0, .rank = 0, .world = 1});
+    EXPECT_TRUE(failed_with(nameless.barrier("ready", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(nameless.forget(0), Reason::malformed));
+}
+
+TEST(Rendezvous, AStoreThatEndsEndsTheMeeting) {
+    MemoryStore store;
+    std::thread closer([&] {
+        EXPECT_TRUE(store.get("job/0/ready/0", patience()));
+        store.close();
+    });
+    Rendezvous zero(store, party(0, 2));
+    const auto met = zero.barrier("ready", patience());
+    closer.join();
+    EXPECT_TRUE(failed_with(met, Reason::closed)) << error_of(met);
+}
+
+}  // namespace
+}  // namespace atp::store

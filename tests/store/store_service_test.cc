@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_service.h"
+
+#include <gtest/gtest.h>
+
+namespace atp::store {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+Request request(Kind kind, std::vector<std::string> keys = {}, std::string value = {}) {
+    return {.kind = kind, .number = 0, .keys = std::move(keys), .value = std::move(value)};
+}
+
+class Service : public testing::Test {
+  protected:
+    void greet(int id) {
+        service_.open(id);
+        tell(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+        ASSERT_EQ(replies_to(id), std::vector<Reply>{{}});
+    }
+    void tell(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
+
+    // Takes them.
+    std::vector<Reply> replies_to(int id) {
+        MessageReader reader;
+        reader.append(service_.output(id));
+        service_.sent(id, service_.output(id).size());
+        std::vector<Reply> replies;
+        for (auto next = reader.next(); next && next->has_value(); next = reader.next()) {
+            replies.push_back(*decode_reply(**next));
+        }
+        return replies;
+    }
+    Status last_status(int id) {
+        const auto replies = replies_to(id);
+        if (replies.empty()) return Status::done;
+        return replies.back().status;
+    }
+
+    StoreService service_{{.keys = 10, .bytes = 200'000}};
+};
+
+TEST_F(Service, AClientThatDoesNotGreetIsFinished) {
+    service_.open(1);
+    EXPECT_TRUE(service_.owes_bytes(1));
+    tell(1, request(Kind::get, {"key"}));
+    EXPECT_TRUE(service_.finished(1));
+    EXPECT_EQ(last_status(1), Status::malformed);
+    tell(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+    EXPECT_TRUE(replies_to(1).empty()) << "nothing more is heard of it";
+}
+
+TEST_F(Service, OneRequestAnswersAllWhoWaitForIt) {
+    for (const int id : {1, 2, 3}) greet(id);
+    while (service_.poll_output()) continue;
+    tell(1, request(Kind::get, {"a", "b"}));
+    tell(2, request(Kind::wait, {"b"}));
+    EXPECT_FALSE(service_.poll_output());
+    tell(3, request(Kind::set, {"a"}, "1"));
+    EXPECT_EQ(service_.poll_output(), 3);
+    EXPECT_FALSE(service_.poll_output());
+    EXPECT_EQ(replies_to(3), std::vector<Reply>{{}});
+    tell(3, request(Kind::set, {"b"}, "2"));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"1", "2"}}}));
+    EXPECT_EQ(replies_to(2), std::vector<Reply>{{}});
+}
+
+TEST_F(Service, WhoWaitsDoesNotMistakeAKeyThatIsGoneAgain) {
+    greet(1);
+    greet(2);
+    tell(1, request(Kind::get, {"a", "b"}));
+    tell(2, request(Kind::set, {"a"}, "old"));
+    ASSERT_EQ(last_status(2), Status::done);
+    tell(2, request(Kind::remove, {"a"}));
+    EXPECT_EQ(replies_to(2), (std::vector<Reply>{{.number = 1, .fields = {}}}));
+    tell(2, request(Kind::set, {"b"}, "2"));
+    ASSERT_EQ(last_status(2), Status::done);
+    EXPECT_TRUE(replies_to(1).empty());
+    tell(2, request(Kind::set, {"a"}, "new"));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"new", "2"}}}));
+}
+
+TEST_F(Service, CancellingNamesWhatIsMissingAndComesToNothingWhereTheAnswerHasGone) {
+    greet(1);
+    greet(2);
+    tell(1, request(Kind::wait, {"a", "b"}));
+    tell(2, request(Kind::set, {"a"}));
+    tell(1, request(Kind::cancel));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.status = Status::cancelled, .number = 0, .fields = {"b"}}}));
+    tell(1, request(Kind::cancel));
+    EXPECT_TRUE(replies_to(1).empty());
+    EXPECT_FALSE(service_.finished(1));
+    ASSERT_EQ(last_status(2), Status::done);
+    tell(2, request(Kind::set, {"b"}));
+    EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
+    EXPECT_TRUE(service_.consistent());
+}
+
+TEST_F(Service, ASecondRequestBeforeTheAnswerFinishesTheClient) {
+    greet(1);
+    tell(1, request(Kind::wait, {"a"}));
+    tell(1, request(Kind::set, {"a"}));
+    EXPECT_TRUE(service_.finished(1));
+    EXPECT_EQ(last_status(1), Status::malformed);
+    EXPECT_EQ(service_.table().keys(), 0U);
+    greet(2);
+    for (int i = 0; i < 1000; ++i) tell(2, request(Kind::missing, {"a"}));
+    EXPECT_TRUE(service_.finished(2)) << "it does not read its answers";
+    EXPECT_LT(service_.output(2).size(), 1000U);
+}
+
+TEST_F(Service, OneClientsFaultIsNoOthers) {
+    greet(1);
+    greet(2);
+    tell(1, request(Kind::get, {"a"}));
+    service_.handle_bytes(2, std::string(100, '\xFF'));
+    EXPECT_TRUE(service_.finished(2));
+    EXPECT_EQ(last_status(2), Status::too_large);
+    service_.close(2);
+    greet(3);
+    tell(3, request(Kind::set, {"a"}, "x"));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"x"}}}));
+}
+
+TEST_F(Service, WhoLeavesWhileItWaitsLeavesNothingBehind) {
+    greet(1);
+    tell(1, request(Kind::wait, {"a", "b", "a"}));
+    service_.close(1);
+    EXPECT_EQ(service_.clients(), 0U);
+    EXPECT_TRUE(service_.consistent());
+    greet(1);
+    greet(2);
+    for (const char* const key : {"a", "b"}) {
+        tell(2, request(Kind::set, {key}));
+        ASSERT_EQ(last_status(2), Status::done);
+    }
+    EXPECT_TRUE(replies_to(1).empty()) << "the next client of that number waits for nothing";
+}
+
+TEST_F(Service, AsManyValuesComeAsFitOneMessage) {
+    greet(1);
+    const std::string large(max_value_bytes, 'v');
+    for (const char* const key : {"a", "b"}) {
+        tell(1, request(Kind::set, {key}, large));
+        ASSERT_EQ(last_status(1), Status::done);
+    }
+    tell(1, request(Kind::set, {"c"}, "small"));
+    ASSERT_EQ(last_status(1), Status::done);
+    tell(1, request(Kind::get, {"a", "b"}));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large}}}));
+    tell(1, request(Kind::get, {"a", "c"}));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large, "small"}}}));
+}
+
+TEST_F(Service, AFullTableIsToldAndTheClientStays) {
+    greet(1);
+    for (int i = 0; i < 10; ++i) {
+        tell(1, request(Kind::set, {std::to_string(i)}));
+        ASSERT_EQ(last_status(1), Status::done);
+    }
+    tell(1, request(Kind::set, {"more"}));
+    EXPECT_EQ(last_status(1), Status::exhausted);
+    EXPECT_FALSE(service_.finished(1));
+}
+
+TEST_F(Service, StrangersAreNobody) {
+    service_.handle_bytes(7, "x");
+    service_.sent(7, 1);
+    service_.close(7);
+    service_.turn_away(7, {});
+    EXPECT_TRUE(service_.finished(7));
+    EXPECT_TRUE(service_.output(7).empty());
+    EXPECT_FALSE(service_.owes_bytes(7));
+}
+
+}  // namespace
+}  // namespace atp::store

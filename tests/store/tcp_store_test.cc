@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only the store of processes does: sockets, strangers, ends that come and go.
+#include "store/tcp_store.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "net/descriptor.h"
+#include "net/udp_options.h"
+#include "own_network.h"
+#include "store_fixture.h"
+
+namespace atp::store {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::connect;
+using test::error_of;
+using test::failed_with;
+using test::patience;
+using test::says;
+using test::serve;
+using test::shortly;
+using wire::Address;
+using wire::Family;
+
+using Keys = std::vector<std::string>;
+
+const Address any_port = Address::loopback(Family::ipv4, 0);
+
+std::string hello() { return encode(Request{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}}); }
+
+// A blocking socket that says what it is told to, and gives up after a minute.
+class Stranger {
+  public:
+    explicit Stranger(net::Descriptor descriptor) : descriptor_(std::move(descriptor)) {
+        const timeval minute{.tv_sec = 60, .tv_usec = 0};
+        setsockopt(descriptor_.number(), SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof minute);
+        setsockopt(descriptor_.number(), SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof minute);
+    }
+    explicit Stranger(const Address& server) : Stranger(net::Descriptor(socket(AF_INET, SOCK_STREAM, 0))) {
+        EXPECT_EQ(::connect(descriptor_.number(), server.data(), server.size()), 0);
+    }
+
+    // False: the other end has gone.
+    bool say(std::string_view bytes) {
+        return send(descriptor_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+               static_cast<ssize_t>(bytes.size());
+    }
+    [[nodiscard]] bool has_heard() const {
+        pollfd watched{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
+        return poll(&watched, 1, 0) > 0;
+    }
+    std::string hear() {
+        std::array<char, 4096> bytes;
+        const ssize_t count = recv(descriptor_.number(), bytes.data(), bytes.size(), 0);
+        return count > 0 ? std::string(bytes.data(), static_cast<std::size_t>(count)) : std::string();
+    }
+    // The other end has closed, and in good order: no reset, which may take from us what was said before.
+    [[nodiscard]] bool at_end() const {
+        char byte = 0;
+        return recv(descriptor_.number(), &byte, 1, 0) == 0;
+    }
+    // nullopt: the end of the stream.
+    std::optional<Reply> reply() {
+        for (;;) {
+            if (const auto message = reader_.next(); message && message->has_value()) return *decode_reply(**message);
+            const std::string heard = hear();
+            if (heard.empty()) return std::nullopt;
+            reader_.append(heard);
+        }
+    }
+
+  private:
+    net::Descriptor descriptor_;
+    MessageReader reader_;
+};
+
+// A port of loopback where somebody else decides who listens, if anybody.
+class Port {
+  public:
+    explicit Port(Family family = Family::ipv4)
+        : descriptor_(socket(family == Family::ipv4 ? AF_INET : AF_INET6, SOCK_STREAM, 0)) {
+        const int on = 1;
+        setsockopt(descriptor_.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        const Address wanted = Address::loopback(family, 0);
+        EXPECT_EQ(bind(descriptor_.number(), wanted.data(), wanted.size()), 0);
+        address_ = net::local_address(descriptor_).value();
+    }
+    [[nodiscard]] const Address& address() const { return address_; }
+    void listen() { ASSERT_EQ(::listen(descriptor_.number(), 16), 0); }
+    Stranger accept() { return Stranger(net::Descriptor(::accept(descriptor_.number(), nullptr, nullptr))); }
+
+  private:
+    net::Descriptor descriptor_;
+    Address address_;
+};
+
+TEST(TcpStore, RanksMayComeBeforeTheServer) {
+    const Port port;
+    Result<std::unique_ptr<TcpStore>> early;
+    std::thread rank([&] { early = TcpStore::connect(port.address(), patience()); });
+    std::this_thread::sleep_for(milliseconds(50));  // it has met the closed door by now, or will pass it at once
+    const auto server = serve(port.address());
+    rank.join();
+    ASSERT_TRUE(early) << error_of(early);
+    EXPECT_TRUE((*early)->set("key", "value"));
+}
+
+TEST(TcpStore, WhereNobodyListensTheErrorAsksForRankZero) {
+    const Port port;
+    const auto store = TcpStore::connect(port.address(), shortly());
+    ASSERT_TRUE(failed_with(store, Reason::refused)) << error_of(store);
+    EXPECT_EQ(store.error().operation, Operation::connect);
+    EXPECT_EQ(store.error().peer, to_string(port.address()));
+    EXPECT_GE(store.error().elapsed, milliseconds(20));
+    EXPECT_EQ(store.error().text, "is rank 0 running?");
+}
+
+// A network where clients have no port but the one that they look for, so that the kernel connects them to themselves:
+// elsewhere that happens by chance.
+std::string look_for_a_store_at_the_only_port() {
+    constexpr std::uint16_t port = 40000;
+    std::ofstream("/proc/sys/net/ipv4/ip_local_port_range") << port << ' ' << port << std::flush;
+    const Address itself = Address::loopback(Family::ipv4, port);
+    const net::Descriptor probe(socket(AF_INET, SOCK_STREAM, 0));
+    const bool possible = ::connect(probe.number(), itself.data(), itself.size()) == 0;
+    if (!possible) return test::not_possible_here;
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(probe.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    return {};
+}
+
+TEST(TcpStore, AClientDoesNotTakeItselfForTheServer) {
+    const auto wrong = test::run_in_own_network(65536, [] {
+        if (std::string why = look_for_a_store_at_the_only_port(); !why.empty()) return why;
+        const Address itself = Address::loopback(Family::ipv4, 40000);
+        const auto store = TcpStore::connect(itself, shortly());
+        if (!failed_with(store, Reason::refused)) return "it found: " + error_of(store);
+        const auto server = TcpStoreServer::start(itself);
+        return server ? std::string() : "the port is not free: " + error_of(server);
+    });
+    if (!wrong || *wrong == test::not_possible_here) GTEST_SKIP() << "no network of its own, or no such port range";
+    EXPECT_EQ(*wrong, "");
+}
+
+TEST(TcpStore, AServerThatDoesNotGreetIsGivenUpAtTheDeadline) {
+    Port port;
+    port.listen();
+    const auto store = TcpStore::connect(port.address(), shortly());
+    ASSERT_TRUE(failed_with(store, Reason::timed_out)) << error_of(store);
+    EXPECT_EQ(store.error().text, "the store does not answer");
+}
+
+TEST(TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
+    const std::vector<std::pair<std::string, Reason>> greetings{
+        {"HTTP/1.1 400 Bad Request\r\n\r\n", Reason::malformed},
+        {std::string("\0\0\0\1\2", 5), Reason::version_mismatch},
+        {encode(Reply{.status = Status::version_mismatch, .number = 0, .fields = {"speak up"}}),
+         Reason::version_mismatch},
+    };
+    for (const auto& [greeting, reason] : greetings) {
+        Port port;
+        port.listen();
+        std::thread other([&] {
+            Stranger client = port.accept();
+            client.say(greeting);
+            client.hear();  // its hello; then it leaves
+            client.hear();
+        });
+        const auto store = TcpStore::connect(port.address(), patience());
+        other.join();
+        EXPECT_TRUE(failed_with(store, reason)) << error_of(store);
+    }
+}
+
+TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
+    Port port;
+    port.listen();
+    std::thread other([&] {
+        Stranger client = port.accept();
+        client.hear();
+        client.say(encode(Reply{}));
+        while (!client.hear().empty()) continue;
+    });
+    auto store = TcpStore::connect(port.address(), patience(),
+                                   {.answer_timeout = seconds(60), .last_word_timeout = milliseconds(20)});
+    ASSERT_TRUE(store) << error_of(store);
+    const auto got = (*store)->get("key", shortly());
+    ASSERT_TRUE(failed_with(got, Reason::timed_out)) << error_of(got);
+    EXPECT_TRUE(says(got.error().text, "'key'")) << got.error().text;
+    const auto later = (*store)->set("key", "value");
+    ASSERT_TRUE(failed_with(later, Reason::closed)) << error_of(later);
+    EXPECT_TRUE(says(later.error().text, "does not answer")) << later.error().text;
+    store->reset();
+    other.join();
+}
+
+TEST(TcpStore, AServerThatNeverAnswersEndsASet) {
+    Port port;
+    port.listen();
+    std::thread other([&] {
+        Stranger client = port.accept();
+        client.hear();
+        client.say(encode(Reply{}));
+        while (!client.hear().empty()) continue;
+    });
+    auto store = TcpStore::connect(port.address(), patience(), {.answer_timeout = milliseconds(30)});
+    ASSERT_TRUE(store) << error_of(store);
+    EXPECT_TRUE(failed_with((*store)->set("key", "value"), Reason::timed_out));
+    store->reset();
+    other.join();
+}
+
+TEST(TcpStore, AServerThatEndsMidWaitClosesTheStore) {
+    const auto server = serve();
+    const auto waiter = connect(server->local());
+    const auto witness = connect(server->local());
+    Result<std::string> got;
+    std::thread other([&] {
+        EXPECT_TRUE(waiter->set("begun", ""));
+        got = waiter->get("key", patience());
+    });
+    EXPECT_TRUE(witness->get("begun", patience()));
+    EXPECT_TRUE(server->stop());
+    other.join();
+    ASSERT_TRUE(failed_with(got, Reason::closed)) << error_of(got);
+    EXPECT_EQ(got.error().operation, Operation::rendezvous);
+    EXPECT_EQ(got.error().peer, to_string(server->local()));
+    EXPECT_TRUE(says(got.error().text, "has rank 0 left?")) << got.error().text;
+    EXPECT_TRUE(failed_with(waiter->set("key", ""), Reason::closed));
+    EXPECT_TRUE(failed_with(witness->set("key", ""), Reason::closed));
+    EXPECT_TRUE(server->stop()) << "a second time";
+}
+
+TEST(TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
+    auto server = serve();
+    const Address address = server->local();
+    const auto before = connect(address);
+    ASSERT_TRUE(before->set("key", "value"));
+    server.reset();
+    server = serve(address);
+    ASSERT_NE(server, nullptr);
+    EXPECT_TRUE(failed_with(before->get("key", patience()), Reason::closed));
+    const auto after = connect(address);
+    EXPECT_EQ(after->missing(Keys{"key"}), Keys{"key"});
+}
+
+TEST(TcpStore, TwoServersOnOnePortAreOneTooMany) {
+    const auto server = serve();
+    const auto second = TcpStoreServer::start(server->local());
+    ASSERT_TRUE(failed_with(second, Reason::in_use)) << error_of(second);
+    EXPECT_EQ(second.error().operation, Operation::bind);
+    EXPECT_EQ(second.error().peer, to_string(server->local()));
+}
+
+TEST(TcpStore, IPv6) {
+    auto server = TcpStoreServer::start(Address::loopback(Family::ipv6, 0));
+    if (failed_with(server, Reason::unreachable) || failed_with(server, Reason::unsupported)) {
+        GTEST_SKIP() << "no IPv6 here: " << error_of(server);
+    }
+    ASSERT_TRUE(server) << error_of(server);
+    EXPECT_EQ((*server)->local().family(), Family::ipv6);
+    const auto first = connect((*server)->local());
+    const auto second = connect((*server)->local());
+    ASSERT_TRUE(first->set("key", "value"));
+    EXPECT_EQ(second->get("key", patience()), "value");
+}
+
+TEST(TcpStoreServer, GarbageIsAnsweredAndClosed) {
+    const auto server = serve();
+    const auto client = connect(server->local());
+    for (const std::string& garbage :
+         {std::string("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
+          std::string(100'000, '\xFF'), std::string("\0\0\0\0", 4), std::string("\0\0\0\1\1", 5)}) {
+        Stranger stranger(server->local());
+        stranger.say(garbage);
+        const auto reply = stranger.reply();
+        ASSERT_TRUE(reply);
+        EXPECT_NE(reply->status, Status::done);
+        ASSERT_EQ(reply->fields.size(), 1U);
+        EXPECT_FALSE(reply->fields.front().empty()) << "the reason";
+        EXPECT_TRUE(stranger.at_end());
+    }
+    EXPECT_TRUE(client->set("key", "value"));
+}
+
+TEST(TcpStoreServer, RandomBytesHarmNobody) {
+    const auto server = serve();
+    const auto client = connect(server->local());
+    std::mt19937 random(20261121);
+    for (int i = 0; i < 200; ++i) {
+        std::string bytes(random() % 300, '\0');
+        for (char& byte : bytes) byte = static_cast<char>(random());
+        if (random() % 2 == 0 && bytes.size() > 4) bytes.replace(0, 3, 3, '\0');  // a length that may be
+        Stranger stranger(server->local());
+        if (random() % 2 == 0) stranger.say(hello());
+        stranger.say(bytes);
+        ASSERT_TRUE(client->add("counter", 1));
+    }
+    EXPECT_EQ(client->get("counter", patience()), "200");
+}
+
+TEST(TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
+    const auto server = serve();
+    const std::vector<std::string> oversize{
+        std::string("\x40\0\0\0", 4),
+        encode(Request{.kind = Kind::get, .number = 0, .keys = {std::string(max_key_bytes + 1, 'k')}, .value = {}}),
+        encode(Request{.kind = Kind::set, .number = 0, .keys = {"k"}, .value = std::string(max_value_bytes + 1, 'v')}),
+    };
+    for (const std::string& message : oversize) {
+        Stranger stranger(server->local());
+        stranger.say(hello());
+        EXPECT_EQ(stranger.reply(), Reply{});
+        stranger.say(message);
+        const auto reply = stranger.reply();
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->status, Status::too_large);
+        EXPECT_TRUE(stranger.at_end());
+    }
+}
+
+TEST(TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
+    const auto server = serve({.limits = {}, .clients = 10, .message_timeout = milliseconds(50)});
+    const auto patient = connect(server->local());
+    Result<std::string> got;
+    std::thread other([&] { got = patient->get("key", patience()); });
+    Stranger silent(server->local());
+    Stranger halfway(server->local());
+    halfway.say(hello());
+    EXPECT_EQ(halfway.reply(), Reply{});
+    halfway.say(std::string(1, '\0'));
+    EXPECT_FALSE(silent.reply());
+    EXPECT_FALSE(halfway.reply());
+    const auto client = connect(server->local());
+    ASSERT_TRUE(client->set("key", "value"));
+    other.join();
+    EXPECT_EQ(got, "value") << "who waits for a key may take its time: " << error_of(got);
+}
+
+TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
+    const auto server = serve();
+    const auto client = connect(server->local());
+    const std::string value(max_value_bytes, 'v');
+    ASSERT_TRUE(client->set("large", value));
+    const std::string get = encode(Request{.kind = Kind::get, .number = 0, .keys = {"large"}, .value = {}});
+    std::vector<std::unique_ptr<Stranger>> slow;
+    for (int i = 0; i < 20; ++i) {
+        slow.push_back(std::make_unique<Stranger>(server->local()));
+        slow.back()->say(hello());
+        EXPECT_EQ(slow.back()->reply(), Reply{});
+        slow.back()->say(i % 2 == 0 ? get : get.substr(0, 7));  // answers unread, requests half sent
+    }
+    EXPECT_EQ(client->get("large", patience()), value);
+    const auto reply = slow.front()->reply();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->fields, Keys{value}) << "slow is not lost";
+}
+
+TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
+    const auto server = serve({.limits = {}, .clients = 2, .message_timeout = seconds(60)});
+    auto first = connect(server->local());
+    const auto second = connect(server->local());
+    const auto third = TcpStore::connect(server->local(), shortly());
+    ASSERT_TRUE(failed_with(third, Reason::exhausted)) << error_of(third);
+    EXPECT_EQ(third.error().text, "2 clients are connected already");
+    first.reset();
+    EXPECT_TRUE(connect(server->local()));
+}
+
+TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";
+#endif
+    const auto server = serve();
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int last = dup(0);  // the next connection's number, and the last that there is
+    ASSERT_EQ(close(last), 0);
+    const rlimit tight{.rlim_cur = static_cast<rlim_t>(last) + 1, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    for (int round = 0; round < 2; ++round) {
+        Stranger client(server->local());
+        client.say(hello());
+        const auto reply = client.reply();
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->status, Status::exhausted);
+        EXPECT_NE(reply->fields.at(0).find("ulimit -n"), std::string::npos) << reply->fields.at(0);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_TRUE(connect(server->local()));
+}
+
+TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
+    const auto server = serve();
+    EXPECT_TRUE(server->wait_deserted(net::now()));
+    auto first = connect(server->local());
+    auto second = connect(server->local());
+    EXPECT_FALSE(server->wait_deserted(net::now() + milliseconds(20)));
+    first.reset();
+    EXPECT_FALSE(server->wait_deserted(net::now() + milliseconds(20)));
+    std::jthread leaving([&] { second.reset(); });
+    EXPECT_TRUE(server->wait_deserted(patience()));
+}
+
+TEST(TcpStoreServer, StopsWithAnyNumberOfClientsWaiting) {
+    auto server = serve();
+    constexpr std::size_t clients = 64;
+    std::vector<std::unique_ptr<TcpStore>> stores;
+    for (std::size_t i = 0; i < clients; ++i) stores.push_back(connect(server->local()));
+    std::vector<Result<std::string>> got(clients);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < clients; ++i) {
+        threads.emplace_back([&, i] {
+            EXPECT_TRUE(stores[i]->add("begun", 1));
+            got[i] = stores[i]->get("key", patience());
+        });
+    }
+    const auto witness = connect(server->local());
+    while (witness->get("begun", patience()) != std::to_string(clients)) std::this_thread::yield();
+    server.reset();
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& one : got) EXPECT_TRUE(failed_with(one, Reason::closed)) << error_of(one);
+}
+
+}  // namespace
+}  // namespace atp::store
