@@ -51,3 +51,14 @@ function(atp_group target)
     set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
+
+# A wheel runs on machines that lack the packages it was built with. fmt is compiled in everywhere, as headers; libbpf,
+# libelf and zlib are linked statically (AtpXdp.cmake); src/machines/numeric/highway_targets.cc stands for libhwy.
+option(ATP_SELF_CONTAINED "Link no shared library that is neither of the compiler, the C library nor torch" OFF)
+if(ATP_SELF_CONTAINED)
+  find_package(HWY REQUIRED)
+  add_library(atp_highway_targets STATIC ${CMAKE_SOURCE_DIR}/src/machines/numeric/highway_targets.cc)
+  target_include_directories(atp_highway_targets SYSTEM PRIVATE $<TARGET_PROPERTY:hwy::hwy,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(atp_highway_targets PRIVATE atp_flags)
+  set_target_properties(atp_highway_targets PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endif()

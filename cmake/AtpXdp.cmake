@@ -6,6 +6,12 @@ find_program(ATP_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 
 find_program(ATP_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin)
 find_path(ATP_LIBBPF_INCLUDE bpf/libbpf.h)
 find_library(ATP_LIBBPF bpf)
+if(ATP_SELF_CONTAINED)
+  find_library(ATP_STATIC_BPF libbpf.a)
+  find_library(ATP_STATIC_ELF libelf.a)
+  find_library(ATP_STATIC_ZLIB libz.a)
+  find_library(ATP_STATIC_ZSTD libzstd.a) # libelf 0.189 and later
+endif()
 
 set(missing "")
 if(ATP_CLANG)
@@ -26,6 +32,9 @@ endif()
 if(NOT libbpf_major)
   string(APPEND missing " libbpf 1.0,")
 endif()
+if(ATP_SELF_CONTAINED AND NOT (ATP_STATIC_BPF AND ATP_STATIC_ELF AND ATP_STATIC_ZLIB))
+  string(APPEND missing " libbpf.a, libelf.a and libz.a,")
+endif()
 if(missing AND ATP_XDP STREQUAL AUTO)
   message(STATUS "No switch inside the kernel: without${missing} it cannot be built")
   set(ATP_XDP OFF)
@@ -38,7 +47,12 @@ set(ATP_XDP ON)
 
 add_library(atp_libbpf INTERFACE)
 target_include_directories(atp_libbpf SYSTEM INTERFACE ${ATP_LIBBPF_INCLUDE})
-target_link_libraries(atp_libbpf INTERFACE ${ATP_LIBBPF})
+if(ATP_SELF_CONTAINED)
+  target_link_libraries(atp_libbpf INTERFACE ${ATP_STATIC_BPF} ${ATP_STATIC_ELF} ${ATP_STATIC_ZLIB}
+                                             $<$<BOOL:${ATP_STATIC_ZSTD}>:${ATP_STATIC_ZSTD}>)
+else()
+  target_link_libraries(atp_libbpf INTERFACE ${ATP_LIBBPF})
+endif()
 
 # atp_bpf_program(TARGET NAME SOURCE): compiles SOURCE for the kernel, with its types, and gives TARGET the header
 # NAME.skel.h, which holds the object.

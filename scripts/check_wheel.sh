@@ -29,6 +29,12 @@ export PYTHONPATH=$work/site OMP_NUM_THREADS=1
 for held in atp/py.typed atp/_C.pyi atp/lib/libatp.so atp/include/atp/atp.h bin/atp; do
     [[ -f $work/site/$held ]] || fail "the wheel lacks $held"
 done
+# What a wheel may load: libraries of the compiler, of the C library and of torch.
+may_load='^(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|c10|torch|torch_cpu|torch_python))\.so'
+for program in "$work/site/bin/atp" "$work/site/atp/lib/libatp.so" "$work"/site/atp/_C.*.so; do
+    foreign=$(readelf --dynamic "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -Ev "$may_load" || true)
+    [[ -z $foreign ]] || fail "${program#"$work/site/"} needs libraries that a machine may lack: ${foreign//$'\n'/ }"
+done
 "$work/site/bin/atp" --help >/dev/null
 cat >"$work/sum.c" <<'END'
 #include <atp/atp.h>

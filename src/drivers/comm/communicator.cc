@@ -159,7 +159,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     if (fits_numbers() && !tensor->plain() && lanes != 0) {
         tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
     }
-    const auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
+    auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
     const std::uint64_t payload = payload_lanes();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());

@@ -51,7 +51,7 @@ class Lab {
     [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
     // The first for a quick look, the second where there is time.
     template <class T>
-    [[nodiscard]] T pick(T quick, T full) const {
+    [[nodiscard]] T pick(T quick, T full) const {  // NOLINT(performance-unnecessary-value-param): braced lists
         return options_.quick ? quick : full;
     }
 

@@ -141,7 +141,7 @@ class Builder {
             site.up[s] = s == root ? link(s, site.server_host) : link(s, parent_of(s, root));
         }
         if (scenario_.server != ServerPlace::colocated) site.up[site.server_host] = link(site.server_host, root);
-        for (std::uint16_t rank = 0; rank < workers; ++rank) route_worker(site, rank, root);
+        for (unsigned rank = 0; rank < workers; ++rank) route_worker(site, static_cast<std::uint16_t>(rank), root);
     }
 
     // From the worker up to the root, noting at each switch the link that was climbed.
