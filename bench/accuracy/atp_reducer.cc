@@ -73,7 +73,8 @@ class AtpReducer final : public Reducer {
         std::shared_ptr<tensor::ScaleHistory>& history = histories_[rank];
         const bool dynamic = config_.form.scaling == tensor::Scaling::dynamic;
         if (dynamic && history == nullptr) {
-            history = std::make_shared<tensor::ScaleHistory>(elements, config_.lanes, std::make_shared<protocol::SilentWaker>());
+            history = std::make_shared<tensor::ScaleHistory>(elements, config_.lanes,
+                                                             std::make_shared<protocol::SilentWaker>());
         }
         auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, in, out, elements,
                                               static_cast<float>(config_.form.scale), 1);

@@ -14,8 +14,8 @@
 namespace atp::test {
 namespace {
 
-using client::SwitchClient;
 using client::ProbeOutcome;
+using client::SwitchClient;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

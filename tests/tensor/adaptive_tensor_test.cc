@@ -35,7 +35,8 @@ class Rounds {
         : network(at_scale(config, form.scale)), form_(form), elements_(elements), ranks_(config.membership.workers()) {
         const std::size_t fragment = config.channel.payload_lanes();
         for (Rank& rank : ranks_) {
-            rank.history = std::make_shared<ScaleHistory>(elements, fragment, std::make_shared<protocol::SilentWaker>());
+            rank.history =
+                std::make_shared<ScaleHistory>(elements, fragment, std::make_shared<protocol::SilentWaker>());
         }
     }
 

@@ -11,7 +11,6 @@
 #include <unordered_set>
 #include <utility>
 
-
 namespace atp::wire {
 namespace {
 
