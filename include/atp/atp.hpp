@@ -18,6 +18,7 @@
 #include <string>
 
 namespace atp {
+inline namespace v1 {  // apart from names inside libatp
 
 // A failure, with everything that atp_error holds.
 class Error : public std::runtime_error {
@@ -211,6 +212,7 @@ class Communicator {
     detail::Owner<atp_communicator, atp_communicator_destroy> communicator_;
 };
 
+}  // namespace v1
 }  // namespace atp
 
 #endif

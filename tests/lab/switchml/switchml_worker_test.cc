@@ -63,7 +63,7 @@ class Bench {
         return config;
     }
     std::vector<float> input_;
-    FloatTensor tensor_;
+    protocol::FloatTensor tensor_;
 };
 
 TEST(SwitchMlWorker, SendsAsManyFragmentsAsThereAreSlotsAndEachResultCallsForTheNextOfItsSlot) {
@@ -97,7 +97,7 @@ TEST(SwitchMlWorker, PadsTheLastPacketOfATensorWithZeros) {
 
 TEST(SwitchMlWorker, IsToldItsJobsNumberLate) {
     std::vector<float> numbers(4, 1.0F);
-    FloatTensor tensor(numbers, numbers, 1000);
+    protocol::FloatTensor tensor(numbers, numbers, 1000);
     Worker worker({.job = pair});
     worker.set_job(200);
     ASSERT_TRUE(worker.submit(tensor, start));
@@ -107,7 +107,7 @@ TEST(SwitchMlWorker, IsToldItsJobsNumberLate) {
 }
 
 // Of which so many elements can be read.
-class SlowTensor final : public PlainTensor {
+class SlowTensor final : public protocol::PlainTensor {
   public:
     [[nodiscard]] std::uint64_t size() const override { return 24; }
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
