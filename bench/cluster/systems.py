@@ -60,6 +60,13 @@ class Rank:
         return self.hosts[self.number]
 
 
+# Flags of `atp-lab switch` and `atp-lab bench` that `atp` lacks.
+EXPERIMENTS = {
+    *("--protocol", "--switchml-mode", "--switchml-timeout", "--no-halving"),
+    *("--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"),
+}
+
+
 class System:
     """`programs` and `modules` of Python are what it needs, `targets` what builds them. Of its variants, the benchmark
     tries which is the fastest. Where its first rank starts the others, nobody else does."""
@@ -86,12 +93,18 @@ class System:
 class AtpSwitches(System):
     """Daemons in the switches' namespaces."""
 
-    programs = ("atp",)
-    targets = ("atp",)
+    programs = ("atp", "atp-lab")
+    experiment = False
+    targets = ("atp", "atp-lab")
 
     def __init__(self, name, programs, options):
         super().__init__(name)
-        self._program = os.path.join(programs, "atp")
+        # Experiments need the program of the laboratory, which has their flags.
+        experiment = self.experiment or options.loss or EXPERIMENTS & {
+            flag.split("=")[0] for flag in (*options.switch_flags, *getattr(options, "rank_flags", ()))
+        }
+        self._program = os.path.join(programs, "atp-lab" if experiment else "atp")
+        self._stats = os.path.join(programs, "atp")
         self._memory = options.memory
         self._loss = options.loss
         self._switch_flags = options.switch_flags
@@ -113,7 +126,7 @@ class AtpSwitches(System):
         return command + self._switch_flags
 
     def counters_command(self, switch):
-        return [self._program, "stats", _endpoint(switch, SWITCH_PORT), "--json"]
+        return [self._stats, "stats", _endpoint(switch, SWITCH_PORT), "--json"]
 
 
 class InKernel:
@@ -177,6 +190,7 @@ class SwitchMl(Atp):
     """The same programs with the other protocol. It knows one switch. How many packets are to be under way, and how
     long to wait for a result, depends on the network: the benchmark tries some pairs, unless it is told."""
 
+    experiment = True
     spans_racks = False
     tunings = {
         f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)

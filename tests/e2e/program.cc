@@ -21,8 +21,7 @@ constexpr Duration longest_run = std::chrono::seconds(40);
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& arguments) {
-    std::string program = ATP_PROGRAM;
+Program::Program(const std::vector<std::string>& arguments, std::string program) {
     std::vector<std::string> texts = arguments;
     std::vector<char*> words{program.data()};
     for (std::string& text : texts) words.push_back(text.data());

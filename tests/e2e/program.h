@@ -14,7 +14,7 @@ namespace atp::test {
 // Owns: the process, which is killed where the test ends before it, and a thread that collects what it prints.
 class Program {
   public:
-    explicit Program(const std::vector<std::string>& arguments);
+    explicit Program(const std::vector<std::string>& arguments, std::string program = ATP_PROGRAM);
     ~Program();
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;

@@ -63,7 +63,7 @@ TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
     rlimit narrow = before;
     narrow.rlim_cur = rlim_t{1} << 30U;
     ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
-    Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--memory", "1500MB", "--protocol", "atp"});
+    Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--memory", "1500MB"});
     ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
     EXPECT_EQ(program.status(), 2);
     EXPECT_NE(program.output().find("1.5 GB do not fit"), std::string::npos) << program.output();
@@ -157,7 +157,8 @@ TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
 
 TEST(BenchFleet, MeasuresSwitchMlAsWell) {
     Program program({"bench", "--protocol", "switchml", "--workers", "3", "--bytes", "100kB", "--lanes", "64",
-                     "--window", "32", "--rounds", "2", "--json"});
+                     "--window", "32", "--rounds", "2", "--json"},
+                    ATP_LAB_PROGRAM);
     EXPECT_EQ(program.status(), 0) << program.output();
     const auto size = nlohmann::json::parse(program.output(), nullptr, false);
     ASSERT_TRUE(size.is_object()) << program.output();
@@ -170,7 +171,8 @@ TEST(BenchFleet, MeasuresSwitchMlAsWell) {
 
 TEST(BenchFleet, SaysWhyASwitchHasNoRoomForSwitchMl) {
     Program program({"bench", "--protocol", "switchml", "--workers", "2", "--bytes", "100kB", "--lanes", "64",
-                     "--window", "1024", "--memory", "64kB"});
+                     "--window", "1024", "--memory", "64kB"},
+                    ATP_LAB_PROGRAM);
     EXPECT_EQ(program.status(), 1);
     EXPECT_NE(program.output().find("slots are free"), std::string::npos) << program.output();
 }
@@ -217,10 +219,34 @@ TEST(BenchFleet, NamesWhatLanesMayBe) {
 
 TEST(BenchFleet, FlagsOfSwitchmlNeedItsName) {
     for (const char* flag : {"--switchml-mode=faithful", "--switchml-timeout=2ms"}) {
-        Program program({"bench", flag});
+        Program program({"bench", flag}, ATP_LAB_PROGRAM);
         EXPECT_NE(program.status(), 0);
         EXPECT_NE(program.output().find("requires --protocol"), std::string::npos) << flag << program.output();
     }
+}
+
+// The product's program has no flags of experiments.
+TEST(Editions, TheProductRefusesFlagsOfTheLaboratory) {
+    const std::vector<std::vector<std::string>> commands{{"switch", "--protocol", "switchml"},
+                                                         {"switch", "--port-rate", "1Gbps"},
+                                                         {"bench", "--protocol", "switchml"},
+                                                         {"bench", "--no-halving"}};
+    for (const std::vector<std::string>& command : commands) {
+        Program program(command);
+        EXPECT_EQ(program.status(), 2) << command[1];
+        EXPECT_NE(program.output().find(command[1]), std::string::npos) << program.output();
+    }
+    Program help({"--help"});
+    EXPECT_EQ(help.status(), 0);
+    for (const char* name : {"simulate", "check", "figure", "plan", "models"}) {
+        EXPECT_EQ(help.output().find(name), std::string::npos) << help.output();
+    }
+}
+
+TEST(Stats, AnIntervalOfZeroIsRefused) {
+    Program program({"stats", "127.0.0.1:1", "--watch", "--interval", "0"});
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("--interval"), std::string::npos) << program.output();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 # Compiles the kernels to PTX and looks at it. NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT (a file) are given.
-execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE} -o ${OUTPUT} ${SOURCE}/staging/cuda_kernels.cu
+execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE}/machines -I${SOURCE}/drivers -o ${OUTPUT}
+                        ${SOURCE}/drivers/staging/cuda_kernels.cu
                 COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${OUTPUT} ptx)
 foreach(kernel load_integers load_floats store)

@@ -24,8 +24,6 @@ class Flags(networks.NetworkTest):
         for word, flags in (
             ("port 0 of --listen", ["--xdp", "to-w0", "--listen", "0.0.0.0:0"]),
             ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),
-            ("--protocol switchml", ["--xdp", "to-w0", "--protocol", "switchml"]),
-            ("--loss", ["--xdp", "to-w0", "--loss", "1%"]),
             ("to-w0 twice", ["--xdp", "to-w0,to-w1,to-w0"]),
             ("--xdp-pins", ["--listen", self.network.any_endpoint]),
             ("--xdp: 'to-w0,,to-w1' is not accepted", ["--xdp", "to-w0,,to-w1"]),

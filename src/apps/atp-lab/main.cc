@@ -6,20 +6,24 @@
 #include "apps/atp-lab/models_command.h"
 #include "apps/atp-lab/plan_command.h"
 #include "apps/atp-lab/simulate_command.h"
+#include "apps/atp/bench_command.h"
+#include "apps/atp/switch_command.h"
 #include "apps/common/program.h"
 #include "base/version.h"
 
 namespace {
 
 // In the order in which --help shows them.
-constexpr std::array<atp::apps::Register, 5> commands{atp::apps::register_simulate, atp::apps::register_models,
-                                                      atp::apps::register_figure, atp::apps::register_check,
-                                                      atp::apps::register_plan};
+constexpr std::array<atp::apps::Register, 7> commands{atp::apps::register_simulate, atp::apps::register_models,
+                                                      atp::apps::register_figure,   atp::apps::register_check,
+                                                      atp::apps::register_plan,     atp::apps::register_lab_switch,
+                                                      atp::apps::register_lab_bench};
 
 }  // namespace
 
 int main(int argc, char** argv) {
     return atp::apps::run_program(
-        {"atp-lab", "The laboratory of ATP: simulator, model checker, figures, planner", atp::software_name()},
+        {"atp-lab", "The laboratory of ATP: simulator, model checker, figures, planner, experiments",
+         atp::software_name()},
         commands, argc, argv);
 }

@@ -444,12 +444,19 @@ int run_bench(BenchOptions options) {
 
 }  // namespace
 
-std::function<int()> register_bench(CLI::App& program) {
+namespace {
+
+std::function<int()> add_bench(CLI::App& program, Edition edition) {
     auto options = std::make_shared<BenchOptions>();
     CLI::App* command = program.add_subcommand(
         "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
-    add_bench_flags(*command, options);
+    add_bench_flags(*command, options, edition);
     return [options] { return run_bench(*options); };
 }
+
+}  // namespace
+
+std::function<int()> register_bench(CLI::App& program) { return add_bench(program, Edition::product); }
+std::function<int()> register_lab_bench(CLI::App& program) { return add_bench(program, Edition::laboratory); }
 
 }  // namespace atp::apps

@@ -153,14 +153,6 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
 void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     comm::Options& comm = options->bench.options;
     Flags how(command, "How");
-    CLI::Option* const protocol =
-        how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
-    how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
-               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]")
-        ->needs(protocol);
-    how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
-               "after which a packet without a result is sent again [1ms]")
-        ->needs(protocol);
     how.number("--channels", comm.channels, 1, 64, "independent streams, a thread each [1]");
     how.parsed("--lanes", options->lanes, "N|TYPE|N:TYPE", parse_lanes,
                fmt::format("a number from 2 to {}, int32 or int16, or both with a colon between", ATP_MAX_LANES),
@@ -178,14 +170,27 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
                "on, off, or groups of IPv4 as 239.192.0.0/16",
                "send results once, to a group, where every rank hears it [off]");
     how.flag("--audit", comm.audit, "prove each sum with four bytes a packet");
-    how.call(
-        "--no-halving", [options] { options->bench.options.halve = false; },
-        "keep the window on loss and congestion, as the papers' experiments do");
     how.parsed("--spin", comm.spin, "TIME", parse_duration, duration_forms, "poll before sleeping [0]");
     how.parsed("--without", options->without, "LIST", parse_without, "mmsg, gso, gro, with commas between them",
                "ways of sending and receiving to do without");
     how.parsed("--timeout", comm.join_timeout, "TIME", parse_wait, wait_forms, "to find the others [30s]");
     how.parsed("--deadline", comm.timeout, "TIME", parse_wait, wait_forms, "of each operation [300s]");
+}
+
+void add_experiments(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
+    comm::Options& comm = options->bench.options;
+    Flags how(command, "Experiments");
+    CLI::Option* const protocol =
+        how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
+    how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
+               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]")
+        ->needs(protocol);
+    how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
+               "after which a packet without a result is sent again [1ms]")
+        ->needs(protocol);
+    how.call(
+        "--no-halving", [options] { options->bench.options.halve = false; },
+        "keep the window on loss and congestion, as the papers' experiments do");
 }
 
 }  // namespace
@@ -202,10 +207,11 @@ std::string switchml_mode_text(wire::ChannelProtocol mode) {
     return {};
 }
 
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options, Edition edition) {
     add_what(command, options);
     add_where(command, options);
     add_how(command, options);
+    if (edition == Edition::laboratory) add_experiments(command, options);
 }
 
 }  // namespace atp::apps

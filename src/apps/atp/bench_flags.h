@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "apps/atp/bench_rank.h"
+#include "apps/common/command.h"
 #include "base/time.h"
 #include "wire/control.h"
 
@@ -49,7 +50,7 @@ struct BenchOptions {
 };
 
 // The options outlive the command's parsing.
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options, Edition edition);
 
 // As --lanes takes it.
 [[nodiscard]] std::string lanes_text(const comm::Options& options);

@@ -189,8 +189,11 @@ int run_switch(SwitchOptions options) {
     return exit_passed;
 }
 
-void add_ports(CLI::App& command, SwitchOptions& options) {
-    Flags flags(command, "Emulated ports: every neighbour behind a link that does not exist");
+void add_experiments(CLI::App& command, SwitchOptions& options) {
+    Flags protocols(command, "Experiments");
+    protocols.parsed("--protocol", options.serves, "NAME", parse_serves, "atp, switchml or both",
+                     "which jobs it serves [atp]");
+    Flags flags(command, "Emulated ports (each peer behind an emulated link)");
     flags.parsed("--port-rate", options.port_rate, "RATE", parse_rate, rate_forms, "of each direction [no limit]");
     flags.parsed("--queue", options.port_queue, "SIZE", parse_size, size_forms,
                  "what may wait for a port before packets are dropped [no limit]");
@@ -203,9 +206,7 @@ void add_ports(CLI::App& command, SwitchOptions& options) {
     flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
 }
 
-}  // namespace
-
-std::function<int()> register_switch(CLI::App& program) {
+std::function<int()> add_switch(CLI::App& program, Edition edition) {
     auto options = std::make_shared<SwitchOptions>();
     CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
     Flags flags(*command, "Switch");
@@ -213,11 +214,8 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.text("--listen", options->listen, "ADDRESS",
                "host:port or [host]:port; with --xdp the port of the packets that the kernel looks at [0.0.0.0:4790]");
     flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
-    flags.parsed("--protocol", options->serves, "NAME", parse_serves, "atp, switchml or both",
-                 "which jobs it serves [atp]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
-                 "of all aggregators, and as much of SwitchML's slots with it; 0 aggregates nothing and only holds "
-                 "parameter servers [64MB]");
+                 "of all aggregators; 0 aggregates nothing and only hosts parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
                  "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
     flags.number(
@@ -248,9 +246,17 @@ std::function<int()> register_switch(CLI::App& program) {
     flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");
     flags.flag("--quiet", options->quiet, "say nothing but errors");
     flags.flag("--json", options->json, "say in JSON what was started");
-    add_ports(*command, *options);
-    options->given = [command](const std::string& flag) { return command->count(flag) != 0; };
+    if (edition == Edition::laboratory) add_experiments(*command, *options);
+    options->given = [command](const std::string& flag) {
+        const CLI::Option* const option = command->get_option_no_throw(flag);
+        return option != nullptr && option->count() != 0;
+    };
     return [options] { return run_switch(*options); };
 }
+
+}  // namespace
+
+std::function<int()> register_switch(CLI::App& program) { return add_switch(program, Edition::product); }
+std::function<int()> register_lab_switch(CLI::App& program) { return add_switch(program, Edition::laboratory); }
 
 }  // namespace atp::apps

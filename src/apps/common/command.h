@@ -18,6 +18,10 @@ enum ExitStatus : int {
     exit_interrupted = 130,
 };
 
+// Which program a command is part of. That of the laboratory has flags for experiments besides: SwitchML, emulated
+// links and links without congestion control.
+enum class Edition : bool { product, laboratory };
+
 // Adds one subcommand to the program. The returned function runs it, after its flags were read, if it was asked for.
 using Register = std::function<int()> (*)(CLI::App& program);
 

@@ -126,10 +126,10 @@ Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Dur
     if (!passed && passed.error().reason == Reason::too_large) return ProbeOutcome::too_long;
     const std::uint64_t probed = nonce_;
     std::optional<Error> refused;  // a switch that looks for its parent refuses, and is asked again
-    ProbeOutcome outcome = client::ProbeOutcome::lost;
+    ProbeOutcome outcome = ProbeOutcome::lost;
     const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
         if (const auto version = wire::refusal_version(datagram.bytes)) {
-            const auto refusal = this->refusal(datagram, *version);
+            auto refusal = this->refusal(datagram, *version);
             if (refusal || refusal.error().reason != Reason::rejected) return refusal;
             refused = refusal.error();
             return false;
@@ -172,7 +172,9 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
 Result<std::string> SwitchClient::report(Time deadline) {
     wire::Stats question{.nonce = static_cast<std::uint32_t>(++nonce_), .snapshot = 0, .part = 0};
     std::string text;
-    for (std::uint32_t parts = 1; question.part < parts; ++question.part) {
+    std::uint32_t parts = 1;
+    for (std::uint32_t number = 0; number < parts; ++number) {
+        question.part = static_cast<std::uint16_t>(number);
         auto part = this->part(question, deadline);
         if (!part) return tl::unexpected(part.error());
         question.snapshot = part->snapshot;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `atp` as whoever types it meets it: what it prints, and what it returns.
+// The program `atp-lab` from a shell: what it prints, and its exit status.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -71,7 +71,6 @@ INSTANTIATE_TEST_SUITE_P(
                          "--workers"},
                     Case{"bench --ladder --peer gloo", 2, "--peer"}, Case{"bench --peer-algorithm ring", 2, "--peer"},
                     Case{"bench --peer gloo --peer-algorithm fast", 2, "halving_doubling"},
-                    Case{"stats 127.0.0.1:1 --watch --interval 0", 2, "--interval"},
                     Case{"switch --listen 127.0.0.1:0 --hold 0s", 2, "--hold"}));
 
 // A disk that is full when the last bytes are written loses them, whatever was said before.
