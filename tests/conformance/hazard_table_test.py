@@ -22,7 +22,7 @@ NETWORK_TEST = re.compile(r"^\s*atp_network_test\((\w+) H(\d\d)\)", re.MULTILINE
 
 def files_in_table() -> dict[int, set[str]]:
     rows = ROW.findall((SOURCES / "docs" / "protocol.md").read_text())
-    return {int(number): set(re.findall(r"\w+/\w+_test\b", cells.split("|")[-1])) for number, cells in rows}
+    return {int(number): set(re.findall(r"(?:\w+/)+\w+_test\b", cells.split("|")[-1])) for number, cells in rows}
 
 
 def files_with_tag() -> dict[int, set[str]]:
