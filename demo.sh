@@ -93,7 +93,7 @@ simulate_as() {
 }
 
 simulate() {
-    prepare atp -- graphviz
+    prepare atp-lab -- graphviz
     simulate_as forwarded --aggregation nowhere
     simulate_as aggregated --aggregation everywhere
     scripts/draw_aggregation.py build/demo/aggregation.dot \

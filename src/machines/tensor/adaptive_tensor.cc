@@ -13,9 +13,9 @@ namespace atp::tensor {
 namespace {
 
 // Elements converted at once, on the stack.
-constexpr std::size_t chunk = 512;
-using Floats = std::array<float, chunk>;
-using Lanes = std::array<std::byte, chunk * ATP_LANE_BYTES>;
+constexpr std::size_t block = 512;
+using Floats = std::array<float, block>;
+using Lanes = std::array<std::byte, block * ATP_LANE_BYTES>;
 
 // What a width of integers asks of a scale.
 struct Width {
@@ -72,8 +72,8 @@ bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes
     Lanes wire;
     Floats values;
     float largest = 0;
-    for (std::size_t at = 0; at < elements; at += chunk) {
-        const std::size_t count = std::min(chunk, elements - at);
+    for (std::size_t at = 0; at < elements; at += block) {
+        const std::size_t count = std::min(block, elements - at);
         tensor_->load_floats(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, values.data());
         if (!quantise(values.data(), count, scale, lanes.data() + at * width_of(own.shorts).bytes)) return false;
@@ -88,8 +88,8 @@ void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) 
     if (history_ == nullptr) return;
     Floats sums;
     float largest = 0;
-    for (std::size_t at = 0; at < elements; at += chunk) {
-        const std::size_t count = std::min(chunk, elements - at);
+    for (std::size_t at = 0; at < elements; at += block) {
+        const std::size_t count = std::min(block, elements - at);
         numeric::floats_from_wire(lanes.data() + at * ATP_LANE_BYTES, count, sums.data());
         largest = larger(largest, numeric::largest_magnitude(sums.data(), count));
     }
@@ -102,8 +102,8 @@ void FittedTensor::store_shorts(std::uint64_t first, std::span<const std::byte> 
     Lanes wire;
     Floats sums;
     float largest = 0;
-    for (std::size_t at = 0; at < elements; at += chunk) {
-        const std::size_t count = std::min(chunk, elements - at);
+    for (std::size_t at = 0; at < elements; at += block) {
+        const std::size_t count = std::min(block, elements - at);
         numeric::shorts_to_floats(lanes.data() + at * numeric::short_bytes, count, inverse, wire.data());
         tensor_->store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, sums.data());
