@@ -155,28 +155,6 @@ TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
     EXPECT_TRUE(eventually([&] { return members_of(*node) == 0; })) << "ranks go on joining";
 }
 
-TEST(BenchFleet, MeasuresSwitchMlAsWell) {
-    Program program({"bench", "--protocol", "switchml", "--workers", "3", "--bytes", "100kB", "--lanes", "64",
-                     "--window", "32", "--rounds", "2", "--json"},
-                    ATP_LAB_PROGRAM);
-    EXPECT_EQ(program.status(), 0) << program.output();
-    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
-    ASSERT_TRUE(size.is_object()) << program.output();
-    EXPECT_EQ(size["protocol"], "switchml");
-    EXPECT_TRUE(size["verified"].get<bool>());
-    EXPECT_GT(size["systems"]["switchml"]["goodput_bps"].get<double>(), 0);
-    // 5 rounds of 391 fragments and a barrier each, resends apart.
-    EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5U * (391 + 1));
-}
-
-TEST(BenchFleet, SaysWhyASwitchHasNoRoomForSwitchMl) {
-    Program program({"bench", "--protocol", "switchml", "--workers", "2", "--bytes", "100kB", "--lanes", "64",
-                     "--window", "1024", "--memory", "64kB"},
-                    ATP_LAB_PROGRAM);
-    EXPECT_EQ(program.status(), 1);
-    EXPECT_NE(program.output().find("slots are free"), std::string::npos) << program.output();
-}
-
 TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
     Program program(
         {"bench", "--workers", "1", "--bytes", "400kB", "--bytes", "4kB", "--lanes", "64", "--rounds", "2", "--json"});
@@ -214,14 +192,6 @@ TEST(BenchFleet, NamesWhatLanesMayBe) {
         Program program({"bench", "--lanes", lanes});
         EXPECT_NE(program.status(), 0);
         EXPECT_NE(program.output().find("int32 or int16"), std::string::npos) << lanes << program.output();
-    }
-}
-
-TEST(BenchFleet, FlagsOfSwitchmlNeedItsName) {
-    for (const char* flag : {"--switchml-mode=faithful", "--switchml-timeout=2ms"}) {
-        Program program({"bench", flag}, ATP_LAB_PROGRAM);
-        EXPECT_NE(program.status(), 0);
-        EXPECT_NE(program.output().find("requires --protocol"), std::string::npos) << flag << program.output();
     }
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `atp-lab bench` as processes.
+#include "program.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace atp::test {
+namespace {
+
+TEST(LabBench, MeasuresSwitchMlAsWell) {
+    Program program({"bench", "--protocol", "switchml", "--workers", "3", "--bytes", "100kB", "--lanes", "64",
+                     "--window", "32", "--rounds", "2", "--json"},
+                    ATP_LAB_PROGRAM);
+    EXPECT_EQ(program.status(), 0) << program.output();
+    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+    ASSERT_TRUE(size.is_object()) << program.output();
+    EXPECT_EQ(size["protocol"], "switchml");
+    EXPECT_TRUE(size["verified"].get<bool>());
+    EXPECT_GT(size["systems"]["switchml"]["goodput_bps"].get<double>(), 0);
+    // 5 rounds of 391 fragments and a barrier each, resends apart.
+    EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5U * (391 + 1));
+}
+
+TEST(LabBench, NamesTheSlotsThatSwitchMlLacks) {
+    Program program({"bench", "--protocol", "switchml", "--workers", "2", "--bytes", "100kB", "--lanes", "64",
+                     "--window", "1024", "--memory", "64kB"},
+                    ATP_LAB_PROGRAM);
+    EXPECT_EQ(program.status(), 1);
+    EXPECT_NE(program.output().find("slots are free"), std::string::npos) << program.output();
+}
+
+TEST(LabBench, FlagsOfSwitchMlNeedItsProtocol) {
+    for (const char* flag : {"--switchml-mode=faithful", "--switchml-timeout=2ms"}) {
+        Program program({"bench", flag}, ATP_LAB_PROGRAM);
+        EXPECT_NE(program.status(), 0);
+        EXPECT_NE(program.output().find("requires --protocol"), std::string::npos) << flag << program.output();
+    }
+}
+
+}  // namespace
+}  // namespace atp::test
