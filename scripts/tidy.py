@@ -31,6 +31,8 @@ EXTRA = [
     "--extra-arg=-Wno-unknown-warning-option",
     "--extra-arg=-Wno-unused-command-line-argument",
     "--extra-arg=-Wno-deprecated-declarations",
+    "--extra-arg=-Wno-inconsistent-missing-override",
+    "--extra-arg=-Wno-c2y-extensions",
 ]
 NOISE = re.compile(r"^\d+ (warnings?|errors?) (generated|treated|and)|^Suppressed |^Use -header-filter|^\[\d+/\d+\]|^$")
 

@@ -129,6 +129,7 @@ PYBIND11_MODULE(_C, module) {
         .def_readwrite("channels", &Wishes::channels)
         .def_readwrite("timeout_s", &Wishes::timeout_s);
 
+    // NOLINTNEXTLINE(bugprone-unused-raii): the constructor registers the type
     py::class_<comm::Communicator, std::shared_ptr<comm::Communicator>>(
         module, "Communicator", "Ranks that have found each other and their switches.");
 

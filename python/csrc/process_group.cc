@@ -73,6 +73,8 @@ ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicato
 }
 
 // Completions may be calling back into Python, so this must not hold its lock while it waits for them.
+// An exception of Python here ends the process, as it should.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 ProcessGroupAtp::~ProcessGroupAtp() {
     if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
         const pybind11::gil_scoped_release no_lock;

@@ -49,12 +49,14 @@ class ProcessGroupAtp final : public c10d::Backend {
     uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
     // The base class has these four only since some release between 2.5 and 2.8, so they do not say `override`.
+    // NOLINTBEGIN(modernize-use-override)
     c10::intrusive_ptr<Options> getBackendOptions() { return backend_options_; }
     void setTimeout(std::chrono::milliseconds timeout);
     // Ends at once what is under way, and the group.
     void abort();
     // Tells the others that this rank needs the switch no more; where this process has it, waits a while for them.
     void shutdown();
+    // NOLINTEND(modernize-use-override)
 
     // Neither shut down nor aborted yet.
     [[nodiscard]] bool active() const { return communicator() != nullptr; }

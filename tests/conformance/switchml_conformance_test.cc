@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds wire/switchml.h to the committed switchml.json, read the way an implementation in another language would.
+// Holds switchml/packet.h to the committed switchml.json, read the way an implementation in another language would.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -16,7 +16,7 @@ using format::DecodeError;
 using format::Header;
 using Json = nlohmann::ordered_json;
 
-// Written shift by shift and on purpose not with wire/switchml.h: the vectors hold the shipped encoder to the format.
+// Written shift by shift and on purpose not with switchml/packet.h: the vectors hold the shipped encoder to the format.
 void append(Bytes& bytes, std::size_t width, std::uint32_t value) {
     for (std::size_t byte = width; byte-- > 0;) bytes.push_back(static_cast<std::byte>(value >> (8 * byte)));
 }

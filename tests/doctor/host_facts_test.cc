@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A /proc and /sys of one's own.
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): tests derive from it, GoogleTest destroys them
 class HostFiles : public testing::Test {
   protected:
     HostFiles() {

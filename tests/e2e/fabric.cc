@@ -36,7 +36,7 @@ std::uint64_t memory_for(std::uint32_t aggregators, const switchd::SwitchNodeCon
     return one * aggregators * config.shards;
 }
 
-TwoLevels::TwoLevels(switchd::SwitchNodeConfig root_config, switchd::SwitchNodeConfig leaf_config)
+TwoLevels::TwoLevels(const switchd::SwitchNodeConfig& root_config, switchd::SwitchNodeConfig leaf_config)
     : root(start(root_config)) {
     if (root == nullptr) return;
     leaf_config.parent = root->address();

@@ -32,7 +32,7 @@ inline constexpr Duration patience = std::chrono::seconds(20);
 
 // Two leaves under a root.
 struct TwoLevels {
-    explicit TwoLevels(switchd::SwitchNodeConfig root_config = small_switch(),
+    explicit TwoLevels(const switchd::SwitchNodeConfig& root_config = small_switch(),
                        switchd::SwitchNodeConfig leaf_config = small_switch());
 
     std::unique_ptr<switchd::SwitchNode> root;

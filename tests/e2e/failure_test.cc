@@ -498,7 +498,7 @@ TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
     ASSERT_TRUE(work);
     std::this_thread::sleep_for(seconds(1));  // in which the rank hears who is missing
     node->stop();
-    const Error error = error_of(std::move(work));
+    const Error error = error_of(work);
     EXPECT_EQ(error.reason, Reason::timed_out);
     EXPECT_EQ(error.peer, address_of(*node));
     EXPECT_TRUE(says(error, "nothing from the switch"));

@@ -116,7 +116,7 @@ std::uint64_t marked_acks(Network& network, unsigned rank) { return network.work
 class HazardMarks : public ::testing::TestWithParam<int> {
   protected:
     [[nodiscard]] static NetworkConfig tree() { return GetParam() == 0 ? star(3) : racks(2, 2); }
-    static void mark_next(Network& network, Network::Match match) {
+    static void mark_next(Network& network, const Network::Match& match) {
         network.set_rule([match, left = 1](Flight& flight) mutable {
             if (left > 0 && match(flight)) {
                 flight.congested = true;

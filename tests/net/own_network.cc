@@ -45,12 +45,12 @@ std::optional<std::string> run_in_own_network(int loopback_mtu, const std::funct
     if (pipe(pipe_ends) != 0) return "no pipe";
     const pid_t child = fork();
     if (child == 0) {
-        const std::string found = leave_network() && raise_loopback(loopback_mtu) ? body() : not_possible_here;
+        std::string found = leave_network() && raise_loopback(loopback_mtu) ? body() : not_possible_here;
         const auto written = write(pipe_ends[1], found.data(), found.size());
         _exit(written == static_cast<ssize_t>(found.size()) ? 0 : 1);
     }
     close(pipe_ends[1]);
-    const std::string found = read_all(pipe_ends[0]);
+    std::string found = read_all(pipe_ends[0]);
     close(pipe_ends[0]);
     int status = 0;
     waitpid(child, &status, 0);

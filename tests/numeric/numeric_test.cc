@@ -93,6 +93,8 @@ class Host {
     bool guards_intact() const {
         const T expected = guard();
         for (std::size_t at = count_; at < values_.size(); ++at) {
+            // Bits, not values: NaN and -0 count.
+            // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
             if (std::memcmp(&values_[at], &expected, sizeof expected) != 0) {
                 return false;
             }

@@ -63,7 +63,7 @@ TEST(CongestionWindow, ASingleSlotIsAWindowToo) {
     EXPECT_EQ(window.window_packets(), 1U);
 }
 
-RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (std::vector<bool> acks)) {
+RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (const std::vector<bool>& acks)) {
     const auto packet_bytes = *rc::gen::inRange<std::uint32_t>(52, 65507);
     const auto slots = *rc::gen::inRange<std::uint32_t>(1, 1U << 16U);
     const auto initial = *rc::gen::inRange<std::uint32_t>(0, 100'000);
@@ -80,7 +80,7 @@ RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (std::vector<b
 }
 
 // All workers see the same ACKs and so must keep the same windows, whatever their rank: the window has no other input.
-RC_GTEST_PROP(CongestionWindow, IsAFunctionOfWhatHappened, (std::vector<bool> acks)) {
+RC_GTEST_PROP(CongestionWindow, IsAFunctionOfWhatHappened, (const std::vector<bool>& acks)) {
     CongestionWindow one({}, papers_packet_bytes, 256);
     CongestionWindow other({}, papers_packet_bytes, 256);
     for (const bool ack : acks) {

@@ -84,7 +84,7 @@ TEST(AuditWord, DependsOnEverythingThatNamesAContribution) {
 }
 
 // A ring against the queue it stands for.
-RC_GTEST_PROP(Ring, IsAQueueThatRefusesWhatItHasNoRoomFor, (std::vector<bool> pushes)) {
+RC_GTEST_PROP(Ring, IsAQueueThatRefusesWhatItHasNoRoomFor, (const std::vector<bool>& pushes)) {
     const auto capacity = *rc::gen::inRange<std::size_t>(1, 6);
     Ring<int> ring(capacity);
     std::vector<int> model;

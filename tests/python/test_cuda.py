@@ -14,7 +14,7 @@ from test_backend import FLOATS, INTEGERS, bits, values
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that this torch can use")
 
-# Of one step of the device (src/staging/elements.h): sizes on either side of it.
+# Of one step of the device (src/drivers/staging/elements.h): sizes on either side of it.
 STEP = 1 << 19
 SIZES = (1, 1000, STEP, 2 * STEP + 17)
 

@@ -55,7 +55,7 @@ int main(int count, char** words) {
         links.emplace_back(bpf_program__attach_xdp(program->progs.atp_lossy_wire, interface));
         if (links.back() == nullptr) return failed(arguments[i]);
     }
-    std::cout << "ready" << std::endl;
+    std::cout << "ready\n" << std::flush;
     std::string input;
     while (std::getline(std::cin, input)) {
     }

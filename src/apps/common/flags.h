@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace atp::apps {
@@ -26,7 +27,11 @@ class Flags {
         const auto read = [flag, &target, parse, accepted = std::string(accepted)](const std::string& text) {
             auto value = parse(std::string_view(text));
             if (!value) refuse(flag, text, accepted);
-            target = *std::move(value);
+            if constexpr (std::is_same_v<T, decltype(value)>) {
+                target = std::move(value);
+            } else {
+                target = *std::move(value);
+            }
         };
         return decorate(command_.add_option_function<std::string>(flag, read, help), placeholder);
     }

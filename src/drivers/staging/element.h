@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element at a time: how it becomes a lane, and how a sum becomes it, on processors and on graphics processors
-// alike. The bits are those of comm/tensors.h, NaN included, which graphics processors would make all alike.
+// alike. The bits are those of tensor/tensors.h, NaN included, which graphics processors would make all alike.
 #pragma once
 
 #include <bit>

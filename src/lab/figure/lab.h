@@ -33,7 +33,7 @@ struct LabOptions {
     std::function<tl::expected<std::string, CommandFailure>(const std::vector<std::string>&)> command{};
 };
 
-// What a figure's function meets when there is no use in going on. They never leave this box.
+// What a figure's function meets when there is no use in going on. They never leave this module.
 struct Interrupted {};
 struct Failed : std::runtime_error {
     using std::runtime_error::runtime_error;

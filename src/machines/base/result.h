@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error of the net floor, and the Result that carries it.
+// The one error type of all modules, and the Result that carries it.
 //
 // Result is tl::expected (Debian's libexpected-dev): the interface of C++23's std::expected, which the compilers that
-// we support do not have yet, so that one line here changes when they do. Exceptions stay inside a floor, except
-// std::bad_alloc (docs/architecture.md); a bool or an errno alone could not say who was meant and what to do.
+// we support do not have yet, so that one line here changes when they do. Exceptions stay inside a module, except
+// std::bad_alloc (docs/architecture.md#errors); a bool or an errno alone could not say who was meant and what to do.
 #pragma once
 
 #include <cstdint>

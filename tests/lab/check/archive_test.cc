@@ -210,6 +210,7 @@ class FlippingReader {
     FlippingReader(std::span<const std::byte> from, std::size_t flip) : from_(from), flip_(flip) {}
     template <class T>
     void value(T& item) {
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are saved as they are
         take(&item, sizeof item,
              !std::is_pointer_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, bool> && !is_count<T>);
     }

@@ -19,6 +19,7 @@ class ExactWriter {
   public:
     template <class T>
     void value(T& item) {
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are saved as they are
         append(&item, sizeof item);
     }
     void time(Time& item) { value(item); }
@@ -38,6 +39,7 @@ class ExactReader {
     explicit ExactReader(std::span<const std::byte> from) : from_(from) {}
     template <class T>
     void value(T& item) {
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are saved as they are
         take(&item, sizeof item);
     }
     void time(Time& item) { value(item); }

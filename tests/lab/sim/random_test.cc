@@ -53,7 +53,7 @@ TEST(LogNormal, HasItsMedianAndItsTail) {
         above_median += value > distribution.median ? 1 : 0;
         above_two_deviations += value > distribution.median * std::exp(2 * distribution.spread) ? 1 : 0;
     }
-    EXPECT_NEAR(above_median, draws / 2, 4 * 71);
+    EXPECT_NEAR(above_median, draws / 2.0, 4 * 71);
     EXPECT_NEAR(above_two_deviations, draws * 0.02275, 4 * 21);
 }
 

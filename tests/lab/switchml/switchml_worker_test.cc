@@ -18,7 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using namespace atp::switchml;
 using atp::testing::Bytes;
-using atp::testing::SwitchMlNetwork;
 
 constexpr JobConfig pair{.job = 3, .workers = 2, .slots_log2 = 1, .lanes = 4};
 constexpr Time start{1h};
