@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows each checker of tools/ a small tree without violations, and trees with one.
+
+usage: tools_test.py C_COMPILER
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 else "cc"
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+class ToolTest(unittest.TestCase):
+    tool = ""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run_tool(self, *arguments: object) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-B", TOOLS / self.tool, "--root", self.root, *arguments]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+
+    def expect(self, status: int, *texts: str, arguments: tuple = ()) -> None:
+        result = self.run_tool(*arguments)
+        printed = result.stdout + result.stderr
+        self.assertEqual(result.returncode, status, printed)
+        for text in texts:
+            self.assertIn(text, printed)
+
+
+class CheckLayers(ToolTest):
+    tool = "check_layers"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/wire/CMakeLists.txt", "atp_module(wire SET machine SOURCES packet.cc)\n")
+        self.write("src/machines/wire/packet.h", "#pragma once\n")
+        self.write("src/drivers/net/CMakeLists.txt", "atp_module(net SET driver SOURCES socket.cc USES wire)\n")
+        self.write("src/drivers/net/socket.h", '#pragma once\n#include "wire/packet.h"\n')
+        self.write("src/drivers/net/socket.cc", "#include <net/if.h>\n")
+
+    def add_module(self, uses: str, source: str, declaration: str = "") -> None:
+        cmake = f"set(used {uses})\natp_module(comm{declaration} SET driver SOURCES comm.cc USES ${{used}})\n"
+        self.write("src/drivers/comm/CMakeLists.txt", cmake)
+        self.write("src/drivers/comm/comm.cc", source)
+
+    def test_declared_modules_pass(self) -> None:
+        self.add_module("net wire", '#include "net/socket.h"\n#include "wire/packet.h"  // and\n')
+        self.expect(0, "nothing wrong")
+
+    def test_a_module_that_another_has_declared_is_reported(self) -> None:
+        self.add_module("net", '#include "net/socket.h"\n#include "wire/packet.h"\n')
+        self.expect(1, "src/drivers/comm/comm.cc:2: wire/packet.h is of module wire, which comm does not declare")
+
+    def test_an_unused_module_is_reported(self) -> None:
+        self.add_module("net wire", '#include "net/socket.h"\n// #include "wire/packet.h"\n')
+        self.expect(1, "src/drivers/comm/CMakeLists.txt:1: comm uses wire, but no source includes a header of it")
+
+    def test_angle_brackets_and_parent_folders_are_reported(self) -> None:
+        self.add_module("wire", '#include <wire/packet.h>\n#include "../net/socket.h"\n')
+        self.expect(1, "comm.cc:1: <wire/packet.h> is a header of module wire", 'comm.cc:2: "../net/socket.h" leaves')
+
+    def test_a_variant_needs_what_its_sources_include(self) -> None:
+        self.add_module("wire", '#include "wire/packet.h"\n')
+        with (self.root / "src/drivers/comm/CMakeLists.txt").open("a") as file:
+            file.write("atp_module(comm VARIANT _breakable SET lab SOURCES comm.cc USES)\n")
+        self.expect(1, "comm_breakable does not declare wire")
+
+    def test_headers_of_programs_have_two_folders(self) -> None:
+        self.write("src/apps/common/CMakeLists.txt", "atp_module(apps_common SET app SOURCES flags.cc)\n")
+        self.write("src/apps/common/flags.h", "")
+        self.write("src/apps/atp/CMakeLists.txt", "atp_module(apps_atp SET app SOURCES main.cc)\n")
+        self.write("src/apps/atp/main.cc", '#include "apps/common/flags.h"\n')
+        self.expect(1, "src/apps/atp/main.cc:1: apps/common/flags.h is of module apps_common")
+
+    def test_the_extension_is_a_module(self) -> None:
+        cmake = "Python3_add_library(atp_torch MODULE csrc/a.cc)\ntarget_link_libraries(atp_torch PRIVATE atp_net)\n"
+        self.write("python/CMakeLists.txt", cmake)
+        self.write("python/csrc/a.cc", '#include "net/socket.h"\n#include "wire/packet.h"\n')
+        self.expect(1, "python/csrc/a.cc:2: wire/packet.h is of module wire, which python does not declare")
+
+    def test_a_folder_without_modules_is_an_error(self) -> None:
+        self.root = self.root / "src" / "machines" / "wire"
+        self.expect(2, "declares no module")
+
+
+if __name__ == "__main__":
+    unittest.main()
