@@ -98,5 +98,45 @@ class CheckLayers(ToolTest):
         self.expect(2, "declares no module")
 
 
+class CheckSizes(ToolTest):
+    tool = "check_sizes"
+
+    def write_lines(self, name: str, lines: int) -> None:
+        self.write(name, "\n" * lines)
+
+    def test_the_longest_source_that_is_allowed_passes(self) -> None:
+        self.write_lines("src/lab/sim/fabric.cc", 450)
+        self.write_lines("tests/net/long_test.cc", 900)
+        self.expect(0, "nothing wrong")
+
+    def test_one_line_more_is_reported(self) -> None:
+        for name in ("src/a.cc", "include/atp/a.hpp", "python/atp/a.py", "tests/net/support/a.h", "tools/a"):
+            with self.subTest(name=name):
+                self.write_lines(name, 451)
+                self.expect(1, f"{name}:451: 451 lines, at most 450 are allowed", "1 violation")
+                (self.root / name).unlink()
+
+    def test_a_listed_source_may_be_as_long_as_listed(self) -> None:
+        self.write_lines("src/a.cc", 460)
+        self.write("tools/size_exceptions.txt", "# comment\nsrc/a.cc 460\n")
+        self.expect(0)
+        self.write_lines("src/a.cc", 461)
+        self.expect(1, "src/a.cc:461: 461 lines, and tools/size_exceptions.txt allows 460")
+        self.expect(1, "allows 460", arguments=("--shrink",))
+
+    def test_a_list_that_allows_too_much_is_reported_and_lowered(self) -> None:
+        self.write_lines("src/a.cc", 455)
+        self.write_lines("src/b.cc", 450)
+        self.write("tools/size_exceptions.txt", "# comment\nsrc/a.cc 460\nsrc/b.cc 470\nsrc/c.cc 480\n")
+        places = [f"tools/size_exceptions.txt:{line}: src/{name}.cc" for line, name in ((2, "a"), (3, "b"), (4, "c"))]
+        self.expect(1, *places, "3 violations")
+        self.expect(0, arguments=("--shrink",))
+        self.assertEqual((self.root / "tools/size_exceptions.txt").read_text(), "# comment\nsrc/a.cc 455\n")
+
+    def test_an_entry_without_a_number_is_an_error(self) -> None:
+        self.write("tools/size_exceptions.txt", "src/a.cc many\n")
+        self.expect(2, "size_exceptions.txt:1: an entry ends in a number")
+
+
 if __name__ == "__main__":
     unittest.main()
