@@ -41,6 +41,20 @@ class ToolTest(unittest.TestCase):
         for text in texts:
             self.assertIn(text, printed)
 
+    def compile(self, name: str, code: str, *options: str) -> None:
+        """Compiles C; the names of the symbols are those that a C++ compiler gives them."""
+        path = self.root / "build" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        source = self.root / "source.c"
+        source.write_text(code)
+        subprocess.run([COMPILER, *options, "-o", path, source], check=True)
+
+    def archive(self, name: str, code: str) -> None:
+        self.compile("object.o", code, "-c")
+        path = self.root / "build" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["ar", "rc", path, self.root / "build" / "object.o"], check=True)
+
 
 class CheckLayers(ToolTest):
     tool = "check_layers"
@@ -136,6 +150,61 @@ class CheckSizes(ToolTest):
     def test_an_entry_without_a_number_is_an_error(self) -> None:
         self.write("tools/size_exceptions.txt", "src/a.cc many\n")
         self.expect(2, "size_exceptions.txt:1: an entry ends in a number")
+
+
+class CheckPurity(ToolTest):
+    tool = "check_purity"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/wire/CMakeLists.txt", "atp_module(wire SET machine SOURCES packet.cc)\n")
+        self.write("src/drivers/net/CMakeLists.txt", "atp_module(net SET driver SOURCES socket.cc USES wire)\n")
+
+    def expect_of_call(self, call: str, status: int, *texts: str) -> None:
+        name = call.partition("(")[0]
+        archive = "src/machines/wire/libatp_wire.a"
+        self.archive(archive, f"extern int {name}(); int decode(void) {{ return {call}; }}\n")
+        self.expect(status, *texts, arguments=(self.root / "build",))
+        (self.root / "build" / archive).unlink()
+
+    def test_pure_functions_pass(self) -> None:
+        for call in ("memcmp(1, 2, 3)", "inet_pton(1)", "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base()"):
+            with self.subTest(call=call):
+                self.expect_of_call(call, 0, "nothing wrong")
+
+    def test_each_impure_function_is_reported_with_its_reason(self) -> None:
+        reasons = {
+            "socket(1)": "sockets",
+            "__recv_chk(1)": "sockets",
+            "openat64(1)": "files",
+            "_ZNSt6chrono3_V212steady_clock3nowEv()": "clocks",
+            "clock_gettime(1)": "clocks",
+            "_ZNSt6thread4joinEv()": "threads",
+            "pthread_mutex_lock(1)": "locks",
+            "nanosleep(1)": "waiting",
+            "_ZNSt13random_device9_M_getvalEv()": "randomness",
+            "getenv(1)": "the process",
+        }
+        for call, reason in reasons.items():
+            with self.subTest(call=call):
+                self.expect_of_call(call, 1, "libatp_wire.a(object.o): wire imports ", f"which belongs to {reason}")
+
+    def test_unknown_functions_are_reported(self) -> None:
+        for call in ("frobnicate(1)", "_ZN3atp3net4sendEv()"):
+            with self.subTest(call=call):
+                self.expect_of_call(call, 1, "which is not known to be pure")
+
+    def test_a_listed_symbol_passes_until_it_is_no_longer_imported(self) -> None:
+        self.write("tools/purity_exceptions.txt", "wire getenv not yet moved\n")
+        self.expect_of_call("getenv(1)", 0)
+        self.expect_of_call("memcmp(1)", 1, "purity_exceptions.txt:1: wire does not import getenv: remove this entry")
+
+    def test_a_listed_symbol_needs_a_reason(self) -> None:
+        self.write("tools/purity_exceptions.txt", "wire getenv\n")
+        self.expect_of_call("getenv(1)", 1, "purity_exceptions.txt:1: wire getenv has no reason")
+
+    def test_a_missing_archive_is_an_error(self) -> None:
+        self.expect(2, "libatp_wire.a is missing: build atp_wire", arguments=(self.root / "build",))
 
 
 if __name__ == "__main__":
