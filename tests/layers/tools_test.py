@@ -42,7 +42,6 @@ class ToolTest(unittest.TestCase):
             self.assertIn(text, printed)
 
     def compile(self, name: str, code: str, *options: str) -> None:
-        """Compiles C; the names of the symbols are those that a C++ compiler gives them."""
         path = self.root / "build" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         source = self.root / "source.c"
@@ -160,51 +159,111 @@ class CheckPurity(ToolTest):
         self.write("src/machines/wire/CMakeLists.txt", "atp_module(wire SET machine SOURCES packet.cc)\n")
         self.write("src/drivers/net/CMakeLists.txt", "atp_module(net SET driver SOURCES socket.cc USES wire)\n")
 
-    def expect_of_call(self, call: str, status: int, *texts: str) -> None:
-        name = call.partition("(")[0]
+    def expect_of_import(self, symbol: str, status: int, *texts: str) -> None:
         archive = "src/machines/wire/libatp_wire.a"
-        self.archive(archive, f"extern int {name}(); int decode(void) {{ return {call}; }}\n")
+        self.archive(archive, f'int f(void) __asm__("{symbol}");\nint decode(void) {{ return f(); }}\n')
         self.expect(status, *texts, arguments=(self.root / "build",))
         (self.root / "build" / archive).unlink()
 
     def test_pure_functions_pass(self) -> None:
-        for call in ("memcmp(1, 2, 3)", "inet_pton(1)", "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base()"):
-            with self.subTest(call=call):
-                self.expect_of_call(call, 0, "nothing wrong")
+        for symbol in ("memcmp", "inet_pton", "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base"):
+            with self.subTest(symbol=symbol):
+                self.expect_of_import(symbol, 0, "nothing wrong")
 
     def test_each_impure_function_is_reported_with_its_reason(self) -> None:
         reasons = {
-            "socket(1)": "sockets",
-            "__recv_chk(1)": "sockets",
-            "openat64(1)": "files",
-            "_ZNSt6chrono3_V212steady_clock3nowEv()": "clocks",
-            "clock_gettime(1)": "clocks",
-            "_ZNSt6thread4joinEv()": "threads",
-            "pthread_mutex_lock(1)": "locks",
-            "nanosleep(1)": "waiting",
-            "_ZNSt13random_device9_M_getvalEv()": "randomness",
-            "getenv(1)": "the process",
+            "socket": "sockets",
+            "__recv_chk": "sockets",
+            "openat64": "files",
+            "_ZNSt6chrono3_V212steady_clock3nowEv": "clocks",
+            "clock_gettime": "clocks",
+            "_ZNSt6thread4joinEv": "threads",
+            "pthread_mutex_lock": "locks",
+            "nanosleep": "waiting",
+            "_ZNSt13random_device9_M_getvalEv": "randomness",
+            "getenv": "the process",
         }
-        for call, reason in reasons.items():
-            with self.subTest(call=call):
-                self.expect_of_call(call, 1, "libatp_wire.a(object.o): wire imports ", f"which belongs to {reason}")
+        for symbol, reason in reasons.items():
+            with self.subTest(symbol=symbol):
+                self.expect_of_import(symbol, 1, "libatp_wire.a(object.o): wire imports ", f"which belongs to {reason}")
 
     def test_unknown_functions_are_reported(self) -> None:
-        for call in ("frobnicate(1)", "_ZN3atp3net4sendEv()"):
-            with self.subTest(call=call):
-                self.expect_of_call(call, 1, "which is not known to be pure")
+        for symbol in ("frobnicate", "_ZN3atp3net4sendEv"):
+            with self.subTest(symbol=symbol):
+                self.expect_of_import(symbol, 1, "which is not known to be pure")
 
     def test_a_listed_symbol_passes_until_it_is_no_longer_imported(self) -> None:
         self.write("tools/purity_exceptions.txt", "wire getenv not yet moved\n")
-        self.expect_of_call("getenv(1)", 0)
-        self.expect_of_call("memcmp(1)", 1, "purity_exceptions.txt:1: wire does not import getenv: remove this entry")
+        self.expect_of_import("getenv", 0)
+        self.expect_of_import("memcmp", 1, "purity_exceptions.txt:1: wire does not import getenv: remove this entry")
 
     def test_a_listed_symbol_needs_a_reason(self) -> None:
         self.write("tools/purity_exceptions.txt", "wire getenv\n")
-        self.expect_of_call("getenv(1)", 1, "purity_exceptions.txt:1: wire getenv has no reason")
+        self.expect_of_import("getenv", 1, "purity_exceptions.txt:1: wire getenv has no reason")
 
     def test_a_missing_archive_is_an_error(self) -> None:
         self.expect(2, "libatp_wire.a is missing: build atp_wire", arguments=(self.root / "build",))
+
+
+class CheckProduct(ToolTest):
+    tool = "check_product"
+    extension = "python/atp/_C.cpython-311-x86_64-linux-gnu.so"
+    files = ("bin/atp", "src/drivers/capi/libatp.so", extension)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/wire/CMakeLists.txt", "atp_module(wire SET machine SOURCES packet.cc)\n")
+        self.write("src/lab/sim/CMakeLists.txt", "atp_module(sim SET lab SOURCES fabric.cc USES wire)\n")
+        for file in self.files:
+            self.write_program(file, [])
+
+    def write_program(
+        self, file: str, symbols: list, text: str = "  switch   Aggregate; check nothing", *more: str
+    ) -> None:
+        names = ["_ZN3atp4wire6decodeEv", *symbols]
+        functions = [
+            f'int f{i}(void) __asm__("{name}");\nint f{i}(void) {{ return 0; }}' for i, name in enumerate(names)
+        ]
+        main = f'#include <stdio.h>\nint main(void) {{ return puts("{text}") < 0; }}\n'
+        self.compile(file, "\n".join([*functions, main]), *([] if file == "bin/atp" else ["-shared", "-fPIC"]), *more)
+
+    def expect_of_build(self, status: int, *texts: str, more: tuple = ()) -> None:
+        self.expect(status, *texts, arguments=(self.root / "build", *more))
+
+    def test_a_product_without_laboratory_passes(self) -> None:
+        self.expect_of_build(0, "nothing wrong")
+
+    def test_a_namespace_of_the_laboratory_is_reported_in_each_file(self) -> None:
+        for file in self.files:
+            with self.subTest(file=file):
+                self.write_program(file, ["_ZN3atp3sim3runEv"])
+                self.expect_of_build(1, f"{file}: holds atp::sim of the laboratory, such as atp::sim::run():", "1 viol")
+                self.write_program(file, [])
+
+    def test_injected_faults_are_reported(self) -> None:
+        for symbol, part in (("_ZN3atp8protocol9breakable6Server3runEv", "breakable"),
+                             ("atp_active_break", "atp_active_break")):  # fmt: skip
+            with self.subTest(symbol=symbol):
+                self.write_program("bin/atp", [symbol])
+                self.expect_of_build(1, f"bin/atp: holds {part} of the laboratory")
+
+    def test_a_command_of_the_laboratory_is_reported(self) -> None:
+        self.write_program("bin/atp", [], "Subcommands:\\n  simulate   Run machines")
+        self.expect_of_build(1, "bin/atp --help:2: names simulate, a command of the laboratory")
+
+    def test_a_listed_namespace_passes_until_no_file_holds_it(self) -> None:
+        self.write("tools/product_exceptions.txt", "atp::sim not yet done\n")
+        self.expect_of_build(1, "product_exceptions.txt:1: the product holds nothing of atp::sim: remove this entry")
+        self.write_program("bin/atp", ["_ZN3atp3sim3runEv"])
+        self.expect_of_build(0)
+
+    def test_a_stripped_or_missing_file_is_an_error(self) -> None:
+        self.write_program("bin/atp", [], "", "-s")
+        self.expect_of_build(2, "bin/atp has no symbols of atp")
+        self.write_program("bin/atp", [])
+        (self.root / "build" / self.extension).unlink()
+        self.expect_of_build(2, "_C.so is missing")
+        self.expect_of_build(0, more=("--no-extension",))
 
 
 if __name__ == "__main__":
