@@ -266,5 +266,73 @@ class CheckProduct(ToolTest):
         self.expect_of_build(0, more=("--no-extension",))
 
 
+class CheckWords(ToolTest):
+    tool = "check_words"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/wire/CMakeLists.txt", "atp_module(wire SET machine SOURCES packet.cc)\n")
+        self.write(
+            "src/machines/wire/packet.h", "class Packet final : public Base {\n    enum class Kind { data };\n};\n"
+        )
+        self.write("src/drivers/net/CMakeLists.txt", "atp_module(net SET driver SOURCES socket.cc USES wire)\n")
+        self.write("src/lab/sim/CMakeLists.txt", "atp_module(sim SET lab SOURCES fabric.cc USES wire)\n")
+        self.write(
+            "tools/forbidden_words.txt", "# comment\nparcel all packet\nfate product outcome\nfloor_of allowed\n"
+        )
+
+    def test_distinct_types_and_allowed_words_pass(self) -> None:
+        self.write(
+            "src/drivers/net/socket.cc", "// parcel\nstruct Socket { enum class Kind { udp }; };\nstruct Packet;\n"
+        )
+        self.write("src/lab/sim/fabric.h", 'struct Packet {};\nauto fate = "parcel";\n#include <parcel.h>\n')
+        self.expect(0, "nothing wrong")
+
+    def test_a_type_of_two_modules_is_reported(self) -> None:
+        self.write("src/drivers/net/socket.cc", "\nstruct alignas(64) Packet : Base<int> {\n};\n")
+        self.expect(1, "Packet is a type of module net too (src/drivers/net/socket.cc:2): rename it", "1 violation")
+
+    def test_a_listed_type_passes_until_it_is_renamed(self) -> None:
+        self.write("tools/type_exceptions.txt", "Packet net wire\n")
+        self.write("src/drivers/net/socket.cc", "enum Packet : int { a };\n")
+        self.expect(0)
+        self.write("src/drivers/net/socket.cc", "enum SentPacket : int { a };\n")
+        self.expect(1, "tools/type_exceptions.txt:1: Packet is no longer a type of two modules: remove this entry")
+        self.expect(0, arguments=("--shrink",))
+        self.assertEqual((self.root / "tools/type_exceptions.txt").read_text(), "")
+
+    def test_a_listed_type_does_not_pass_in_a_third_module(self) -> None:
+        self.write("tools/type_exceptions.txt", "Packet net wire\n")
+        self.write("src/drivers/net/socket.cc", "struct Packet {};\n")
+        self.write("src/drivers/comm/CMakeLists.txt", "atp_module(comm SET driver SOURCES a.cc USES wire)\n")
+        self.write("src/drivers/comm/a.cc", "struct Packet {};\n")
+        self.expect(1, "src/drivers/comm/a.cc:1: Packet is a type of module", "1 violation")
+
+    def test_a_forbidden_word_in_an_identifier_is_reported(self) -> None:
+        for identifier in ("parcel", "open_parcel_", "ParcelOf", "ATP_PARCEL_BYTES", "fate"):
+            with self.subTest(identifier=identifier):
+                self.write("src/drivers/net/socket.cc", f"\nint {identifier};\n")
+                self.expect(1, f"src/drivers/net/socket.cc:2: {identifier} has the word", "1 violation")
+
+    def test_a_forbidden_word_in_python_is_reported(self) -> None:
+        self.write("python/atp/a.py", '"""parcel"""\nopen_parcel = 1  # parcel\n')
+        self.expect(1, 'python/atp/a.py:2: open_parcel has the word "parcel": write packet', "1 violation")
+
+    def test_listed_words_pass_up_to_their_number(self) -> None:
+        self.write("tools/word_exceptions.txt", "parcel net 2\n")
+        self.write("src/drivers/net/socket.cc", "int parcel, parcel_of, packet;\nint more = parcel;\n")
+        self.expect(0)
+        self.write("src/drivers/net/socket.cc", "int parcel, parcel_of, first_parcel;\n")
+        self.expect(1, "socket.cc:1: first_parcel has the word", "(3 identifiers of net have it, at most 2 may)")
+        self.write("src/drivers/net/socket.cc", "int parcel;\n")
+        self.expect(1, 'word_exceptions.txt:1: 1 identifiers of net have the word "parcel", fewer than 2')
+        self.expect(0, arguments=("--shrink",))
+        self.assertEqual((self.root / "tools/word_exceptions.txt").read_text(), "parcel net 1\n")
+
+    def test_no_list_of_words_is_an_error(self) -> None:
+        (self.root / "tools/forbidden_words.txt").unlink()
+        self.expect(2, "names no word")
+
+
 if __name__ == "__main__":
     unittest.main()
