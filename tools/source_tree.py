@@ -45,7 +45,9 @@ def parser_of(description: str, build: bool = False) -> argparse.ArgumentParser:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, metavar="FOLDER",
                         help="the repository to check [the one that holds this program]")  # fmt: skip
     if build:
-        parser.add_argument("build", type=Path, metavar="BUILD", help="a finished build of type Release, such as build/release")
+        parser.add_argument(
+            "build", type=Path, metavar="BUILD", help="a finished build of type Release, such as build/release"
+        )
     return parser
 
 
