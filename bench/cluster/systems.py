@@ -100,9 +100,12 @@ class AtpSwitches(System):
     def __init__(self, name, programs, options):
         super().__init__(name)
         # Experiments need the program of the laboratory, which has their flags.
-        experiment = self.experiment or options.loss or EXPERIMENTS & {
-            flag.split("=")[0] for flag in (*options.switch_flags, *getattr(options, "rank_flags", ()))
-        }
+        experiment = (
+            self.experiment
+            or options.loss
+            or EXPERIMENTS
+            & {flag.split("=")[0] for flag in (*options.switch_flags, *getattr(options, "rank_flags", ()))}
+        )
         self._program = os.path.join(programs, "atp-lab" if experiment else "atp")
         self._stats = os.path.join(programs, "atp")
         self._memory = options.memory
