@@ -129,6 +129,8 @@ class Tree:
         """Paths whose first folder exists in one of the bases: others belong to other projects."""
         for match in SHORT_PATH.finditer(text):
             path = match.group(1)
+            if path.startswith("build/"):
+                continue  # what a build makes
             if self.has(path.partition("/")[0], bases) and not self.has(path, bases):
                 yield text.count("\n", 0, match.start()) + 1, f"dead path {path}"
 
