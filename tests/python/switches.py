@@ -16,7 +16,8 @@ class Switch:
     """A running `atp switch`, on the loopback unless told otherwise."""
 
     def __init__(self, *flags: str, listen: str = "127.0.0.1:0", through: tuple[str, ...] = ()) -> None:
-        command = [*through, os.environ["ATP_COMMAND"], "switch", "--listen", listen, "--json", *flags]
+        program = "ATP_LAB_COMMAND" if "--loss" in flags else "ATP_COMMAND"  # links that lose packets are experiments
+        command = [*through, os.environ[program], "switch", "--listen", listen, "--json", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address: str = json.loads(self.process.stdout.readline())["address"]
 
