@@ -44,8 +44,7 @@ struct Options {
     std::vector<std::string> dedicated_servers;            // host:port; the channels take them in turn
     Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: timeout of a packet
 
-    control::Multicast
-        multicast{};  // of results, if every rank receives the group; otherwise one copy per rank; IPv4 only
+    control::Multicast multicast{};  // of results, if all ranks receive the group; else one copy per rank; IPv4
 
     Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree; not compared
     Duration timeout = std::chrono::minutes(5);        // of an operation without a deadline; not compared

@@ -17,19 +17,18 @@ struct SwitchNodeConfig {
     bool serves_atp = true;
     std::uint64_t memory_bytes = 64'000'000;  // aggregators of all shards; 0: no aggregation, servers only
     std::uint64_t pool_bytes = 0;             // SwitchML's slots of all shards; 0: no SwitchML
-    std::uint32_t kernel_aggregators =
-        0;  // size of the kernel table in front of this switch, 0: none; WELCOME reports it as this switch's own
-    std::uint16_t lanes = 352;    // per aggregator and per slot
-    std::uint32_t shards = 1;     // threads, which divide memory and channels
-    std::vector<unsigned> cores;  // one per shard; empty: chosen by the kernel
-    std::uint32_t jobs = 64;
-    std::uint32_t channels = 256;
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;
-    Duration ageing = std::chrono::milliseconds(500);
-    Duration hold = std::chrono::seconds(10);
-    Duration spin{0};  // time to poll before a thread sleeps
+    std::uint32_t kernel_aggregators = 0;  // of the kernel table in front, 0: none; WELCOME reports it as this switch's
+    std::uint16_t lanes = 352;             // per aggregator and per slot
+    std::uint32_t shards = 1;              // threads, which divide memory and channels
+    std::vector<unsigned> cores;           // one per shard; empty: chosen by the kernel
+    std::uint32_t jobs = 64;               // most jobs of all shards together
+    std::uint32_t channels = 256;          // most channels of all shards together
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // of all hosted servers; shards divide it
+    Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
+    Duration hold = std::chrono::seconds(10);              // a member without a JOIN for this long is removed
+    Duration spin{0};                                      // time to poll before a thread sleeps
     emulation::PortTableConfig ports;
-    std::uint32_t held_packets = 4096;  // most packets that emulated ports hold
+    std::uint32_t held_packets = 4096;  // most packets that the emulated ports of one shard hold
 };
 
 // Aggregators of one shard: as many as its share of memory_bytes holds.

@@ -49,10 +49,8 @@ struct KernelSnapshot {
     std::uint32_t lanes = 0;                                      // per aggregator
     std::uint8_t level = 0;                                       // hop that it aggregates for
     std::vector<std::pair<std::string, std::string>> interfaces;  // name; native, generic or gone
-    std::vector<std::uint32_t>
-        passing_jobs{};  // forwarded unaggregated, because only a part of their packets passes here
-    std::vector<std::string>
-        without_release{};  // interfaces at which results of this host's servers free no aggregators, and why
+    std::vector<std::uint32_t> passing_jobs{};   // forwarded unaggregated: only a part of their packets passes here
+    std::vector<std::string> without_release{};  // interfaces where this host's servers free no aggregators, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
     std::uint64_t not_admitted = 0;  // JOINs of jobs for which the table of jobs had no entry

@@ -57,7 +57,7 @@ class SwitchShard final : public net::Actor {
     [[nodiscard]] Time poll_timeout() const override;
 
     // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon. If the mailbox is full, the
-    // letter is counted and dropped; its sender repeats it.
+    // message is counted and dropped; its sender repeats it.
     void deliver(ControlLetter letter);
     // A datagram of the node, which the shard's thread sends.
     void post(ControlLetter letter);  // `from`: the receiver

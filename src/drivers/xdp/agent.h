@@ -20,14 +20,14 @@
 namespace atp::xdp {
 
 struct XdpSwitchConfig {
-    std::vector<std::string> interfaces;  // the program sees frames that arrive there
-    std::uint64_t memory_bytes = 64'000'000;
-    std::uint32_t jobs = 64;
-    std::uint8_t level = 0;  // 0: next to workers; 1: where racks meet
-    std::uint16_t port = 4790;
-    Duration ageing = std::chrono::milliseconds(500);
-    Duration hold = std::chrono::seconds(10);  // a job without control messages for this long is removed
-    std::string pins = "/sys/fs/bpf/atp";
+    std::vector<std::string> interfaces;               // the program sees frames that arrive there
+    std::uint64_t memory_bytes = 64'000'000;           // of all aggregators
+    std::uint32_t jobs = 64;                           // admitted at the same time, at most
+    std::uint8_t level = 0;                            // 0: next to workers; 1: where racks meet
+    std::uint16_t port = 4790;                         // UDP port of either end
+    Duration ageing = std::chrono::milliseconds(500);  // as protocol::SwitchConfig
+    Duration hold = std::chrono::seconds(10);          // a job without a JOIN for this long is removed
+    std::string pins = "/sys/fs/bpf/atp";              // folder on a bpffs; keeps the maps between starts
 };
 
 // As many as a switch in user space has with the same memory: a packet carries an index into the table of the switch
@@ -42,10 +42,11 @@ struct XdpSwitchConfig {
 // the jobs of an earlier start, detaches the program from all other interfaces, and begins to admit jobs. stop()
 // detaches the program and removes all state. If the process is killed, the program stays attached and aggregates, and
 // the next start() with the same pins continues with its state. If the object is destroyed before commit(), the jobs
-// and programs of an earlier start stay as they were; of its own, only empty clsact qdiscs stay.
+// and programs of an earlier start stay as they were; of this start, only
+// empty clsact qdiscs stay.
 // Threads: one thread calls start(), commit() and stop(). Any thread calls snapshot().
 // Failure: start() returns the reason and leaves what it found. stop() returns the interfaces from which the program
-// could not be detached. It absorbs nothing there, and the next start() with the same pins takes it over.
+// could not be detached. The program absorbs nothing there, and the next start() with the same pins takes it over.
 class XdpSwitch {
   public:
     [[nodiscard]] static Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
