@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `atp-lab simulate` that make a scenario: what exists, what it means, what is accepted.
+// Flags of `atp-lab simulate` that define a scenario: names, meanings and accepted values.
 #include <array>
 #include <bit>
 #include <charconv>
@@ -20,7 +20,7 @@ struct Word {
     T value;
 };
 
-// A parser of one of a few words.
+// Parses one of a few words.
 template <class T, std::size_t N>
 auto one_of(const std::array<Word<T>, N>& words) {
     return [words](std::string_view text) -> std::optional<T> {
@@ -31,7 +31,7 @@ auto one_of(const std::array<Word<T>, N>& words) {
     };
 }
 
-// The papers' numbers have a name.
+// The word "papers" selects the papers' numbers.
 auto parse_cost(const sim::HostCost& papers) {
     return [papers](std::string_view text) { return text == "papers" ? std::optional(papers) : parse_host_cost(text); };
 }
@@ -46,7 +46,7 @@ std::optional<Time> parse_time(std::string_view text) {
     return since_start ? std::optional(Time(*since_start)) : std::nullopt;
 }
 
-// A power of two, as its logarithm.
+// Parses a power of two, and returns its logarithm.
 std::optional<std::uint8_t> parse_window(std::string_view text) {
     const auto packets = parse_size(text);
     if (!packets || !std::has_single_bit(*packets) || *packets > (1U << ATP_WINDOW_LOG2_MAX)) return std::nullopt;

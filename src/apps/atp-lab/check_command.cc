@@ -30,7 +30,7 @@ struct CheckOptions {
     bool list_breaks = false;
     bool quick = false;
     bool json = false;
-    std::optional<check::Protocol> protocol;  // none: all
+    std::optional<check::Protocol> protocol;  // nullopt: all
     std::string only;                         // empty: all
     std::string break_name;                   // empty: none; "all": each
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
@@ -69,7 +69,7 @@ Json to_json(const check::Report& report) {
     return json;
 }
 
-// One line on stderr that is written over, where somebody looks on.
+// One line on standard error that is overwritten, if that is a terminal.
 class ProgressLine {
   public:
     void show(std::string_view name, const check::Progress& progress) {
@@ -131,7 +131,7 @@ std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const 
     return reports;
 }
 
-// Those that the flags ask for.
+// Configurations that the flags select.
 std::vector<const check::Configuration*> chosen(const CheckOptions& options) {
     std::vector<const check::Configuration*> all;
     for (const check::Configuration& configuration :

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp-lab check`: the model checker, over the shipped machines or over deliberately broken ones.
+// `atp-lab check`: the model checker, for the shipped machines or for machines with an injected fault.
 [[nodiscard]] std::function<int()> register_check(CLI::App& program);
 
 }  // namespace atp::apps

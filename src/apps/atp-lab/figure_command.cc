@@ -31,13 +31,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::minutes command_limit{20};
-// More points than this are for the CSV alone.
+// Further points are in the CSV only.
 constexpr std::size_t rows_shown = 24;
 constexpr int bar_width = 24;
 
 struct FigureOptions {
     std::string what;
-    std::string out;  // by default where the page is, or here
+    std::string out;  // empty: the folder of the page, or the current one
     bool json = false;
     figure::LabOptions lab{.threads = std::max(1U, std::thread::hardware_concurrency())};
 };
@@ -105,7 +105,7 @@ void print_text(const figure::Drawn& drawn) {
     if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
 }
 
-// `atp` is this program; others are given with their folder.
+// The name `atp` selects this program; other programs have a path.
 tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command) {
     std::vector<std::string> found = command;
     if (command.front() == "atp") found.front() = own_program();
@@ -118,7 +118,7 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
     return *std::move(printed);
 }
 
-// Draws some, one after the other, each on all cores.
+// Draws figures one after the other, each on all cores.
 class Artist {
   public:
     explicit Artist(const FigureOptions& options) : lab_(options.lab) {

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp-lab figure`: the papers' figures, drawn again and held against what is claimed.
+// `atp-lab figure`: draws the papers' figures again and compares them with the claims.
 [[nodiscard]] std::function<int()> register_figure(CLI::App& program);
 
 }  // namespace atp::apps

@@ -13,7 +13,7 @@
 
 namespace {
 
-// In the order in which --help shows them.
+// In the order of --help.
 constexpr std::array<atp::apps::Register, 7> commands{atp::apps::register_simulate, atp::apps::register_models,
                                                       atp::apps::register_figure,   atp::apps::register_check,
                                                       atp::apps::register_plan,     atp::apps::register_lab_switch,

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp-lab models`: the neural networks that `atp-lab simulate --model` knows.
+// `atp-lab models`: lists the neural networks that `atp-lab simulate --model` accepts.
 [[nodiscard]] std::function<int()> register_models(CLI::App& program);
 
 }  // namespace atp::apps

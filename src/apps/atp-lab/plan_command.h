@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp-lab plan`: what aggregation would gain for jobs on a cluster.
+// `atp-lab plan`: estimates the gain of aggregation for jobs on a cluster.
 [[nodiscard]] std::function<int()> register_plan(CLI::App& program);
 
 }  // namespace atp::apps

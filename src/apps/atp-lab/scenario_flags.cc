@@ -18,7 +18,7 @@ using sim::Placement;
 using sim::Scenario;
 using sim::ServerPlace;
 
-// Takes `token` off the front of `text`.
+// Removes `token` from the front of `text`.
 bool take(std::string_view& text, std::string_view token) {
     if (!text.starts_with(token)) return false;
     text.remove_prefix(token.size());
@@ -141,7 +141,7 @@ std::string to_string(const Outage& outage) {
 
 namespace {
 
-// Appends one flag where its value is not the default's.
+// Appends a flag if its value differs from the default.
 class FlagWriter {
   public:
     template <class T>

@@ -31,7 +31,7 @@
 namespace atp::apps {
 namespace {
 
-// A signal handler can reach nothing else.
+// A signal handler can access no other state.
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -63,7 +63,7 @@ void print_replay(const std::string& flags) {
     throw std::runtime_error(fmt::format("--trace: cannot write {}: {}", path, std::strerror(error)));
 }
 
-// nullptr with an empty path; throws where the file cannot be written.
+// nullptr if `path` is empty; throws if the file cannot be written.
 File open_trace(const std::string& path) {
     if (path.empty()) return nullptr;
     File file(std::fopen(path.c_str(), "w"));
@@ -71,7 +71,7 @@ File open_trace(const std::string& path) {
     return file;
 }
 
-// Where the disk fills up, only the last bytes may show it.
+// On a full disk, only the last bytes may cause the error.
 void close_trace(File file, const std::string& path) {
     if (file && std::fclose(file.release()) != 0) fail_to_trace(path, errno);
 }
@@ -174,7 +174,7 @@ int run_swarm(const SimulateOptions& options) {
     return s.failures == 0 ? exit_passed : exit_failed;
 }
 
-// A flag that would change nothing is a misunderstanding.
+// A flag without effect is a mistake of the user.
 std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
     for (const CLI::Option* flag : options.scenario_flags) {
         if (flag->count() == 0) continue;

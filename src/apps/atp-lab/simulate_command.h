@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp-lab simulate`: one run, or a swarm of them.
+// `atp-lab simulate`: simulates one run, or a swarm of runs.
 [[nodiscard]] std::function<int()> register_simulate(CLI::App& program);
 
 }  // namespace atp::apps

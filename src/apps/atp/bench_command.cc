@@ -28,8 +28,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Numbers of the benchmark are multiples of the scale's inverse: of a power of two, so that the scales which dynamic
-// scaling finds say them exactly.
+// Values of the benchmark are multiples of the scale's inverse. The scale is a power of two, so that the scales that
+// dynamic scaling finds represent them exactly.
 constexpr double dynamic_bench_scale = 0x1p27;
 
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
@@ -106,10 +106,10 @@ int run_rank(const BenchOptions& options) {
 
 // ----------------------------------------------------------------------------------------------------------- All ranks
 
-// By size: the seconds of every round of every repetition.
+// Per size: the seconds of every round of every repetition.
 using Times = std::map<std::uint64_t, std::vector<double>>;
 
-// As --without takes it.
+// In the format of --without.
 std::string without_text(const comm::Options& options) {
     std::string text;
     for (const auto& [name, used] : {std::pair("mmsg", options.mmsg), {"gso", options.gso}, {"gro", options.gro}}) {
@@ -310,7 +310,7 @@ void print_results(const BenchOptions& options, const Times& atp, const Times& p
     }
 }
 
-// Which of Gloo's algorithms suits this machine: one repetition of each decides.
+// Selects the fastest of Gloo's algorithms on this host, by one repetition of each.
 Result<std::string> fastest_algorithm(AllHere& here, const BenchOptions& options) {
     if (options.peer_algorithm != "best") return options.peer_algorithm;
     std::string fastest;
@@ -361,7 +361,7 @@ int run_all_here(const BenchOptions& options) {
     return exit_passed;
 }
 
-// What each way of talking to the kernel brings, one added to the other (fig. 19 of the paper, for sockets).
+// Measures the gain of each socket feature, added one after the other (fig. 19 of the paper, for sockets).
 int run_ladder(const BenchOptions& options) {
     struct Rung {
         const char* name;

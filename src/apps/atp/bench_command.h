@@ -5,8 +5,8 @@
 
 namespace atp::apps {
 
-// `atp bench`: how fast all-reduce is, on this machine or on many, beside Gloo if asked.
-// In `atp`, and with the flags of experiments in `atp-lab`.
+// `atp bench`: measures all-reduce on this host or on many, beside Gloo if requested. register_lab_bench() is for
+// `atp-lab` and adds the flags of experiments.
 [[nodiscard]] std::function<int()> register_bench(CLI::App& program);
 [[nodiscard]] std::function<int()> register_lab_bench(CLI::App& program);
 

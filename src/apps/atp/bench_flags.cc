@@ -76,7 +76,7 @@ std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
     return static_cast<std::uint32_t>(*packets);
 }
 
-// Whether it is SwitchML.
+// True for SwitchML.
 std::optional<bool> parse_protocol(std::string_view text) {
     if (text == "switchml") return true;
     return text == "atp" ? std::optional(false) : std::nullopt;
@@ -109,7 +109,7 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     what.flag("--json", options->json, "a JSON object for each size");
 }
 
-// One rank of many, or all of them here: flags of the one exclude the other's.
+// One rank of many, or all ranks on this host: the flags of the two exclude each other.
 void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `atp bench` is told.
+// Flags of `atp bench`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,12 +19,12 @@ namespace atp::apps {
 
 inline constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
 
-// Which of mmsg, gso and gro are to be left out.
+// Socket features that are disabled.
 struct BenchWithout {
     bool mmsg = false, gso = false, gro = false;
 };
 
-// How many lanes a packet has, 0 for as many as the way to the switch carries, and what carries a number.
+// `count`: lanes per packet, 0: as many as the path to the switch carries. `type`: what carries a value.
 struct BenchLanes {
     std::uint32_t count = 0;
     tensor::LaneType type = tensor::LaneType::int32;
@@ -52,9 +52,9 @@ struct BenchOptions {
 // The options outlive the command's parsing.
 void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options, Edition edition);
 
-// As --lanes takes it.
+// In the format of --lanes.
 [[nodiscard]] std::string lanes_text(const comm::Options& options);
-// As --switchml-mode takes it.
+// In the format of --switchml-mode.
 [[nodiscard]] std::string switchml_mode_text(wire::ChannelProtocol mode);
 
 }  // namespace atp::apps

@@ -25,10 +25,10 @@ namespace {
 
 using numeric::ElementType;
 
-// Values repeat after a prime number of elements: cheap to make and to check, and no packet begins like another.
+// Values repeat after a prime number of elements: cheap to make and to check, and all packets begin differently.
 constexpr std::size_t period = 4093;
 
-// Within this, sums stay within 32 bits at the job's scale, and keep all of their bits at a scale that fits them.
+// Within this bound, sums fit 32 bits at the job's scale, and keep all bits at a scale that fits them.
 std::int32_t largest_contribution(const BenchRank& bench) {
     const bool scaled = !numeric::is_integer(bench.type);
     const auto world = static_cast<std::int32_t>(bench.world);
@@ -37,7 +37,7 @@ std::int32_t largest_contribution(const BenchRank& bench) {
     return 10'000'000;
 }
 
-// What `rank` contributes at `element`, as an integer of the scale.
+// Value of `rank` at `element`, as an integer of the scale.
 std::int32_t contribution(const BenchRank& bench, std::uint32_t rank, std::size_t element) {
     const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + rank * 40503U + 12345U);
     const std::int32_t largest = largest_contribution(bench);
@@ -61,7 +61,7 @@ class Pattern {
             std::memcpy(tensor.data() + at, own_.data(), std::min(own_.size(), tensor.size() - at));
         }
     }
-    // The first element that is not the sum.
+    // The first element that differs from the sum.
     [[nodiscard]] std::optional<std::size_t> wrong_in(const std::vector<std::byte>& tensor) const {
         for (std::size_t at = 0; at < tensor.size(); at += sum_.size()) {
             const std::size_t count = std::min(sum_.size(), tensor.size() - at);
@@ -74,7 +74,7 @@ class Pattern {
     }
 
   private:
-    // What the rank's element becomes on the wire.
+    // Value of the rank's element on the wire.
     std::int64_t quantised(const BenchRank& bench, std::uint32_t rank, std::size_t element) const {
         if (numeric::is_integer(type_)) return contribution(bench, rank, element);
         const float value = static_cast<float>(contribution(bench, rank, element) / bench.options.scale);
@@ -99,7 +99,7 @@ class Pattern {
     std::vector<std::byte> sum_;
 };
 
-// How long rank 0 keeps the store for those who still ask it something.
+// Time for which rank 0 keeps the store for ranks that still use it.
 constexpr Duration farewell = std::chrono::seconds(5);
 
 Result<double> slowest(store::Rendezvous& rendezvous, const std::string& name, double seconds) {
@@ -155,7 +155,7 @@ class Measurement {
 
   private:
     [[nodiscard]] BenchCounters count() const {
-        // Channels show their counters a moment later.
+        // Channels publish their counters every 50 ms.
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
         BenchCounters sum;
         for (const comm::ChannelCounters& channel : communicator_.counters()) {
@@ -181,12 +181,12 @@ class Measurement {
     store::Rendezvous& rendezvous_;
     Pattern pattern_;
     std::size_t size_number_ = 0;
-    BenchCounters counted_;  // when the size before was done
+    BenchCounters counted_;  // at the end of the size before
 };
 
 Result<void> take_part(const BenchRank& bench, const wire::Address& store_address, Interruption& interruption,
                        const std::function<void(const BenchSize&)>& measured) {
-    store::TcpStoreConfig patient;  // the store may be as busy as the ranks: no answer is late before --timeout
+    store::TcpStoreConfig patient;  // the store may be as busy as the ranks: an answer may take until --timeout
     patient.answer_timeout = std::max(patient.answer_timeout, bench.options.join_timeout);
     auto store = store::TcpStore::connect(store_address, net::after(net::now(), bench.options.join_timeout), patient);
     if (!store) return tl::unexpected(store.error());
@@ -231,7 +231,7 @@ Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(con
     }
     auto done = take_part(bench, addresses->front(), interruption, measured);
     if (interruption.came()) return fail(Operation::wait, Reason::closed, {}, "told to stop");
-    // Whatever became of this rank, the others shall read in the store what became of them.
+    // Even if this rank failed, the other ranks must be able to read in the store what became of them.
     if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
     return done;
 }

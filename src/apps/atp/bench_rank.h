@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of `atp bench`: forms a communicator, reduces tensors of each size, verifies every result to the last bit.
+// One rank of `atp bench`: forms a communicator, reduces tensors of each size, and verifies every bit of the results.
 #pragma once
 
 #include <cstdint>
@@ -17,41 +17,41 @@ struct BenchRank {
     std::uint32_t rank = 0;
     std::uint32_t world = 0;
     std::string rendezvous;            // host:port
-    bool serves_store = true;          // rank 0 serves the store there; otherwise somebody else does
-    std::vector<std::uint64_t> sizes;  // bytes of a tensor
-    std::uint32_t rounds = 20;         // measured operations of each size
-    std::uint32_t warmup = 3;          // before them
+    bool serves_store = true;          // rank 0 serves the store there; false: another process does
+    std::vector<std::uint64_t> sizes;  // bytes per tensor
+    std::uint32_t rounds = 20;         // measured operations per size
+    std::uint32_t warmup = 3;          // operations before them, not measured
     numeric::ElementType type = numeric::ElementType::float32;
     comm::Options options;
 };
 
-// Of rank 0, all channels together.
+// Counters of rank 0, over all channels.
 struct BenchCounters {
-    std::uint64_t packets = 0;       // it sent
-    std::uint64_t resent = 0;        // of them, again
-    std::uint64_t resent_newer = 0;  // of those, what newer ACKs called for
+    std::uint64_t packets = 0;       // sent
+    std::uint64_t resent = 0;        // of `packets`, resends
+    std::uint64_t resent_newer = 0;  // of `resent`, caused by newer ACKs
     std::uint64_t probes = 0;
     std::uint64_t stale_acks = 0;
     std::uint64_t halvings = 0;
-    std::uint64_t float_fragments = 0;  // what did not fit integers
+    std::uint64_t float_fragments = 0;  // fragments that did not fit integers
     std::uint64_t dropped_by_kernel = 0;
-    std::uint64_t group_results = 0;  // that came by multicast
+    std::uint64_t group_results = 0;  // received by multicast
 
     friend BenchCounters operator-(const BenchCounters& now, const BenchCounters& before);
 };
 
 struct BenchSize {
     std::uint64_t bytes = 0;
-    std::vector<double> seconds;  // of each round, by the rank that took longest
-    BenchCounters counters;       // while this size was measured, its warm-up included
+    std::vector<double> seconds;  // per round, of the slowest rank
+    BenchCounters counters;       // while this size was measured, warm-up included
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
-    bool results_by_group = false;     // the last of them, on all channels
-    std::vector<std::string> without;  // what rank 0's sockets were refused, and why
+    bool results_by_group = false;     // the last result of every channel
+    std::vector<std::string> without;  // what the kernel refused to rank 0's sockets, and why
 };
 
-// Calls `measured` on rank 0 after each size. A wrong sum is an error. SIGINT and SIGTERM leave the job, so that the
-// others hear of it: Operation::wait, Reason::closed.
+// Calls `measured` on rank 0 after each size. A wrong sum is an error. After SIGINT or SIGTERM, the rank leaves the
+// job, so that the other ranks learn of it, and the call fails with Operation::wait, Reason::closed.
 [[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench,
                                           const std::function<void(const BenchSize&)>& measured);
 

@@ -29,7 +29,7 @@ struct DoctorOptions {
     bool json = false;
 };
 
-// Of a terminal: what is being waited for, in place of what was.
+// One line of a terminal that shows what the doctor waits for.
 class FindingLine {
   public:
     void show(std::string_view text) {

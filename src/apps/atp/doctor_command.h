@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp doctor`: what usually goes wrong, and how to mend it.
+// `atp doctor`: detects common faults of hosts and networks, and prints how to fix them.
 [[nodiscard]] std::function<int()> register_doctor(CLI::App& program);
 
 }  // namespace atp::apps

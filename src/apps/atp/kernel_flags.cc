@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view blanks = " \t";
 
-// What says nothing without --xdp.
+// Flags that need --xdp.
 constexpr std::array kernel_flags = {"--xdp-pins", "--level"};
-// Of emulated ports: packets that the kernel adds pass none.
+// Flags of emulated ports. Packets that the kernel aggregates do not pass these ports.
 constexpr std::array port_flags = {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"};
 
 std::string_view trimmed(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flags of `atp switch` go with the part inside the kernel, and which do not.
+// Which flags of `atp switch` go with the kernel switch, and which do not.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 
 namespace atp::apps {
 
-// Names with a comma between two, blanks around them or not. Nothing where one is empty.
+// Names separated by commas, with or without blanks. Nullopt if a name is empty.
 [[nodiscard]] std::optional<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-// Whether a flag stands on the command line, whatever its value.
+// Whether a flag is on the command line, with any value.
 using Given = std::function<bool(const std::string& flag)>;
 
-// Why the flags do not go together, in words for who gave them; nothing where they do. `node` is as those flags make
-// it.
+// Why the flags do not go together, as a text for the operator; nullopt if they do. `node`: the configuration that
+// these flags make.
 [[nodiscard]] std::optional<std::string> find_misuse(const KernelPartConfig& kernel,
                                                      const switchd::SwitchNodeConfig& node, const Given& given);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of `atp switch` that works inside the kernel, where this build has one.
+// The kernel switch of `atp switch`, if this build has one.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,10 @@ struct KernelPartConfig {
     std::uint8_t level = 0;
 };
 
-// Calling order: commit() once nothing else of the start can fail; then stop(), which says where it could not be ended.
-// If it is destroyed before commit(), the jobs and programs that an earlier one had left stay as they were.
+// A running kernel switch.
+//
+// Calling order: commit() when nothing else of the start can fail; then stop(), which returns where it failed. If the
+// object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;
@@ -33,7 +35,7 @@ class KernelPart {
     KernelPart& operator=(const KernelPart&) = default;
 };
 
-// `node` is what the switch in user space would have been given: its memory, jobs, port and times hold for the kernel.
+// `node`: configuration of the switch in user space. Its memory, jobs, port and times apply to the kernel switch.
 [[nodiscard]] Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
                                                                     const switchd::SwitchNodeConfig& node);
 

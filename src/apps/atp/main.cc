@@ -10,7 +10,7 @@
 
 namespace {
 
-// In the order in which --help shows them.
+// In the order of --help.
 constexpr std::array<atp::apps::Register, 4> commands{atp::apps::register_switch, atp::apps::register_stats,
                                                       atp::apps::register_bench, atp::apps::register_doctor};
 

@@ -34,7 +34,7 @@ struct StatsOptions {
 
 std::uint64_t value(const Json& json, const char* key) { return json.value(key, std::uint64_t{0}); }
 
-// Counters of all shards, by name; with the share of a rate where an earlier report is at hand.
+// Counters of all shards, summed by name.
 std::map<std::string, std::uint64_t> sum_packets(const Json& report) {
     std::map<std::string, std::uint64_t> sums;
     for (const Json& shard : report["shards"]) {

@@ -5,7 +5,7 @@
 
 namespace atp::apps {
 
-// `atp stats`: what a switch counts.
+// `atp stats`: prints the counters of a switch.
 [[nodiscard]] std::function<int()> register_stats(CLI::App& program);
 
 }  // namespace atp::apps

@@ -40,7 +40,7 @@ struct SwitchOptions {
     std::string listen = "0.0.0.0:4790";
     std::string parent;
     Serves serves = Serves::atp;
-    std::uint32_t lanes = 0;  // 0: what fills a packet of the interface
+    std::uint32_t lanes = 0;  // 0: as many as fill a packet of the interface
     bool pin = false;
     bool hosts_servers = true;
     bool quiet = false;
@@ -151,8 +151,8 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
     }
 }
 
-// The kernel has the memory then: what reaches user space is there already, or for its servers. Workers that address
-// this switch are told of the kernel's table, since it is there that their packets look for an aggregator.
+// The kernel switch gets the memory: what reaches user space is aggregated already, or is for its servers. Workers that
+// address this switch get the size of the kernel's table, because their packets index that table.
 Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
     auto part = start_kernel_part(options.kernel, options.config);

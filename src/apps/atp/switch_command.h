@@ -5,8 +5,7 @@
 
 namespace atp::apps {
 
-// `atp switch`: this machine aggregates.
-// In `atp`, and with the flags of experiments in `atp-lab`.
+// `atp switch`: runs a switch on this host. register_lab_switch() is for `atp-lab` and adds the flags of experiments.
 [[nodiscard]] std::function<int()> register_switch(CLI::App& program);
 [[nodiscard]] std::function<int()> register_lab_switch(CLI::App& program);
 

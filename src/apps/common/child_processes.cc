@@ -22,7 +22,7 @@ namespace {
 
 constexpr Duration wait_interval = std::chrono::milliseconds(50);
 constexpr int exit_not_started = 127;
-constexpr int exit_lacking = 77;  // as programs of tests say that this machine has not what they need
+constexpr int exit_lacking = 77;  // status of programs for which this host lacks something
 
 struct Process {
     pid_t id = -1;
@@ -30,12 +30,12 @@ struct Process {
     int status = 0;
 };
 
-// In a child that has only this one thread, so nothing but system calls.
+// Runs in a child that has only this thread, so only system calls are allowed.
 [[noreturn]] void become(char** arguments, int output, pid_t parent) {
-    // A fleet whose leader was killed has nobody to sum with, and nobody who ends it.
+    // If the leader is killed, its ranks have no peer to sum with and no process that ends them.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(exit_failed);
-    // Not the mask of the parent, which keeps ctrl-C for itself.
+    // The parent blocks SIGINT for itself; the child must receive it.
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -61,7 +61,7 @@ class Fleet {
         return {};
     }
 
-    // False while some are running and none has failed.
+    // False while some processes run and none has failed.
     bool settled() {
         bool running = false;
         for (Process& process : processes_) {
@@ -119,7 +119,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
     if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_with_errno(Operation::open, errno, "pipe");
     const net::Descriptor reader(pipe[0]);
     net::Descriptor writer(pipe[1]);
-    // The writing end blocks, as a process expects of its output.
+    // The writing end blocks, as programs expect of standard output.
     fcntl(writer.number(), F_SETFL, 0);
     Fleet fleet;
     for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -147,7 +147,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
         read_what_is_there(reader.number(), text);
     }
     read_what_is_there(reader.number(), text);
-    // A terminal tells the ranks too, and they may be the first to end.
+    // A terminal signals the ranks too, and they may end first.
     if (told_to_stop()) return stopped;
     if (const Process* failed = fleet.failed()) {
         const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a benchmark as processes of this machine.
+// Runs the ranks of a benchmark as processes of this host.
 #pragma once
 
 #include <sys/types.h>
@@ -12,15 +12,15 @@
 
 namespace atp::apps {
 
-// Starts one process a command, and waits for all of them. What the first one prints is returned; the others' output is
-// dropped, their complaints are not.
-// When one fails (with Reason::unsupported where its status, 77, says that this machine lacks something), or this
-// process is told to stop, those that are left are ended, by their ids. Fails with the first that failed, or with
-// Reason::closed when told to stop.
+// Starts one process per command, and waits for all of them. Returns the standard output of the first process. Drops
+// that of the others, but no standard error.
+// If a process fails, or this process receives a stop signal, the call ends the remaining processes, by their ids. The
+// error is that of the first process that failed: Reason::unsupported for status 77, which means that this host lacks
+// something. After a stop signal, the error has Reason::closed.
 [[nodiscard]] Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands,
                                             const StopSignals& signals, Time deadline);
 
-// Of the file that this process was started from, or of a program beside it.
+// Path of this program, and of a program in the same folder.
 [[nodiscard]] std::string own_program();
 [[nodiscard]] std::string program_beside(const std::string& name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags whose errors name the flag, the value, and what is accepted.
+// Flags whose errors name the flag, the value and the accepted values.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,12 +15,12 @@
 
 namespace atp::apps {
 
-// Adds flags to one command, under one heading of its help. What they write to outlives the command's parsing.
+// Adds flags to one command, under one heading of its help. Their targets must outlive the command's parsing.
 class Flags {
   public:
     Flags(CLI::App& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
 
-    // `parse` makes an optional value of a text.
+    // `parse` converts a text to an optional value.
     template <class T, class Parse>
     CLI::Option* parsed(const std::string& flag, T& target, std::string_view placeholder, Parse parse,
                         std::string_view accepted, const std::string& help) {
@@ -36,7 +36,7 @@ class Flags {
         return decorate(command_.add_option_function<std::string>(flag, read, help), placeholder);
     }
 
-    // As parsed(), but the flag may come again and each value is appended.
+    // As parsed(), but the flag may be repeated, and each value is appended.
     template <class Container, class Parse>
     CLI::Option* appended(const std::string& flag, Container& target, std::string_view placeholder, Parse parse,
                           std::string_view accepted, const std::string& help) {
@@ -82,7 +82,7 @@ class Flags {
         return command_.add_flag_callback(flag, std::move(then), help)->group(heading_);
     }
 
-    // Whatever is given, as long as there is something.
+    // Accepts any text that is not empty.
     CLI::Option* text(const std::string& flag, std::string& target, std::string_view placeholder,
                       const std::string& help) {
         const auto parse = [](std::string_view text) {

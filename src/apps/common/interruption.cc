@@ -11,7 +11,7 @@
 namespace atp::apps {
 namespace {
 
-// What the calls may take to return; a channel says farewell to its switch meanwhile.
+// Time for the calls to return; a channel sends LEAVE meanwhile.
 constexpr std::chrono::seconds grace{2};
 constexpr std::chrono::milliseconds look_interval{50};
 

@@ -11,17 +11,19 @@
 
 namespace atp::apps {
 
-// SIGINT and SIGTERM for a command whose main thread waits in calls that other threads can end.
+// Handles SIGINT and SIGTERM for a command whose main thread waits in calls that other threads can end.
 //
-// Calling order: made before any other thread; ends() for what is to be ended while its result lives; came() when the
-// calls have returned. A process that has not ended a moment after the signal ended its calls is ended with
-// exit_interrupted: some waits have nothing to clean up and no way to be ended.
-// Owns: a thread, which waits for the signals and calls what ends() was given. Threads: all calls from one.
+// Ownership: owns a thread, which waits for the signals and calls the functions that ends() was given.
+// Calling order: construct it before any other thread starts; ends() for each object to be ended, while its result
+// lives; came() after the calls returned.
+// Threads: one thread makes all calls.
+// Failure: if the process does not end within 2 s of the signal, it exits with exit_interrupted: some waits have
+// nothing to clean up and cannot be ended.
 class Interruption {
   public:
     using End = std::function<void()>;
 
-    // Takes its End back.
+    // Withdraws its End.
     class Reach {
       public:
         Reach(Interruption& interruption, std::list<End>::iterator end) : interruption_(interruption), end_(end) {}
@@ -39,7 +41,7 @@ class Interruption {
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    // Called once, when a signal comes; at once where it came before.
+    // Calls `end` once, when a signal comes; at once if one came before.
     [[nodiscard]] Reach ends(End end);
     [[nodiscard]] bool came() const;
 

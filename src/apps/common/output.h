@@ -5,8 +5,8 @@
 
 namespace atp::apps {
 
-// What was printed so far reaches whoever reads it now. False: something of it was lost, so there is no use in going
-// on; main() says so at the end.
+// Flushes standard output, so that its reader sees everything printed so far. False: output was lost, so the command
+// should end; run_program() reports the error.
 [[nodiscard]] inline bool show_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace atp::apps

@@ -10,7 +10,7 @@
 
 namespace atp::apps {
 
-// One line that is written over, where somebody looks on; nothing otherwise.
+// One line that is overwritten, if standard error is a terminal; otherwise nothing.
 class Progress {
   public:
     void show(std::string_view text) {
@@ -28,7 +28,7 @@ class Progress {
   private:
     bool terminal_ = isatty(STDERR_FILENO) != 0;
     bool shown_ = false;
-    // Short runs show nothing.
+    // Runs of less than 1 s show nothing.
     std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
 };
 

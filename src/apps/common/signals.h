@@ -10,8 +10,8 @@
 
 namespace atp::apps {
 
-// SIGINT and SIGTERM, for commands that run until they are told to stop: blocked for every thread that is started
-// afterwards, so that no system call is interrupted, and taken one by one with wait(). Made before any thread.
+// SIGINT and SIGTERM, for commands that run until they are stopped. Blocks the signals in every thread that starts
+// later, so that they interrupt no system call; wait() takes them one by one. Construct it before any thread starts.
 class StopSignals {
   public:
     StopSignals() {
@@ -25,13 +25,13 @@ class StopSignals {
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 
-    // The signal that came; SIGUSR1 is notify()'s.
+    // The next signal; SIGUSR1 comes from notify().
     [[nodiscard]] int wait() const {
         int signal = 0;
         sigwait(&set_, &signal);
         return signal;
     }
-    // Nothing where none came in time.
+    // Nullopt if no signal comes in time.
     [[nodiscard]] std::optional<int> wait_for(Duration time) const {
         const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
         const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes, rates, times and shares, as every command reads them.
+// Sizes, rates, times and shares, in the format that every command reads.
 #pragma once
 
 #include "base/units.h"

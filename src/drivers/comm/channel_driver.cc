@@ -16,15 +16,15 @@ namespace {
 
 constexpr Duration join_impatient = std::chrono::milliseconds(50);
 constexpr Duration join_refresh = std::chrono::seconds(1);
-// A member that the tree misses may be on its way back: a switch restarts, and everybody joins anew.
+// A missing member may return: if a switch restarts, all members join again.
 constexpr Duration lost_grace = std::chrono::seconds(3);
 constexpr Duration publish_interval = std::chrono::milliseconds(50);
-// A server beside a worker stays for those who miss their last result.
+// A server beside a worker waits for workers that miss their last result.
 constexpr Duration server_linger = std::chrono::milliseconds(300);
 constexpr Duration server_linger_most = std::chrono::seconds(2);
 constexpr std::size_t batch_packets = 64;
 constexpr int batches_per_round = 8;
-// Packets handed to the kernel between two looks at what has arrived.
+// Packets sent between two reads of the socket.
 constexpr int packets_per_transmit = 256;
 
 double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -35,7 +35,7 @@ bool goes_up(std::span<const std::byte> bytes) {
     return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
 }
 
-// An ACK, whoever it is for.
+// Receiver field of an ACK; nullopt for other packets.
 std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return std::nullopt;
     if (wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) != ATP_TYPE_ACK) return std::nullopt;
@@ -137,7 +137,7 @@ void Channel::stop() {
     fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"}, net::now());
 }
 
-// Whoever waits for this rank shall know that it will not come.
+// Without LEAVE, the other members would wait for this rank.
 void Channel::leave() {
     const wire::Leave leave{.job = plan_.terms.job,
                             .token = plan_.terms.token,
@@ -194,7 +194,7 @@ void Channel::receive(Time now) {
     }
 }
 
-// Without it every result comes as a copy, so nothing fails.
+// Without the group, every result comes as a copy, so nothing fails.
 void Channel::open_group() {
     auto socket = net::UdpSocket::open(*plan_.group);
     if (!socket) return close_group(socket.error());
@@ -272,7 +272,7 @@ void Channel::note_own_result(std::span<const std::byte> bytes) {
     }
 }
 
-// Of packets without a token only the sender's address tells whose they are.
+// SwitchML's packets carry no token, so only the sender's address identifies them.
 bool Channel::believes(const wire::Address& from) const {
     return !wire::is_switchml(plan_.terms.protocol) || from == data_address_;
 }
@@ -285,7 +285,7 @@ void Channel::handle_control(const wire::Datagram& datagram, Time now) {
     if (const auto version = wire::refusal_version(datagram.bytes)) {
         const auto refused = wire::decode_refused(datagram.bytes);
         const bool foreign = !refused || refused->reason == wire::Refusal::version;
-        // A switch of another version cannot name the job, so it is known by its address alone.
+        // A switch of another version cannot name the job, so only its address identifies it.
         if (foreign ? *datagram.from != plan_.switch_address : !is_mine(*refused)) {
             ++strays_;
             return;
@@ -330,7 +330,7 @@ void Channel::handle_joined(const wire::Joined& joined, const wire::Address& fro
     }
 }
 
-// Where the tree was lost, those count who were missed first, as long as they are: others leave because of them.
+// After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
 void Channel::note_missing(const wire::Joined& joined) {
     std::uint32_t units = joined.missing_units;
     std::uint32_t members = joined.missing_members;
@@ -344,7 +344,7 @@ void Channel::note_missing(const wire::Joined& joined) {
     waiting_for_ = missing_ranks(units, members);
 }
 
-// Of the last switch, for the server that stands here.
+// Answers the last switch, whose server runs here.
 void Channel::answer_join(const wire::Join& join, const wire::Address& from) {
     server_down_ = from;
     const std::span<std::byte> room = socket_->reserve(64);
@@ -402,7 +402,7 @@ void Channel::take_events(Time now) {
     if (ended_) return;
     while (const auto event = worker_->poll_event()) {
         if (event->kind != WorkerEvent::Kind::completed) {
-            // Its part ends with all others: whoever learns of it finds the channel ended already.
+            // fail() ends this part with all others, so that a caller that sees the error finds the channel ended.
             fail(describe(*event, now), now);
             return;
         }
@@ -481,8 +481,8 @@ Time Channel::poll_timeout() const {
         {worker_->poll_timeout(), join_next_, lost > net::now() ? lost : never, counted_ ? publish_next_ : never});
 }
 
-// Everything ends, for good: the worker is not asked for anything any more, since it still knows tensors whose owners
-// are told here that nobody touches them now.
+// Ends the channel for good. The worker is not driven any more: it still refers to tensors whose owners may free them
+// once their part is finished here.
 void Channel::fail(const Error& error, Time now) {
     std::deque<Part> parts;
     parts.swap(under_way_);
@@ -533,7 +533,7 @@ Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
     const bool switchml = wire::is_switchml(plan_.terms.protocol);
     Error error{.reason = Reason::timed_out, .elapsed = event.elapsed};
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
-    // Who was missing when the switch was last heard may have come since.
+    // Ranks that were missing may have joined since the last message of the switch.
     const bool switch_silent = now - switch_heard_ > 3 * join_refresh;
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
@@ -554,7 +554,7 @@ Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
     return error;
 }
 
-// "rank 3", "ranks 3, 5"; empty for nobody.
+// "rank 3", "ranks 3, 5"; empty if there are none.
 std::string Channel::missing_ranks(std::uint32_t units, std::uint32_t members) const {
     std::string list;
     unsigned count = 0;
@@ -583,7 +583,7 @@ void Channel::publish(Time now) {
     if (group_socket_ != nullptr) published_.group_udp = group_socket_->counters();
     published_.group_results = group_results_;
     published_.results_by_group = results_by_group_;
-    // Copying texts takes memory: only when they are others.
+    // Copying texts allocates memory: copy them only if they changed.
     if (published_report_.revision() != socket_->report().revision()) published_report_ = socket_->report();
     published_.window_packets = worker_->window_packets();
     published_.strays = strays_;

@@ -23,35 +23,36 @@ namespace atp::comm {
 
 struct ChannelPlan {
     wire::ChannelTerms terms;
-    wire::JoiningUnit unit;  // this worker's place, as its JOIN says it
-    std::uint8_t level = 0;  // of its switch
+    wire::JoiningUnit unit;  // position of this worker in the tree, as its JOIN reports it
+    std::uint8_t level = 0;  // of its switch, from 0
     WorkerPlan worker;
     wire::Address switch_address;
     std::shared_ptr<const protocol::Membership> membership;
-    bool hosts_server = false;              // the channel's server stands here
-    std::optional<net::UdpConfig> group{};  // how to hear the group of the terms
+    bool hosts_server = false;              // this process runs the channel's server
+    std::optional<net::UdpConfig> group{};  // socket for the multicast group of `terms`; nullopt: none
     net::LoopConfig loop;
 };
 
 struct ChannelCounters {
     protocol::WorkerCounters worker;
-    protocol::ServerCounters server;  // hosts_server
+    protocol::ServerCounters server;  // all 0 unless hosts_server
     net::UdpCounters udp;
-    net::UdpCounters group_udp;       // of the socket that hears the group
-    std::uint64_t group_results = 0;  // results for everybody that came by the group
-    bool results_by_group = false;    // the last of them did
+    net::UdpCounters group_udp;       // of the socket that receives the group
+    std::uint64_t group_results = 0;  // results received from the group
+    bool results_by_group = false;    // the last result to all workers came from the group, not as a copy
     std::uint32_t window_packets = 0;
-    std::uint64_t strays = 0;  // datagrams that belong to nobody here
+    std::uint64_t strays = 0;  // received datagrams that do not belong to this channel
 };
 
-// One channel of one rank on its own I/O thread: the socket, the worker, its place in the tree of switches, and the
-// server where that stands here.
+// Drives one channel of one rank on its own I/O thread: the worker, its membership in the tree of switches and, if
+// ChannelPlan::hosts_server is set, the parameter server.
 //
-// Calling order: open(); wait_ready(); submit() any number of times; stop(), or the destructor, which leaves the tree.
-// Owns: its thread, its socket and everything behind them; shares Work. Threads: open() and stop() from one; all else
-// from any.
-// Failure: when an operation fails, or the tree refuses the channel, all that is submitted and all that will be ends
-// with an error, and the communicator has to be formed anew.
+// Ownership: owns its thread, event loop, sockets, worker and server. Shares each Work with the caller.
+// Calling order: open(); wait_ready(); submit() any number of times; then stop() or the destructor. The end of the
+// channel sends LEAVE.
+// Threads: one thread calls open() and stop(). Any thread calls the other functions.
+// Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also those submitted
+// later, end with an error, and the caller must form another communicator.
 class Channel final : private net::Actor {
   public:
     [[nodiscard]] static Result<std::unique_ptr<Channel>> open(std::unique_ptr<net::UdpSocket> socket,
@@ -60,20 +61,20 @@ class Channel final : private net::Actor {
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
-    // The tree stands, up to the server: all members have joined.
+    // Waits until the tree is ready: all members up to the server have joined.
     [[nodiscard]] Result<void> wait_ready(Time deadline);
-    // The part of that number. It is finished whatever happens.
+    // Submits one part of `work`. The channel calls Work::finish_part() for it in every case.
     void submit(const Handle& work, std::size_t part);
-    // Some tensor under way has more elements ready than before.
+    // Tells the thread that a tensor in flight has more elements ready than before.
     void wake() { loop_->wake(); }
-    // Ends everything under way with this error.
+    // Ends the channel and all its parts with this error.
     void abort(const Error& reason);
     void stop();
 
     [[nodiscard]] ChannelCounters counters() const;
-    // What its socket was refused, and why; the moment before.
+    // What the kernel refused to the sockets, and why, as of the last publish().
     [[nodiscard]] std::vector<std::string> without() const;
-    // What ended the channel, if something did.
+    // The error that ended the channel; nullopt while it runs.
     [[nodiscard]] std::optional<Error> error() const;
 
   private:
@@ -81,7 +82,7 @@ class Channel final : private net::Actor {
         Handle work;
         std::size_t number = 0;
     };
-    // Where the channel stands with its tree.
+    // State of the tree, as this channel's switch reports it.
     enum class Standing : std::uint8_t { joining, ready, lost };
 
     Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan);
@@ -93,7 +94,7 @@ class Channel final : private net::Actor {
     [[nodiscard]] Time poll_timeout() const override;
 
     void open_group();
-    void report_group();  // to the network: that somebody listens here
+    void report_group();  // rejoins it, for bridges that forgot this member
     void close_group(const Error& why);
     void receive(Time now);
     void receive_from_group(Time now);
@@ -127,36 +128,36 @@ class Channel final : private net::Actor {
     control::Hearing hearing_;
     std::unique_ptr<ChannelWorker> worker_;
     std::unique_ptr<control::HostedServer> server_;
-    wire::Address server_down_;  // the switch that this server answers to
+    wire::Address server_down_;  // switch that receives the hosted server's results
     std::vector<wire::Datagram> datagrams_;
-    std::deque<Part> under_way_;  // in the order in which the worker has them
-    std::deque<Part> waiting_;    // for room in the worker's queue
-    wire::Address data_address_;  // where gradients go: who has answered the JOIN
+    std::deque<Part> under_way_;  // accepted by the worker, in its order
+    std::deque<Part> waiting_;    // not accepted yet: the worker's queue is full
+    wire::Address data_address_;  // destination of gradients: sender of the last JOINED
     Standing standing_ = Standing::joining;
     Time lost_since_{};
     Time join_next_{};
     Time switch_heard_{};
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
-    std::string waiting_for_;  // these, as ranks
+    std::string waiting_for_;  // the two above as a list of ranks
     bool blocked_ = false;
-    bool ended_ = false;    // fail() was called
-    bool counted_ = false;  // something that is not published yet
+    bool ended_ = false;    // fail() ran
+    bool counted_ = false;  // counters changed since the last publish()
     std::uint64_t strays_ = 0;
     std::uint64_t group_results_ = 0;
     bool results_by_group_ = false;
-    std::atomic<Duration::rep> served_{0};  // hosts_server: when somebody last needed it
+    std::atomic<Duration::rep> served_{0};  // hosts_server: time of the last packet to the server
 
-    mutable std::mutex mutex_;  // all below; never held while packets are handled
+    mutable std::mutex mutex_;  // guards the fields up to group_failure_; never held while packets are handled
     std::condition_variable changed_;
     std::deque<Part> submitted_;
     bool ready_ = false;
-    std::string joining_text_;  // who is missing, as far as is known
+    std::string joining_text_;  // ranks or server that are missing, for wait_ready()'s error
     std::optional<Error> error_;
     std::optional<Error> abort_;
     ChannelCounters published_;
     net::UdpReport published_report_;
-    std::string group_failure_;  // why it is not heard
+    std::string group_failure_;  // why the group's socket was closed; empty: it was not
     Time publish_next_{};
     std::thread thread_;
 };

@@ -15,37 +15,37 @@
 
 namespace atp::comm {
 
-// Which machine a channel has, and how that is set up; the other's configuration says nothing.
+// Protocol of a channel, and the configuration of its machine. Only the configuration of `protocol` is used.
 struct WorkerPlan {
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     protocol::WorkerConfig atp;
     switchml::WorkerConfig switchml;
 };
 
-// A tensor is done, or will never be: what the machines' own events say.
+// End of one tensor, in a form common to both protocols.
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
         timed_out,
-        mismatched,  // ATP: workers do different things at one place of the stream
-        overflowed,  // SwitchML: a number or a sum does not fit 32 bits
+        mismatched,  // ATP: ranks called different operations at one position of the stream
+        overflowed,  // SwitchML: a value or a sum does not fit 32 bits
     };
     Kind kind = Kind::completed;
     Duration elapsed{};
-    bool heard = false;  // a result, or what else the other end answers; and when last
+    bool heard = false;  // the server or switch answered, last at heard_at
     Time heard_at{};
-    std::uint32_t missing_units = 0;  // ATP: who was waited for, where that is known
+    std::uint32_t missing_units = 0;  // ATP: units that were missing; 0: not known
     std::uint32_t missing_members = 0;
 };
 
-// A channel's worker, of whichever protocol: the machine's own methods, and its events and counters in one form.
+// Worker of a channel, for either protocol: the methods of the machine, with events and counters in a common form.
 //
-// Calling order, ownership and threads are those of protocol::Worker; begin() comes before the first tensor.
+// Ownership, calling order and threads: as protocol::Worker. begin() comes before the first submit().
 class ChannelWorker {
   public:
     virtual ~ChannelWorker() = default;
 
-    // The tree stands. SwitchML's packets call their job `stream`.
+    // The tree is ready. `stream`: job number in SwitchML's packets; ATP ignores it.
     virtual void begin(std::uint8_t stream) = 0;
     [[nodiscard]] virtual std::optional<std::uint64_t> submit(protocol::Tensor& tensor, Time now, Time deadline) = 0;
     virtual void handle_packet(std::span<std::byte> bytes, bool congested, Time now) = 0;
@@ -56,9 +56,9 @@ class ChannelWorker {
 
     [[nodiscard]] virtual bool failed() const = 0;
     [[nodiscard]] virtual std::size_t packet_bytes() const = 0;
-    // Of SwitchML's those that mean the same.
+    // SwitchML sets only the counters that have the same meaning.
     [[nodiscard]] virtual protocol::WorkerCounters counters() const = 0;
-    // How many packets may be under way now.
+    // Packets that may be in flight now.
     [[nodiscard]] virtual std::uint32_t window_packets() const = 0;
 };
 

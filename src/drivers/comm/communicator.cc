@@ -19,11 +19,11 @@
 namespace atp::comm {
 namespace {
 
-// A tensor of fewer packets than this for each channel is not worth cutting up.
+// A tensor with fewer packets per channel is not divided.
 constexpr std::uint64_t least_fragments_of_slice = 8;
-// Kinds of operations whose scales are remembered; any others travel at the job's.
+// Kinds of operations whose scale history is kept; other kinds use the scale of the job.
 constexpr std::size_t most_histories = 4096;
-// Between two looks into the store while a channel waits for the other ranks.
+// Pauses between two checks of the store while a channel waits for the other ranks.
 constexpr Duration first_look = std::chrono::milliseconds(250);
 constexpr Duration longest_pause = std::chrono::seconds(2);
 
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
     : rank_(rank), world_(world), options_(options) {}
 
-// Before anything that the channels' threads read from: pushed values above all.
+// Stop the channels first: their threads read members that the destructor frees, such as pushed values.
 Communicator::~Communicator() {
     feed_->close();
     for (const auto& channel : channels_) channel->stop();
@@ -129,7 +129,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
     return {};
 }
 
-// A rank that cannot join leaves its reason in the store, which is asked now and then while the others are missing.
+// A rank that cannot join leaves its reason in the store. Check the store at intervals while ranks are missing.
 Result<void> Communicator::wait_ready(Channel& channel, store::Rendezvous& rendezvous, Time begin,
                                       Time deadline) const {
     for (Duration pause = first_look;; pause = std::min(2 * pause, longest_pause)) {
@@ -169,8 +169,8 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }
     if (lanes == 0) return work;
-    // One channel's failure is the communicator's: parts on other channels could only wait for their deadline, and the
-    // next operation of this rank must not meet an earlier one of others there.
+    // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
+    // and the next operation of this rank could meet an earlier one of other ranks there.
     if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
@@ -178,8 +178,8 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     return work;
 }
 
-// Of tensors whose numbers may travel in another form. All ranks call the same operations in the same order, so they
-// find the same histories.
+// For tensors whose values may travel in another form. All ranks call equal operations in equal order, so they find
+// equal histories.
 std::unique_ptr<protocol::Tensor> Communicator::fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind) {
     const std::uint64_t fragment = payload_lanes();
     std::shared_ptr<tensor::ScaleHistory> history;
@@ -225,7 +225,7 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
                                         numeric::ElementType type, Reduction reduction, Time deadline) {
     constexpr Operation operation = Operation::all_reduce;
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
-    std::uint32_t detail = detail_of(type, reduction);  // and where one tensor ends and the next begins
+    std::uint32_t detail = detail_of(type, reduction);  // and the boundaries between tensors
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
@@ -255,7 +255,7 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
     if (elements == 0) return refuse(Operation::push, Reason::malformed, "no elements");
     std::unique_lock lock(keys_mutex_);
     Key& entry = keys_[key];
-    // The round before has to be over: its values lie where this one's will. Other keys do not wait for it.
+    // The previous round must be over: its values are where those of this round go. Other keys do not wait for it.
     while (const Handle before = entry.work) {
         if (entry.type != type || entry.elements != elements) {
             return refuse(Operation::push, Reason::mismatched,

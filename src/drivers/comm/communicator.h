@@ -24,22 +24,22 @@
 
 namespace atp::comm {
 
-// The numbers are hashed into packets, so they are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+// The values are hashed into packets and are part of the protocol: docs/protocol.md#purpose-of-an-operation.
 enum class Reduction : std::uint8_t { sum = 0, average = 1 };
 
-// The purpose that every gradient of an operation carries. `elements` counts those of the whole operation, over all
-// tensors and channels. `detail` is detail_of(), mixed with the sizes of the tensors, or the root of a broadcast.
+// Purpose field of every gradient of an operation. `elements`: of the whole operation, over all tensors and channels.
+// `detail`: detail_of() mixed with the size of each tensor, or the root of a broadcast.
 [[nodiscard]] std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail);
 [[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, Reduction reduction);
 
-// Elements in the caller's memory, `in` and `out` the same or apart.
+// Elements in the caller's memory. `in` and `out` are equal or do not overlap.
 struct Buffer {
     const void* in = nullptr;
     void* out = nullptr;
     std::size_t elements = 0;
 };
 
-// What was settled when the communicator was formed.
+// Parameters that the ranks agreed on when they formed the communicator.
 struct Formation {
     std::uint32_t job = 0;
     std::uint32_t channels = 0;
@@ -50,16 +50,16 @@ struct Formation {
     std::uint32_t levels = 0;
 };
 
-// A group of ranks that sum tensors inside the network.
+// Group of ranks that sum tensors in the network.
 //
-// Calling order: form(), on every rank with the same options; then the same operations on every rank in the same order;
-// then the destructor. Operations return at once and run in that order; their memory is the caller's and stays until
-// Work::done(). Owns: channels, with a thread each.
-// Threads: operations may be called from any thread, but the order among ranks has to be the same, so usually from one.
-// Failure: every operation ends by its deadline, with a result or with an error that names the operation, the peer and
-// the time elapsed. After an error nothing more succeeds: form another communicator, with the next generation, with
-// those that are left. What ranks do differently is found out and named, and never summed; not by SwitchML, whose
-// packets do not say what they are for.
+// Ownership: owns its channels, with one thread each. Borrows the memory of an operation until Work::done().
+// Calling order: form() on every rank with equal options; then equal operations in equal order on every rank; then the
+// destructor. Operations return at once and run in the order of their calls.
+// Threads: any thread may call an operation. All ranks need the same order, so usually one thread calls them all.
+// Failure: each operation ends by its deadline, with a result or an error. The error names the operation, the peer and
+// the elapsed time. After an error no operation succeeds: the remaining ranks form another communicator with the next
+// generation. If ranks call different operations, ATP detects it and the operation fails. SwitchML cannot detect it,
+// because its packets carry no purpose.
 class Communicator {
   public:
     [[nodiscard]] static Result<std::unique_ptr<Communicator>> form(store::Store& store, std::uint32_t rank,
@@ -73,30 +73,30 @@ class Communicator {
     [[nodiscard]] const Options& options() const { return options_; }
     [[nodiscard]] const Formation& formation() const { return formation_; }
 
-    // A deadline of `never` stands for the options' timeout from now on. An average of integers is refused.
+    // A deadline of `never` means Options::timeout from now on. An average of integers is refused.
     [[nodiscard]] Result<Handle> all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
                                             Time deadline = never);
-    // Several tensors as if they were one: small ones share packets.
+    // Several tensors as one operation: small tensors share packets.
     [[nodiscard]] Result<Handle> all_reduce(std::span<const Buffer> buffers, numeric::ElementType type,
                                             Reduction reduction, Time deadline = never);
-    // Of tensors that the caller has made, which become ready as it tells feed(). They apply factor() themselves; of
-    // integers the sum comes, also for an average.
+    // Tensors of the caller, whose elements become ready as the caller notifies feed(). The tensors apply factor()
+    // themselves. Integer tensors receive the sum, also for an average.
     [[nodiscard]] Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
                                             std::uint64_t elements, numeric::ElementType type, Reduction reduction,
                                             Time deadline = never);
-    // Rank `root`'s bytes for everybody, in place.
+    // Copies the bytes of rank `root` to all ranks, in place.
     [[nodiscard]] Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline = never);
     [[nodiscard]] Result<Handle> barrier(Time deadline = never);
 
-    // As parameter servers have it: push() adds this rank's values to the key's sum of this round, pull() waits for the
-    // sum of the last push() and copies it. Every rank pushes every key in the same order.
+    // Operations of a parameter server. push() adds the values of this rank to the key's sum of this round. pull()
+    // waits for the sum of the last push() and copies it. Every rank pushes all keys in the same order.
     [[nodiscard]] Result<void> push(std::uint64_t key, const void* values, std::size_t elements,
                                     numeric::ElementType type, Time deadline = never);
     [[nodiscard]] Result<void> pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type);
 
     [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
-    // As tensor::make_sum_tensor() wants them for tensors that the caller makes.
-    // Whether scaled numbers travel in another form than round(x * scale()) in 32 bits.
+    // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers(): scaled values travel in another
+    // form than round(x * scale()) in 32 bits.
     [[nodiscard]] bool fits_numbers() const {
         return options_.scaling != tensor::Scaling::fixed || options_.lane_type != tensor::LaneType::int32;
     }
@@ -105,13 +105,13 @@ class Communicator {
         return reduction == Reduction::average ? 1.0 / world_ : 1.0;
     }
 
-    // Ends what is under way, here, with Reason::closed.
+    // Ends the channels of this rank. Operations in flight fail with Reason::closed.
     void abort();
 
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
-    // Whether results come by multicast; otherwise, wanted or not, as a copy for each rank.
+    // The last result of every channel came by multicast; false: at least one came as a copy for this rank.
     [[nodiscard]] bool results_by_group() const;
-    // What this rank's sockets were refused, and why: "gso: ...". Nothing fails without it, it only takes longer.
+    // What the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without it, but slower.
     [[nodiscard]] std::vector<std::string> without() const;
 
   private:
@@ -122,7 +122,7 @@ class Communicator {
         std::vector<std::byte> values;
         Handle work;
     };
-    // Operations that are the same but for their numbers.
+    // Operations that differ in their values only.
     struct Kind {
         Operation operation;
         std::uint64_t elements;
@@ -153,7 +153,7 @@ class Communicator {
     Formation formation_;
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::vector<std::unique_ptr<Channel>> channels_;
-    std::mutex order_;  // all channels get operations in one order
+    std::mutex order_;  // gives all channels the operations in one order
     std::uint64_t next_channel_ = 0;
     std::map<Kind, std::shared_ptr<tensor::ScaleHistory>> histories_;
     std::mutex keys_mutex_;

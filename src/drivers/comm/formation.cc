@@ -27,7 +27,7 @@ namespace atp::comm {
 namespace {
 
 constexpr Duration probe_wait = std::chrono::milliseconds(100);
-// A switch learns within a second that the one above it is another one now. Until then ranks may see different trees.
+// A switch detects within a second that its parent changed. Until then, ranks may see different trees.
 constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
@@ -38,7 +38,7 @@ Failure refuse(Operation operation, Reason reason, std::string peer, std::string
     return fail(operation, reason, std::move(peer), std::move(text));
 }
 
-// Every option that ranks must agree on, by name, so that a difference can be read.
+// Every option that ranks must agree on, by name, so that an error can show the difference.
 std::string terms_text(const Options& options) {
     std::string servers;
     for (const std::string& server : options.dedicated_servers) servers += " " + server;
@@ -56,7 +56,7 @@ struct Reach {
     std::uint32_t lanes = 0;
 };
 
-// A switch that is up may still be looking for its parent: it says so, and is asked again.
+// A running switch that still looks for its parent rejects HELLO: ask it again.
 Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
     std::optional<Error> refusal;
     while (true) {
@@ -64,7 +64,7 @@ Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
         if (greeting) return std::move(greeting->welcome);
         Error error = greeting.error();
         if (error.reason == Reason::timed_out) {
-            // What it said last is better to know than that the time is over.
+            // The last reason of the switch helps more than the timeout.
             if (refusal) return tl::unexpected(*std::move(refusal));
             error.text += " `atp doctor` may find out why";
         }
@@ -84,7 +84,7 @@ std::uint32_t lanes_of_payload(wire::ChannelProtocol protocol, std::uint32_t pay
     return std::min<std::uint32_t>(lanes, ATP_MAX_LANES);
 }
 
-// Who the switch is, and how long a packet may be on the way to it.
+// Address and WELCOME of the switch, and the longest packet on the path to it.
 Result<Reach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
         return refuse(Operation::join, Reason::malformed, {}, "no switch was named: give its host:port");
@@ -160,7 +160,7 @@ struct Placed {
     protocol::Membership membership;
 };
 
-// All ranks see the same announcements, so all of them try again, or none does.
+// All ranks see the same announcements, so either all of them try again or none does.
 Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own,
                            const wire::Address& switch_address, Time deadline) {
     for (std::size_t attempt = 0;; ++attempt) {
@@ -188,20 +188,20 @@ Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     return control::decision_from(*text);
 }
 
-// Those on a rank's way that add: SwitchML ends at the first.
+// Switches in a rank's path that aggregate. SwitchML ends at the first.
 std::span<const wire::PathSwitch> adding_switches(const Options& options, const control::Announcement& announcement) {
     const std::span<const wire::PathSwitch> path(announcement.path);
     return wire::is_switchml(options.protocol) ? path.first(1) : path;
 }
 
-// The smallest table and the shortest packets on any rank's way.
+// The smallest table and the shortest packets on the paths of all ranks.
 Formation formation_of(const Options& options, const std::vector<control::Announcement>& announcements) {
     Formation formation{.channels = options.channels, .lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
     for (const control::Announcement& announcement : announcements) {
         formation.lanes = std::min(formation.lanes, announcement.lanes);
         for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
             const std::uint32_t room = wire::is_switchml(options.protocol) ? next.slots : next.aggregators;
-            // A switch without memory passes everything, so it limits nobody; or it refuses the JOIN.
+            // A switch without memory forwards everything, so it sets no limit; or it refuses the JOIN.
             if (room == 0) continue;
             formation.aggregators = std::min(formation.aggregators, room);
             formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);
@@ -270,7 +270,8 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                  .mask0 = place.mask0,
                  .direct = membership->unit(place.unit).direct,
                  .ranks = {rank16}};
-    plan.level = options.rack.empty() ? place.hop : 1;  // the last switch is addressed, whatever there is before it
+    plan.level =
+        options.rack.empty() ? place.hop : 1;  // a rank with a rack addresses the last switch, whatever is in the path
     plan.worker = worker_plan_of(plan.terms, rank16, place, options);
     plan.membership = membership;
     plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
@@ -279,7 +280,7 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     return plan;
 }
 
-// Where a channel hears its group: on the interface by which it reaches its switch.
+// A channel receives its group on the interface of the path to its switch.
 net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, const net::UdpSocket& socket) {
     net::UdpConfig config = udp_config_of(options, control::address_of(plan.terms.group));
     config.member_at = socket.local();

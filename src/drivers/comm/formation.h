@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks become a communicator: each looks at its way to its switch, all tell each other, rank 0 draws the job's
-// number and token, and every rank computes the same plans from that.
+// How ranks form a communicator. Each rank examines the path to its switch and announces the result to the other ranks.
+// Rank 0 draws the job's number and token. From these, every rank computes the same plans.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@ namespace atp::comm {
 
 struct Formed {
     Formation formation;
-    std::vector<std::unique_ptr<net::UdpSocket>> sockets;  // by channel
-    std::vector<ChannelPlan> plans;                        // likewise
+    std::vector<std::unique_ptr<net::UdpSocket>> sockets;  // one per channel
+    std::vector<ChannelPlan> plans;                        // one per channel
 };
 
-// Waits for all ranks, up to the deadline. Fails with the rank or the switch that is missing or disagrees.
+// Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
 [[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline);
 
-// The names under which ranks meet there: for Rendezvous::give_up().
+// Names under which ranks meet in the store, for Rendezvous::give_up().
 [[nodiscard]] std::span<const std::string_view> names_of_formation();
 
 }  // namespace atp::comm

@@ -15,47 +15,46 @@
 
 namespace atp::comm {
 
-// Where the parameter servers of a job stand.
+// Location of a job's parameter servers.
 enum class ServerPlace : std::uint8_t {
-    on_switch,  // in the last switch: no further machine, and no further way
-    colocated,  // beside the workers, one channel's after the other
-    dedicated,  // on hosts of their own (`atp switch --memory 0`)
+    on_switch,  // in the last switch: needs no further host and no further hop
+    colocated,  // in the processes of the workers; the channels take them in turn
+    dedicated,  // on separate hosts (`atp switch --memory 0`)
 };
 
-// What a communicator is told; the same on all ranks, but for what is marked "own". Zero: chosen from what is found.
+// Settings of a communicator: equal on all ranks, except those marked "own". 0: chosen by what the paths allow.
 struct Options {
-    std::string switch_address;  // own: the switch of this rank, host:port
-    // own: the rack of this rank, by any name, where switches in the path aggregate that nobody addresses: next to the
-    // workers of a rack, and where racks meet. Every rank of such a rack says the same.
+    std::string switch_address;  // own: switch of this rank, host:port
+    // own: rack of this rank, any name, equal on all ranks of the rack. Set it if switches without an address aggregate
+    // in the path: next to the workers of a rack, and where racks meet.
     std::string rack;
-    // SwitchML's variants need a switch that serves them, which all ranks name; know no audit, no server and no other
-    // scaling or lanes than the usual; end the communicator where a sum leaves 32 bits; and do not notice ranks that do
-    // different things.
+    // SwitchML needs one switch that serves it and that all ranks name. It has no audit, no server, and only the
+    // default scaling and lanes. If a sum leaves 32 bits, the communicator ends. Ranks that call different operations
+    // are not detected.
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
-    std::uint32_t channels = 1;  // independent streams, each with an I/O thread: more of them use more cores
-    std::uint32_t lanes = 0;     // of a packet; what the way to the switch carries at most
-    std::uint32_t window = 0;    // packets that a channel may have under way at most, a power of two
+    std::uint32_t channels = 1;  // independent streams, one I/O thread each: more streams use more cores
+    std::uint32_t lanes = 0;     // per packet; 0: as many as all paths carry
+    std::uint32_t window = 0;    // most packets of a channel in flight, a power of two; 0: by packet length
     double scale = 1e8;          // float32 x travels as round(x * scale)
     tensor::Scaling scaling = tensor::Scaling::fixed;
     tensor::LaneType lane_type = tensor::LaneType::int32;
-    bool audit = false;  // four bytes a packet that prove each sum
-    bool halve = true;   // the window on congestion and loss; off only to repeat experiments
+    bool audit = false;  // one lane more per packet, which proves each sum
+    bool halve = true;   // the window on congestion and loss; false only to repeat experiments
     ServerPlace server = ServerPlace::on_switch;
-    std::vector<std::string> dedicated_servers;            // host:port, the channels' in turn
-    Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: a packet whose result is so late
+    std::vector<std::string> dedicated_servers;            // host:port; the channels take them in turn
+    Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: timeout of a packet
 
-    control::Multicast
-        multicast{};  // results by it, where every rank hears its group, and copies for each otherwise; IPv4 alone
+    control::Multicast multicast{};  // of results, if all ranks receive the group; else one copy per rank; IPv4
 
-    Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree
-    Duration timeout = std::chrono::minutes(5);        // of an operation that names none
-    std::string name = "atp";                          // tells communicators in one store apart
-    std::uint32_t generation = 0;                      // and the attempts at forming one
+    Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree; not compared
+    Duration timeout = std::chrono::minutes(5);        // of an operation without a deadline; not compared
+    std::string name = "atp";                          // distinguishes communicators that share a store
+    std::uint32_t generation = 0;                      // distinguishes attempts to form this communicator
 
-    Duration spin{0};                // own: poll for so long before sleeping
-    std::vector<unsigned> cores;     // own: of the I/O threads, in turn; empty: wherever the kernel likes
-    std::uint32_t busy_poll_us = 0;  // own
-    bool mmsg = true;                // own, as the next two: see net::UdpConfig
+    Duration spin{0};                // own: time to poll before the thread sleeps
+    std::vector<unsigned> cores;     // own: of the I/O threads, in turn; empty: chosen by the kernel
+    std::uint32_t busy_poll_us = 0;  // own, as the next three: see net::UdpConfig
+    bool mmsg = true;
     bool gso = true;
     bool gro = true;
     std::uint32_t socket_buffer_bytes = 8U << 20U;  // own

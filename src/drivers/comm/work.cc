@@ -18,7 +18,7 @@ void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purp
 
 Result<void> Work::wait() {
     std::unique_lock lock(mutex_);
-    // The channels enforce the deadline: each part ends, one way or the other.
+    // The channels enforce the deadline: each part ends with a result or an error.
     changed_.wait(lock, [this] { return done(); });
     if (error_) return tl::unexpected(*error_);
     return {};
@@ -60,7 +60,7 @@ void Work::finish_part(std::optional<Error> error) {
         first = error && !error_;
         if (first) error_ = error;
     }
-    // Before the part counts as over: until then the communicator is sure to stay.
+    // Before the part is finished: until then the communicator exists.
     if (first && failed_) failed_(*error);
     {
         const std::scoped_lock lock(mutex_);

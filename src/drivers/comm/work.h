@@ -15,7 +15,7 @@
 
 namespace atp::comm {
 
-// A part of a tensor, as one channel carries it: elements first, first + 1, ... of `whole`.
+// The part of a tensor that one channel carries: `size` elements of `whole`, from element `first` on.
 class Slice final : public protocol::Tensor {
   public:
     Slice(protocol::Tensor& whole, std::uint64_t first, std::uint64_t size, std::uint16_t purpose)
@@ -48,36 +48,38 @@ class Slice final : public protocol::Tensor {
     std::uint16_t purpose_;
 };
 
-// One collective operation of one rank, under way on one or several channels.
+// One collective operation of one rank, in flight on one or several channels.
 //
-// Made by a Communicator; shared by the caller, who waits, and the channels, which finish their parts from their
-// threads. Owns its tensor. Threads: all of them. Failure: the first part that fails decides; the memory of the tensor
-// is not touched any more once done() is true.
+// Ownership: owns its tensor. A Communicator creates it; the caller and the channels share it.
+// Calling order: add_slice() and on_failure() before any channel gets a part; then wait(), wait_until() or on_done().
+// Threads: any. Each channel finishes its parts on its own thread.
+// Failure: the first part that fails decides the outcome. Once done() is true, the tensor's memory is not accessed.
 class Work {
   public:
     Work(Operation operation, std::unique_ptr<protocol::Tensor> tensor, Time begun, Time deadline);
 
-    // Before any channel gets a part.
+    // Only before any channel gets a part.
     void add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose);
     [[nodiscard]] std::vector<Slice>& slices() { return slices_; }
 
     [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
-    // Waits until it is done; its outcome. The operation's own deadline ends every wait.
+    // Waits until the operation is done, at most until its deadline, and returns its outcome.
     [[nodiscard]] Result<void> wait();
-    // Nothing where it is not done by then.
+    // Nullopt if the operation is not done at `until`.
     [[nodiscard]] std::optional<Result<void>> wait_until(Time until);
-    // Only once it is done.
+    // Only after done().
     [[nodiscard]] Result<void> outcome() const;
-    // Called once, when it is done: at once where it is, otherwise on a channel's thread, which it must not block.
+    // Calls `callback` once: at once if the operation is done, otherwise on a channel's thread, which it must not
+    // block.
     void on_done(std::function<void()> callback);
 
     [[nodiscard]] Operation operation() const { return operation_; }
     [[nodiscard]] Time begun() const { return begun_; }
     [[nodiscard]] Time deadline() const { return deadline_; }
 
-    // Before any channel gets a part: called once, with the first error of a part, on the thread that found it.
+    // Only before any channel gets a part. `callback` gets the first error of a part, on the thread that found it.
     void on_failure(std::function<void(const Error&)> callback) { failed_ = std::move(callback); }
-    // A channel's part is over.
+    // A channel has ended its part; `error` is nullopt if the part succeeded.
     void finish_part(std::optional<Error> error);
 
   private:

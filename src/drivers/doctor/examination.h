@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that `atp doctor` looks at, in order.
+// All checks of `atp doctor`, in their order.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace atp::doctor {
 struct Request {
     std::vector<std::string> switches;           // host:port
     std::vector<std::string> peers;              // host:port, TCP
-    Duration timeout = std::chrono::seconds(2);  // of each single wait
+    Duration timeout = std::chrono::seconds(2);  // of each wait
 };
 
-// Calls `found` for each finding as it is made; takes a few seconds a switch.
+// Calls `found` for each finding as it is made. Takes a few seconds per switch.
 void examine(const Request& request, const Progress& progress, const std::function<void(const Finding&)>& found);
 
 }  // namespace atp::doctor

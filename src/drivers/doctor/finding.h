@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one check says.
+// Result of one check.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace atp::doctor {
 
 enum class Status : std::uint8_t {
     ok,
-    warn,  // it works, and is slower or stranger than it need be
-    fail,  // jobs will not run, or not well
+    warn,  // jobs run, but slower than they could, or with a deviation
+    fail,  // jobs do not run, or run badly
 };
 
 struct Finding {
     Status status = Status::ok;
     std::string name = {};
     std::string found = {};
-    std::string mend = {};  // empty where there is nothing to do
+    std::string mend = {};  // what to do; empty: nothing
 };
 
 [[nodiscard]] std::string_view to_string(Status status);

@@ -31,12 +31,12 @@ std::optional<Version> version_of(std::string_view release) {
     return version;
 }
 
-// Reading any other asks a device or the hypervisor, which takes a microsecond rather than 30 ns.
+// Reading any other clock asks a device or the hypervisor, which takes 1 us instead of 30 ns.
 constexpr std::array<std::string_view, 5> quick_clocks{"tsc", "arch_sys_counter", "kvm-clock", "timebase",
                                                        "hyperv_clocksource_tsc_page"};
 constexpr Duration slow_reading = std::chrono::nanoseconds(500);
 
-// More than this share of everything lost since the kernel started is no accident of long ago.
+// A larger share of all packets since the kernel started is more than one old incident.
 constexpr double notable_share = 1e-4;
 
 std::string_view use_of(net::Feature feature) {

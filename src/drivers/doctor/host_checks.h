@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges what this host is like. Functions of their arguments.
+// Checks of this host. Functions of their arguments.
 #pragma once
 
 #include <vector>
@@ -16,12 +16,12 @@ namespace atp::doctor {
 [[nodiscard]] Finding check_multicast(const HostFacts& facts);
 [[nodiscard]] Finding check_receive_buffer(const HostFacts& facts);
 [[nodiscard]] Finding check_send_buffer(const HostFacts& facts);
-// One of what the kernel may lack: mmsg, gso, gro, ecn, no-fragments.
+// One feature that the kernel may lack: mmsg, gso, gro, ecn, no-fragments.
 [[nodiscard]] Finding check_feature(const HostFacts& facts, net::Feature feature);
-// `before` and `after`: around the doctor's own packets.
+// `before` and `after`: read around the doctor's own packets.
 [[nodiscard]] Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after);
 
-// All of them but the drops, in the order in which they are told.
+// All checks except that of the drops, in the order of the report.
 [[nodiscard]] std::vector<Finding> check_host(const HostFacts& facts);
 
 }  // namespace atp::doctor

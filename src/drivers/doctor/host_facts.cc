@@ -36,7 +36,7 @@ std::uint64_t number_in(const fs::path& path) {
     return number;
 }
 
-// Of "Udp: name name ..." followed by "Udp: count count ...".
+// Format: "Udp: name name ..." followed by "Udp: count count ...".
 std::uint64_t snmp_count(const fs::path& path, std::string_view protocol, std::string_view name) {
     std::ifstream file(path);
     std::string names;
@@ -54,7 +54,7 @@ std::uint64_t snmp_count(const fs::path& path, std::string_view protocol, std::s
     return 0;
 }
 
-// A line a core; hexadecimal: processed, dropped, and more.
+// Format: one line per core, in hexadecimal: processed, dropped, and more.
 void read_backlog(const fs::path& path, KernelDrops& drops) {
     std::ifstream file(path);
     std::string line;
@@ -81,7 +81,7 @@ std::vector<std::string> read_governors(const fs::path& cores) {
     return governors;
 }
 
-// How many cores' time one control group grants; nothing where it sets no limit.
+// Cores' time that one control group grants; nullopt: no limit.
 std::optional<double> limit_in(const fs::path& group) {
     std::ifstream unified(group / "cpu.max");
     std::string quota;
@@ -94,8 +94,8 @@ std::optional<double> limit_in(const fs::path& group) {
     return std::nullopt;
 }
 
-// The tightest limit from the process's own group up to the root. Within a container the own path may not exist, and
-// what is mounted is its group already.
+// The lowest limit from the process's own group up to the root. In a container, the own path may not exist: its group
+// is what is mounted.
 std::optional<double> read_core_limit(const fs::path& root) {
     std::optional<double> least;
     std::ifstream groups(root / "proc/self/cgroup");
@@ -144,7 +144,7 @@ Duration clock_cost() {
     return (at - begin) / readings;
 }
 
-// Some kernels and devices show only when it is used what they lack.
+// Some kernels and devices show only in use which features they lack.
 void exchange_with_itself(net::UdpSocket& socket) {
     constexpr std::size_t packets = 4;
     constexpr std::size_t packet_bytes = 1000;

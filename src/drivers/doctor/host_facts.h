@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host is like, as far as packets care. Facts only: host_checks.h judges them.
+// Facts of this host that affect packets. host_checks.h evaluates them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Interface {
     bool multicast = false;
 };
 
-// The kernel's counts of what it dropped, since it started.
+// Counters of the kernel, since it started.
 struct KernelDrops {
     std::uint64_t udp_received = 0;
     std::uint64_t udp_receive_buffer_full = 0;
@@ -30,27 +30,27 @@ struct KernelDrops {
 };
 
 struct HostFacts {
-    std::string kernel_release;          // empty: not told
-    std::string clock_source;            // empty: not told
-    Duration clock_reading{};            // what one look at the clock takes
-    std::vector<std::string> governors;  // different ones of all cores; empty: nothing here governs
+    std::string kernel_release;          // empty: unknown
+    std::string clock_source;            // empty: unknown
+    Duration clock_reading{};            // duration of one reading of the clock
+    std::vector<std::string> governors;  // of all cores, without repetitions; empty: none
     std::size_t cores = 0;               // that this process may run on
-    std::optional<double> core_limit;    // how many cores' time the control group grants
+    std::optional<double> core_limit;    // cores' time that the control group grants; nullopt: no limit
     std::uint64_t receive_buffer_limit = 0;
     std::uint64_t send_buffer_limit = 0;
     KernelDrops drops;
     std::vector<Interface> interfaces;  // that are up
-    net::UdpReport socket;              // what a socket as workers and switches open it was granted
-    std::string socket_error;           // not empty: it could not even be opened
+    net::UdpReport socket;              // of a socket with the options of workers and switches
+    std::string socket_error;           // not empty: the socket could not be opened
 };
 
-// Which buffers a worker's socket asks for.
+// Size of the buffers that a worker's socket requests.
 inline constexpr std::uint32_t wanted_buffer_bytes = 8U << 20U;
 
-// From the files of /proc and /sys under `root` alone; what is missing there keeps its default. Does not wait.
+// Reads files of /proc and /sys under `root` only; a fact whose file is missing keeps its default. Does not wait.
 [[nodiscard]] HostFacts read_host_files(const std::filesystem::path& root);
 [[nodiscard]] KernelDrops read_kernel_drops(const std::filesystem::path& root);
-// All of it: also cores, clock, interfaces, and a socket that sends itself a few packets over the loopback.
+// Reads all facts: also cores, clock and interfaces, and a socket that sends itself a few packets over loopback.
 [[nodiscard]] HostFacts read_host();
 
 }  // namespace atp::doctor

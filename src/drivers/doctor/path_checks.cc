@@ -13,13 +13,13 @@
 namespace atp::doctor {
 namespace {
 
-// The worker's timer never expires sooner than after 1 ms (docs/protocol.md): a usual round trip of more is felt.
+// A worker's timer expires after 1 ms at the earliest (docs/protocol.md): a longer usual round trip is noticeable.
 constexpr Duration far = std::chrono::milliseconds(2);
-// Sizes are found to within so many bytes.
+// Resolution of measured sizes, in bytes.
 constexpr std::uint32_t found_to_within = 8;
-// Three newer results make a worker send again (docs/protocol.md, "Overtaken").
+// Three newer results make a worker resend (docs/protocol.md, "Overtaken").
 constexpr std::uint32_t newer_that_resend = 3;
-// Inside the kernel; what fewer of them do may be one unlucky moment's.
+// Kernel switch: fewer fragments may show a single incident only.
 constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
 constexpr double notable_drop_share = 1e-4;
@@ -34,13 +34,13 @@ std::uint32_t mtu_of(std::uint32_t payload_bytes, wire::Family family) {
     return payload_bytes + (family == wire::Family::ipv6 ? 48 : 28);
 }
 
-// Whole vectors of 8, as switches and workers count them.
+// Whole vectors of 8 lanes, as switches and workers count them.
 std::uint32_t lanes_of(std::uint32_t payload_bytes) {
     if (payload_bytes <= ATP_HEADER_BYTES) return 0;
     return (payload_bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8;
 }
 
-// What every switch on the way can add; those without aggregators pass everything.
+// Lanes that every switch in the path can add; switches without aggregators forward everything.
 std::uint32_t lanes_added(const PathFacts& facts) {
     std::uint32_t lanes = ATP_MAX_LANES;
     for (const wire::PathSwitch& next : facts.welcome.path) {
@@ -61,7 +61,7 @@ void add(Finding& finding, const std::string& found, const std::string& mend) {
     finding.mend += (finding.mend.empty() ? "" : "; ") + mend;
 }
 
-// Nobody who sends from here over the loopback sends through the kernel's program.
+// Packets that this host sends over loopback do not pass the kernel's program.
 void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& kernel, Finding& finding) {
     const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts.found_payload_bytes);
     if (kernel.oversized == 0 && pass <= kernel.lanes) return;
@@ -75,7 +75,7 @@ void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& k
             generic ? ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)" : ""));
 }
 
-// A fragment of which the kernel sees a part alone waits there until a worker asks for it.
+// If the kernel sees only a part of a fragment, the fragment waits there until a worker requests it.
 bool misses_workers(const client::KernelFragments& fragments) {
     return fragments.claimed >= telling_fragments && fragments.completed < fragments.claimed / 10 &&
            fragments.fetched > fragments.claimed / 2;
@@ -111,7 +111,7 @@ void check_coverage_of_kernel(const client::KernelReport& kernel, Finding& findi
 
 Finding check_reachability(const PathFacts& facts) {
     Finding finding{.name = named("reachability", facts), .found = "it answers"};
-    // Somebody who says no is there.
+    // A switch that refuses is reachable.
     if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
     finding.status = Status::fail;
     finding.found = to_string(*facts.silence);
@@ -187,7 +187,7 @@ Finding check_aggregators(const PathFacts& facts) {
         if (next.aggregators != 0) least = std::min(least.value_or(UINT32_MAX), next.aggregators);
     }
     finding.found += " for a channel";
-    // What serves SwitchML alone adds all the same.
+    // A switch that serves SwitchML only aggregates as well.
     if (!facts.welcome.path.empty() && facts.welcome.path.front().slots != 0) {
         finding.found += fmt::format(", and {} slots for SwitchML", facts.welcome.path.front().slots);
         if (!least) return finding;
@@ -198,7 +198,7 @@ Finding check_aggregators(const PathFacts& facts) {
         finding.mend = "name a switch with --memory for workers; one without only holds parameter servers";
         return finding;
     }
-    // With fewer than it has packets under way a channel collides with itself.
+    // With fewer aggregators than packets in flight, a channel collides with itself.
     const std::uint32_t window =
         protocol::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
     if (*least < window) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the way to a switch, and the switch. Functions of their arguments.
+// Checks of the path to a switch, and of the switch. Functions of their arguments.
 #pragma once
 
 #include <string>
@@ -11,32 +11,32 @@
 namespace atp::doctor {
 
 [[nodiscard]] Finding check_reachability(const PathFacts& facts);
-// Of the protocol and of the software; `own_software` is this program's.
+// Versions of the protocol and of the software; `own_software`: that of this program.
 [[nodiscard]] Finding check_version(const PathFacts& facts, const std::string& own_software);
 [[nodiscard]] Finding check_tree(const PathFacts& facts);
 
-// The rest holds of switches that greet.
+// The checks below need a switch that answers HELLO.
 [[nodiscard]] Finding check_round_trip(const PathFacts& facts);
 [[nodiscard]] Finding check_path_mtu(const PathFacts& facts);
 [[nodiscard]] Finding check_symmetry(const PathFacts& facts);
-// `size`: what the train's packets are called.
+// `size`: name of the train's packets.
 [[nodiscard]] Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train);
 [[nodiscard]] Finding check_marks(const PathFacts& facts);
 
-// Of its table, and of packets against it.
+// The table of the switch, and packets against it.
 [[nodiscard]] Finding check_aggregators(const PathFacts& facts);
 [[nodiscard]] Finding check_lanes(const PathFacts& facts);
-// In place of both, of a switch that aggregates inside the kernel.
+// Replaces both for a switch that aggregates in the kernel.
 [[nodiscard]] Finding check_kernel(const PathFacts& facts, const client::KernelReport& kernel);
 
-// Of what the switch reports.
+// Checks of the switch's report.
 [[nodiscard]] Finding check_switch_drops(const PathFacts& facts);
 [[nodiscard]] Finding check_emulation(const PathFacts& facts);
 
-// All that apply.
+// All checks that apply.
 [[nodiscard]] std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_software);
 
-// Whether rank 0's store, or whoever listens there, lets this host in over TCP.
+// Whether the listener there, such as rank 0's store, accepts this host over TCP.
 [[nodiscard]] Finding check_peer(const std::string& name, const Result<Duration>& connected);
 
 }  // namespace atp::doctor

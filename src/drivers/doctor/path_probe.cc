@@ -29,7 +29,7 @@ constexpr Duration tick = std::chrono::milliseconds(1);
 constexpr std::chrono::milliseconds refusal_wait(200);
 constexpr Duration least_patience = std::chrono::milliseconds(100);
 
-// Long enough for an answer that comes at all, short enough for many that do not.
+// Long enough for any answer that arrives, short enough for many that do not.
 Duration patience_of(const PathFacts& facts, Duration timeout) {
     return std::min(timeout, std::max(least_patience, 8 * facts.round_trips.back()));
 }
@@ -48,7 +48,7 @@ void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
     std::ranges::sort(facts.round_trips);
 }
 
-// Whether the kernel there says so, which only a connected socket is told.
+// Whether the kernel there reports a closed port. Only a connected socket receives that report.
 bool nobody_listens(const wire::Address& address) {
     const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
@@ -60,7 +60,7 @@ bool nobody_listens(const wire::Address& address) {
     return ::recv(socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT) < 0 && errno == ECONNREFUSED;
 }
 
-// Packets to one's own address leave from it.
+// Packets to an own address have it as their source.
 bool stays_on_this_host(const wire::Address& address) {
     const auto local = net::local_address_towards(address);
     return address.is_loopback() || (local && *local == address.with_port(0));
@@ -125,7 +125,7 @@ Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t byte
     }
     const Time end = net::now() + patience;
     while (!train.complete() && net::now() < end) take_answers(train, first, std::min(end, net::now() + tick));
-    // A duplicate comes soon after what it repeats.
+    // A duplicate arrives soon after its original.
     take_answers(train, first, net::now() + tick);
     return train.report();
 }
@@ -157,7 +157,7 @@ Result<bool> PathProbe::hears(std::uint32_t bytes, Duration patience) {
         std::ranges::fill(room, std::byte{0});
         const std::size_t least = wire::encode(question, room);
         socket_->commit(std::max<std::size_t>(least, bytes), address_);
-        if (socket_->flush().refused != 0) return false;  // not even this host sends it
+        if (socket_->flush().refused != 0) return false;  // this host cannot send it
         const Time end = net::now() + patience;
         for (Time at = net::now(); at < end; at = net::now()) {
             pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the way to a switch. path_checks.h judges what was found.
+// Measures the path to a switch. path_checks.h evaluates the facts.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,40 @@
 
 namespace atp::doctor {
 
-// What is being waited for, for whoever looks on.
+// Receives a text that names what the doctor waits for.
 using Progress = std::function<void(std::string_view)>;
 
 struct PathFacts {
     wire::Address address;
-    std::optional<Error> silence;  // why the switch does not greet; then only `report` may be known
+    std::optional<Error> silence;  // why the switch does not answer HELLO; then only `report` may be known
     wire::Welcome welcome;
-    std::vector<Duration> round_trips;  // ascending; at least one where it greets
+    std::vector<Duration> round_trips;  // ascending; at least one if the switch answers HELLO
     std::optional<client::SwitchReport> report;
-    bool stays_on_this_host = false;  // the way there is the loopback's, whatever the address
+    bool stays_on_this_host = false;  // the route is loopback, whatever the address
 
-    std::uint32_t interface_payload_bytes = 0;  // what this host's own interface carries; 0: unknown
-    std::uint32_t found_payload_bytes = 0;      // what arrives there and comes back; 0: unknown
-    // Where the latter is less: whether a packet of the former arrives, which a short answer tells.
+    std::uint32_t interface_payload_bytes = 0;  // longest payload of this host's interface; 0: unknown
+    std::uint32_t found_payload_bytes = 0;      // longest payload that arrives and comes back; 0: unknown
+    // If the latter is less: whether a packet of the former arrives, which a short answer shows.
     std::optional<bool> long_question_arrives;
 
-    bool reads_marks = false;  // the kernel tells ECN bits
+    bool reads_marks = false;  // the kernel reports ECN bits
     std::optional<TrainReport> short_packets;
     std::optional<TrainReport> long_packets;
 };
 
-// Sends questions of its own, numbered, marked ECT(0), never in fragments.
+// Sends numbered questions to a switch, marked ECT(0) and never fragmented.
 //
-// Owns: a socket. Threads: one. Failure: of the socket or the route; packets that are lost are no failure.
+// Ownership: owns a socket.
+// Threads: one.
+// Failure: of the socket or the route; lost packets are no failure.
 class PathProbe {
   public:
     [[nodiscard]] static Result<std::unique_ptr<PathProbe>> open(const wire::Address& address);
 
-    // `count` HELLOs of `bytes`, `per_millisecond` of them, then waits for what is missing, `patience` long at most.
+    // Sends `count` HELLOs of `bytes`, `per_millisecond` per ms, then waits at most `patience` for missing answers.
     [[nodiscard]] Result<TrainReport> run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                                 Duration patience);
-    // Whether the switch answers a question of so many bytes whose answer is short.
+    // Whether the switch answers a question of `bytes` bytes whose answer is short.
     [[nodiscard]] Result<bool> hears(std::uint32_t bytes, Duration patience);
 
     [[nodiscard]] bool reads_marks() const { return socket_->report().in_use(net::Feature::ecn); }
@@ -65,7 +67,7 @@ class PathProbe {
     std::uint64_t next_nonce_;
 };
 
-// Everything, one after the other. No single answer is waited for longer than `timeout`.
+// Runs all measurements in turn. Waits at most `timeout` for each answer.
 [[nodiscard]] PathFacts measure_path(const wire::Address& address, Duration timeout, const Progress& progress);
 
 }  // namespace atp::doctor

@@ -7,7 +7,7 @@
 
 namespace atp::doctor {
 
-// How long it takes to be let in by whoever listens at `peer`, over TCP. Says nothing to it. Waits until the deadline.
+// Time to connect to `peer` over TCP, until the deadline at most. Sends no data.
 [[nodiscard]] Result<Duration> time_to_connect(const wire::Address& peer, Time deadline);
 
 }  // namespace atp::doctor

@@ -12,28 +12,28 @@
 namespace atp::switchd {
 
 struct SwitchNodeConfig {
-    net::UdpConfig udp;    // `local` is where it listens; its other wishes hold for every shard's socket
-    wire::Address parent;  // the switch that joins this one with others; of no family: none
+    net::UdpConfig udp;    // `local`: address of the switch; the other settings apply to the socket of every shard
+    wire::Address parent;  // switch of the next level; no family: none
     bool serves_atp = true;
-    std::uint64_t memory_bytes = 64'000'000;  // of all aggregators, of all shards; 0: aggregates nothing, hosts servers
-    std::uint64_t pool_bytes = 0;             // of SwitchML's slots, of all shards; 0: does not serve SwitchML
-    std::uint32_t kernel_aggregators = 0;  // of a table that packets pass before they come here; announced as its own
-    std::uint16_t lanes = 352;             // of one aggregator, and of one slot
-    std::uint32_t shards = 1;              // threads, each with its share of memory and of the channels
-    std::vector<unsigned> cores;           // one for each shard, or none: wherever the kernel likes
-    std::uint32_t jobs = 64;
-    std::uint32_t channels = 256;
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;
-    Duration ageing = std::chrono::milliseconds(500);
-    Duration hold = std::chrono::seconds(10);
-    Duration spin{0};  // busy-polls for so long before it sleeps
+    std::uint64_t memory_bytes = 64'000'000;  // aggregators of all shards; 0: no aggregation, servers only
+    std::uint64_t pool_bytes = 0;             // SwitchML's slots of all shards; 0: no SwitchML
+    std::uint32_t kernel_aggregators = 0;  // of the kernel table in front, 0: none; WELCOME reports it as this switch's
+    std::uint16_t lanes = 352;             // per aggregator and per slot
+    std::uint32_t shards = 1;              // threads, which divide memory and channels
+    std::vector<unsigned> cores;           // one per shard; empty: chosen by the kernel
+    std::uint32_t jobs = 64;               // most jobs of all shards together
+    std::uint32_t channels = 256;          // most channels of all shards together
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // of all hosted servers; shards divide it
+    Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
+    Duration hold = std::chrono::seconds(10);              // a member without a JOIN for this long is removed
+    Duration spin{0};                                      // time to poll before a thread sleeps
     emulation::PortTableConfig ports;
-    std::uint32_t held_packets = 4096;  // of emulated ports
+    std::uint32_t held_packets = 4096;  // most packets that the emulated ports of one shard hold
 };
 
-// What one shard's table has: as many aggregators as its share of the memory holds.
+// Aggregators of one shard: as many as its share of memory_bytes holds.
 [[nodiscard]] std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config);
-// And as many slots as its share of the pool.
+// Slots of one shard: as many as its share of pool_bytes holds.
 [[nodiscard]] std::uint32_t slots_of_shard(const SwitchNodeConfig& config);
 
 }  // namespace atp::switchd

@@ -34,8 +34,8 @@ Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
                             gigabytes(config.memory_bytes) + gigabytes(config.pool_bytes), why));
 }
 
-// Aggregators and slots are cleared at the start. Without this check the kernel could grant more than there is, and end
-// the process later.
+// Aggregators and slots are cleared at the start. Without this check, the kernel could grant more memory than the host
+// has, and end the process later.
 Result<void> check_memory(const SwitchNodeConfig& config) {
     struct sysinfo host {};
     if (sysinfo(&host) != 0) return {};
@@ -117,7 +117,7 @@ std::optional<Error> SwitchNode::failure() const {
     return failure_;
 }
 
-// On the first shard's thread, as all below.
+// On the first shard's thread, like the functions below up to reply().
 void SwitchNode::dispatch(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn) {
     if (const auto version = wire::foreign_version(bytes)) {
         refuse_version(*version, from, bytes.size());
@@ -135,7 +135,7 @@ void SwitchNode::dispatch(std::span<const std::byte> bytes, const wire::Address&
 }
 
 void SwitchNode::route_to_shard(std::span<const std::byte> bytes, const wire::Address& from) {
-    // All four begin alike: job, token, channel.
+    // All four messages begin with job, token and channel.
     constexpr std::size_t channel_at = wire::control_prefix_bytes + 8;
     if (bytes.size() < channel_at + 2) return;
     const std::uint32_t job = wire::load_u32(bytes.data() + wire::control_prefix_bytes);
@@ -150,7 +150,7 @@ void SwitchNode::refuse_version(std::uint8_t version, const wire::Address& to, s
         .reason = wire::Refusal::version,
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             software_name(), wire::control_version & 0xFU, version & 0xFU)};
-    // Another version's question may be short.
+    // A question of another version may be too short for the text.
     if (wire::encode(refused, bytes) > wire::most_amplification * question_bytes) refused.text.clear();
     reply(to, {bytes.data(), wire::encode(refused, bytes)}, question_bytes);
 }
@@ -176,7 +176,7 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const wire::Addr
     if (parent_ != nullptr) {
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
     }
-    // As long as the question where that is longer, and with its ECN bits: then both ways carry them.
+    // At least as long as the question, and with its ECN bits: both directions then carry them.
     reply(from, {answer.data(), wire::encode(welcome, answer, bytes.size())}, bytes.size(), ecn);
 }
 
@@ -184,7 +184,7 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const wire::Addr
     const auto stats = wire::decode_stats(bytes);
     if (!stats) return;
     if (stats->snapshot == 0) {
-        shards_.front()->publish();  // this thread's own; the others' are a moment old
+        shards_.front()->publish();  // this thread's own; those of other threads are slightly older
         if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
         reports_.push_back({next_report_++, to_json(snapshot())});
     }

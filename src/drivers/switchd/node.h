@@ -14,17 +14,18 @@
 
 namespace atp::switchd {
 
-// A software switch: shards with a thread each, behind one address.
+// Software switch: shards with one thread each, behind one address. The first shard's socket has this address. It
+// answers HELLO and STATS, and passes each JOIN to the shard that the channel hashes to. That shard answers from its
+// own address, to which the channel's packets then go.
 //
-// Calling order: start(); it works from then on; stop(), or the destructor, ends it, and waits for its threads.
-// The first shard's socket is the node's address. It answers HELLO and STATS, and hands JOINs to the shard that their
-// channel hashes to, which answers from its own address: that is where the channel's packets go from then on.
-// Threads: start() and stop() from one; snapshot() from any. Failure: start() says why; failure() tells what ended a
-// shard afterwards.
+// Ownership: owns its shards, their loops and threads, and the link to the parent.
+// Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
+// Threads: one thread calls start() and stop(). Any thread calls snapshot() and failure().
+// Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
 class SwitchNode {
   public:
-    // `failed` is called on a shard's thread when it ends by itself; `elsewhere`, on any thread, for reports: what
-    // works for this switch beside its own shards.
+    // `failed`: called on a shard's thread when that shard ends by itself. `elsewhere`: called on any thread, for
+    // reports; returns the state of what works for this switch beside its own shards.
     using Elsewhere = std::function<ShardSnapshot()>;
     [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
                                                                    std::function<void()> failed = {},
@@ -37,7 +38,7 @@ class SwitchNode {
     [[nodiscard]] const wire::Address& address() const { return shards_.front()->local(); }
     [[nodiscard]] NodeSnapshot snapshot() const;
     [[nodiscard]] const SwitchNodeConfig& config() const { return config_; }
-    // A shard has ended by itself: what went wrong.
+    // Error of a shard that ended by itself; nullopt: none.
     [[nodiscard]] std::optional<Error> failure() const;
 
   private:
@@ -52,7 +53,7 @@ class SwitchNode {
     void reply(const wire::Address& to, std::span<const std::byte> answer, std::size_t question_bytes,
                wire::Ecn ecn = wire::Ecn::not_capable);
 
-    // A report as it was when part 0 was asked for: all parts are of one moment.
+    // Report as of the request for part 0: all parts describe one moment.
     struct KeptReport {
         std::uint32_t number = 0;
         std::string text;

@@ -13,10 +13,12 @@
 
 namespace atp::switchd {
 
-// A switch's knowledge of the switches above it: asks the parent now and then who it is.
+// Tracks the switches above this switch: asks the parent for its path every second, until it answers every 50 ms.
 //
-// Calling order: open(), then the loop runs it. path() at any time on the loop's thread.
-// Owns: a small socket. Threads: its loop's. Failure: a parent that does not answer makes path() empty.
+// Ownership: owns a small socket; borrows the loop.
+// Calling order: open(), then the loop runs it.
+// Threads: the loop's; answers() from any.
+// Failure: if the parent does not answer for 5 s, path() is empty.
 class ParentLink final : public net::Actor {
   public:
     [[nodiscard]] static Result<std::unique_ptr<ParentLink>> open(const wire::Address& parent, net::EventLoop& loop);

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the words of an operator, by what became of packets.
+// Packet counters under the names that operators see: what became of packets.
 Json packets_json(const protocol::SwitchCounters& counters) {
     const auto event = [&](atp_switch_event which) { return counters.events[which]; };
     return {{"claimed", event(ATP_EVENT_CLAIMED)},
@@ -41,7 +41,7 @@ Json packets_json(const protocol::SwitchCounters& counters) {
             {"forged", counters.forged}};
 }
 
-// By reason, without those that never came.
+// By reason; reasons that never occurred are left out.
 template <class DecodeError, class Counters>
 Json refused_json(const Counters& counters) {
     Json json = Json::object();
@@ -212,7 +212,7 @@ std::string to_json(const NodeSnapshot& snapshot) {
         json["parent_answers"] = snapshot.parent_answers;
     }
     if (emulates(snapshot.ports)) {
-        const emulation::PortConfig& port = snapshot.ports.in;  // both directions are alike
+        const emulation::PortConfig& port = snapshot.ports.in;  // both directions are equal
         json["emulated_ports"] = {{"rate_bps", port.rate_bits_per_s},
                                   {"queue_bytes", port.queue_bytes},
                                   {"ecn_bytes", port.ecn_bytes},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch tells of itself: copies, taken by each shard on its own thread and read by whoever asks.
+// Report of a switch: copies that each shard makes on its own thread, for readers on other threads.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct ChannelSnapshot {
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool ready = false;
     bool hosts = false;
-    wire::Address group{};       // of no family: the terms name none, or it is not for this switch to speak there
-    bool by_group = false;       // results go there, and not to each child
-    std::uint32_t present = 0;   // children
-    std::uint32_t expected = 0;  // children
+    wire::Address group{};       // no family: the terms name none, or this switch does not send to it
+    bool by_group = false;       // results go to the group, not to each child
+    std::uint32_t present = 0;   // children that joined
+    std::uint32_t expected = 0;  // children when complete
     protocol::ServerCounters server;
 };
 
@@ -37,24 +37,23 @@ struct JobSnapshot {
 };
 
 struct ShardCounters {
-    std::uint64_t unrouted = 0;  // of channels that did not join, or for nobody there
-    std::uint64_t grouped = 0;   // results that went to a group, in place of a copy to each child
+    std::uint64_t unrouted = 0;  // packets of unknown channels, without a receiver, or that the send queue refused
+    std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
     std::uint64_t control_refused = 0;
-    std::uint64_t letters_lost = 0;  // control messages that found the mailbox of another shard full
-    std::uint64_t unheld = 0;        // emulated ports: no room to hold a packet
+    std::uint64_t letters_lost = 0;  // control messages dropped: the mailbox of their shard was full
+    std::uint64_t unheld = 0;        // emulated ports: packets dropped, since held_packets were held
 };
 
-// What a switch inside the kernel has beside what every shard has.
+// State of a kernel switch, in addition to what every shard has.
 struct KernelSnapshot {
-    std::uint32_t lanes = 0;                                      // of one aggregator
-    std::uint8_t level = 0;                                       // that it aggregates for
-    std::vector<std::pair<std::string, std::string>> interfaces;  // and how frames meet it there
-    std::vector<std::uint32_t>
-        passing_jobs{};  // that are let pass, since only a part of their workers' packets came by
-    std::vector<std::string> without_release{};  // interfaces where results of this box's servers free nothing, and why
+    std::uint32_t lanes = 0;                                      // per aggregator
+    std::uint8_t level = 0;                                       // hop that it aggregates for
+    std::vector<std::pair<std::string, std::string>> interfaces;  // name; native, generic or gone
+    std::vector<std::uint32_t> passing_jobs{};   // forwarded unaggregated: only a part of their packets passes here
+    std::vector<std::string> without_release{};  // interfaces where this host's servers free no aggregators, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
-    std::uint64_t not_admitted = 0;  // JOINs of jobs that found no room
+    std::uint64_t not_admitted = 0;  // JOINs of jobs for which the table of jobs had no entry
 };
 
 struct ShardSnapshot {
@@ -81,16 +80,16 @@ struct NodeSnapshot {
     bool parent_answers = false;
     double uptime_s = 0;
     std::uint16_t lanes = 0;
-    std::uint64_t memory_bytes = 0;  // without what the kernel has
+    std::uint64_t memory_bytes = 0;  // in user space, without the kernel's table
     std::uint64_t pool_bytes = 0;
     emulation::PortTableConfig ports;
     std::vector<ShardSnapshot> shards;
 };
 
-// What the aggregators of a switch inside the kernel take; 0 for any other shard.
+// Bytes of the aggregators of a kernel switch; 0 for any other shard.
 [[nodiscard]] std::uint64_t memory_of_kernel(const ShardSnapshot& shard);
 
-// One JSON object; docs/operate/monitor.md lists its keys. Tokens are capabilities and never in it.
+// One JSON object; docs/operate/monitor.md lists its keys. It contains no tokens, because tokens are capabilities.
 [[nodiscard]] std::string to_json(const NodeSnapshot& snapshot);
 
 }  // namespace atp::switchd

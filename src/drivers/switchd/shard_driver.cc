@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t mailbox_letters = 1024;
 constexpr Duration publish_interval = std::chrono::milliseconds(100);
-// A packet that departs sooner than a timer can say leaves at once.
+// Timers are too coarse for a shorter delay: such a packet departs at once.
 constexpr Duration port_early = std::chrono::microseconds(50);
 
 std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
@@ -99,13 +99,13 @@ SwitchShard::~SwitchShard() { loop_.remove(*this); }
 
 void SwitchShard::handle_ready(int, net::Ready ready, Time now) {
     const bool resumes = ready.write && blocked_ && resume(now);
-    // What departs by now goes before what arrives now.
+    // Packets that are due depart before new packets are handled.
     if (emulates_) release_held(now);
     if (ready.read || ready.failed || resumes) receive(now);
 }
 
-// The kernel takes packets again: what servers had to say goes first. Datagrams that were taken from the kernel before
-// make no socket readable, so the caller has to look.
+// The kernel accepts packets again: answers of servers go first. If true, the caller must receive, because datagrams
+// that were read before do not make the socket readable.
 bool SwitchShard::resume(Time now) {
     flush();
     if (!blocked_) drain_servers(now);
@@ -132,7 +132,7 @@ void SwitchShard::receive(Time now) {
 void SwitchShard::admit_arrival(const wire::Datagram& datagram, Time now) {
     const auto control = wire::control_type(datagram.bytes);
     if (control || wire::foreign_version(datagram.bytes)) {
-        // The tree is no part of what emulated ports disturb: experiments are about gradients.
+        // Emulated ports do not affect control messages: experiments are about gradients.
         dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
                   : handle_control(datagram.bytes, *datagram.from, now);
         return;
@@ -156,7 +156,7 @@ void SwitchShard::admit_arrival(const wire::Datagram& datagram, Time now) {
     take_packet(datagram.bytes, datagram.capacity, *datagram.from, congested, now);
 }
 
-// SwitchML's are dealt with one by one; ATP's in batches, which hide what waiting for memory costs.
+// SwitchML's packets are handled one by one. ATP's are handled in batches, which hide memory latency.
 void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, const wire::Address& from,
                               bool congested, Time now) {
     if (switchml::has_format(bytes)) {
@@ -166,7 +166,7 @@ void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, 
     }
 }
 
-// What a FLUSH becomes needs room that datagrams lying back to back do not have.
+// A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
 void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now) {
     if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
         std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
@@ -182,8 +182,8 @@ void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, b
                         .verdict = {}});
 }
 
-// Of a server elsewhere: the aggregators here may absorb it, and those on the way to a rack's workers are to hear it
-// too.
+// For a FLUSH of a server elsewhere: this switch may absorb it, but a switch in the path to a rack's workers needs it
+// as well.
 void SwitchShard::pass_to_racks(std::span<const std::byte> flush, Time now) {
     const control::Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
     const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
@@ -227,13 +227,13 @@ void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
 
 void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now) {
     if (!branch.hosts) {
-        // Also while the branch above is not whole any more: who is through has left, and who missed the last result
-        // still asks for it.
+        // Also while the branch above is incomplete: workers that are done have left, and a worker that missed the last
+        // result still requests it.
         if (branch.up_data.family() == wire::Family::none) {
             ++counters_.unrouted;
             return;
         }
-        // Congestion that a gradient met is a flag by now: what leaves upwards may be marked anew.
+        // The gradient carries its congestion as a flag by now, so the network may mark its IP header again.
         send({parcel.data, parcel.size}, branch.up_data, wire::Ecn::capable_0, false, now);
         return;
     }
@@ -254,7 +254,7 @@ void SwitchShard::feed_server(control::HostedServer& host, std::span<std::byte> 
     host.server.handle_packet(bytes, congested, now);
 }
 
-// The children that a packet downwards is for.
+// Visits the children that receive a downward packet.
 template <class Visit>
 void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
                                     const protocol::Verdict& verdict, Visit&& visit) {
@@ -266,15 +266,15 @@ void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const cont
     } else if (!flush) {
         branch.for_each_child(branch.level == 0 ? branch.mask : branch.mask & verdict.units, visit);
     } else if (branch.level == 1) {
-        // No worker has a use for a FLUSH; nor has a switch for one of a level that is not its own.
+        // Workers do not use a FLUSH, and a switch uses only those of its own level.
         branch.for_each_child(branch.mask & verdict.units, [&](const control::Branch::Child& child) {
             if (!child.unit.direct && branch.racks[child.unit.unit] == nullptr) visit(child);
         });
     }
 }
 
-// What aggregates for a rack on the way cannot be addressed: it hears what passes to one of the rack's workers, and
-// turns around what is for it.
+// The switch of a rack in the path has no address. It receives what passes to one of the rack's workers, and returns
+// what is for it.
 void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
                               Time now) {
     for (units &= branch.mask; units != 0; units &= units - 1) {
@@ -286,7 +286,7 @@ void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::B
     }
 }
 
-// Results for all children, where all hear the group. Emulated ports know neighbours, and no groups.
+// Results for all children go to the group if all receive it. Emulated ports know single peers only, no groups.
 bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
                                 const protocol::Verdict& verdict) const {
     return branch.by_group && !emulates_ && type_of(bytes) == ATP_TYPE_ACK && verdict.worker == ATP_WORKER_ALL;
@@ -294,7 +294,7 @@ bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const control:
 
 void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
                                const protocol::Verdict& verdict, Time now) {
-    // The mark of the way down stays in the IP header, where only workers read it.
+    // The mark of the downward path stays in the IP header, which only workers read.
     const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
     if (goes_to_group(bytes, branch, verdict)) {
         ++counters_.grouped;
@@ -317,7 +317,7 @@ void SwitchShard::drain_servers(Time now) {
     }
 }
 
-// Room for the packet, and for a copy to each child; empty where there is none now.
+// Room for the packet and for one copy per child; empty if the send queue is full.
 std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch) {
     if (emulates_) return {scratch_.get(), packet_bytes_};
     const bool crowded = socket_->waiting() + branch.receivers > config_.udp.send_packets;
@@ -327,7 +327,7 @@ std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch)
     return socket_->reserve(packet_bytes_);
 }
 
-// What a server sends passes through the aggregators of its own switch. False: no room to send now.
+// Packets of a server pass the aggregators of its own switch. False: the send queue is full.
 bool SwitchShard::drain(control::HostedServer& host, Time now) {
     const control::Branch& branch = *busy_branches_.back();
     while (host.server.has_transmit()) {
@@ -357,15 +357,15 @@ bool SwitchShard::drain(control::HostedServer& host, Time now) {
     return true;
 }
 
-// What is not held here may be held on the way to whoever sent it, by a switch that nobody addresses: it turns the
-// packet around. Where there is none, the receiver has no use for it.
+// A switch in the path, which has no address, may hold what no aggregator here holds: it returns the packet. Otherwise
+// the receiver ignores the packet.
 void SwitchShard::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch, Time now) {
     if (branch.present == 0) return;
     const wire::Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
     emulates_ ? send_through_port(bytes, to, wire::Ecn::capable_0, now) : socket_->commit(bytes.size(), to);
 }
 
-// A hosted server's packet, which lies in the room that was reserved for it.
+// For a hosted server's packet, which is in the room that was reserved for it.
 void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& branch, Time now) {
     const std::span<const std::byte> bytes(parcel.data, parcel.size);
     if (emulates_) {
@@ -387,14 +387,14 @@ void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& 
     });
 }
 
-// `bytes` stay as they are until the next flush(). `again`: the call before took the same, for somebody else. False: it
-// was dropped, and what the socket has last is another packet.
+// `bytes` must stay unchanged until the next flush(). `again`: the call before took the same bytes, for another
+// receiver. False: the packet was dropped, and the socket's last packet is another one.
 bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, Time now) {
     if (emulates_) {
         send_through_port(bytes, to, ecn, now);
         return true;
     }
-    // Copies share what the first has borrowed; where the queue is full it is emptied first, and the bytes stay.
+    // Copies share the bytes of the first packet. If the queue is full, it is flushed first, and the bytes stay.
     const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
     if (taken) return true;
     flush();
@@ -430,7 +430,7 @@ void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Addres
     socket_->commit(bytes.size(), to, ecn);
 }
 
-// Emulated ports: what has waited for its time.
+// Emulated ports: handles packets that are due.
 void SwitchShard::release_held(Time now) {
     while (const auto held = held_.pop_due(now)) {
         if (held->purpose == emulation::HeldFor::sending) {
@@ -448,7 +448,7 @@ void SwitchShard::flush() {
     const bool waits = socket_->flush().waiting != 0;
     if (waits == blocked_) return;
     blocked_ = waits;
-    // While the kernel takes no more, what arrives waits in the receive buffer.
+    // While the kernel accepts no packets, arrivals wait in the receive buffer.
     static_cast<void>(loop_.change(socket_->descriptor(), {.read = !waits, .write = waits}));
 }
 
@@ -493,7 +493,7 @@ void SwitchShard::read_letters(Time now) {
 }
 
 void SwitchShard::handle_timeout(Time now) {
-    if (now >= tree_.poll_timeout()) changed_ = true;  // members expire in silence
+    if (now >= tree_.poll_timeout()) changed_ = true;  // members expire without a message
     tree_.handle_timeout(now);
     drain_tree(now);
     if (emulates_) release_held(now);

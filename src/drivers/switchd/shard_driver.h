@@ -23,24 +23,26 @@
 
 namespace atp::switchd {
 
-// A message that another shard is to handle.
+// A control message for another shard, or a datagram that another shard sends.
 struct ControlLetter {
     wire::Address from;
     std::vector<std::byte> bytes;
     wire::Ecn ecn = wire::Ecn::not_capable;
 };
 
-// One thread's share of a software switch: a socket, a table of aggregators, a pool of SwitchML's slots, the channels
-// that hash to it with their branches of the tree, and the servers that stand here.
+// One thread of a software switch: a socket, a table of aggregators, a pool of SwitchML's slots, the channels that hash
+// to it with their branches of the tree, and the servers that it hosts.
 //
-// Calling order: open(), then a loop runs it. deliver() and snapshot() from any thread.
-// Owns: everything it uses, claimed when it is opened, but the servers, which come and go with jobs within a bound.
-// Threads: its loop's, but for the two above. Nothing on the packet path is shared with another shard.
-// Failure: open() says why. A socket that fails for good ends the loop's use of it: failure() tells.
+// Ownership: owns all of these. open() allocates everything except the servers, which come and go with jobs within a
+// bound. Borrows the loop; shares `room` with the other shards.
+// Calling order: open(), then the loop runs it.
+// Threads: the loop's; deliver(), post() and snapshot() from any. Shards share nothing on the packet path.
+// Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the
+// error.
 class SwitchShard final : public net::Actor {
   public:
-    // What the first shard passes on: control messages that belong to the node or to another shard. `from` and the
-    // bytes hold for the call.
+    // Called by the first shard with control messages for the node or for another shard. `bytes` and `from` are valid
+    // during the call.
     using Dispatch = std::function<void(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn)>;
 
     [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
@@ -54,13 +56,13 @@ class SwitchShard final : public net::Actor {
     void finish_round(Time now) override;
     [[nodiscard]] Time poll_timeout() const override;
 
-    // A JOIN, LEAVE or answer for a channel of this shard; handled on its thread soon. What finds no room is
-    // counted and lost: it is said again.
+    // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon. If the mailbox is full, the
+    // message is counted and dropped; its sender repeats it.
     void deliver(ControlLetter letter);
-    // A datagram of the node's own, sent by the shard's thread.
-    void post(ControlLetter letter);  // `from` is the receiver
+    // A datagram of the node, which the shard's thread sends.
+    void post(ControlLetter letter);  // `from`: the receiver
     [[nodiscard]] ShardSnapshot snapshot() const;
-    // Renews the snapshot; on its loop's thread.
+    // Renews the snapshot; on the loop's thread.
     void publish();
 
     [[nodiscard]] const wire::Address& local() const { return socket_->local(); }
@@ -125,17 +127,17 @@ class SwitchShard final : public net::Actor {
     emulation::HeldPackets held_;
     std::unordered_map<const control::Branch*, std::unique_ptr<control::HostedServer>> servers_;
     std::vector<control::HostedServer*> busy_servers_;
-    std::vector<const control::Branch*> busy_branches_;  // beside them
+    std::vector<const control::Branch*> busy_branches_;  // in the order of busy_servers_
     std::vector<wire::Datagram> datagrams_;
     std::vector<protocol::Parcel> parcels_;
-    net::AlignedBytes scratch_;  // for packets that must grow, and for a server's own
+    net::AlignedBytes scratch_;  // for packets that grow, and for packets of servers
     std::size_t scratch_used_ = 0;
     std::size_t packet_bytes_;
-    bool blocked_ = false;  // the socket takes no more: nothing is received until it does
+    bool blocked_ = false;  // the socket takes no more packets: nothing is received until it does
     std::optional<Error> failure_;
     ShardCounters counters_;
 
-    mutable std::mutex mutex_;  // the mailboxes and the published copy; never on the packet path
+    mutable std::mutex mutex_;  // guards the mailboxes and the published copy; never locked on the packet path
     std::vector<ControlLetter> letters_;
     std::vector<ControlLetter> posts_;
     std::uint64_t letters_lost_ = 0;

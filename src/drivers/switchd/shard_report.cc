@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard tells of itself, for whoever asks from another thread.
+// Report of a shard, for readers on other threads.
 #include <bit>
 #include <utility>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control messages do to a shard: its branches of the tree, and the servers and slots that come and go with them.
+// Effects of control messages on a shard: its branches of the tree, and the servers and slots that come and go with
+// them.
 #include <fmt/format.h>
 
 #include <utility>
@@ -39,7 +40,7 @@ void SwitchShard::drain_tree(Time) {
         const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
         if (room.empty()) {
             flush();
-            continue;  // soft state: it is said again
+            continue;  // soft state: it is sent again
         }
         const std::size_t size =
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
@@ -47,7 +48,7 @@ void SwitchShard::drain_tree(Time) {
     }
 }
 
-// The routes to members and to their group are the same; they may change while a job runs.
+// The routes to members and to their group are equal, and may change while a job runs.
 void SwitchShard::find_group(const wire::Address& group, const wire::Address& near) {
     if (const auto from = net::local_address_towards(near)) socket_->reach_group(group, *from);
 }

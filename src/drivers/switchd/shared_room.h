@@ -8,7 +8,7 @@
 
 namespace atp::switchd {
 
-// The room of a switch whose threads have a tree each. Threads: any; only channels that open or close call.
+// The room of a switch whose threads have one tree each. Threads: any; called only when channels open or close.
 class SharedRoom final : public control::SwitchRoom {
   public:
     using SwitchRoom::SwitchRoom;

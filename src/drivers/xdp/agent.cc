@@ -8,9 +8,9 @@
 namespace atp::xdp {
 namespace {
 
-// How soon a stop is noticed, and how finely jobs expire.
+// Bound of the delay after which a stop is noticed or a job expires.
 constexpr std::chrono::milliseconds longest_wait(100);
-// How often it is looked at whether jobs are completed here.
+// Interval of the check whether jobs complete here.
 constexpr std::chrono::seconds time_between_judgements(1);
 
 }  // namespace
@@ -43,7 +43,7 @@ XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::uniqu
 void XdpSwitch::commit() {
     std::unique_lock lock(mutex_);
     for (control::AdmittedJob job : kernel_->jobs()) {
-        // One that was let pass has another try.
+        // A job that was forwarded unaggregated gets another try.
         kernel_->set_level(job.job, job.level = config_.level);
         admission_.remember(job, net::now());
     }
@@ -56,7 +56,7 @@ XdpSwitch::~XdpSwitch() {
     if (!stopped_) undo();
 }
 
-// Nothing is touched before all places are known to be good.
+// All interfaces are checked before the first one is changed.
 Result<void> XdpSwitch::attach() {
     for (const std::string& interface : config_.interfaces) {
         if (auto checked = Attachment::check(interface, kernel_->descriptor()); !checked) return checked;
@@ -76,14 +76,14 @@ void XdpSwitch::end_work() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
     const std::scoped_lock lock(mutex_);
-    // A device below another one lets its program go after that one.
+    // A device below another one releases its program after that one.
     std::ranges::reverse(attachments_);
 }
 
 std::vector<Error> XdpSwitch::stop() {
     end_work();
     stopped_ = true;
-    // Wherever the program may still be, nothing is absorbed from here on.
+    // The program may still be attached somewhere; without jobs it absorbs nothing.
     for (const control::AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
     std::vector<Error> remain;
     for (const Attachment& attachment : attachments_) {
@@ -117,7 +117,7 @@ void XdpSwitch::handle_message(std::span<const std::byte> message, Time now) {
     const std::scoped_lock lock(mutex_);
     const control::Admission::Verdict verdict = admission_.handle_message(message, now);
     const control::AdmittedJob& job = verdict.job;
-    // There may be one of an earlier start, of an incarnation that is over.
+    // The table may hold an ended incarnation of the job, from an earlier start.
     if (verdict.change != control::Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
     kernel_->dismiss(job.job);
     coverage_.forget(job.job);

@@ -20,31 +20,33 @@
 namespace atp::xdp {
 
 struct XdpSwitchConfig {
-    std::vector<std::string> interfaces;  // frames that arrive there meet the program
-    std::uint64_t memory_bytes = 64'000'000;
-    std::uint32_t jobs = 64;
-    std::uint8_t level = 0;  // 0: next to workers; 1: where racks meet
-    std::uint16_t port = 4790;
-    Duration ageing = std::chrono::milliseconds(500);
-    Duration hold = std::chrono::seconds(10);  // jobs that nobody speaks of for so long are gone
-    std::string pins = "/sys/fs/bpf/atp";
+    std::vector<std::string> interfaces;               // the program sees frames that arrive there
+    std::uint64_t memory_bytes = 64'000'000;           // of all aggregators
+    std::uint32_t jobs = 64;                           // admitted at the same time, at most
+    std::uint8_t level = 0;                            // 0: next to workers; 1: where racks meet
+    std::uint16_t port = 4790;                         // UDP port of either end
+    Duration ageing = std::chrono::milliseconds(500);  // as protocol::SwitchConfig
+    Duration hold = std::chrono::seconds(10);          // a job without a JOIN for this long is removed
+    std::string pins = "/sys/fs/bpf/atp";              // folder on a bpffs; keeps the maps between starts
 };
 
-// As many as a switch in user space has of the same memory: packets name an aggregator by the table of the switch that
-// they are addressed to, and find it in this one.
+// As many as a switch in user space has with the same memory: a packet carries an index into the table of the switch
+// that it is addressed to, and this table must have that index.
 [[nodiscard]] std::uint32_t aggregators_of(const XdpSwitchConfig& config);
 
-// A switch that nobody addresses: the program on some interfaces, and a thread that learns from what passes whom to
-// serve.
+// Switch in the path, which has no address: the program on some interfaces, and a thread that learns from passing
+// control messages which jobs to serve.
 //
-// Calling order: start() attaches the program; commit(), once nothing else that the caller starts can fail, takes over
-// the jobs of an earlier start, detaches the program from all other interfaces and begins to admit jobs; stop() takes
-// the program off and forgets everything. A process that ends without stop() leaves the program where it is, at work,
-// and the next start() with the same pins goes on with it. If the object is destroyed before commit(), the jobs and the
-// programs of an earlier start stay as they were, and nothing else stays but empty clsact qdiscs. Threads: start(),
-// commit() and stop() from one; snapshot() from any. Failure: start() says why, and leaves behind what it has found.
-// stop() says where the program could not be taken off; it absorbs nothing there any more, and the next start() with
-// the same pins takes it up.
+// Ownership: owns the kernel's table, its programs on the interfaces, the thread, and the pin folder among processes.
+// Calling order: start() attaches the program. When nothing else of the caller's start can fail, commit() takes over
+// the jobs of an earlier start, detaches the program from all other interfaces, and begins to admit jobs. stop()
+// detaches the program and removes all state. If the process is killed, the program stays attached and aggregates, and
+// the next start() with the same pins continues with its state. If the object is destroyed before commit(), the jobs
+// and programs of an earlier start stay as they were; of this start, only
+// empty clsact qdiscs stay.
+// Threads: one thread calls start(), commit() and stop(). Any thread calls snapshot().
+// Failure: start() returns the reason and leaves what it found. stop() returns the interfaces from which the program
+// could not be detached. The program absorbs nothing there, and the next start() with the same pins takes it over.
 class XdpSwitch {
   public:
     [[nodiscard]] static Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
@@ -69,14 +71,14 @@ class XdpSwitch {
 
     XdpSwitchConfig config_;
     PinFolder folder_;
-    mutable std::mutex mutex_;  // of who is admitted; never waited for by a packet
+    mutable std::mutex mutex_;  // guards the admitted jobs; packets never wait for it
     std::unique_ptr<KernelSwitch> kernel_;
     control::Admission admission_;
     control::Coverage coverage_;
     Time judges_next_{};
     std::vector<Attachment> attachments_;
     std::vector<EgressAttachment> egress_attachments_;
-    std::vector<std::string> missing_;  // where what leaves is not looked at, and why
+    std::vector<std::string> missing_;  // interfaces without the egress program, and why
     std::atomic<bool> stopping_{false};
     std::thread thread_;
     bool stopped_ = false;

@@ -18,7 +18,7 @@ namespace {
 
 std::uint32_t flags_of(Mode mode) { return mode == Mode::native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE; }
 
-// Which programs an interface has; those of none where the kernel does not say.
+// Programs of an interface; none if the kernel does not report them.
 bpf_xdp_query_opts programs_at(int index) {
     bpf_xdp_query_opts there{};
     there.sz = sizeof there;
@@ -30,7 +30,7 @@ bool is_ours(const bpf_xdp_query_opts& there, int program) {
     return there.prog_id != 0 && shares_maps(there.prog_id, program);
 }
 
-// One that is there in one mode is replaced, or taken off, in that mode alone.
+// A program in one mode can be replaced or detached in that mode only.
 Mode mode_of(const bpf_xdp_query_opts& there) { return there.skb_prog_id != 0 ? Mode::generic : Mode::native; }
 
 }  // namespace

@@ -10,30 +10,29 @@
 
 namespace atp::xdp {
 
-// Where frames meet the program: in the driver, or, where the driver has no place for it, behind it, which is slower
-// and has to be given frames that no offload has merged.
+// Where frames meet the program. native: in the driver. generic: behind a driver that does not support XDP, which is
+// slower and needs frames that no offload has merged.
 enum class Mode : std::uint8_t { native, generic };
 [[nodiscard]] std::string_view to_string(Mode mode);
 
-// The program on one interface. It stays there whatever becomes of this process, until detach(): packets go on being
-// aggregated while user space restarts.
+// The program on one interface. It stays attached until detach(), also after the end of this process: packets are
+// aggregated while user space restarts. While the program is in the driver, GRO merges the packets that it passes.
 //
-// Failure: attach() refuses an interface that has a program of somebody else's, as check() says without touching it;
-// one of an earlier start of ours is replaced, without a moment in which there is none. detach() leaves what is not
-// ours alone, and says why what is ours stays. In between, the kernel merges what a driver with the program receives
-// and passes.
+// Failure: attach() refuses an interface with a foreign program, as does check(), which changes nothing. attach()
+// replaces a program of an earlier start without a gap. detach() leaves foreign programs attached, and returns the
+// reason if it cannot detach its own.
 class Attachment {
   public:
     [[nodiscard]] static Result<void> check(const std::string& interface, int program);
     [[nodiscard]] static Result<Attachment> attach(const std::string& interface, int program);
     [[nodiscard]] Result<void> detach() const;
 
-    // Not where somebody has taken it off, or the interface is another one of that name.
+    // False if the program was detached from outside, or the name belongs to another interface now.
     [[nodiscard]] bool stands() const;
 
     [[nodiscard]] const std::string& interface() const { return interface_; }
     [[nodiscard]] Mode mode() const { return mode_; }
-    [[nodiscard]] bool replaced() const { return replaced_; }  // one of an earlier start of ours
+    [[nodiscard]] bool replaced() const { return replaced_; }  // a program of an earlier start
 
   private:
     Attachment(std::string interface, int index, int program, Mode mode, bool replaced)
@@ -47,7 +46,7 @@ class Attachment {
     bool began_merging_ = false;
 };
 
-// Takes programs of earlier starts of ours, those that share maps with this one, off all interfaces but these.
+// Detaches programs of earlier starts, which share maps with `program`, from all interfaces except these.
 void detach_elsewhere(int program, const std::vector<std::string>& interfaces);
 
 }  // namespace atp::xdp

@@ -11,7 +11,7 @@
 namespace atp::xdp {
 namespace {
 
-// The same place at every start, so that a later one finds it again.
+// Equal at every start, so that a later start finds the filter.
 constexpr std::uint32_t handle = 0x415450;
 constexpr std::uint32_t priority = 10;
 
@@ -31,7 +31,7 @@ bpf_tc_opts our_place() {
     return place;
 }
 
-// The kernel's number of the program in our place; 0 for none.
+// Kernel number of the program at our handle and priority; 0: none.
 std::uint32_t program_in(const bpf_tc_hook& hook) {
     bpf_tc_opts found = our_place();
     return bpf_tc_query(&hook, &found) == 0 ? found.prog_id : 0;

@@ -7,19 +7,19 @@
 
 namespace atp::xdp {
 
-// The program that looks at what leaves one interface, as Attachment is that on what arrives: it stays there until
-// detach(), and replaces one of an earlier start. Filters of others are let alone, before and behind it, and so is the
-// clsact qdisc that it stands in with them: that one stays.
+// The program that inspects frames that leave one interface. As with Attachment, it stays until detach(), and replaces
+// that of an earlier start. Filters of other programs stay as they are, and so does the clsact qdisc that all filters
+// share.
 //
-// Failure: attach() says what this kernel lacks, or that somebody else has its place.
+// Failure: attach() reports what the kernel lacks, or that a foreign filter has its handle and priority.
 class EgressAttachment {
   public:
     [[nodiscard]] static Result<EgressAttachment> attach(const std::string& interface, int program);
     void detach() const { detach_from(index_, program_); }
-    // Takes one that shares maps with this program off an interface.
+    // Detaches a program that shares maps with `program` from an interface.
     static void detach_from(int index, int program);
 
-    [[nodiscard]] bool replaced() const { return replaced_; }  // one of an earlier start of ours
+    [[nodiscard]] bool replaced() const { return replaced_; }  // a program of an earlier start
 
   private:
     EgressAttachment(int index, int program, bool replaced) : index_(index), program_(program), replaced_(replaced) {}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * What stands in front of a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, UDP. Reading it, and keeping its
- * checksums true when what follows changes.
+ * Headers in front of a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, UDP. Reads them, and keeps their
+ * checksums valid when the payload changes.
  *
- * A frame is remembered as offsets, and pointers are made of them where they are used: a pointer that lived on would
- * carry what each loop had found out about it, and the verifier would follow every length of every loop separately.
+ * A frame is stored as offsets, and each use computes a pointer. A pointer that lived longer would carry what each loop
+ * had found out about it, and the verifier would follow every length of every loop separately.
  */
 #ifndef ATP_XDP_FRAME_BPF_H
 #define ATP_XDP_FRAME_BPF_H
@@ -30,14 +30,14 @@ struct atp_vlan_tag {
 
 struct atp_frame {
     uint32_t network;  /* offset of the IP header */
-    uint32_t datagram; /* and of the UDP header */
-    uint32_t bytes;    /* of the UDP datagram, its header with it */
-    uint16_t check;    /* the checksum that it came with */
+    uint32_t datagram; /* offset of the UDP header */
+    uint32_t bytes;    /* of the UDP datagram, header included */
+    uint16_t check;    /* the UDP checksum as it arrived */
     __be16 source;
     __be16 destination;
     uint8_t version; /* of IP */
     uint8_t congested;
-    uint64_t pseudo_sum; /* the part of the checksum that stands for addresses, protocol and length */
+    uint64_t pseudo_sum; /* the part of the checksum that covers addresses, protocol and length */
 };
 
 static inline void* atp_begin(const struct xdp_md* context) { return (void*)(long)context->data; }
@@ -49,7 +49,7 @@ static inline uint64_t atp_length(const struct xdp_md* context) {
     return bytes;
 }
 
-/* Unchecked: whoever uses it compares with atp_end() first. */
+/* Unchecked: the caller compares with atp_end() first. */
 static inline struct udphdr* atp_datagram(const struct xdp_md* context, const struct atp_frame* frame) {
     return atp_begin(context) + (frame->datagram & ATP_OFFSET_MASK);
 }
@@ -73,12 +73,12 @@ static inline __be16 atp_skip_tags(void** at, const void* end, __be16 protocol) 
     return protocol;
 }
 
-/* The length of the header; 0 for what carries no whole datagram. */
+/* Returns the length of the header; 0 if it is not in front of a whole UDP datagram. */
 static inline uint32_t atp_read_ipv4(void* at, const void* end, struct atp_frame* frame) {
     struct iphdr* ip = at;
     if ((void*)(ip + 1) > end) return 0;
     uint32_t header_bytes = ip->ihl * 4u;
-    uint32_t fragment = bpf_ntohs(ip->frag_off) & 0x3fffu; /* "more follow", and the offset */
+    uint32_t fragment = bpf_ntohs(ip->frag_off) & 0x3fffu; /* the flag "more fragments", and the offset */
     if (ip->version != 4 || header_bytes < sizeof *ip || fragment != 0 || ip->protocol != IPPROTO_UDP) return 0;
     frame->version = 4;
     frame->congested = (ip->tos & ATP_ECN_MASK) == ATP_ECN_CONGESTED;
@@ -98,7 +98,7 @@ static inline uint32_t atp_read_ipv6(void* at, const void* end, struct atp_frame
     return sizeof *ip;
 }
 
-/* True for what stands in front of a whole UDP datagram, wherever that ends. */
+/* True for the headers of a UDP datagram, which may end behind `end`. */
 static inline int atp_read_headers(void* begin, const void* end, struct atp_frame* frame) {
     struct ethhdr* ethernet = begin;
     void* at = ethernet + 1;
@@ -121,13 +121,13 @@ static inline int atp_read_headers(void* begin, const void* end, struct atp_fram
     return 1;
 }
 
-/* True for a UDP datagram that is there as a whole. */
+/* True for a UDP datagram that is in the frame as a whole. */
 static inline int atp_read_frame(const struct xdp_md* context, struct atp_frame* frame) {
     return atp_read_headers(atp_begin(context), atp_end(context), frame) &&
            frame->datagram + frame->bytes <= atp_length(context);
 }
 
-/* ---- checksums: ones' complement sums of 16 bits, in the byte order of memory, as any of their orders gives */
+/* ---- checksums: ones' complement sums of 16 bits, in the byte order of memory, since every order gives the same */
 
 static inline uint16_t atp_fold(uint64_t sum) {
     sum = (sum & 0xffffffffu) + (sum >> 32);
@@ -138,20 +138,20 @@ static inline uint16_t atp_fold(uint64_t sum) {
     return (uint16_t)sum;
 }
 
-/* Taking away is adding the complement. */
+/* Adding the complement subtracts. */
 static inline uint64_t atp_minus(uint64_t sum) { return (uint16_t)~atp_fold(sum); }
 
 enum atp_checksum {
-    ATP_CHECKSUM_NONE,    /* the sender gave none */
-    ATP_CHECKSUM_PARTIAL, /* the sender leaves all but the pseudo header to a network card that was never passed */
+    ATP_CHECKSUM_NONE,    /* the sender computed none */
+    ATP_CHECKSUM_PARTIAL, /* the sender left all but the pseudo header to a network card that was never passed */
     ATP_CHECKSUM_FULL,
     ATP_CHECKSUM_WRONG,
-    ATP_CHECKSUM_UNREAD, /* none, or one that looks partial: what it covers was not looked at */
+    ATP_CHECKSUM_UNREAD, /* none, or seemingly partial: what it covers was not checked */
 };
 
 /*
- * `payload` is the sum of the payload. Full is tried first: what came over a wire is never taken for partial, and what
- * never did is not looked at by its receiver.
+ * `payload`: sum of the payload. Full is tried first: a checksum that came over a wire is never taken for partial, and
+ * receivers do not check one that did not.
  */
 static inline enum atp_checksum atp_check_datagram(const struct atp_frame* frame, uint64_t payload) {
     uint64_t length = bpf_htons(frame->bytes);
@@ -162,26 +162,27 @@ static inline enum atp_checksum atp_check_datagram(const struct atp_frame* frame
 }
 
 /*
- * True where the checksum says nothing of the payload. One in 65,536 that came over a wire looks so too, and passes
- * damaged: as many as the checksum itself overlooks. Before such a packet leaves changed, the rest is looked at.
+ * True if the checksum does not cover the payload. One in 65,536 that came over a wire has this value by chance; its
+ * packet may pass damaged, as often as a checksum overlooks damage. Before such a packet leaves changed, its checksum
+ * is computed.
  */
 static inline int atp_vouches_for_nothing(const struct atp_frame* frame) {
     return frame->check == 0 || frame->check == atp_fold(frame->pseudo_sum);
 }
 
-/* A checksum once the sum of what it covers has changed by `change`. */
+/* A checksum after the sum of what it covers changed by `change`. */
 static inline uint16_t atp_changed_checksum(uint16_t check, uint64_t change) {
     check = ~atp_fold((uint16_t)~check + change);
     return check == 0 ? 0xffff : check;
 }
 
-/* What a datagram with this payload would have come with over a wire. */
+/* The checksum that a datagram with this payload would have on a wire. */
 static inline uint16_t atp_full_checksum(const struct atp_frame* frame, uint64_t payload) {
     uint64_t header = (uint64_t)frame->source + frame->destination + bpf_htons(frame->bytes);
     return (uint16_t)~atp_fold(frame->pseudo_sum + header + payload);
 }
 
-/* `change` is that of what UDP covers, none of it in the pseudo header unless the checksum is full. */
+/* `change`: of what UDP covers, without the pseudo header unless the checksum is full. */
 static inline void atp_update_checksum(const struct xdp_md* context, const struct atp_frame* frame,
                                        enum atp_checksum kind, uint64_t change) {
     struct udphdr* udp = atp_datagram(context, frame);
@@ -189,22 +190,22 @@ static inline void atp_update_checksum(const struct xdp_md* context, const struc
     if (kind == ATP_CHECKSUM_FULL) udp->check = atp_changed_checksum(frame->check, change);
 }
 
-/* ---- turning a datagram around, with another length */
+/* ---- returning a datagram to its sender, with another length */
 
-/* Cuts the frame behind a payload of `bytes`, or makes room for it. */
+/* Cuts or extends the frame to a payload of `bytes`. */
 static inline int atp_resize(struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
     uint64_t wanted = frame->datagram + sizeof(struct udphdr) + bytes;
     return bpf_xdp_adjust_tail(context, (int)(wanted - atp_length(context))) == 0;
 }
 
-/* An address that many share is nobody's to send from. */
+/* A multicast address cannot be the source of a datagram. */
 static inline int atp_has_one_receiver(const struct xdp_md* context) {
     struct ethhdr* ethernet = atp_begin(context);
     return (void*)(ethernet + 1) <= atp_end(context) && (ethernet->h_dest[0] & 1) == 0;
 }
 
 static inline void atp_turn_ipv4(struct iphdr* ip, uint32_t header_and_bytes) {
-    uint16_t* life = (uint16_t*)&ip->ttl; /* the checksum's word that it is in */
+    uint16_t* life = (uint16_t*)&ip->ttl; /* the word of the checksum that contains it */
     uint64_t before = (uint64_t)ip->tot_len + *life;
     __be32 source = ip->saddr;
     ip->saddr = ip->daddr;
@@ -222,7 +223,7 @@ static inline void atp_turn_ipv6(struct ipv6hdr* ip, uint32_t bytes) {
     ip->payload_len = bpf_htons(bytes);
 }
 
-/* From its receiver to its sender, with `bytes` of UDP. */
+/* Exchanges receiver and sender; `bytes` of UDP. */
 static inline void atp_turn_around(const struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
     struct ethhdr* ethernet = atp_begin(context);
     void* network = atp_begin(context) + (frame->network & ATP_OFFSET_MASK);

@@ -29,7 +29,7 @@ constexpr std::size_t verifier_log_bytes = 256 * 1024;
 constexpr std::size_t largest_frame_bytes = 4096;
 constexpr std::uint32_t slot_of_all = 0;
 
-// The verifier's last words before its statistics say what it did not like.
+// The verifier's last line before its statistics is the reason.
 std::string last_words(std::string_view log) {
     log = log.substr(0, log.find('\0'));
     const std::size_t statistics = log.rfind("processed ");
@@ -96,7 +96,7 @@ Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test
     return outcome;
 }
 
-// What an earlier start has left can be gone on with where it has the same size.
+// The maps of an earlier start are usable if their sizes are equal.
 Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
     const net::Descriptor pinned(bpf_obj_get(path.c_str()));
     bpf_map_info found{};
@@ -139,7 +139,7 @@ struct KernelSwitch::Skeleton {
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
     [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_egress); }
-    // The program that the verifier refuses fills it.
+    // The program that the verifier refuses fills the log.
     void log_to(std::span<char> log) const {
         bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
         bpf_program__set_log_buf(program->progs.atp_egress, log.data(), log.size());
@@ -155,7 +155,7 @@ KernelSwitch::~KernelSwitch() = default;
 
 Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfig& config) {
     std::unique_ptr<KernelSwitch> loaded(new KernelSwitch(config));
-    libbpf_set_print(nullptr);  // it prints what the result says as well
+    libbpf_set_print(nullptr);  // libbpf would print what the result reports
     kernel_switch_program* program = loaded->skeleton_->program = kernel_switch_program__open();
     if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
     program->rodata->atp_port_be = htons(config.port);
@@ -178,7 +178,7 @@ Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfi
     return loaded;
 }
 
-// Names the places before the program is loaded, which then takes up what it finds there, or leaves what it makes.
+// Sets the pin paths before the load, which then opens the maps that exist there and pins those that do not.
 Result<void> KernelSwitch::pin() {
     if (config_.pins.empty()) return {};
     for (bpf_map* map : skeleton_->kept()) {
@@ -196,7 +196,7 @@ void KernelSwitch::unpin() {
     for (bpf_map* map : skeleton_->kept()) bpf_map__unpin(map, nullptr);
 }
 
-// Jobs that were there before keep their counters.
+// Jobs of an earlier start keep their counters.
 void KernelSwitch::recover_slots() {
     for (const control::AdmittedJob& job : jobs()) {
         atp_xdp_job entry{};

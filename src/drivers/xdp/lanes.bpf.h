@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Moving lanes between a packet and an aggregator, two at a time: eight bytes of a packet are two lanes, and swapping
- * them puts the first into the upper half of a number in host order. Additions wrap and say which left 32 bits; whoever
- * did is repaired in a second pass, so that the usual one has no branch and no more than it needs.
+ * Moves lanes between a packet and an aggregator, two at a time. Eight bytes of a packet are two lanes; swapping them
+ * puts the first lane into the upper half of a number in host order. Additions wrap, and record which lanes left 32
+ * bits. A second pass repairs these lanes, so that the usual pass has no branch.
  */
 #ifndef ATP_XDP_LANES_BPF_H
 #define ATP_XDP_LANES_BPF_H
@@ -25,25 +25,25 @@ struct atp_wire_lanes {
     uint32_t count;
 };
 
-/* What the steps of one pass gather. */
+/* Results of the steps of one pass. */
 struct atp_tally {
-    uint64_t overflowed; /* sign bits: of all steps but the last one */
-    uint64_t last;       /* and of that one */
-    uint64_t sum;        /* of the packet's eight bytes, as they stand */
-    uint64_t upper;      /* and of their upper halves: what `sum` alone cannot carry */
+    uint64_t overflowed; /* sign bits: of all steps but the last */
+    uint64_t last;       /* sign bits of the last step */
+    uint64_t sum;        /* of the packet's eight-byte words, in memory order */
+    uint64_t upper;      /* of the upper halves of these words: what `sum` alone cannot carry */
 };
 
 typedef void (*atp_pair_step)(uint64_t* wire, uint64_t* held, struct atp_tally* tally);
 
-/* The same number, of which the compiler and the verifier know nothing from elsewhere, nor elsewhere from here. */
+/* Hides where a number comes from: the compiler and the verifier learn nothing from its earlier or later uses. */
 static inline uint32_t atp_forgotten(uint32_t number) {
     barrier_var(number);
     return number;
 }
 
 /*
- * Whole blocks, then what is left of pairs, then what is left of lanes. Where the blocks end is computed anew, not
- * counted, so that the verifier follows what comes behind them once and not for each number of blocks.
+ * Visits whole blocks, then the remaining pairs, then the remaining lane. The end of the blocks is computed again
+ * instead of counted, so that the verifier follows the rest once and not for each number of blocks.
  */
 static inline void atp_each_pair(atp_pair_step step, const struct atp_wire_lanes* wire, uint64_t* held,
                                  struct atp_tally* tally) {
@@ -96,10 +96,10 @@ static inline void atp_add_step(uint64_t* wire, uint64_t* held, struct atp_tally
     uint64_t addend = bpf_be64_to_cpu(*wire);
     uint64_t differs = addend ^ *held;
     uint64_t sum = addend + *held;
-    sum -= (sum ^ differs) & (1ull << 32); /* what the lower lane carried into the upper one */
+    sum -= (sum ^ differs) & (1ull << 32); /* the carry of the lower lane into the upper one */
     *held = sum;
     tally->overflowed |= tally->last;
-    tally->last = (sum ^ addend) & ~differs; /* like signs gave another */
+    tally->last = (sum ^ addend) & ~differs; /* equal signs gave the other sign */
 }
 
 static inline uint32_t atp_saturated(uint32_t sum, uint32_t addend) {
@@ -122,18 +122,18 @@ static inline void atp_emit_step(uint64_t* wire, uint64_t* held, struct atp_tall
     tally->upper += pair >> 32;
 }
 
-/* Adds to the ones' complement sum that checksums are made of. */
+/* The ones' complement sum of the words, for checksums. */
 static inline uint64_t atp_checksum_of(const struct atp_tally* tally) {
     return tally->upper + (tally->sum - (tally->upper << 32));
 }
 
-/* The audit lane, the last, wraps: what it does is no overflow. */
+/* The audit lane is the last. It wraps by design, which is no overflow. */
 static inline uint64_t atp_checked_of_last(uint32_t count, int audit) {
     if (!audit) return ATP_BOTH_LANES;
     return (count & 1) != 0 ? 0 : ATP_UPPER_LANE;
 }
 
-/* True when a lane left 32 bits. */
+/* True if a lane left 32 bits. */
 static inline int atp_add_lanes(const struct atp_wire_lanes* wire, uint64_t* held, int audit) {
     struct atp_tally tally = {};
     uint64_t checked = atp_checked_of_last(wire->count, audit);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * What the kernel's program and user space share: the values of its maps. Freestanding C.
- */
+/* Values of the maps that the kernel's program and user space share. Freestanding C. */
 #ifndef ATP_XDP_LAYOUT_H
 #define ATP_XDP_LAYOUT_H
 
 #include "protocol/decide.h"
 #include "wire/check.h"
 
-/* Of one aggregator: what an MTU of 1,500 bytes holds over IPv4. A packet with more is for the server. */
+/* Lanes of one aggregator: what an MTU of 1,500 bytes holds over IPv4. The server adds longer packets. */
 #define ATP_XDP_LANES 352u
 #define ATP_XDP_PAIRS (ATP_XDP_LANES / 2u)
 
@@ -21,7 +19,7 @@ struct atp_xdp_aggregator {
 };
 ATP_STATIC_ASSERT(__builtin_offsetof(struct atp_xdp_aggregator, pairs) % 8u == 0u, "pairs are loaded in one piece");
 
-/* A job that is aggregated here, by its number. */
+/* A job that is aggregated here. The key of its map is the job number. */
 struct atp_xdp_job {
     uint32_t token;
     uint32_t slot; /* of its counters */
@@ -29,15 +27,15 @@ struct atp_xdp_job {
     uint8_t unused[3];
 };
 
-/* A control message that passed, for user space to know whom to admit. */
-#define ATP_XDP_LETTER_BYTES 160u /* a JOIN of 32 members of a unit, the longest that means anything here, has 155 */
+/* A control message that passed. User space learns from it which jobs to admit. */
+#define ATP_XDP_LETTER_BYTES 160u /* the longest useful message, a JOIN of 32 members of a unit, has 155 */
 #define ATP_XDP_LETTERS_BYTES (64u * 1024u)
 struct atp_xdp_letter {
     uint32_t bytes;
     uint8_t message[ATP_XDP_LETTER_BYTES];
 };
 
-/* Of one processor: of all packets in slot 0, of one job in that job's. */
+/* Counters of one processor. Slot 0 counts all packets, the slot of a job those of the job. */
 struct atp_xdp_counters {
     uint64_t events[ATP_EVENT_COUNT];
     uint64_t refused[ATP_REFUSAL_COUNT];
@@ -45,8 +43,8 @@ struct atp_xdp_counters {
     uint64_t ecn;
     uint64_t overflows;
     uint64_t no_room;
-    uint64_t oversized; /* gradients with more lanes than an aggregator has */
-    uint64_t damaged;   /* gradients whose checksum does not hold */
+    uint64_t oversized; /* packets with more lanes than an aggregator has */
+    uint64_t damaged;   /* gradients and flushes with a wrong checksum */
 };
 
 #endif

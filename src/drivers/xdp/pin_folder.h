@@ -8,11 +8,11 @@
 
 namespace atp::xdp {
 
-// Where the kernel keeps maps while no process does: a folder in a file system of its own, the bpffs, which is mounted
-// where there is none yet.
+// A folder on a bpffs, in which the kernel keeps maps while no process has them open. open() mounts a bpffs if there is
+// none.
 //
-// Owns: the folder, alone among processes, until it ends however it ends. What is in the folder stays.
-// Failure: open() says whether privilege is missing, or another process has the folder.
+// Ownership: the only process with this folder, until the process ends. What is in the folder stays.
+// Failure: open() reports missing privilege, or that another process has the folder.
 class PinFolder {
   public:
     [[nodiscard]] static Result<PinFolder> open(const std::string& path);

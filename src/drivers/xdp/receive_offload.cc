@@ -15,7 +15,7 @@
 namespace atp::xdp {
 namespace {
 
-// False where the kernel refuses; `value` goes there and comes back.
+// False if the kernel refuses. `value` is argument and result.
 bool ask_driver(const std::string& interface, std::uint32_t command, std::uint32_t& value) {
     const net::Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     ethtool_value asked{.cmd = command, .data = value};

@@ -5,10 +5,10 @@
 
 namespace atp::xdp {
 
-// Whether the kernel merges what an interface receives before it looks closer (GRO). Behind the program every packet
-// of a sum is one of its own, and without merging each is carried, delivered and answered for itself.
+// GRO: the kernel merges packets that an interface receives. The program passes each packet of a sum by itself. Without
+// GRO, the kernel forwards and delivers each one separately, and the receiver answers each one separately.
 //
-// Turns it on where it is off; true if it did. An interface that cannot merge stays as it is.
+// Turns GRO on if it is off; true if it did. An interface that does not support GRO stays as it is.
 [[nodiscard]] bool merge_received(const std::string& interface);
 void stop_merging_received(const std::string& interface);
 

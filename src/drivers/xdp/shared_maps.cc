@@ -11,7 +11,7 @@
 namespace atp::xdp {
 namespace {
 
-constexpr std::uint32_t most_maps = 64;  // of a program, as the kernel has it
+constexpr std::uint32_t most_maps = 64;  // the kernel's limit for one program
 
 std::vector<std::uint32_t> maps_of(int program) {
     std::vector<std::uint32_t> maps(most_maps);

@@ -5,8 +5,8 @@
 
 namespace atp::xdp {
 
-// Whether a program that is attached somewhere, by the kernel's number of it, works on a map of `program`'s: then an
-// earlier start of ours, or this one, has left it there.
+// Whether an attached program, given by its kernel number `there`, uses a map of `program`. If so, this start or an
+// earlier one attached it.
 [[nodiscard]] bool shares_maps(std::uint32_t there, int program);
 
 }  // namespace atp::xdp

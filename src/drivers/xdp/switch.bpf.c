@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The switch inside the kernel: packets of admitted jobs are aggregated where they pass, whoever they are addressed to.
- * What it does with a packet is decided by atp_decide(), as everywhere; what it cannot or need not touch it passes as
- * it came. An aggregator is held under its lock from the decision to the last lane. A second program looks at what
- * leaves: results of servers on this very box free their aggregators there.
+ * The kernel switch: aggregates packets of admitted jobs where they pass, whatever their destination. atp_decide()
+ * decides about each packet, as in every switch; packets that need no change pass as they came. The lock of an
+ * aggregator is held from the decision to the last lane. A second program inspects packets that leave: results of
+ * servers on this host free their aggregators there.
  *
- * Functions that are not static are verified by themselves and once, whoever calls them: they are the stages that a
- * packet goes through, and share nothing but its notes.
+ * The verifier checks functions that are not static separately, and once for all callers. They are the stages of a
+ * packet, and share only its notes.
  */
 #include "xdp/types.bpf.h"
 
@@ -16,12 +16,12 @@
 
 #include <linux/pkt_cls.h>
 
-#define ATP_XDP_SEGMENTS 128u /* the kernel parts no datagram into more */
+#define ATP_XDP_SEGMENTS 128u /* the kernel cuts no datagram into more */
 
 /* Set before the program is loaded. */
 const volatile uint16_t atp_port_be = 0;
 const volatile uint32_t atp_ageing_us = 0;
-const volatile uint8_t atp_clock_stands = 0; /* for tests: the time is what user space says */
+const volatile uint8_t atp_clock_stands = 0; /* for tests: user space sets the time */
 
 uint32_t atp_standing_now_us = 0;
 
@@ -60,8 +60,8 @@ struct {
 } atp_letters SEC(".maps");
 
 /*
- * What is known of the packet on its way through. It lies in a map because the verifier knows nothing of what is read
- * from there: on the stack it would follow every loop for each kind of frame, each checksum and each decision anew.
+ * State of the packet in progress. It is in a map because the verifier knows nothing of values read from a map. On the
+ * stack, it would follow every loop again for each kind of frame, each checksum and each decision.
  */
 struct atp_notes {
     struct atp_frame frame;
@@ -88,7 +88,7 @@ static inline struct atp_notes* atp_notes_of_packet(void) {
     return bpf_map_lookup_elem(&atp_notes, &only);
 }
 
-/* Where a packet is counted: with all others, and with its job's. */
+/* Counters of a packet: those of all packets, and those of its job. */
 struct atp_tellers {
     struct atp_xdp_counters* all;
     struct atp_xdp_counters* own;
@@ -108,7 +108,7 @@ static inline struct atp_tellers atp_tellers_of(const struct atp_notes* notes) {
         if (tellers.own) ++tellers.own->field;              \
     } while (0)
 
-/* Bounded as it is used, not as the compiler would fold it into earlier comparisons: older verifiers ask for that. */
+/* Compares the index at its use. Older verifiers do not accept what the compiler folds into earlier comparisons. */
 static inline void atp_count_one(uint64_t* counters, uint32_t which, uint32_t count) {
     which = atp_forgotten(which);
     if (which < count) ++counters[which];
@@ -139,7 +139,7 @@ static inline void atp_swap_header(struct atp_header* header) {
     header->mask1 = bpf_ntohl(header->mask1);
 }
 
-/* ---- what arrives */
+/* ---- packets that arrive */
 
 static inline int atp_is_control(const struct xdp_md* context, const struct atp_frame* frame) {
     const uint8_t* at = (void*)(atp_datagram(context, frame) + 1);
@@ -147,12 +147,12 @@ static inline int atp_is_control(const struct xdp_md* context, const struct atp_
            at[ATP_OFFSET_TYPE] >= ATP_TYPE_CONTROL;
 }
 
-/* For user space, which learns from control messages who is there. They pass, like all that is not for here. */
+/* Copies a control message for user space, which learns the members from it. The message itself passes. */
 static inline void atp_copy_letter(struct xdp_md* context, const struct atp_frame* frame) {
     uint32_t bytes_but_one = atp_forgotten(frame->bytes - sizeof(struct udphdr) - 1);
     if (bytes_but_one >= ATP_XDP_LETTER_BYTES) return;
     struct atp_xdp_letter* letter = bpf_ringbuf_reserve(&atp_letters, sizeof *letter, 0);
-    if (!letter) return; /* it will be said again */
+    if (!letter) return; /* it will be sent again */
     letter->bytes = bytes_but_one + 1;
     uint32_t at = frame->datagram + sizeof(struct udphdr);
     if (bpf_xdp_load_bytes(context, at, letter->message, bytes_but_one + 1) != 0) {
@@ -174,7 +174,7 @@ static inline int atp_open_frame(struct xdp_md* context, struct atp_notes* notes
     return 0;
 }
 
-/* Of a packet of so many bytes, whose header the notes hold as it was on the wire. */
+/* Checks a packet of `bytes` bytes, whose header the notes hold in wire format. */
 static inline uint8_t atp_check_packet(struct atp_notes* notes, uint32_t bytes) {
     atp_swap_header(&notes->header);
     notes->lanes = (bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
@@ -183,7 +183,7 @@ static inline uint8_t atp_check_packet(struct atp_notes* notes, uint32_t bytes) 
     return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes != 0);
 }
 
-/* What is refused is its receiver's to judge. */
+/* A refused packet passes: its receiver decides about it. */
 static inline uint8_t atp_read_packet(const struct xdp_md* context, struct atp_notes* notes) {
     const struct atp_header* wire = (void*)(atp_datagram(context, &notes->frame) + 1);
     uint32_t bytes = notes->frame.bytes - sizeof(struct udphdr);
@@ -193,7 +193,7 @@ static inline uint8_t atp_read_packet(const struct xdp_md* context, struct atp_n
     return atp_check_packet(notes, bytes);
 }
 
-/* False for packets of nobody who was admitted here. */
+/* False if no job with this number and token is admitted here. */
 static inline int atp_find_job(struct atp_notes* notes) {
     struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &notes->header.job);
     notes->slot = job ? job->slot : 0;
@@ -208,7 +208,7 @@ static inline void atp_count_forged(const struct atp_notes* notes) {
     if (notes->slot != 0 && tellers.own) ++tellers.own->forged;
 }
 
-/* True for a packet of a job that was admitted here. */
+/* True for a packet of an admitted job that fits an aggregator. */
 static inline int atp_accept_packet(const struct xdp_md* context, struct atp_notes* notes) {
     uint8_t refusal = atp_read_packet(context, notes);
     if (refusal != ATP_REFUSED_NOT) {
@@ -222,7 +222,7 @@ static inline int atp_accept_packet(const struct xdp_md* context, struct atp_not
         return 0;
     }
     if (notes->frame.congested) {
-        /* The mark of an ACK's IP header stays where it is: see Switch::receive(). */
+        /* The mark of an ACK stays in its IP header: see Switch::receive(). */
         if (notes->header.type == ATP_TYPE_GRADIENT) notes->header.flags |= ATP_FLAG_ECN;
         ATP_COUNT(notes, ecn);
     }
@@ -231,7 +231,7 @@ static inline int atp_accept_packet(const struct xdp_md* context, struct atp_not
     return 0;
 }
 
-/* Reads the lanes as they arrived. */
+/* Computes the checksum over the lanes as they arrived. */
 static inline void atp_read_checksum(const struct xdp_md* context, struct atp_notes* notes) {
     struct atp_tally tally = {};
     struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
@@ -240,7 +240,7 @@ static inline void atp_read_checksum(const struct xdp_md* context, struct atp_no
     notes->checksum = atp_check_datagram(&notes->frame, notes->header_sum + notes->lanes_sum);
 }
 
-/* False for lanes that were changed on their way: nobody shall add them. */
+/* False for lanes that were damaged on the path: they must not be added. */
 static inline int atp_is_undamaged(const struct xdp_md* context, struct atp_notes* notes) {
     notes->lanes_sum = 0;
     notes->checksum = ATP_CHECKSUM_UNREAD;
@@ -255,7 +255,7 @@ static inline int atp_is_flush_here(const struct atp_notes* notes) {
     return notes->header.type == ATP_TYPE_FLUSH && notes->header.hop == notes->level;
 }
 
-/* True for a packet that this switch is to look at; it then stands in the notes. */
+/* True for a packet that this switch handles; the notes then describe it. */
 __noinline int atp_receive(struct xdp_md* context) {
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes || !atp_open_frame(context, notes) || !atp_accept_packet(context, notes)) return 0;
@@ -263,9 +263,9 @@ __noinline int atp_receive(struct xdp_md* context) {
     return !is_changed || atp_is_undamaged(context, notes);
 }
 
-/* ---- what leaves */
+/* ---- packets that leave */
 
-/* The header as it is now, into the packet. `change` is that of everything else that the checksum covers. */
+/* Writes the header into the packet. `change`: of the sum of everything else that the checksum covers. */
 static inline void atp_write_packet(const struct xdp_md* context, struct atp_notes* notes, uint64_t change) {
     struct atp_header* wire = (void*)(atp_datagram(context, &notes->frame) + 1);
     if ((void*)(wire + 1) > atp_end(context)) return;
@@ -277,14 +277,14 @@ static inline void atp_write_packet(const struct xdp_md* context, struct atp_not
     atp_update_checksum(context, &notes->frame, notes->checksum, change);
 }
 
-/* Of a packet that goes back by the way it came: who sends it there has forgotten that a card was to do the rest. */
+/* For a packet that returns: XDP_TX drops its offload state, so no network card completes a partial checksum. */
 static inline void atp_complete_checksum(struct atp_notes* notes) {
     if (notes->checksum != ATP_CHECKSUM_PARTIAL) return;
     notes->frame.check = atp_full_checksum(&notes->frame, notes->header_sum + notes->lanes_sum);
     notes->checksum = ATP_CHECKSUM_FULL;
 }
 
-/* As it was decided; `change` is that of the sum of the lanes. */
+/* Carries out the decision. `change`: of the sum of the lanes. */
 __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes) return XDP_PASS;
@@ -296,7 +296,7 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
         atp_write_packet(context, notes, change);
         return XDP_PASS;
     }
-    /* A flush has become a gradient: back to where the server is. UDP's header says its length twice. */
+    /* A flush has become a gradient, which returns to the server. The checksum covers the UDP length twice. */
     uint32_t bytes = sizeof(struct udphdr) + ATP_HEADER_BYTES + notes->lanes * ATP_LANE_BYTES;
     uint64_t longer = bpf_htons(bytes) + atp_minus(bpf_htons(notes->frame.bytes));
     atp_complete_checksum(notes);
@@ -305,16 +305,16 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     return XDP_TX;
 }
 
-/* ---- what happens between */
+/* ---- aggregation */
 
-/* Whether there is something that a flush asks for. */
+/* True if the aggregator holds what the flush requests. */
 static inline int atp_holds(const struct atp_aggregator* state, const struct atp_header* flush) {
     return state->status != ATP_AGGREGATOR_FREE && atp_same_fragment(flush, state);
 }
 
 /*
- * Before the lock, under which nothing may be called, hence for what the aggregator seems to hold; what there is no
- * room for stays there.
+ * Runs before the lock, under which no call is allowed, so it uses the length that the aggregator seems to have. If
+ * there is no room for the lanes, they stay there.
  */
 static inline void atp_make_room(struct xdp_md* context, struct atp_notes* notes, const struct atp_aggregator* state) {
     uint32_t lanes = state->lanes;
@@ -322,14 +322,14 @@ static inline void atp_make_room(struct xdp_md* context, struct atp_notes* notes
     if (atp_resize(context, &notes->frame, ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES)) notes->lanes = lanes;
 }
 
-/* What has no aggregator in this table: gradients go to the server as they are, flushes end, all else passes. */
+/* Without an aggregator, gradients go to the server unaggregated, flushes of this level end, and all else passes. */
 static inline struct atp_decision atp_decide_without_aggregator(struct atp_header* header, int flush_here) {
     if (header->type == ATP_TYPE_GRADIENT && !(header->flags & ATP_FLAG_BYPASS) && header->hop < ATP_LEVELS)
         return atp_forward_alone(header, ATP_EVENT_MISFIT);
     return atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
 }
 
-/* Under the lock. True when an addition left 32 bits; `change` is that of the sum of the packet's lanes. */
+/* Under the lock. True if an addition left 32 bits. `change`: of the sum of the packet's lanes. */
 static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes, uint8_t action,
                                  struct atp_locked_aggregator* aggregator, uint64_t* change) {
     struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
@@ -348,7 +348,7 @@ static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes
     return overflowed;
 }
 
-/* From the decision to the last lane, under the lock. */
+/* Holds the lock from the decision to the last lane. */
 static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
                                 struct atp_locked_aggregator* aggregator, int flush_here) {
     uint32_t now_us = atp_now_us();
@@ -361,7 +361,7 @@ static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
         return XDP_DROP;
     }
     notes->decision = atp_decide(&notes->header, notes->lanes, flush_here, &aggregator->state, now_us, atp_ageing_us);
-    barrier(); /* read back: the verifier follows what comes next once, and not for each way to a decision */
+    barrier(); /* read back: the verifier follows the rest once, and not for each path to a decision */
     struct atp_decision decision = notes->decision;
     if (decision.lanes != ATP_LANES_NONE) {
         overflowed = atp_move_lanes(context, notes, decision.lanes, aggregator, &change);
@@ -384,7 +384,7 @@ int atp_switch(struct xdp_md* context) {
         return atp_leave(context, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    /* Numbers of 16 bits are the server's to add: no lane here is split in two. An ACK of them still releases. */
+    /* The server adds int16 lanes: this program splits no lane in two. An ACK of them still releases. */
     int splits_lanes = notes->header.type == ATP_TYPE_GRADIENT && notes->header.dtype == ATP_DTYPE_INT16;
     if (!aggregator || splits_lanes) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
@@ -394,12 +394,12 @@ int atp_switch(struct xdp_md* context) {
     return atp_aggregate(context, notes, aggregator, flush_here);
 }
 
-/* ---- results of this box's own servers, which leave it without having arrived anywhere */
+/* ---- results of servers on this host, which leave it without having arrived */
 
 /*
- * Of a header as it was on the wire: true for a result whose aggregator is free already, as it is for all copies but
- * the first, and for what has arrived before it leaves. A race is no harm: who claims it meanwhile has another
- * fragment.
+ * `wire`: a header in wire format. True for a result whose aggregator is free already: any copy but the first, or one
+ * that arrived before it leaves. A packet that claims the aggregator meanwhile has another fragment, so the race is
+ * harmless.
  */
 static inline int atp_is_freed(const struct atp_header* wire) {
     if (wire->type != ATP_TYPE_ACK) return 0;
@@ -409,8 +409,8 @@ static inline int atp_is_freed(const struct atp_header* wire) {
 }
 
 /*
- * One packet of a frame that leaves: what frees an aggregator where it arrives frees it here. That alone is counted,
- * since most of what leaves has arrived, and was counted there.
+ * Handles one packet of a frame that leaves: it frees an aggregator as it would on arrival. Only this is counted, since
+ * most packets that leave have arrived and were counted there.
  */
 __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t bytes) {
     struct atp_notes* notes = atp_notes_of_packet();
@@ -431,7 +431,7 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     return 0;
 }
 
-/* Sees what leaves an interface, and changes none of it. A frame may be many datagrams that are yet to be parted. */
+/* Inspects what leaves an interface, and changes nothing. The kernel may have yet to cut a frame into datagrams. */
 SEC("tc")
 int atp_egress(struct __sk_buff* context) {
     struct atp_frame frame = {};

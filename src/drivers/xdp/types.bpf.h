@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * The names of a kernel's program, in the order in which its headers need one another.
- */
+/* Type names of a kernel program, in the order in which its headers need one another. */
 #ifndef ATP_XDP_TYPES_BPF_H
 #define ATP_XDP_TYPES_BPF_H
 
@@ -20,7 +18,7 @@ typedef __s64 int64_t;
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* Under a lock nothing may be called: what is inline in the headers shared with user space has to be it in fact. */
+/* No call is allowed under a lock: inline functions of headers shared with user space must be inlined. */
 #define inline __inline __attribute__((always_inline))
 
 #endif
