@@ -22,7 +22,7 @@ namespace atp::wire {
 enum class ControlType : std::uint8_t {
     join = ATP_TYPE_CONTROL,  // up: a worker, or a switch for all members below it, joins a channel
     joined = 17,              // down: state of the tree; `ready` if it is complete up to the server
-    refused = 18,             // down: the JOIN is refused, with the reason
+    refused = 18,             // down: the request is refused, with the reason
     leave = 19,               // up: a member leaves
     hello = 20,               // to a switch: requests its path, and tests whether a message of this length arrives
     welcome = 21,             // answer to a HELLO, of the same length and with the same ECN bits
