@@ -117,12 +117,12 @@ class Server {
         bool short_result = false;  // set at completion: the result has int16 lanes
         bool mismatched = false;    // packets of different shape or purpose arrived: never completes
         bool level1_flushed = false;
-        std::uint32_t flushed_units = 0;
-        std::uint32_t index = 0;       // aggregator index of seq
-        std::uint32_t next_index = 0;  // aggregator index of seq + W
-        std::uint32_t count = 0;       // workers included
-        std::uint32_t merges = 0;      // additions by this server
-        Time told_until{};             // answers in told_ are not repeated before this time
+        std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH
+        std::uint32_t index = 0;          // aggregator index of seq
+        std::uint32_t next_index = 0;     // aggregator index of seq + W
+        std::uint32_t count = 0;          // workers included
+        std::uint32_t merges = 0;         // additions by this server
+        Time told_until{};                // answers in told_ are not repeated before this time
     };
 
     struct Answer {
@@ -227,17 +227,17 @@ class Server {
 
     ServerConfig config_;
     const Membership& membership_;
-    std::uint32_t base_;
-    std::vector<Record> records_;      // 2W; q is at q mod 2W until q + 2W replaces it (H8, docs/protocol.md#h8)
-    std::vector<std::uint32_t> in_;    // per record and unit: members included in the sum
-    std::vector<std::uint32_t> sent_;  // per record and unit: members known to have sent
-    std::vector<std::uint32_t> told_;  // per record and unit: members answered in this repeat interval
-    Pages<std::int64_t> sums_;
-    Pages<numeric::ExactLane> exact_;      // used in mode floats only
+    std::uint32_t base_;                   // first fragment that is not complete
+    std::vector<Record> records_;          // 2W; q is at q mod 2W until q + 2W replaces it (H8, docs/protocol.md#h8)
+    std::vector<std::uint32_t> in_;        // per record and unit: members included in the sum
+    std::vector<std::uint32_t> sent_;      // per record and unit: members known to have sent
+    std::vector<std::uint32_t> told_;      // per record and unit: members answered in this repeat interval
+    Pages<std::int64_t> sums_;             // per record and lane
+    Pages<numeric::ExactLane> exact_;      // per record and lane; used in mode floats only
     Pages<std::byte> results_;             // in wire format
     std::vector<std::uint32_t> attempts_;  // per slot: hash attempt of its aggregator index
     std::vector<std::uint8_t> heat_;       // per slot: collision score of the last rounds (H12, docs/protocol.md#h12)
-    Ring<Answer> outbox_;
+    Ring<Answer> outbox_;                  // an answer that does not fit is counted as `unsent`
     ServerCounters counters_;
 };
 

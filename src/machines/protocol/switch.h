@@ -141,7 +141,7 @@ class Switch {
     std::vector<atp_aggregator> table_;
     std::size_t lane_stride_ = 0;  // lanes per aggregator, in whole cache lines
     std::unique_ptr<std::int32_t[], FreeLanes> lanes_;
-    std::vector<Job> jobs_;
+    std::vector<Job> jobs_;  // hash table with linear probing, at most half full
     SwitchCounters counters_;
 };
 

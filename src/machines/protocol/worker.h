@@ -96,6 +96,7 @@ class Worker {
     // Queues a tensor and returns its number, counted from 0. Returns nothing if the tensor is empty or has 2^32
     // fragments or more, if the queue is full, or if the channel has failed.
     [[nodiscard]] std::optional<std::uint64_t> submit(Tensor& tensor, Time now, Time deadline = never);
+    // One datagram, borrowed for the call. `congested`: its IP header carried CE.
     void handle_packet(std::span<std::byte> bytes, bool congested, Time now);
     void handle_timeout(Time now);
 
@@ -124,8 +125,8 @@ class Worker {
     enum class Mode : std::uint8_t { aggregated, singly, floats };
 
     struct Slot {
-        Time sent_at{};
-        std::uint64_t tensor = 0;
+        Time sent_at{};            // first sending
+        std::uint64_t tensor = 0;  // number of its tensor
         State state = State::free;
         Mode mode = Mode::aggregated;
         bool resend_queued = false;
@@ -137,7 +138,7 @@ class Worker {
         Tensor* tensor = nullptr;
         std::uint32_t first_seq = 0;
         std::uint32_t fragments = 0;
-        std::uint32_t missing = 0;
+        std::uint32_t missing = 0;  // fragments without ACK
         Time submitted_at{};
         Time deadline = never;
     };
@@ -224,14 +225,14 @@ class Worker {
     bool mismatched_ = false;
     Time failed_at_{};
     Time timer_ = never;
-    Time deadline_ = never;      // earliest_deadline()
-    std::uint32_t backoff_ = 0;  // expiries since the last progress
-    Duration smoothed_{};
-    Duration variation_{};
+    Time deadline_ = never;       // earliest_deadline()
+    std::uint32_t backoff_ = 0;   // expiries since the last progress
+    Duration smoothed_{};         // round trip (RFC 6298); zero: not measured yet
+    Duration variation_{};        // of the round trip (RFC 6298)
     Duration late_round_trip_{};  // longest since the last expiry, of fragments in flight at that expiry
     Duration patience_{};         // learned minimum timeout; a NACK or WAIT resets it
     bool server_heard_ = false;
-    Time heard_{};
+    Time heard_{};  // last packet of the server
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
     WorkerCounters counters_;

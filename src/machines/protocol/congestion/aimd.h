@@ -10,10 +10,12 @@ namespace atp::protocol {
 struct CongestionConfig {
     std::uint32_t initial_packets = 200;  // 200 packets of 306 B fit the bandwidth-delay product (ATP §3.7)
     std::uint32_t step_bytes = 1500;      // one MTU: growth per ACK in slow start, per window after it
-    std::uint32_t newer_acks = 3;         // distinct newer ACKs after which a fragment counts as lost
+    std::uint32_t newer_acks = 3;         // not read: a worker always takes three distinct newer ACKs as a loss
     bool halve = true;                    // false: no congestion control, to repeat the papers' loss experiments
 };
 
+// Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per
+// window.
 class CongestionWindow {
   public:
     CongestionWindow(const CongestionConfig& config, std::uint32_t packet_bytes, std::uint32_t max_packets)
@@ -56,8 +58,8 @@ class CongestionWindow {
     std::uint64_t step_bytes_;
     std::uint64_t max_bytes_;
     std::uint64_t window_bytes_;
-    std::uint64_t threshold_bytes_;
-    std::uint64_t credit_bytes_ = 0;
+    std::uint64_t threshold_bytes_;   // slow start below it
+    std::uint64_t credit_bytes_ = 0;  // growth not applied yet, times window_bytes_
 };
 
 }  // namespace atp::protocol
