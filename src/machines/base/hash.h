@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixers for hashes and seeds. The wire depends on mix(): docs/protocol.md, "Indices".
+// Mixers for hashes and seeds. mix() is part of the protocol: docs/protocol.md#aggregators-and-slots.
 #pragma once
 
 #include <cstdint>
 
 namespace atp {
 
-// One round of a good 32-bit mixer (Wellons' lowbias32): every input bit changes half of the output bits.
+// Wellons' lowbias32: a change of any input bit changes about half of the output bits.
 [[nodiscard]] constexpr std::uint32_t mix(std::uint32_t x) {
     x ^= x >> 16U;
     x *= 0x7feb352dU;
@@ -16,7 +16,7 @@ namespace atp {
     return x;
 }
 
-// SplitMix64's finaliser: a good 64-bit mixer, for seeds and for values that are functions of their coordinates.
+// One step of SplitMix64, for seeds and for values that are functions of their coordinates.
 [[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's only source of chance. The standard's distributions differ between libraries; these do not, so a seed
-// means the same run everywhere.
+// The simulator's only source of random numbers. The standard distributions differ between libraries. These do not,
+// so one seed gives the same run with every library.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ namespace atp {
     return static_cast<double>(random >> 11U) * 0x1p-53;
 }
 
-// xoshiro256** (Blackman, Vigna). One stream for each purpose, so that a draw more in one does not move the others.
+// xoshiro256** (Blackman, Vigna). Each purpose has its own stream, so an extra draw of one purpose does not change
+// the others.
 class Random {
   public:
     Random(std::uint64_t seed, std::uint64_t stream) {
@@ -38,9 +39,10 @@ class Random {
         return result;
     }
 
-    // 0 .. bound - 1; 0 for a bound of 0. Its bias, bound / 2^64, is beneath notice for the bounds of a simulation.
+    // Returns 0 .. bound - 1, or 0 if `bound` is 0. The bias, bound / 2^64, is negligible for the bounds of a
+    // simulation.
     std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
-    // first .. last, both included.
+    // Returns first .. last, both included.
     std::uint64_t between(std::uint64_t first, std::uint64_t last) { return first + below(last - first + 1); }
     bool chance(double probability) { return share_of_one(next()) < probability; }
 
@@ -53,12 +55,12 @@ class Random {
     std::array<std::uint64_t, 4> state_{};
 };
 
-// A positive quantity whose logarithm is normal.
+// A positive quantity with a normally distributed logarithm.
 struct LogNormal {
     double median = 1;
     double spread = 0;  // standard deviation of the natural logarithm
 
-    // The value at a key, by Box and Muller.
+    // The value for a key, by the Box-Muller transform.
     [[nodiscard]] double draw(std::uint64_t key) const {
         const double radius = std::sqrt(-2 * std::log1p(-share_of_one(mix64(key, 1))));
         const double angle = 2 * std::numbers::pi * share_of_one(mix64(key, 2));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error type of all modules, and the Result that carries it.
+// The error type of all modules, and the Result that carries it.
 //
-// Result is tl::expected (Debian's libexpected-dev): the interface of C++23's std::expected, which the compilers that
-// we support do not have yet, so that one line here changes when they do. Exceptions stay inside a module, except
-// std::bad_alloc (docs/architecture.md#errors); a bool or an errno alone could not say who was meant and what to do.
+// Result is tl::expected (Debian's libexpected-dev), which has the interface of C++23's std::expected. Once all
+// supported compilers have std::expected, one line here changes. Exceptions stay inside a module, except
+// std::bad_alloc (docs/architecture.md#errors). An Error names the peer and the remedy, which a bool or an errno
+// cannot do.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ enum class Operation : std::uint8_t {
     receive,
     wait,
     pin,
-    rendezvous,  // ranks finding each other through a store
-    join,        // of a job at a switch
+    rendezvous,  // ranks find each other through a store
+    join,        // a job joins at a switch
     // Hashed into packets, so these numbers are part of the protocol: docs/protocol.md#purpose-of-an-operation.
     all_reduce = 12,
     broadcast = 13,
@@ -37,34 +38,34 @@ enum class Operation : std::uint8_t {
 };
 
 enum class Reason : std::uint8_t {
-    malformed,     // the text or the value given
+    malformed,     // the text or the value is invalid
     unknown_name,  // no such host
-    denied,        // by the kernel's permissions or a firewall
-    in_use,        // the address is another socket's
+    denied,        // denied by the kernel's permissions or a firewall
+    in_use,        // another socket uses the address
     unreachable,   // no route, or no such local address
-    refused,       // nobody listens there
-    too_large,     // for the path or for a datagram
-    unsupported,   // by this kernel
-    exhausted,     // descriptors, memory, buffers
+    refused,       // no socket listens at the address
+    too_large,     // too large for the path or for a datagram
+    unsupported,   // not supported by this kernel
+    exhausted,     // no free descriptors, memory or buffers
     timed_out,
-    version_mismatch,  // the other end speaks another version
-    rejected,          // the other end said no; `text` is its reason
-    mismatched,        // ranks disagree about what they do together
-    closed,            // it was ended by its owner, or an earlier error ended it
-    failed,            // anything else: `code` says what
+    version_mismatch,  // the other end uses another version
+    rejected,          // the other end rejected the request; `text` is its reason
+    mismatched,        // ranks disagree about the operation or its terms
+    closed,            // closed by its owner or by an earlier error
+    failed,            // any other error: see `code`
 };
 
-// Enough to act upon and to print. Copying allocates: errors are for set-up and for calls that cannot go on, and what
-// happens packet by packet is counted instead (UdpCounters).
+// What a caller needs to act on an error and to print it. Copying allocates, so errors are for set-up and for calls
+// that cannot continue. Events of single packets are counted instead (UdpCounters).
 struct Error {
     Operation operation = Operation::open;
     Reason reason = Reason::failed;
-    int code = 0;           // errno; 0 where no system call said it
-    std::string peer = {};  // the address or name meant; empty where there is none
-    Duration elapsed{};     // how long the operation took; zero for those that never wait
-    std::string text = {};  // what was found, what is accepted, what would mend it
+    int code = 0;           // errno; 0 if no system call reported the error
+    std::string peer = {};  // address or name that the error concerns; empty: none
+    Duration elapsed{};     // duration of the operation; zero for operations that never wait
+    std::string text = {};  // what was found, what is accepted, how to fix it
 
-    // Trying again, unchanged and a little later, may succeed.
+    // A later retry with the same arguments may succeed.
     [[nodiscard]] bool recoverable() const;
 };
 
@@ -74,7 +75,7 @@ using Failure = tl::unexpected<Error>;
 
 [[nodiscard]] std::string_view to_string(Operation operation);
 [[nodiscard]] std::string_view to_string(Reason reason);
-// "bind 10.0.0.1:80: denied (EACCES, Permission denied): ports below 1024 need privilege".
+// Example: "bind 10.0.0.1:80: denied (EACCES, Permission denied): ports below 1024 need privilege".
 [[nodiscard]] std::string to_string(const Error& error);
 
 [[nodiscard]] Reason reason_of(int code);

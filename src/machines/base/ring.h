@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first-in first-out queue of fixed capacity, claimed at construction.
+// A first-in, first-out queue of fixed capacity, which the constructor allocates. front() and pop() require an item.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Ring {
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] const T& front() const { return items_[head_]; }
 
-    // False when full: the item is not taken.
+    // False if the queue is full; the item is then not stored.
     [[nodiscard]] bool push(const T& item) {
         if (full()) return false;
         items_[(head_ + size_) % items_.size()] = item;
@@ -31,7 +31,7 @@ class Ring {
     }
     void clear() { head_ = size_ = 0; }
 
-    // T has a persist() of its own. What is saved does not depend on where in the ring the items lie.
+    // Requires T::persist(). The saved bytes do not depend on the position of the items in the ring.
     template <class Archive>
     void persist(Archive& archive) {
         std::uint64_t size = size_;

@@ -6,7 +6,8 @@
 
 namespace atp {
 
-// "3", "3 and 5", "3, 5 and 7"; the first eight of more: "0, 1, 2, 3, 4, 5, 6, 7 and 12 more".
+// Lists names: "3", "3 and 5", "3, 5 and 7". Of more than eight names it lists the first eight: "0, 1, 2, 3, 4, 5, 6,
+// 7 and 12 more". Without names it returns "nothing".
 [[nodiscard]] std::string list_some(std::span<const std::string> names);
 
 }  // namespace atp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as the state machines see it: an argument, monotonic, in nanoseconds, with no clock behind it.
+// Time of the state machines: monotonic, in nanoseconds, passed as an argument. The state machines read no clock.
 #pragma once
 
 #include <chrono>

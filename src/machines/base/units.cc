@@ -38,7 +38,7 @@ constexpr std::array<Unit, 13> rate_units{{{"", 1},
                                            {"Gbit/s", 1e9}}};
 constexpr std::array<Unit, 1> no_units{{{"", 1}}};
 constexpr std::array<Unit, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-// Far beyond every use, and exact as a double.
+// Larger than every useful value, and exact as a double.
 constexpr double largest = 9e15;
 
 std::optional<double> parse(std::string_view text, std::span<const Unit> units) {

@@ -5,7 +5,7 @@
 
 namespace atp {
 
-// "atp 0.1.0": the version of the project, which stands in CMakeLists.txt alone.
+// Returns "atp 0.1.0". The version of the project is defined in CMakeLists.txt only.
 [[nodiscard]] std::string software_name();
 [[nodiscard]] const char* software_version();  // "0.1.0"
 

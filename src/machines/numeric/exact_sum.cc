@@ -19,11 +19,11 @@ constexpr std::uint32_t infinity_bits = exponent_special << fraction_bits;
 constexpr std::uint32_t quiet_nan_bits = infinity_bits | (1U << (fraction_bits - 1));
 
 constexpr unsigned word_bits = 64;
-// The largest finite float32 ends at bit 2^128 / 2^-149; 65,536 of them take 16 bits more, the sign one.
+// A finite float32 is below 2^128, which is bit 128 + 149 of the sum. 65,536 addends need 16 bits more, the sign one.
 static_assert(128 + 149 + 16 + 1 <= ExactLane::words * word_bits);
 static_assert(exact_addends_max <= 1U << 16);
 
-// What a lane has seen besides finite numbers other than -0. A lane of nothing but -0 has seen that and only that.
+// Kinds of addends that a lane received. A lane with seen_minus_zero alone received only -0.
 enum : std::uint64_t {
     seen_nan = 1,
     seen_plus_infinity = 2,
@@ -32,8 +32,8 @@ enum : std::uint64_t {
     seen_other = 16,
 };
 
-// Adds `low` and `high` to the words from `at` on and carries on as far as needed. A negative addend comes as its
-// two's complement, with `extension` all ones for the words above it.
+// Adds `low` and `high` to the words `at` and `at` + 1, and propagates the carry. A negative addend is in two's
+// complement; `extension` is then all ones, for the higher words.
 void add_words(std::uint64_t (&sum)[ExactLane::words], unsigned at, std::uint64_t low, std::uint64_t high,
                std::uint64_t extension) {
     bool carry = __builtin_add_overflow(sum[at], low, &sum[at]);
@@ -43,7 +43,7 @@ void add_words(std::uint64_t (&sum)[ExactLane::words], unsigned at, std::uint64_
         const bool first = __builtin_add_overflow(sum[word], addend, &partial);
         const bool second = __builtin_add_overflow(partial, static_cast<std::uint64_t>(carry), &sum[word]);
         carry = first || second;
-        // From here on nothing changes: zeros without a carry, or ones with it.
+        // The remaining words do not change: they would add zeros without a carry, or ones with a carry.
         if (carry == (extension != 0)) {
             return;
         }
@@ -96,7 +96,7 @@ Magnitude magnitude_of(const ExactLane& lane) {
     return magnitude;
 }
 
-// Bits that the magnitude needs.
+// Number of bits up to the highest set bit.
 unsigned width_of(const Magnitude& magnitude) {
     for (unsigned word = ExactLane::words; word-- > 0;) {
         if (magnitude.words[word] != 0) {
@@ -128,19 +128,19 @@ bool any_below(const Magnitude& magnitude, unsigned position) {
     return (magnitude.words[word] & mask) != 0;
 }
 
-// The float32 nearest to the magnitude, without sign.
+// Bits of the float32 nearest to the magnitude, without sign.
 std::uint32_t round_magnitude(const Magnitude& magnitude) {
     const unsigned width = width_of(magnitude);
     if (width <= significand_bits) {
-        // Exact. The hidden bit of a number of full width adds itself to exponent 0 and makes it 1, as it must.
+        // Exact. If all bits are in use, the hidden bit adds itself to exponent 0, which becomes 1 as required.
         return static_cast<std::uint32_t>(magnitude.words[0]);
     }
     const unsigned position = width - significand_bits;
     const std::uint32_t significand = bits_at(magnitude, position);
     const bool half = (magnitude.words[(position - 1) / word_bits] >> ((position - 1) % word_bits) & 1) != 0;
     const bool up = half && ((significand & 1) != 0 || any_below(magnitude, position - 1));
-    // Exponent is position + 1, of which the hidden bit brings the 1. Rounding up to the next power of two carries
-    // into the exponent, and from the largest finite number into infinity.
+    // The exponent is position + 1; the hidden bit adds the 1. Rounding up to the next power of two carries into the
+    // exponent, and from the largest finite number into infinity.
     const std::uint64_t rounded = (std::uint64_t{position} << fraction_bits) + significand + (up ? 1 : 0);
     return rounded >= infinity_bits ? infinity_bits : static_cast<std::uint32_t>(rounded);
 }

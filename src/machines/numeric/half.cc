@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for every vector instruction set of the architecture (hwy/foreach_target.h includes this file again and
-// again), and all of them give the same bits. The conversions that processors have, and the emulations of them, differ
-// in NaN and in rounding.
+// This file is compiled for every vector instruction set of the architecture: hwy/foreach_target.h includes it
+// repeatedly. All of them give the same bits. The code does not use the conversions of processors or their
+// emulations, which differ in NaN and in rounding.
 #include "numeric/half.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/half.cc"
 #include "hwy/foreach_target.h"
-// Has to follow foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 #include "numeric/half_bits.h"
 

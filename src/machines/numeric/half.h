@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floats of training, as their bits: IEEE 754 binary16 ("half") and bfloat16, the upper half of a float32.
+// 16-bit floats as bits: IEEE 754 binary16 ("half"), and bfloat16, the upper half of a float32.
 //
-// To float32 every number is exact, and NaN keep sign and payload. From float32 numbers round to nearest, ties to even,
-// subnormals and overflow to infinity included; NaN become quiet and keep their sign and what of the payload fits.
-// Host order, aligned as the type asks, no overlap; no state, so any thread may call them.
+// Conversion to float32 is exact, and a NaN keeps its sign and payload. Conversion from float32 rounds to nearest,
+// ties to even; the result may be subnormal or, after an overflow, infinity. A NaN becomes quiet and keeps its sign
+// and the part of its payload that fits. Buffers are in host byte order, aligned to their type, and do not overlap.
+// The functions have no state, so any thread may call them.
 #pragma once
 
 #include <cstddef>

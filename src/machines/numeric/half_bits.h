@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One 16-bit float at a time: what half.cc does to arrays of them, and what graphics processors do. Every case is
-// computed and one is chosen, without a branch: so compilers turn loops of them into vectors by themselves. Whoever
-// compiles this forbids that a product is fused with a sum (-ffp-contract=off, -fmad=false).
+// Conversions of one 16-bit float, for the loops of half.cc and for graphics processors. Each function computes all
+// cases and selects one without a branch, so that compilers vectorise loops of them. Compile this file without fused
+// multiply-add (-ffp-contract=off, -fmad=false), which would change bits.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ static_assert(std::numeric_limits<float>::is_iec559);
 inline constexpr unsigned float_fraction_bits = 23;
 inline constexpr unsigned half_fraction_bits = 10;
 inline constexpr unsigned dropped_bits = float_fraction_bits - half_fraction_bits;
-// Exponents count from -127 in a float32 and from -15 in a half.
+// The exponent bias is 127 in a float32 and 15 in a half.
 inline constexpr std::uint32_t rebias = (127U - 15U) << float_fraction_bits;
 inline constexpr std::uint32_t float_infinity = 0x7F800000;
 inline constexpr std::uint32_t half_infinity = 0x7C00;
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t half_fraction_mask = half_least_normal - 1;
 inline constexpr std::uint32_t two_to_16 = std::bit_cast<std::uint32_t>(65536.0F);
 inline constexpr std::uint32_t two_to_minus_14 = std::bit_cast<std::uint32_t>(0x1p-14F);
 
-// Magnitudes are below 2^31, so they are compared as signed: the oldest vectors know no other comparison.
+// Magnitudes are below 2^31, so a signed comparison is correct. The oldest vector instruction sets have no other.
 ATP_HOST_DEVICE inline bool less(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b);
 }
@@ -36,7 +36,7 @@ ATP_HOST_DEVICE inline bool less(std::uint32_t a, std::uint32_t b) {
 ATP_HOST_DEVICE inline float to_float(std::uint16_t half) {
     const std::uint32_t magnitude = half & 0x7FFFU;
     const std::uint32_t normal = (magnitude << dropped_bits) + rebias;
-    const std::uint32_t special = normal + rebias;  // the highest exponent of one is the highest of the other
+    const std::uint32_t special = normal + rebias;  // the highest exponent of a half becomes that of a float32
     const auto subnormal =
         std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
     std::uint32_t bits = less(magnitude, half_infinity) ? normal : special;
@@ -47,11 +47,12 @@ ATP_HOST_DEVICE inline float to_float(std::uint16_t half) {
 ATP_HOST_DEVICE inline std::uint16_t from_float(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-    // Half of the last bit that stays, less one unless that bit is odd: ties go to even. A carry goes into the
-    // exponent, and from the largest number into infinity.
+    // Half of the last kept bit, less one unless that bit is odd: ties go to even. A carry enters the exponent, and
+    // turns the largest number into infinity.
     const std::uint32_t rounding = ((1U << (dropped_bits - 1)) - 1) + (magnitude >> dropped_bits & 1U);
     const std::uint32_t normal = (magnitude - rebias + rounding) >> dropped_bits;
-    // In [0.5, 1) the last bit of a float32 is worth 2^-24, as that of a subnormal half: the addition rounds for us.
+    // In [0.5, 1) the last bit of a float32 is worth 2^-24, like the last bit of a subnormal half: the addition
+    // rounds.
     const std::uint32_t subnormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
     const std::uint32_t nan = half_quiet_nan | (magnitude >> dropped_bits & half_fraction_mask);
@@ -64,7 +65,7 @@ ATP_HOST_DEVICE inline std::uint16_t from_float(float value) {
 ATP_HOST_DEVICE inline std::uint16_t bfloat_from_float(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t rounded = bits + 0x7FFFU + (bits >> 16U & 1U);
-    // Quiet, so that a payload of low bits alone does not turn into infinity.
+    // Set the quiet bit: a NaN with payload in its low bits only would otherwise become infinity.
     const std::uint32_t nan = bits | 0x00400000U;
     return static_cast<std::uint16_t>((less(float_infinity, bits & 0x7FFFFFFFU) ? nan : rounded) >> 16U);
 }

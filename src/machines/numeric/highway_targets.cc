@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for libhwy in a self-contained build (ATP_SELF_CONTAINED), because distributions ship that library as a shared
-// one only. Of the library, our code calls the two functions below: they tell Highway's dispatch tables which
-// instruction sets this processor has.
+// Replaces libhwy in a self-contained build (ATP_SELF_CONTAINED), since distributions have that library only as a
+// shared one. Our code calls two of its functions, defined below. They tell Highway's dispatch tables which
+// instruction sets the processor has.
 #include <hwy/targets.h>
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace hwy {
 std::int64_t SupportedTargets() {
     std::int64_t targets = HWY_STATIC_TARGET;  // the compiler's own baseline, which every supported processor has
 #if defined(__x86_64__)
-    // The sets that Highway compiles these targets for. libgcc also checks that the kernel saves their registers.
+    // The instruction sets that each target of Highway requires. libgcc also checks that the kernel saves their
+    // registers.
     __builtin_cpu_init();
     if (__builtin_cpu_supports("ssse3")) targets |= HWY_SSSE3;
     const bool sse4 = __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&

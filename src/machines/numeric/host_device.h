@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks a function of one element that graphics processors run, too.
+// Marks a function of one element that also runs on graphics processors.
 #pragma once
 
 #ifdef __CUDACC__

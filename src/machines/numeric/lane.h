@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane at a time: what the vector loops of lanes.cc do to each lane, for their tails, for processors without
-// vectors that we know, and for graphics processors.
+// Operations on one lane, equal to those of the vector loops of lanes.cc. They serve the tails of these loops,
+// processors without supported vectors, and graphics processors.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,11 @@ namespace atp::numeric::lane {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lanes are swapped unconditionally");
 static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::is_iec559);
 
-// The bits of 2^31 as a float32; as magnitudes, all larger bit patterns are larger numbers, infinity or NaN.
+// The bits of 2^31 as a float32. Without the sign, larger bit patterns are larger numbers, infinity or NaN.
 inline constexpr std::int32_t refused_magnitude_bits = 0x4F000000;
 inline constexpr float refused_magnitude = 2147483648.0F;
 
-// Compilers know this as one instruction.
+// Compilers turn this into one instruction.
 ATP_HOST_DEVICE constexpr std::uint32_t swap_bytes(std::uint32_t bits) {
     return bits << 24U | (bits & 0xFF00U) << 8U | (bits >> 8U & 0xFF00U) | bits >> 24U;
 }
@@ -36,7 +36,7 @@ inline void store(std::uint32_t bits, std::byte* wire) {
     std::memcpy(wire, &bits, sizeof bits);
 }
 
-// What stands for a product that has to be refused: no other becomes this integer.
+// Result for a product that is out of range. No product in range gives this integer.
 inline constexpr std::int32_t refused = std::numeric_limits<std::int32_t>::min();
 
 ATP_HOST_DEVICE inline std::int32_t quantise(float value, float scale) {
@@ -45,7 +45,7 @@ ATP_HOST_DEVICE inline std::int32_t quantise(float value, float scale) {
     return fits ? static_cast<std::int32_t>(std::nearbyint(product)) : refused;
 }
 
-// True when the product has to be refused.
+// True if the product is out of range.
 inline bool quantise(float value, float scale, std::byte* wire) {
     const std::int32_t integer = quantise(value, scale);
     store(static_cast<std::uint32_t>(integer), wire);
@@ -56,7 +56,7 @@ inline float dequantise(const std::byte* wire, float inverse_scale) {
     return static_cast<float>(static_cast<std::int32_t>(load(wire))) * inverse_scale;
 }
 
-// True when the sum left 32 bits.
+// True if the sum exceeded 32 bits; the lane then saturates.
 inline bool add(std::int32_t addend, std::int32_t& lane) {
     std::int32_t sum;
     const bool overflow = __builtin_add_overflow(addend, lane, &sum);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane of 16 bits at a time: what short_lanes.cc does to arrays of them.
+// Operations on one int16 lane, for the loops of lanes16.cc.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace atp::numeric::short_lane {
 
 inline constexpr std::int32_t highest = std::numeric_limits<std::int16_t>::max();
 inline constexpr std::int32_t lowest = std::numeric_limits<std::int16_t>::min();
-// Products below it round to `highest` at most. That they may not round to `lowest` is for those targets that keep both
-// extremes for sums that left 16 bits.
+// Smaller products round to at most `highest` in magnitude. `lowest` is excluded for targets that reserve both
+// extremes for sums that exceeded 16 bits.
 inline constexpr float refused_magnitude = 32767.5F;
 
 inline std::int16_t load(const std::byte* at) {
@@ -30,7 +30,7 @@ inline void store(std::int16_t lane, std::byte* at) {
     std::memcpy(at, &bits, sizeof bits);
 }
 
-// 1 when the product fits.
+// 1 if the product fits.
 inline std::int32_t quantise(float value, float scale, std::byte* at) {
     const float product = value * scale;
     const bool fits = std::fabs(product) < refused_magnitude;
@@ -38,7 +38,7 @@ inline std::int32_t quantise(float value, float scale, std::byte* at) {
     return fits ? 1 : 0;
 }
 
-// 1 when the sum left 16 bits.
+// 1 if the sum exceeded 16 bits; it then saturates.
 inline std::int32_t add(const std::byte* addend, std::byte* at) {
     const std::int32_t sum = std::int32_t{load(addend)} + load(at);
     const std::int32_t saturated = std::clamp(sum, lowest, highest);

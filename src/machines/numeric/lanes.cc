@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for every vector instruction set of the architecture (hwy/foreach_target.h includes this file again and
-// again); the last lines pick one at run time.
+// This file is compiled for every vector instruction set of the architecture: hwy/foreach_target.h includes it
+// repeatedly. The last lines select one at run time.
 #include "numeric/lanes.h"
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/lanes.cc"
 #include "hwy/foreach_target.h"
-// Has to follow foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 #include "numeric/lane.h"
 
-// Highway's own emulation of vectors differs from hardware at the edges (ties below one half, doubles beyond float32),
-// and is slower than plain loops: targets without vectors leave all lanes to lane.h.
+// Highway's emulation of vectors is slower than plain loops, and differs from hardware at the edges (ties below one
+// half, doubles beyond float32). Targets without vectors therefore use lane.h for all lanes.
 #undef ATP_NUMERIC_VECTORS
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
 #define ATP_NUMERIC_VECTORS 0
@@ -27,7 +27,7 @@ namespace atp::numeric::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Runs a kernel over `count` lanes: vectors of at most `widest` elements while they fit, then halves, then quarters,
-// then single lanes. True when any part of the kernel said so.
+// then single lanes. Returns true if any part of the kernel returned true.
 template <typename T, std::size_t widest, class Kernel>
 HWY_INLINE bool run(const Kernel& kernel, std::size_t count) {
     std::size_t at = 0;
@@ -58,7 +58,7 @@ HWY_INLINE bool run64(const Kernel& kernel, std::size_t count) {
 template <class D>
 using Vector = hn::VFromD<D>;
 
-// Big-endian bytes <-> 4-byte elements. Bytes, because the wire has no alignment.
+// Big-endian bytes <-> 4-byte elements. The parameters are bytes, since the wire has no alignment.
 template <class D>
 HWY_INLINE hn::VFromD<hn::Repartition<std::uint8_t, D>> swap_bytes(D, hn::VFromD<hn::Repartition<std::uint8_t, D>> v) {
     const hn::Repartition<std::uint8_t, D> bytes;
@@ -90,8 +90,8 @@ struct Quantise {
     bool single(std::size_t at) const { return lane::quantise(values[at], scale, wire + 4 * at); }
 
 #if ATP_NUMERIC_VECTORS
-    // Magnitudes are compared once for all lanes: as integers, the bits of floats without sign are in order, with
-    // infinity and NaN on top.
+    // Magnitudes are compared once for all lanes. As integers, the bits of floats without sign are in order, with
+    // infinity and NaN at the top.
     template <class D>
     HWY_INLINE bool vectors(D d, std::size_t& at, std::size_t count) const {
         const hn::RebindToFloat<D> floats;
@@ -133,7 +133,7 @@ struct Dequantise {
 
 // ---------------------------------------------------------------------------------------------------------- Switch
 
-// Also moves floats: nothing here looks at what the four bytes mean.
+// Also moves floats, since it only reorders bytes.
 template <typename T>
 struct Store {
     const std::byte* wire;
@@ -183,11 +183,11 @@ struct Emit {
 
 #if ATP_NUMERIC_VECTORS
 
-// Saturating sum. The sign bits of `overflow` collect whether any did.
+// Saturating sum. If a lane overflows, its sign bit in `overflow` is set.
 template <class D>
 HWY_INLINE Vector<D> add_saturating(D d, Vector<D> addend, Vector<D> lanes, Vector<D>& overflow) {
     const auto sum = hn::Add(addend, lanes);
-    // Operands of one sign, a sum of the other.
+    // Overflow: both operands have one sign, and the sum has the other.
     const auto left = hn::AndNot(hn::Xor(addend, lanes), hn::Xor(sum, lanes));
     const auto extreme = hn::Xor(hn::BroadcastSignBit(lanes), hn::Set(d, std::numeric_limits<std::int32_t>::max()));
     overflow = hn::Or(overflow, left);
@@ -371,8 +371,8 @@ bool quantise(const float* values, std::size_t count, float scale, std::byte* wi
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     run32(Dequantise{wire, inverse_scale, values}, count);
 }
-// As integers, the bits of floats without sign are in order, with infinity and NaN on top: compilers make vectors of
-// it.
+// As integers, the bits of floats without sign are in order, with infinity and NaN at the top. Compilers vectorise
+// this loop.
 float largest_magnitude(const float* values, std::size_t count) {
     constexpr std::uint32_t sign = 1U << 31U;
     std::int32_t largest = 0;

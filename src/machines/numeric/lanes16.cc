@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for every vector instruction set of the architecture, as half.cc is: plain loops without branches, of
-// which compilers make vectors by themselves.
+// This file is compiled for every vector instruction set, as half.cc is. Its loops have no branches, so that
+// compilers vectorise them.
 #include "numeric/lanes16.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/lanes16.cc"
 #include "hwy/foreach_target.h"
-// Has to follow foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 #include "numeric/lane16.h"
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a state machine shows its whole state. Each machine has one member template
+// How a state machine exposes its whole state. Each machine has one member template
 //
 //     template <class Archive> void persist(Archive& archive);
 //
-// that names every field that can change after construction, in a fixed order, by archive.value(field) and
-// archive.time(field), loops over its arrays, and touches nothing else. One function serves saving, loading and
-// hashing: the model checker snapshots machines with it, a trace prints them, and a test fails when a field is
-// forgotten.
+// It passes every field that can change after construction to archive.value(field) or archive.time(field), in a fixed
+// order and with loops over arrays, and changes nothing else. One function serves saving, loading and hashing. The
+// model checker takes snapshots with it, a trace prints them, and a test fails if a field is missing.
 //
 // An archive offers:
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding
-//     time(Time&) for points in time, so that an archive may store them relative to now
+//     time(Time&) for points in time, which an archive may store relative to now
 //     stamp_us(uint32_t&) for wrapping time stamps in microseconds, likewise
 //     bytes(span) for lanes
 #pragma once

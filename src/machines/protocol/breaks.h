@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Deliberate mistakes, one for each class of hazard, for the model checker to find: a checker that cannot fail proves
- * nothing. ATP_BREAK(name) is the constant 0 wherever the protocol is shipped, so the compiler removes it; only the
- * library atp_protocol_breakable is compiled with ATP_BREAKABLE, and only `atp-lab check --break` links it. The last
- * one is no line of code but a mode of SwitchML's machines, which the checker then chooses.
+ * Injected faults for the model checker, which must find every one of them. In the product, ATP_BREAK(name) is the
+ * constant 0, so the compiler removes it. Only the library atp_protocol_breakable is compiled with ATP_BREAKABLE, and
+ * only `atp-lab check --break` links it. The last fault is no line of code: the checker selects that mode of
+ * SwitchML's machines.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
 #define ATP_PROTOCOL_BREAKS_H
 
-/* X(name, hazard, what the broken machine does) */
+/* X(name, hazard, what the faulty machine does) */
 #define ATP_BREAKS(X)                                                                                \
     X(claim_after_release, 2, "the switch forgets whom it released: a late duplicate claims")        \
     X(resend_claims, 3, "a resend claims an aggregator like a first sending")                        \
@@ -45,7 +45,7 @@ enum atp_break {
     ATP_BREAKS(ATP_BREAK_ENUM)
 #undef ATP_BREAK_ENUM
 };
-extern "C" thread_local enum atp_break atp_active_break; /* C++ only: nothing else is compiled breakable */
+extern "C" thread_local enum atp_break atp_active_break; /* C++ only: C code is never compiled with ATP_BREAKABLE */
 #define ATP_BREAK(name) (atp_active_break == ATP_BREAK_##name)
 #else
 #define ATP_BREAK(name) 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all members of a channel must agree on before the first packet.
+// Configuration of a channel. All members must agree on it before the first packet.
 #pragma once
 
 #include <algorithm>
@@ -11,26 +11,26 @@
 
 namespace atp::protocol {
 
-// Packets that a channel has under way at most, unless somebody wants it otherwise: what fills 512 KiB. Beyond that
-// they only wait in queues.
+// Default limit of the packets that a channel has in flight: the largest power of two within 512 KiB, from 8 to 256.
+// More packets would only wait in queues.
 [[nodiscard]] constexpr std::uint32_t usual_window(std::uint32_t lanes) {
     constexpr std::uint32_t bytes = 512U << 10U;
     const std::uint32_t packet = ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES;
     return std::clamp(std::bit_floor(bytes / packet), 8U, 256U);
 }
 
-// A channel is one independent stream of a job: its own sequence numbers, window, congestion state and server.
+// A channel is one independent stream of a job. It has its own sequence numbers, window, congestion state and server.
 struct ChannelConfig {
     std::uint32_t job = 0;
     std::uint32_t token = 0;  // random for each incarnation, never 0
     std::uint16_t channel = 0;
-    std::uint16_t lanes = 62;            // of a fragment, the audit lane included; fixed for the job
-    std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; no worker is ever further than W ahead of its ACKs
+    std::uint16_t lanes = 62;            // of a fragment, including the audit lane; fixed for the job
+    std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
     bool audit = false;                  // the last lane carries the audit word
-    std::uint32_t aggregators = 4096;    // what indices are hashed onto: the smallest table on the way
-    std::uint32_t first_aggregator = 0;  // of them: where each job has a part of the table to itself
-    bool linear = false;                 // slots take aggregators in sequence instead (what ATP §5.4.2 compares with)
-    std::uint32_t first_seq = 0;         // where sequence numbers start
+    std::uint32_t aggregators = 4096;    // number of indices: size of the smallest table on the path
+    std::uint32_t first_aggregator = 0;  // first index; not 0 if each job has its own part of the table
+    bool linear = false;                 // slots take indices in sequence, not by hash (ATP §5.4.2 compares with this)
+    std::uint32_t first_seq = 0;         // first sequence number
 
     [[nodiscard]] constexpr std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t seq) const { return seq & (window() - 1U); }

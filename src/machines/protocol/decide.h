@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The switch's decision: one pure function of a packet's header, the small state of the one aggregator it names, and
- * the time. Freestanding C, no loop, no memory but its arguments: user space, the simulator, the model checker and eBPF
- * compile this very file. Moving lanes is each place's own business and is only ordered here.
+ * Decision of a switch: a pure function of a packet's header, of the state of the aggregator that it names, and of
+ * the time. Freestanding C, without loops and without memory other than its arguments: user space, the simulator, the
+ * model checker and eBPF compile this file. It decides how lanes move; each caller moves them.
  *
- * Calling order: atp_decide(); then carry out `lanes`; if an addition left 32 bits, atp_overflowed(); then carry out
- * `packet`. The caller owns the aggregator exclusively (one owner core, or one lock) from the first to the last of
- * them. Both arguments are rewritten in place: the header is then what leaves, the aggregator what stays.
+ * Ownership: the caller owns the aggregator exclusively (one core or one lock) during all steps of the calling order.
+ * Calling order: atp_decide(); then execute `lanes`; if an addition overflowed, atp_overflowed(); then execute
+ *   `packet`.
+ * Result: both arguments are rewritten in place. The header is then the header to send, the aggregator the state to
+ *   keep.
  */
 #ifndef ATP_PROTOCOL_DECIDE_H
 #define ATP_PROTOCOL_DECIDE_H
@@ -20,67 +22,70 @@
 #endif
 
 enum atp_aggregator_status {
-    ATP_AGGREGATOR_FREE = 0,      /* nobody's; still remembers the last id: its latecomers are forwarded (tombstone) */
+    ATP_AGGREGATOR_FREE = 0,      /* unused; keeps the identity of its last fragment (tombstone) */
     ATP_AGGREGATOR_GATHERING = 1, /* holds the sum of `bitmap` */
-    ATP_AGGREGATOR_COMPLETE = 2,  /* emitted; kept until the ACK, so that a loss costs one packet */
+    ATP_AGGREGATOR_COMPLETE = 2,  /* sum sent; kept until the ACK, so that a lost packet can be sent again */
 };
 
-/* All zero is a free aggregator that remembers nobody: token 0 belongs to no job. */
+/* All zero: a free aggregator without a tombstone, since no job has token 0. */
 struct atp_aggregator {
     uint32_t job;
     uint32_t token;
     uint32_t seq;
     uint16_t channel;
     uint8_t status;
-    uint8_t flags; /* ECN, OVERFLOW and what the lanes are (AUDIT, PLAIN, ATP_AGGREGATOR_INT16) of what was added */
+    uint8_t flags; /* of the added packets: ECN, OVERFLOW and the kind of lanes (AUDIT, PLAIN, ATP_AGGREGATOR_INT16) */
     uint32_t bitmap;
-    uint16_t lanes;   /* how many are in use: a packet with another number never mixes in */
-    uint16_t purpose; /* nor does one of another purpose */
-    uint32_t unit; /* level 0: the unit it gathers for, as in bitmap1: racks never mix even where one switch sees two.
-                      Level 1: 0, so that the levels never mix either */
-    uint32_t touched_us; /* wraps after 71 minutes: what idles longer than half of that may look young once more */
+    uint16_t lanes;   /* number in use; a packet with another number is not added */
+    uint16_t purpose; /* a packet with another purpose is not added */
+    uint32_t unit; /* level 0: unit of the fragment, as in bitmap1, so that racks never mix on one switch. Level 1: 0,
+                      so that levels never mix */
+    uint32_t touched_us; /* wraps after 71 minutes: an aggregator idle for more than half of that may look recent */
 };
 
 enum atp_packet_action {
     ATP_PACKET_DROP = 0,    /* absorbed */
-    ATP_PACKET_FORWARD = 1, /* onward in its own direction */
-    ATP_PACKET_RETURN = 2,  /* turned into a gradient: back to where the server is */
+    ATP_PACKET_FORWARD = 1, /* forwarded in its direction */
+    ATP_PACKET_RETURN = 2,  /* turned into a gradient and sent back, towards the server */
 };
 
 enum atp_lanes_action {
     ATP_LANES_NONE = 0,
     ATP_LANES_STORE = 1,    /* packet -> aggregator */
     ATP_LANES_ADD = 2,      /* packet added into aggregator */
-    ATP_LANES_ADD_EMIT = 3, /* packet added into aggregator, the sum into the packet */
-    ATP_LANES_EMIT = 4,     /* aggregator -> packet; on RETURN the packet grows by `lanes` of the aggregator */
+    ATP_LANES_ADD_EMIT = 3, /* packet added into aggregator, sum copied into packet */
+    ATP_LANES_EMIT = 4,     /* aggregator -> packet; on RETURN the packet grows to `lanes` of the aggregator */
 };
 
-/* What the lanes are, and no property of their values: gradients that differ in it never mix. */
+/* Flags that define the kind of the lanes, not their values. Gradients of different kinds are never added. */
 #define ATP_FLAGS_OF_LANES (ATP_FLAG_AUDIT | ATP_FLAG_PLAIN)
-/* Among the flags of an aggregator, in the place of one that it never keeps: its lanes hold two numbers each. */
+/*
+ * Flag of an aggregator: its lanes hold two elements each. It uses the bit of RESEND, which an aggregator never
+ * keeps.
+ */
 #define ATP_AGGREGATOR_INT16 ATP_FLAG_RESEND
 
-/* What happened, for counters and traces. */
+/* Outcome of a decision, for counters and traces. */
 enum atp_switch_event {
-    ATP_EVENT_PASSED = 0, /* nothing to do here: probes, waits, other levels, releases of others */
+    ATP_EVENT_PASSED = 0, /* no effect here: PROBE, WAIT, another level, release of another fragment */
     ATP_EVENT_CLAIMED = 1,
     ATP_EVENT_ADDED = 2,
     ATP_EVENT_COMPLETED = 3,
-    ATP_EVENT_SINGLE = 4,    /* the only contributor of its level: forwarded as complete, nothing held */
-    ATP_EVENT_DUPLICATE = 5, /* already in, absorbed */
-    ATP_EVENT_REEMITTED = 6, /* already in and complete: the result leaves again */
+    ATP_EVENT_SINGLE = 4,    /* the only contributor of its level: forwarded as complete, nothing stored */
+    ATP_EVENT_DUPLICATE = 5, /* already included: absorbed */
+    ATP_EVENT_REEMITTED = 6, /* already included and complete: the sum is sent again */
     ATP_EVENT_COLLIDED = 7,
     ATP_EVENT_BYPASSED = 8,
     ATP_EVENT_LATE = 9,     /* its aggregator was released before: forwarded */
-    ATP_EVENT_RESENT = 10,  /* a resend that met nothing of its own */
-    ATP_EVENT_FETCHED = 11, /* a resend that took the partial sum along */
+    ATP_EVENT_RESENT = 10,  /* a resend that found nothing to fetch: forwarded */
+    ATP_EVENT_FETCHED = 11, /* a resend that fetched the partial sum */
     ATP_EVENT_RELEASED = 12,
-    ATP_EVENT_EXPIRED = 13,    /* an abandoned aggregator of another was freed by a passing release */
-    ATP_EVENT_TAKEN_OVER = 14, /* claimed from an abandoned other */
-    ATP_EVENT_SUPERSEDED = 15, /* claimed from a finished predecessor whose ACK was lost */
+    ATP_EVENT_EXPIRED = 13,    /* a release of another fragment freed an abandoned aggregator */
+    ATP_EVENT_TAKEN_OVER = 14, /* claimed an abandoned aggregator of another fragment */
+    ATP_EVENT_SUPERSEDED = 15, /* claimed the aggregator of a finished fragment whose ACK was lost */
     ATP_EVENT_FLUSHED = 16,
-    ATP_EVENT_CLOSED = 17, /* a flush found nothing: latecomers will be forwarded */
-    ATP_EVENT_MISFIT = 18, /* cannot be added safely (level, kind of lanes, set): forwarded to the server */
+    ATP_EVENT_CLOSED = 17, /* a FLUSH or NACK met a free aggregator: late packets will be forwarded */
+    ATP_EVENT_MISFIT = 18, /* cannot be added safely (level, kind of lanes, bitmap): forwarded to the server */
 };
 #define ATP_EVENT_COUNT 19
 
@@ -107,7 +112,7 @@ static inline int atp_same_fragment(const struct atp_header* packet, const struc
     return atp_same_stream(packet, aggregator) && (packet->seq == aggregator->seq || ATP_BREAK(ignore_sequence));
 }
 
-/* Whoever sends seq has the result of seq - W: an aggregator that old was finished long ago (hazard 9). */
+/* The sender of seq has the result of seq - W, so a fragment that old is finished (H9, docs/protocol.md#h9). */
 static inline int atp_supersedes(const struct atp_header* packet, const struct atp_aggregator* aggregator) {
     int32_t ahead = (int32_t)(packet->seq - aggregator->seq);
     if (!atp_same_stream(packet, aggregator) || ATP_BREAK(never_supersede)) return 0;
@@ -120,7 +125,10 @@ static inline int atp_abandoned(const struct atp_aggregator* aggregator, uint32_
     return idle_us > 0 && (uint32_t)idle_us > ageing_us;
 }
 
-/* Frees it and remembers whom it served: nothing of that fragment may gather here again (hazards 1, 2, 7). */
+/*
+ * Frees the aggregator and keeps its tombstone: nothing of that fragment may gather here again (H1, H2, H7,
+ * docs/protocol.md#h1).
+ */
 static inline void atp_release(struct atp_aggregator* aggregator) {
     aggregator->status = ATP_AGGREGATOR_FREE;
     if (ATP_BREAK(claim_after_release)) aggregator->token = 0;
@@ -133,7 +141,7 @@ static inline void atp_remember(const struct atp_header* packet, struct atp_aggr
     aggregator->channel = packet->channel;
 }
 
-/* To the server, untouched by the next level: a set that is not all of its unit must never be added there. */
+/* Forwards to the server, past the next level, which must never add a set that is not a whole unit. */
 static inline struct atp_decision atp_forward_alone(struct atp_header* packet, uint8_t event) {
     packet->flags = (uint16_t)(packet->flags | ATP_FLAG_BYPASS);
     packet->hop = (uint8_t)(packet->hop + 1);
@@ -149,10 +157,10 @@ static inline struct atp_decision atp_collide(struct atp_header* packet) {
     return atp_forward_alone(packet, ATP_EVENT_COLLIDED);
 }
 
-/* Which unit's members a packet speaks of; at hop 1 units themselves are the members. */
+/* The unit whose members the packet names. At hop 1 the members are units, so it is 0. */
 static inline uint32_t atp_unit_of(const struct atp_header* packet) { return packet->hop == 0 ? packet->bitmap1 : 0u; }
 
-/* What the fragment is part of, as far as 16 bits tell; see docs/protocol.md. */
+/* Low 16 bits of the argument: docs/protocol.md#argument-of-a-gradient. */
 static inline uint16_t atp_purpose_of(const struct atp_header* packet) { return (uint16_t)packet->argument; }
 
 static inline uint32_t atp_contribution(const struct atp_header* packet) {
@@ -163,7 +171,10 @@ static inline uint32_t atp_level_mask(const struct atp_header* packet) {
     return packet->hop == 0 ? packet->mask0 : packet->mask1;
 }
 
-/* Whether it may be added at its level at all. At hop 1 only whole units may: one bit cannot tell half a unit. */
+/*
+ * True if the packet may be added at its level. At hop 1 only whole units may: one bit cannot represent part of a
+ * unit.
+ */
 static inline int atp_fits_level(const struct atp_header* packet) {
     if (packet->hop == 0) return packet->bitmap0 != 0;
     if (ATP_BREAK(collision_not_bypass)) return packet->bitmap1 != 0;
@@ -177,8 +188,8 @@ static inline uint8_t atp_kind_of_lanes(const struct atp_header* packet) {
 }
 
 /*
- * Beyond the same fragment: the same level, unit and kind of lanes, so that adding is meaningful; and whatever is held
- * is within the packet's mask, so that the packet can carry it away.
+ * For a packet of the same fragment: true if level, unit and kind of lanes are equal, so that adding is meaningful.
+ * The bitmap of the aggregator must also be within the packet's mask, so that the packet can carry the sum.
  */
 static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes,
                                  const struct atp_aggregator* aggregator) {
@@ -201,7 +212,7 @@ static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t 
     return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_STORE, event);
 }
 
-/* The packet becomes the carrier of what the aggregator holds. */
+/* Writes the set and the flags of the aggregator to the packet, which will carry the aggregator's sum. */
 static inline void atp_load(struct atp_header* packet, const struct atp_aggregator* aggregator) {
     packet->flags = (uint16_t)(packet->flags | (aggregator->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW)));
     if (ATP_BREAK(overflow_not_sticky)) packet->flags = (uint16_t)(packet->flags & ~(unsigned)ATP_FLAG_OVERFLOW);
@@ -219,7 +230,7 @@ static inline void atp_merge_flags(const struct atp_header* packet, uint16_t whi
     aggregator->flags = (uint8_t)(aggregator->flags | (packet->flags & which));
 }
 
-/* Same fragment, same level, same shape: the usual case. */
+/* The usual case: the same fragment, level and shape. */
 static inline struct atp_decision atp_gather(struct atp_header* packet, struct atp_aggregator* aggregator,
                                              uint32_t now_us) {
     uint32_t mine = atp_contribution(packet);
@@ -247,8 +258,9 @@ static inline struct atp_decision atp_gather(struct atp_header* packet, struct a
 }
 
 /*
- * A resend never claims. Level 0 hands it what is held, so that all of it reaches the server; level 1 lets it pass
- * and keeps what it holds: one bit a unit cannot be merged with half a unit, and the server fetches it with a FLUSH.
+ * A resend never claims. At level 0 it takes the partial sum with it, so that all of it reaches the server. At level
+ * 1 the switch forwards the resend and keeps its partial sum: one bit per unit cannot represent part of a unit. The
+ * server fetches that partial sum with a FLUSH.
  */
 static inline struct atp_decision atp_resend(struct atp_header* packet, uint16_t lanes,
                                              struct atp_aggregator* aggregator) {
@@ -256,7 +268,7 @@ static inline struct atp_decision atp_resend(struct atp_header* packet, uint16_t
     uint8_t lanes_action;
     if (!atp_same_fragment(packet, aggregator) || aggregator->status == ATP_AGGREGATOR_FREE || packet->hop != 0 ||
         !atp_same_shape(packet, lanes, aggregator)) {
-        /* Whoever comes later shall follow it to the server rather than wait here for what has passed. */
+        /* Later packets must follow the resend to the server. Here they would wait for a packet that has passed. */
         if (aggregator->status == ATP_AGGREGATOR_FREE) atp_remember(packet, aggregator);
         packet->hop = (uint8_t)(packet->hop + 1);
         return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_RESENT);
@@ -301,9 +313,8 @@ static inline struct atp_decision atp_decide_gradient(struct atp_header* packet,
 }
 
 /*
- * ACKs, and the request to send again without aggregation, mean that nobody needs the aggregator of seq any more. The
- * request also closes a free one: who has not sent yet does not know of it, and must not start to gather what cannot be
- * complete.
+ * An ACK, or a NACK with BYPASS, releases the aggregator of seq. The NACK also closes a free aggregator: a worker
+ * that has not sent yet does not know the NACK, and must not start a sum that cannot complete.
  */
 static inline struct atp_decision atp_decide_release(const struct atp_header* packet, struct atp_aggregator* aggregator,
                                                      uint32_t now_us, uint32_t ageing_us) {
@@ -323,7 +334,7 @@ static inline struct atp_decision atp_decide_release(const struct atp_header* pa
     return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, event);
 }
 
-/* "Stop holding seq at your level, and give me what you have": latecomers then follow by themselves. */
+/* Returns the partial sum of seq and releases the aggregator. Late packets are then forwarded. */
 static inline struct atp_decision atp_decide_flush(struct atp_header* packet, struct atp_aggregator* aggregator) {
     if (aggregator->status == ATP_AGGREGATOR_FREE) {
         atp_remember(packet, aggregator);
@@ -345,7 +356,7 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
 
 /*
  * `lanes` is the number of lanes of the packet. `flush_here` is true on the switch that serves level packet->hop for
- * this job; elsewhere a FLUSH only passes.
+ * this job. Other switches only forward a FLUSH.
  */
 static inline struct atp_decision atp_decide(struct atp_header* packet, uint16_t lanes, int flush_here,
                                              struct atp_aggregator* aggregator, uint32_t now_us, uint32_t ageing_us) {
@@ -363,7 +374,7 @@ static inline struct atp_decision atp_decide(struct atp_header* packet, uint16_t
     return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
 }
 
-/* An addition left 32 bits: sticky where it stays, and marked on what leaves. */
+/* An addition overflowed: sets the sticky flag of the aggregator, and the flag of a packet that leaves with the sum. */
 static inline void atp_overflowed(struct atp_header* packet, struct atp_decision decision,
                                   struct atp_aggregator* aggregator) {
     aggregator->flags = (uint8_t)(aggregator->flags | ATP_FLAG_OVERFLOW);

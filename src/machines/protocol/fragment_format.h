@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Powers of two as a gradient's scale: a byte each. 0 is none of them, but stands for the scale of the job.
+// Scale of a gradient: one byte for each power of two. 0 means the scale of the job.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace atp::protocol {
 
 inline constexpr std::uint8_t scale_of_job = 0;
 
-// The byte of 2^exponent, or of the nearest power that has one.
+// Byte of 2^exponent, or of the nearest power that has a byte.
 [[nodiscard]] constexpr std::uint8_t scale_byte(int exponent) {
     return static_cast<std::uint8_t>(std::clamp(exponent + static_cast<int>(ATP_SCALE_ONE), 1, 255));
 }

@@ -9,7 +9,7 @@ namespace {
 
 std::uint32_t low_bits(std::size_t count) { return count >= ATP_BITMAP_BITS ? ~0U : (1U << count) - 1U; }
 
-// Every rank 0..n-1 exactly once, and no unit outside what a bitmap can hold.
+// True if each rank 0..n-1 occurs exactly once, and the bitmaps have a bit for each unit and member.
 bool well_formed(const std::vector<Unit>& units) {
     if (units.empty() || units.size() > ATP_BITMAP_BITS) return false;
     std::vector<std::uint16_t> ranks;

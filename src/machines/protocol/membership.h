@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part in a job, and where each worker sits in the two levels of bitmaps.
+// Workers of a job, and the position of each in the two levels of bitmaps.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,34 @@
 
 namespace atp::protocol {
 
-// A unit is what one bit of bitmap1 stands for: a rack of workers behind a switch of their own, or one worker under the
-// server's switch (direct), which starts at hop 1 with a bit of its own.
+// A unit is what one bit of bitmap1 stands for: a rack of workers behind its own switch, or one direct worker. A
+// direct worker is behind the switch of the server, starts at hop 1 and has its own bit.
 struct Unit {
     std::vector<std::uint16_t> ranks;  // member m has bit m of bitmap0
     bool direct = false;
 };
 
-// Where one worker sits.
+// Position of one worker in the tree.
 struct Place {
-    std::uint8_t hop = 0;     // the level its gradients start at
+    std::uint8_t hop = 0;     // level at which its gradients start
     std::uint8_t unit = 0;    // bit of bitmap1
     std::uint8_t member = 0;  // bit of bitmap0
     std::uint32_t mask0 = 0;  // all members of the unit
     std::uint32_t mask1 = 0;  // all units of the job
 };
 
-// Immutable after construction; shared by reading.
+// Units of a job, and the position of each rank.
+//
+// Ownership: a value.
+// Threads: immutable after construction, so any thread may read it.
+// Failure: make() returns nothing for units that are not well-formed.
 class Membership {
   public:
-    // Ranks must be 0..n-1, each in exactly one unit; at most 32 units of at most 32 members; a direct unit has one.
+    // Ranks must be 0..n-1, each in exactly one unit. At most 32 units of at most 32 members; a direct unit has one.
     [[nodiscard]] static std::optional<Membership> make(std::vector<Unit> units);
-    // All workers under one switch: up to 32 of them.
+    // One unit: up to 32 workers behind one switch.
     [[nodiscard]] static std::optional<Membership> star(unsigned workers);
-    // Racks of equal size, each behind a switch of its own.
+    // Racks of equal size, each behind its own switch.
     [[nodiscard]] static std::optional<Membership> racks(unsigned racks, unsigned workers_each);
 
     [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(places_.size()); }

@@ -15,11 +15,12 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 namespace {
 
-// A slot moves to another aggregator when it collided in two of its last three rounds: one collision may be a
-// passer-by, and two jobs that take turns at one index must not both wait for the other to move (hazard 12).
+// A slot moves to another aggregator if it collided in two of its last three rounds. One collision can be transient.
+// Two jobs that alternate at one index both reach the threshold, so neither waits for the other (H12,
+// docs/protocol.md#h12).
 constexpr std::uint8_t heat_of_collision = 2;
 constexpr std::uint8_t heat_to_move = 3;
-// Candidates looked at for an index that no other slot of the channel uses.
+// Candidates tried to find an index that no other slot of the channel uses.
 constexpr unsigned index_candidates = 4;
 
 bool single_bit(std::uint32_t bits) { return std::has_single_bit(bits); }
@@ -32,13 +33,12 @@ bool is_short(const atp_header& header) { return header.dtype == ATP_DTYPE_INT16
 
 unsigned population(std::uint32_t bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
-// Calls `visit` with the number of every set bit.
 template <class Visit>
 void for_each_bit(std::uint32_t bits, Visit visit) {
     for (; bits != 0; bits &= bits - 1) visit(lowest(bits));
 }
 
-// Never written here: else whoever opens servers and leaves again would keep a switch busy with clearing memory.
+// Not written here: otherwise clients that open and close servers would keep a switch busy with clearing memory.
 template <class Element>
 Element* claim_pages(std::size_t count) {
     void* memory = std::calloc(std::max<std::size_t>(count, 1), sizeof(Element));
@@ -47,7 +47,7 @@ Element* claim_pages(std::size_t count) {
 }
 
 std::size_t outbox_capacity(const ServerConfig& config, const Membership& membership) {
-    // A round of ACKs, and for a few fragments at once a request to every unit at every level.
+    // A round of ACKs, and for a few fragments a request to every unit at every level.
     return 2U * config.channel.window() + 8U * membership.units() + 64U;
 }
 
@@ -94,7 +94,7 @@ void Server::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
     }
 }
 
-// The finished record of seq while somebody may still ask for it, or nullptr.
+// The complete record of seq while a worker may still request it, or nullptr.
 Server::Record* Server::retained(std::uint32_t seq) {
     Record& record = records_[seq % records_.size()];
     if (record.state != State::complete || record.seq != seq) return nullptr;
@@ -103,8 +103,8 @@ Server::Record* Server::retained(std::uint32_t seq) {
     return &record;
 }
 
-// The record of seq, opened if need be. nullptr when seq is finished, or further ahead than any worker can be: nobody
-// sends seq without the result of seq - W, and so not before the server completed everything up to there.
+// The record of seq, opened if necessary. nullptr if seq is finished, or further ahead than any worker can be. To
+// send seq a worker needs the result of seq - W, so the server has completed everything up to seq - W.
 Server::Record* Server::record_in_progress(std::uint32_t seq) {
     const std::int32_t ahead = distance(base_, seq);
     if (ahead < 0) {
@@ -134,7 +134,7 @@ void Server::open(Record& record, std::uint32_t seq) {
     std::fill_n(row(told_, record), membership_.units(), 0U);
 }
 
-// Which workers the packet speaks for; nothing when it claims workers or shapes that this job does not have.
+// Workers that the packet covers. Nothing if it names workers or a shape that this job does not have.
 std::optional<Server::Set> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
     Set set{.units = header.bitmap1, .members = header.bitmap0, .whole = (header.flags & ATP_FLAG_WHOLE) != 0};
@@ -170,8 +170,8 @@ bool Server::audit_holds(const wire::Packet& packet, const Set& set) const {
     return expected == wire::load_u32(packet.lanes.last(ATP_LANE_BYTES).data());
 }
 
-// How the packet's set lies to what is in. Whatever order and whatever losses, an accepted set is disjoint or a
-// superset.
+// Relation of the packet's set to the included set. In any order and with any losses, an accepted set is disjoint or
+// a superset.
 Server::Relation Server::relation(const Record& record, const Set& set) const {
     bool any_common = false;
     bool any_new = false;
@@ -225,7 +225,7 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
     } else {
         merge_integers(record, packet, set, now);
     }
-    // The first that is in decides for all.
+    // The first included packet decides for the record.
     if (record.count == 0) return;
     record.plain = is_plain(packet.header);
     record.shorts = is_short(packet.header);
@@ -234,15 +234,15 @@ void Server::merge(Record& record, const wire::Packet& packet, const Set& set, T
     record.purpose = packet.header.argument;
 }
 
-// Other numbers, another many of them, or for another purpose: a sum would mean nothing.
+// Another kind, number of lanes, scale or purpose: the sum would have no meaning.
 bool Server::differs(const Record& record, const wire::Packet& packet) const {
     return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != lanes_of(packet) ||
                                  record.scale != packet.header.scale ||
                                  (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
-// The fragment can never be complete, and everybody who has sent it shall know. Who sent this packet has not heard it,
-// however lately it was said.
+// The fragment can never complete, so the server tells all workers. The sender of this packet has not received an
+// earlier WAIT, so it gets one even within the repeat interval.
 void Server::tell_mismatch(Record& record, const Set& set, Time now) {
     record.mismatched = true;
     for_each_bit(set.units, [&](unsigned unit) { row(told_, record)[unit] &= ~members_of(set, unit); });
@@ -254,7 +254,7 @@ void Server::tell_mismatch(Record& record, const Set& set, Time now) {
 
 void Server::merge_integers(Record& record, const wire::Packet& packet, const Set& set, Time now) {
     if (record.mode == Mode::floats && !ATP_BREAK(mix_modes)) {
-        // Who sends an integer alone has not heard the request, however lately it was made.
+        // The sender has not received an earlier NACK, so it gets one even within the repeat interval.
         if (!set.whole) row(told_, record)[lowest(set.units)] &= ~set.members;
         ask_missing(record, now);
         return;
@@ -298,7 +298,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Se
     }
 }
 
-// What is in so far is this packet. The usual one brings everybody's sum at once and needs no wider accumulator.
+// This packet becomes the included set. Usually it is the sum of all workers and needs no wider accumulator.
 void Server::assign(Record& record, const wire::Packet& packet, const Set& set) {
     const std::size_t elements = payload_of(lanes_of(packet));
     const std::byte* lanes = packet.lanes.data();
@@ -315,7 +315,7 @@ void Server::assign(Record& record, const wire::Packet& packet, const Set& set) 
     }
 }
 
-// Floats come from one worker each, and their exact sum does not depend on the order they come in.
+// A packet of floats is from one worker. The exact sum does not depend on their order.
 void Server::merge_floats(Record& record, const wire::Packet& packet, const Set& set, Time now) {
     if (set.whole || !single_bit(set.members)) {
         ++counters_.refused;
@@ -347,8 +347,8 @@ void Server::mark_in(Record& record, const Set& set, bool replace) {
     record.count += count_of(set);
 }
 
-// Requests of a lower mode say nothing about this one, so everybody may be told again. What came singly as integers
-// stays valid in Mode::singly; floats start from nothing.
+// Answers of a lower mode do not apply to this one, so all workers may be told again. Included integers stay valid in
+// Mode::singly. Floats start from zero.
 void Server::raise_mode(Record& record, Mode mode, Time now) {
     if (record.mode >= mode) return;
     record.mode = mode;
@@ -361,8 +361,8 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
     std::ranges::fill(exact_of(record), numeric::ExactLane{});
 }
 
-// A packet that came around a switch's aggregator proves that this aggregator can never be complete. Everything else of
-// the fragment is fetched from there at once, and latecomers follow by themselves (hazards 7 and 14).
+// A packet that bypassed a switch's aggregator proves that this aggregator can never complete. A FLUSH fetches the
+// rest of the fragment from there at once. The switch forwards later packets (H7, H14, docs/protocol.md#h7).
 void Server::fetch_from_switches(Record& record, const atp_header& header, const Set& set) {
     if ((header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) == 0 || record.mode != Mode::aggregated) return;
     if (membership_.units() > 1 && !record.level1_flushed) {
@@ -413,13 +413,13 @@ void Server::freeze(Record& record) {
     } else if (record.mode == Mode::floats) {
         numeric::exact_round(exact_of(record).data(), lanes, result.data());
     } else if (record.converted) {
-        record.short_result = record.shorts;  // it stands there already
+        record.short_result = record.shorts;  // assign() wrote the result
     } else if (record.shorts && numeric::sums_to_shorts(sums_of(record).data(), lanes, result.data())) {
         record.short_result = true;
     } else {
         numeric::sums_to_floats(sums_of(record).data(), lanes, inverse_scale(record.scale), result.data());
     }
-    // The lane of the audit means nothing in an ACK; what an earlier, longer fragment left there is nobody's.
+    // The audit lane of an ACK has no meaning. It may hold data of an earlier, longer fragment, so clear it.
     const std::size_t audit_at = (result_lanes(record) - audit_lanes()) * ATP_LANE_BYTES;
     std::ranges::fill(result.subspan(audit_at, audit_lanes() * ATP_LANE_BYTES), std::byte{0});
 }
@@ -429,8 +429,8 @@ std::size_t Server::lanes_of(const wire::Packet& packet) const {
     return (is_short(packet.header) ? 2 * payload : payload) + audit_lanes();
 }
 
-// The index that seq + W will use. It travels in every ACK of seq, the same in each, and nobody can send seq + W
-// without having one: so workers never diverge (hazard 11).
+// The index for seq + W. All ACKs of seq carry the same index, and a worker needs one of them to send seq + W. All
+// workers therefore use the same index (H11, docs/protocol.md#h11).
 std::uint32_t Server::choose_next_index(const Record& record) {
     const std::uint32_t slot = config_.channel.slot(record.seq);
     std::uint8_t& heat = heat_[slot];
@@ -472,7 +472,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
     const std::uint32_t bit = 1U << place.member;
     row(sent_, *record)[place.unit] |= bit;
 
-    // Somebody who has not sent is worth waiting for; when everybody has, something was lost.
+    // In mode aggregated the asker waits for workers that have not sent. If all workers have sent, a packet was lost.
     std::uint32_t unsent_unit = 0;
     std::uint32_t unsent_members = 0;
     for (unsigned unit = 0; unit < membership_.units() && unsent_members == 0; ++unit) {
@@ -481,7 +481,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
     }
     const bool asker_missing = (row(in_, *record)[place.unit] & bit) == 0;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
-        // Whatever it was told lately did not arrive; its timer keeps it from asking often.
+        // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.
         (void)not_yet_told(*record, place.unit, bit, now);
         ask(*record, place.unit, bit, header.worker);
         return;
@@ -515,7 +515,7 @@ void Server::ask(Record& record, unsigned unit, std::uint32_t members, std::uint
          counters_.nacks);
 }
 
-// A late asker alone gets the result again; the others are not bothered (hazard 4).
+// Only the late worker gets the result again (H4, docs/protocol.md#h4).
 void Server::answer_again(Record& record, std::uint16_t rank, Time now) {
     if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;
     const Place& place = membership_.place(rank);
@@ -525,7 +525,7 @@ void Server::answer_again(Record& record, std::uint16_t rank, Time now) {
          counters_.reacks);
 }
 
-// Those of `members` that were told nothing lately; they count as told from here on.
+// Those of `members` without an answer in this repeat interval. It marks them as answered.
 std::uint32_t Server::not_yet_told(Record& record, unsigned unit, std::uint32_t members, Time now) {
     if (now >= record.told_until) {
         std::fill_n(row(told_, record), membership_.units(), 0U);
@@ -550,7 +550,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         const Answer answer = outbox_.front();
         outbox_.pop();
         const Record& record = records_[answer.seq % records_.size()];
-        if (record.seq != answer.seq) continue;  // everybody has moved on since it was queued
+        if (record.seq != answer.seq) continue;  // a newer fragment has replaced it
         const bool with_result = answer.type == ATP_TYPE_ACK;
         if (with_result != (record.state == State::complete)) continue;
         const std::size_t lane_bytes = with_result ? result_lanes(record) * ATP_LANE_BYTES : 0;

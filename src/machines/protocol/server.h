@@ -26,55 +26,58 @@ inline namespace ATP_VARIANT {
 
 struct ServerConfig {
     ChannelConfig channel;
-    double scale = 1e8;  // integers are x * scale; results are float32(sum / scale), unless the tensor is plain
-    // The same worker is told the same thing about the same fragment at most once in this time: shorter than a worker's
-    // timeout by more than a round trip, or a probe for an answer that was lost would itself go unanswered.
+    double scale = 1e8;  // integers are x * scale and results float32(sum / scale); PLAIN: unscaled
+    // Interval in which the server sends a worker the same answer about a fragment at most once. It must be shorter
+    // than a worker's timeout by more than a round trip: otherwise the PROBE for a lost answer would get no answer.
     Duration repeat_interval = std::chrono::microseconds(500);
 };
 
 struct ServerCounters {
     std::uint64_t refused = 0;          // undecodable, or of a shape that this channel or fragment never has
     std::uint64_t forged = 0;           // another job, token or channel
-    std::uint64_t stale = 0;            // of fragments that every worker holds already
-    std::uint64_t ahead = 0;            // further ahead than any worker can be
+    std::uint64_t stale = 0;            // packets of fragments whose result every worker has
+    std::uint64_t ahead = 0;            // packets of fragments that no worker can have reached
     std::uint64_t gradients = 0;        // packets of fragments in progress
-    std::uint64_t duplicates = 0;       // sets that were in already
-    std::uint64_t replaced = 0;         // sets that contained what was there
-    std::uint64_t overlapping = 0;      // sets that could not be merged and were asked for again
-    std::uint64_t overflowed = 0;       // packets under the overflow flag
+    std::uint64_t duplicates = 0;       // sets that were included already
+    std::uint64_t replaced = 0;         // sets that contained the included set and replaced it
+    std::uint64_t overlapping = 0;      // sets that overlapped the included set and were requested again
+    std::uint64_t overflowed = 0;       // packets with the OVERFLOW flag
     std::uint64_t float_fragments = 0;  // fragments summed as floats
-    std::uint64_t mismatched = 0;       // packets of fragments that workers mean differently: dropped
-    std::uint64_t audit_failures = 0;   // sets whose audit lane was wrong: dropped
+    std::uint64_t mismatched = 0;       // dropped packets of mismatched fragments
+    std::uint64_t audit_failures = 0;   // sets dropped for a wrong audit lane
     std::uint64_t completed = 0;        // fragments
-    std::uint64_t added_here = 0;       // additions of completed fragments made by this server, not in the network
-    std::uint64_t collided = 0;         // fragments that met a collision
-    std::uint64_t remapped = 0;         // slots that were given another aggregator
+    std::uint64_t added_here = 0;       // additions by this server, of completed fragments
+    std::uint64_t collided = 0;         // fragments with a collision
+    std::uint64_t remapped = 0;         // slots that got another aggregator index
     std::uint64_t marked = 0;           // fragments acknowledged with ECN
-    std::uint64_t acks = 0, reacks = 0, nacks = 0, waits = 0, flushes = 0;  // sent
-    std::uint64_t unsent = 0;  // answers dropped because the queue was full: a probe asks again
+    std::uint64_t acks = 0, reacks = 0, nacks = 0, waits = 0, flushes = 0;  // queued for sending
+    std::uint64_t unsent = 0;  // answers dropped because the queue was full; a PROBE asks again
 };
 
-// Where a packet goes that poll_transmit() wrote: down to `worker`, or to the workers of all `units`.
+// Destination of a packet from poll_transmit(): `worker`, or all workers of `units` if it is ATP_WORKER_ALL.
 struct ServerTransmit {
     std::size_t size = 0;
     std::uint16_t worker = ATP_WORKER_ALL;
     std::uint32_t units = 0;
 };
 
-// The parameter server of one channel: adds what the network did not, and keeps every result until nobody can ask for
-// it any more.
+// Parameter server of one channel. It adds what the switches have not added, sends each result to all workers, and
+// keeps the result until no worker can ask for it (docs/protocol.md#server).
 //
-// Calling order: handle_packet() for each datagram, in batches if you like; then poll_transmit() until it returns
-// nothing. It has no timers: whoever misses something asks (PROBE).
-// Owns: a ring of 2W records and everything in them, claimed at construction; borrows the membership, which outlives
-// it. Threads: none; one thread drives one channel. Failure: packets that do not belong here are dropped and counted. A
-// result is the sum of every worker exactly once, or it is not sent.
+// Ownership: owns a ring of 2W records, allocated at construction. Borrows `membership`, which must outlive the
+//   server.
+// Calling order: handle_packet() for one or more datagrams, then poll_transmit() until it returns nothing. There is
+//   no timer: a worker that misses a result sends a PROBE.
+// Threads: none. One thread drives one channel.
+// Failure: the constructor throws std::bad_alloc. A packet that does not decode, or has another job, token, channel
+//   or shape, is dropped and counted. A result is sent only if it includes every worker exactly once.
 class Server {
   public:
     Server(const ServerConfig& config, const Membership& membership);
 
+    // One datagram, borrowed for the call. `congested`: its IP header carried CE.
     void handle_packet(std::span<std::byte> bytes, bool congested, Time now);
-    // Writes one packet; nothing when there is nothing to send. `buffer` holds at least packet_bytes().
+    // Writes the next packet, or returns nothing if there is none. `buffer` holds at least packet_bytes().
     std::optional<ServerTransmit> poll_transmit(std::span<std::byte> buffer);
 
     [[nodiscard]] bool has_transmit() const { return !outbox_.empty(); }
@@ -91,11 +94,11 @@ class Server {
   private:
     enum class State : std::uint8_t { idle, gathering, complete };
 
-    // How contributions must come, in rising order; a record never goes back.
+    // How contributions must arrive, in ascending order. The mode of a record never decreases.
     enum class Mode : std::uint8_t {
-        aggregated,  // integers, added wherever there is room
-        singly,      // integers, unaggregated: a sum left 32 bits on the way
-        floats,      // some worker's values do not fit integers: exact sums of everybody's floats
+        aggregated,  // integers, added by switches and server
+        singly,      // integers with BYPASS: a sum overflowed on the path
+        floats,      // values that do not fit integers: the exact sum of the floats of all workers
     };
 
     struct Record {
@@ -104,28 +107,28 @@ class Server {
         Mode mode = Mode::aggregated;
         bool ecn = false;
         bool collision = false;
-        // As of everything that is in:
+        // Of the included packets:
         bool plain = false;
         bool shorts = false;
         std::uint8_t scale = scale_of_job;
-        std::uint16_t lanes = 0;  // as if none were shorts
+        std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements
         std::uint32_t purpose = 0;
-        bool converted = false;     // it came whole: the result stands where it belongs already
-        bool short_result = false;  // once complete
-        bool mismatched = false;    // somebody sent something else: it will never be complete
+        bool converted = false;     // one packet had the sum of all workers: its result is in results_ already
+        bool short_result = false;  // set at completion: the result has int16 lanes
+        bool mismatched = false;    // packets of different shape or purpose arrived: never completes
         bool level1_flushed = false;
-        std::uint32_t flushed_units = 0;
-        std::uint32_t index = 0;       // the aggregator of this round
-        std::uint32_t next_index = 0;  // that of seq + W
-        std::uint32_t count = 0;       // workers in
-        std::uint32_t merges = 0;      // additions made here
-        Time told_until{};             // repetitions before this are suppressed
+        std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH
+        std::uint32_t index = 0;          // aggregator index of seq
+        std::uint32_t next_index = 0;     // aggregator index of seq + W
+        std::uint32_t count = 0;          // workers included
+        std::uint32_t merges = 0;         // additions by this server
+        Time told_until{};                // answers in told_ are not repeated before this time
     };
 
     struct Answer {
         std::uint8_t type = 0;
-        std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK's is its record's
-        std::uint8_t scale = scale_of_job;    // of a FLUSH, likewise
+        std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK has that of its record
+        std::uint8_t scale = scale_of_job;    // of a FLUSH; an ACK has that of its record
         std::uint16_t flags = 0;
         std::uint16_t worker = ATP_WORKER_ALL;
         std::uint8_t hop = 0;
@@ -142,10 +145,10 @@ class Server {
 
     enum class Relation : std::uint8_t { disjoint, contains, inside, overlaps };
 
-    // The set of workers a packet speaks for: members of one unit, or whole units.
+    // Workers that a packet covers: members of one unit, or whole units.
     struct Set {
         std::uint32_t units = 0;
-        std::uint32_t members = 0;  // of the one unit, when not whole
+        std::uint32_t members = 0;  // of the one unit; not used if `whole`
         bool whole = false;
     };
 
@@ -184,7 +187,7 @@ class Server {
     [[nodiscard]] std::size_t audit_lanes() const { return config_.channel.audit ? 1U : 0U; }
     // Lanes of a packet that carry elements.
     [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - audit_lanes(); }
-    // Lanes that a packet would have if none were shorts.
+    // Lanes of the packet if its elements took 4 bytes each.
     [[nodiscard]] std::size_t lanes_of(const wire::Packet& packet) const;
     [[nodiscard]] std::size_t result_lanes(const Record& record) const {
         const std::size_t elements = payload_of(record.lanes);
@@ -218,23 +221,23 @@ class Server {
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
     };
-    // Zeroed pages that the system hands out when they are touched: a server costs nothing until it works.
+    // Zeroed pages. The system allocates them on first access, so an idle server uses little memory.
     template <class Element>
     using Pages = std::unique_ptr<Element[], Free>;
 
     ServerConfig config_;
     const Membership& membership_;
-    std::uint32_t base_;
-    std::vector<Record> records_;      // 2W: seq q lies at q mod 2W until q + 2W comes, which proves that nobody asks
-    std::vector<std::uint32_t> in_;    // a row of units for each record: members whose numbers are in
-    std::vector<std::uint32_t> sent_;  // members known to have sent
-    std::vector<std::uint32_t> told_;  // members told something since told_until was set
-    Pages<std::int64_t> sums_;
-    Pages<numeric::ExactLane> exact_;      // touched in float mode only
-    Pages<std::byte> results_;             // as they go on the wire
-    std::vector<std::uint32_t> attempts_;  // of each slot
-    std::vector<std::uint8_t> heat_;       // of each slot: how often it collided lately
-    Ring<Answer> outbox_;
+    std::uint32_t base_;                   // first fragment that is not complete
+    std::vector<Record> records_;          // 2W; q is at q mod 2W until q + 2W replaces it (H8, docs/protocol.md#h8)
+    std::vector<std::uint32_t> in_;        // per record and unit: members included in the sum
+    std::vector<std::uint32_t> sent_;      // per record and unit: members known to have sent
+    std::vector<std::uint32_t> told_;      // per record and unit: members answered in this repeat interval
+    Pages<std::int64_t> sums_;             // per record and lane
+    Pages<numeric::ExactLane> exact_;      // per record and lane; used in mode floats only
+    Pages<std::byte> results_;             // in wire format
+    std::vector<std::uint32_t> attempts_;  // per slot: hash attempt of its aggregator index
+    std::vector<std::uint8_t> heat_;       // per slot: collision score of the last rounds (H12, docs/protocol.md#h12)
+    Ring<Answer> outbox_;                  // an answer that does not fit is counted as `unsent`
     ServerCounters counters_;
 };
 
@@ -247,7 +250,7 @@ void Server::persist(Archive& archive) {
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
         archive.value(r.shorts), archive.value(r.scale);
-        const std::size_t lanes = std::min(r.lanes, config_.channel.lanes);  // what an archive brings is not judged
+        const std::size_t lanes = std::min(r.lanes, config_.channel.lanes);  // an archive may bring any number
         if (r.state == State::complete) {
             archive.value(r.short_result), archive.value(r.next_index);
             archive.bytes(result_of(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));

@@ -16,7 +16,7 @@ inline namespace ATP_VARIANT {
 namespace {
 
 constexpr std::size_t cache_line_bytes = 64;
-// Packets decoded ahead of the one being added, so that their aggregators are on the way from memory meanwhile.
+// Packets decoded before the first of them is added, so that their aggregators are prefetched in the meantime.
 constexpr std::size_t batch_packets = 16;
 
 std::size_t lane_stride(std::uint32_t lanes) {
@@ -30,22 +30,22 @@ std::uint32_t clamp_to_u31(std::int64_t value) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, 0x7fffffff));
 }
 
-// A packet that was received lately is rarely in a cache yet.
+// A packet that has just arrived is rarely in a cache.
 void prefetch_packet(const Parcel& parcel) {
-    constexpr std::uint32_t enough_bytes = 1024;  // from there on the processor sees the pattern by itself
+    constexpr std::uint32_t enough_bytes = 1024;  // beyond this the hardware prefetcher follows the pattern
     for (std::uint32_t at = 0; at < parcel.size && at < enough_bytes; at += cache_line_bytes) {
         __builtin_prefetch(parcel.data + at);
     }
 }
 
-// The audit lane wraps: only its value modulo 2^32 means something.
+// The audit lane is defined modulo 2^32.
 std::int32_t wrapping_sum(std::int32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + b);
 }
 
 bool emits(std::uint8_t action) { return action == ATP_LANES_ADD_EMIT || action == ATP_LANES_EMIT; }
 
-// True when an addition left 32 bits.
+// True if an addition exceeded 32 bits.
 bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
     switch (action) {
         case ATP_LANES_STORE: numeric::lanes_store(wire_lanes, count, lanes); return false;
@@ -55,7 +55,7 @@ bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action
     }
 }
 
-// True when one left 16. Shorts are held as they stand in packets.
+// True if an addition exceeded 16 bits. int16 lanes are stored as in packets.
 bool move_shorts(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
     auto* held = reinterpret_cast<std::byte*>(lanes);
     const std::size_t bytes = count * ATP_LANE_BYTES;
@@ -97,7 +97,7 @@ bool Switch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
 }
 
 void Switch::dismiss(std::uint32_t job) {
-    // Entries behind a removed one may have been pushed there by it: put everybody back in anew.
+    // The removed entry may have displaced later ones: insert all others again.
     std::vector<Job> others;
     for (const Job& entry : jobs_) {
         if (entry.token != 0 && entry.job != job) others.push_back(entry);
@@ -150,7 +150,7 @@ void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
             received[i].job = receive(batch[i], received[i].packet);
         }
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            // The next batch is on its way from memory while this one is added.
+            // Prefetches the next batch while this one is added.
             if (batch.size() + i < parcels.size()) prefetch_packet(parcels[batch.size() + i]);
             if (received[i].job != nullptr) decide(batch[i], received[i].packet, *received[i].job, now);
         }
@@ -158,7 +158,7 @@ void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
     }
 }
 
-// Decodes, admits, and asks memory for the aggregator. nullptr when the packet is dropped.
+// Decodes the packet, checks its job and prefetches the aggregator. nullptr: the packet is dropped.
 Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
     parcel.verdict = Verdict{};
     const wire::DecodeError error = wire::decode({parcel.data, parcel.size}, packet);
@@ -174,8 +174,9 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
     }
     parcel.verdict.job = job->job;
     if (parcel.congested) {
-        // An ACK keeps the mark of its IP header: only the workers behind this link would see the flag, and all windows
-        // must stay alike. They report the mark with their next gradients instead (hazard 32).
+        // An ACK keeps the mark in its IP header: only the workers behind this link would see the flag, and all
+        // windows must stay equal. These workers report the mark with their next gradients (H32,
+        // docs/protocol.md#h32).
         if (packet.header.type == ATP_TYPE_GRADIENT) packet.header.flags |= ATP_FLAG_ECN;
         ++counters_.ecn;
         ++job->counters.ecn;
@@ -192,8 +193,8 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
 
 void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
     atp_header& header = packet.header;
-    // What other switches have aggregated is for the level after this one, if any: here it would wait for units that
-    // never pass. In front of a server that stands alone nothing is aggregated at all.
+    // Sums of other switches belong to the next level, if any: here they would wait for units that never pass. A
+    // switch of level 2 aggregates nothing.
     const bool crosses = header.type == ATP_TYPE_GRADIENT && header.hop > job.level;
     if (crosses || job.level >= ATP_LEVELS) {
         finish(parcel, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
@@ -226,12 +227,13 @@ void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
     finish(parcel, packet, decision, job);
 }
 
-// The bytes that a FLUSH may become.
+// Length of the packet that the FLUSH becomes, in bytes.
 std::uint32_t Switch::flush_needs(const atp_header& header) const {
     return ATP_HEADER_BYTES + table_[header.index].lanes * ATP_LANE_BYTES;
 }
 
-// Indices and sizes that this table does not have: gradients go to the server as they are, everything else passes.
+// For an index or a number of lanes beyond this table: forwards a gradient alone, absorbs a FLUSH of this level, and
+// forwards any other packet unchanged.
 void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& job) {
     const bool flush_here = packet.header.type == ATP_TYPE_FLUSH && packet.header.hop == job.level;
     atp_decision decision =
@@ -243,7 +245,7 @@ void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& 
     finish(parcel, packet, decision, job);
 }
 
-// True when an addition left the numbers' width.
+// True if an addition overflowed.
 bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index) {
     const bool audit = (packet.header.flags & ATP_FLAG_AUDIT) != 0;
     const std::size_t count = packet.lane_count() - (audit ? 1 : 0);

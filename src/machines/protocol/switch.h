@@ -18,83 +18,86 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 
 struct SwitchConfig {
-    std::uint32_t aggregators = 4096;  // entries of the table, shared by all jobs
-    std::uint32_t lanes = 352;         // of one aggregator; packets with more are forwarded to the server
-    std::uint32_t jobs = 64;           // how many can be admitted at once
-    // An aggregator untouched for this long is abandoned: anyone may take it. Longer than any pause of a live fragment
-    // (a straggler's worth), shorter than a tenant would wait for memory.
+    std::uint32_t aggregators = 4096;  // entries of the table, which all jobs share
+    std::uint32_t lanes = 352;         // per aggregator; a gradient with more is forwarded to the server
+    std::uint32_t jobs = 64;           // jobs admitted at the same time
+    // An aggregator that is untouched for this long is abandoned, and any fragment may claim it. The time must be
+    // longer than any pause of a live fragment (a straggler), and shorter than a tenant may wait for memory.
     Duration ageing = std::chrono::milliseconds(500);
 };
 
-// Memory that one takes: its state, and its lanes in whole lines of 64 bytes.
+// Bytes of one aggregator: its state, and its lanes in whole cache lines of 64 bytes.
 [[nodiscard]] constexpr std::uint64_t aggregator_bytes(std::uint32_t lanes) {
     return sizeof(atp_aggregator) + (std::uint64_t{lanes} * ATP_LANE_BYTES + 63) / 64 * 64;
 }
 
-enum class Route : std::uint8_t { drop, up, down };  // up: towards the server; down: towards `worker` and `units`
+enum class Route : std::uint8_t { drop, up, down };  // up: to the server; down: to `worker` or `units` of the Verdict
 
-// What became of one packet.
+// Decision about one packet.
 struct Verdict {
     Route route = Route::drop;
     std::uint8_t event = ATP_EVENT_PASSED;  // atp_switch_event
-    std::uint16_t worker = ATP_WORKER_ALL;  // down: one worker, or ATP_WORKER_ALL of the units
+    std::uint16_t worker = ATP_WORKER_ALL;  // down: one worker, or ATP_WORKER_ALL for all of `units`
     std::uint32_t units = 0;                // down: bits of bitmap1
     std::uint32_t job = 0;
 };
 
-// A packet in the driver's memory: rewritten in place, `size` with it.
+// A packet buffer of the driver. The switch rewrites the packet and its `size` in place.
 struct Parcel {
     std::byte* data = nullptr;
     std::uint32_t size = 0;
-    std::uint32_t capacity = 0;  // a FLUSH may grow to header + lanes; without room it is dropped
-    // The IP header said CE. A driver marks what it forwards downwards likewise; upwards the flag in the header carries
-    // it.
+    std::uint32_t capacity = 0;  // bytes; a FLUSH that would grow beyond is dropped
+    // The IP header carried CE. The driver also marks this packet if it forwards it downwards. Upwards, the switch
+    // sets the ECN flag of a gradient instead.
     bool congested = false;
-    Verdict verdict;  // out
+    Verdict verdict;  // output
 };
 
 struct SwitchCounters {
     std::array<std::uint64_t, ATP_EVENT_COUNT> events{};  // by atp_switch_event
     std::array<std::uint64_t, wire::decode_error_count> refused{};
-    std::uint64_t forged = 0;     // of no job admitted here, or with a wrong token
-    std::uint64_t ecn = 0;        // packets that came with a mark
-    std::uint64_t overflows = 0;  // additions that left 32 bits
-    std::uint64_t no_room = 0;    // flushes that the driver gave no room to grow
+    std::uint64_t forged = 0;     // of a job that is not admitted, or with another token
+    std::uint64_t ecn = 0;        // packets that arrived with CE
+    std::uint64_t overflows = 0;  // additions that overflowed
+    std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
 };
 
-// The software switch: the table of aggregators shared by all admitted jobs, and atp_decide() over it.
+// Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it.
 //
-// Calling order: admit() jobs; handle_batch() (or handle_packet()) for whatever arrives; forward each parcel as its
-// verdict says. It never sends by itself and has no timers: a packet in, at most one packet out, the same buffer.
-// Owns: its table, claimed at construction; never grows. Borrows parcels for the length of a call.
-// Threads: none. Shard by giving each thread a switch of its own and a hash of the aggregator index.
-// Failure: packets that cannot be decoded or belong to no admitted job are dropped and counted; nothing else can fail.
+// Ownership: owns the table, allocated at construction; it never grows. Borrows parcels for the duration of a call.
+// Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each parcel as its
+//   verdict requires. Each packet gives at most one packet, in the same buffer. The switch has no timers.
+// Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
+//   thread.
+// Failure: the constructor throws std::bad_alloc. A packet is dropped and counted if it does not decode, if its job
+//   is not admitted, if its token differs, or if it is a FLUSH whose buffer is too small.
 class Switch {
   public:
     explicit Switch(const SwitchConfig& config);
 
-    // `level` is the hop that this switch serves for the job: 0 below racks' workers, 1 in front of the server, 2 where
-    // it only forwards. False when the table of jobs is full or the job is here already with another token.
+    // `level` is the hop that this switch serves for the job: 0 in a rack, 1 in front of the server, 2 if it only
+    // forwards. Returns false if the token is 0, the table of jobs is full, or the job is admitted with another token
+    // or level.
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
 
     void handle_batch(std::span<Parcel> parcels, Time now);
     void handle_packet(Parcel& parcel, Time now);
-    // Forgets every aggregator, as a restart does. Jobs stay.
+    // Frees every aggregator and erases its tombstone, as a restart does. Jobs stay admitted.
     void clear();
 
     [[nodiscard]] const SwitchConfig& config() const { return config_; }
     [[nodiscard]] const SwitchCounters& counters() const { return counters_; }
-    // nullptr for a job that is not admitted.
+    // nullptr if the job is not admitted.
     [[nodiscard]] const SwitchCounters* job_counters(std::uint32_t job) const;
-    // `visit` gets each admitted job's number and counters.
+    // Calls visit(job number, counters) for each admitted job.
     template <class Visit>
     void for_each_job(Visit&& visit) const {
         for (const Job& job : jobs_) {
             if (job.token != 0) visit(job.job, job.counters);
         }
     }
-    [[nodiscard]] std::uint32_t occupied() const;  // walks the table: for tests and statistics
+    [[nodiscard]] std::uint32_t occupied() const;  // scans the whole table: for tests and statistics
     [[nodiscard]] const atp_aggregator& aggregator(std::uint32_t index) const { return table_[index]; }
 
     template <class Archive>
@@ -103,7 +106,7 @@ class Switch {
             atp_aggregator& a = table_[i];
             archive.value(a.status), archive.value(a.job), archive.value(a.token), archive.value(a.channel);
             archive.value(a.seq);
-            if (a.status == ATP_AGGREGATOR_FREE) continue;  // only the id it remembers matters
+            if (a.status == ATP_AGGREGATOR_FREE) continue;  // only the tombstone matters
             archive.value(a.unit), archive.value(a.bitmap), archive.value(a.lanes);
             archive.value(a.purpose), archive.value(a.flags), archive.stamp_us(a.touched_us);
             archive.bytes(std::as_writable_bytes(lanes_of(i).first(a.lanes)));
@@ -113,7 +116,7 @@ class Switch {
   private:
     struct Job {
         std::uint32_t job = 0;
-        std::uint32_t token = 0;  // 0: the entry is empty
+        std::uint32_t token = 0;  // 0: empty entry
         std::uint8_t level = 0;
         SwitchCounters counters;
     };
@@ -136,9 +139,9 @@ class Switch {
 
     SwitchConfig config_;
     std::vector<atp_aggregator> table_;
-    std::size_t lane_stride_ = 0;  // a multiple of a cache line
+    std::size_t lane_stride_ = 0;  // lanes per aggregator, in whole cache lines
     std::unique_ptr<std::int32_t[], FreeLanes> lanes_;
-    std::vector<Job> jobs_;
+    std::vector<Job> jobs_;  // hash table with linear probing, at most half full
     SwitchCounters counters_;
 };
 

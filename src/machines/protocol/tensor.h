@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a tensor's elements come from and where its sums go. A worker reads a fragment each time it (re)sends it and
-// writes it once, after which it never reads it again: so input and output may be the same memory.
+// Source of a tensor's elements, and destination of its sums. A worker reads a fragment each time it sends or resends
+// it. It writes the fragment once and never reads it afterwards, so input and output may be the same memory.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace atp::protocol {
 
-// How a fragment's integers travel. All workers of a job must say the same of a fragment.
+// Format of a fragment's integers. All workers of a job must use the same format for a fragment.
 struct Format {
     std::uint8_t scale = scale_of_job;
-    bool shorts = false;  // two numbers to a lane
+    bool shorts = false;  // two elements in each lane
 
-    // What a gradient's argument says of it, so that gradients of different formats are never added.
+    // Part of a gradient's argument. It keeps gradients of different formats from being added.
     [[nodiscard]] constexpr std::uint16_t mark() const {
         return static_cast<std::uint16_t>(scale | (shorts ? 1U : 0U) << 8U);
     }
@@ -33,32 +33,32 @@ class Tensor {
   public:
     virtual ~Tensor() = default;
 
-    [[nodiscard]] virtual std::uint64_t size() const = 0;  // elements, one lane each
-    // Whether its integers are the numbers themselves, and so are the sums. Every worker of the job has to say the same
-    // of a tensor.
+    [[nodiscard]] virtual std::uint64_t size() const = 0;  // elements
+    // True if lanes carry the elements themselves, unscaled; the sums are then unscaled too. All workers of the job
+    // must return the same for a tensor.
     [[nodiscard]] virtual bool plain() const { return false; }
-    // A hash of what is done and to how many elements: workers that do different things at one place of the stream are
-    // told so, instead of sums that mean nothing.
+    // Hash of the operation and its number of elements. If workers do different things at one position of the stream,
+    // they get an error and no meaningless sums.
     [[nodiscard]] virtual std::uint16_t purpose() const { return 0; }
-    // Whether these elements can be read. A worker waits for those that cannot, and with them for all that follow; who
-    // makes them ready calls for the worker to be polled. What is ready stays so.
+    // True if these elements can be read. A worker waits for elements that are not ready, and sends no later elements
+    // before them. The code that makes elements ready must have the worker polled. Ready elements stay ready.
     [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
-    // Of a fragment with these elements; the same for as long as it has no result. Shorts only for an even number of
-    // elements, and never of a plain tensor.
+    // Format of the fragment with these elements; constant until the fragment has a result. `shorts` requires an even
+    // number of elements and a tensor that is not plain.
     [[nodiscard]] virtual Format format(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return {}; }
-    // Elements first, first + 1, ... as big-endian lanes of the fragment's format, as many as fit. False when one of
-    // them cannot be an integer at its scale (NaN, Inf, too large): the fragment then travels as floats. Never false of
-    // a plain tensor.
+    // Writes elements first, first + 1, ... as big-endian lanes in the fragment's format, as many as fit. Returns
+    // false if an element has no integer at its scale (NaN, Inf, too large): the fragment then travels as floats. A
+    // plain tensor never returns false.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
-    // The sums of elements first, first + 1, ...: big-endian int32 of a plain tensor, float32 of any other. Fragments
-    // come in any order, each once.
+    // Stores the sums of elements first, first + 1, ...: big-endian int32 for a plain tensor, otherwise float32.
+    // Fragments arrive in any order, each once.
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
-    // Those of a fragment of shorts, as shorts, in place of store().
+    // The same for a result in int16 lanes.
     virtual void store_shorts(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 };
 
-// Integers that are summed as they are, modulo 2^32.
+// Unscaled integers, summed modulo 2^32.
 class PlainTensor : public Tensor {
   public:
     [[nodiscard]] bool plain() const final { return true; }
@@ -66,7 +66,7 @@ class PlainTensor : public Tensor {
         load(first, lanes);
         return true;
     }
-    // Nobody asks a plain tensor for floats.
+    // The worker requests no floats of a plain tensor.
     void load_floats(std::uint64_t /*first*/, std::span<std::byte> lanes) const final {
         assert(false);
         std::ranges::fill(lanes, std::byte{0});
@@ -76,10 +76,10 @@ class PlainTensor : public Tensor {
     virtual void load(std::uint64_t first, std::span<std::byte> lanes) const = 0;
 };
 
-// float32 in, float32 out; the usual case, and the pattern for other element types.
+// float32 input and output: the usual case, and the model for other element types.
 class FloatTensor final : public Tensor {
   public:
-    // The spans have equal length, may be the same, and outlive the operation.
+    // The spans have equal length, may be the same memory, and must outlive the operation.
     FloatTensor(std::span<const float> input, std::span<float> output, float scale)
         : input_(input), output_(output), scale_(scale) {}
 

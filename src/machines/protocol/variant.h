@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines are compiled twice: as shipped, and with the deliberate mistakes of breaks.h for the model checker.
-// An inline namespace keeps the two apart, so that one program can hold both.
+// The state machines are compiled twice: as shipped, and with the injected faults of breaks.h for the model checker.
+// An inline namespace separates the two, so that one program can link both.
 #pragma once
 
 #ifdef ATP_BREAKABLE

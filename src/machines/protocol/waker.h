@@ -5,11 +5,12 @@
 
 namespace atp::protocol {
 
-// What a tensor that is filled little by little reports to the driver that sums it.
+// Receives the progress of a tensor that is filled step by step. The driver that sums the tensor implements it.
 //
-// Ownership: shared by the driver and the code that fills tensors; a waker may outlive its driver, and then does
+// Ownership: shared by the driver and the code that fills tensors. A waker may outlive its driver, and then does
 //   nothing.
-// Threads: any. No call waits for the network. Failure: none.
+// Threads: any. No call waits for the network.
+// Failure: none.
 class Waker {
   public:
     Waker() = default;
@@ -17,13 +18,13 @@ class Waker {
     Waker& operator=(const Waker&) = delete;
     virtual ~Waker() = default;
 
-    // More elements of a tensor in flight are ready, or a fragment of it has its result.
+    // More elements of a tensor in flight are ready, or one of its fragments has its result.
     virtual void advance() = 0;
-    // A tensor in flight will never be ready: the driver ends with this error.
+    // A tensor in flight can never be ready: the driver ends with this error.
     virtual void fail(const Error& error) = 0;
 };
 
-// For drivers that poll their workers anyway.
+// For drivers that poll their workers continuously and need no wake-up.
 class SilentWaker final : public Waker {
   public:
     void advance() override {}

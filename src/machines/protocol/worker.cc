@@ -10,7 +10,7 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 namespace {
 
-constexpr std::uint32_t max_doublings = 16;  // the timeout has reached its ceiling long before
+constexpr std::uint32_t max_doublings = 16;  // the timeout reaches its ceiling earlier
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
         case ATP_TYPE_ACK: handle_ack(packet, congested, now); break;
         case ATP_TYPE_NACK: handle_nack(header, now); break;
         case ATP_TYPE_WAIT: handle_wait(header, now); break;
-        case ATP_TYPE_FLUSH:  // meant for a switch that is not there
+        case ATP_TYPE_FLUSH:  // for a switch, which this path does not have
             return;
         default: ++counters_.refused; return;
     }
@@ -91,8 +91,8 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         ++counters_.refused;
         return;
     }
-    // A marked downlink is this worker's own: it goes up with the next gradient and comes back to everybody (hazard
-    // 32).
+    // CE marks this worker's own downlink. The next gradient reports it, and the ACK returns it to all workers (H32,
+    // docs/protocol.md#h32).
     if (congested) echo_ = true;
     if (!known) {
         ++counters_.stale_acks;
@@ -107,17 +107,17 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     --unacked_;
     acked.state = State::acked;
     if (acked.resent) {
-        // Which sending it answers is unknown.
+        // The ACK may answer any of the sendings.
     } else if (!before(header.seq, measured_from_)) {
         measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
         late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
-        // Who never asks is never told that another worker is late.
+        // With blind_resend no WAIT reports that another worker is late, so this round trip would mislead.
         if (!acked.probed && !config_.blind_resend) grow_patient();
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
-    index = header.argument;  // binds from seq + W on: its sender has this ACK
+    index = header.argument;  // valid from seq + W on: its sender has this ACK
 
     if ((header.flags & ATP_FLAG_ECN) != 0) {
         ++counters_.ecn_acks;
@@ -131,7 +131,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     resend_overtaken_resends();
 }
 
-// As long as its fragment, and of a kind that the server makes of it: floats, or its own integers.
+// True if the ACK has the length of its fragment and its type: floats, or the fragment's own integers.
 bool Worker::ack_fits(const wire::Packet& packet) const {
     const std::uint32_t seq = packet.header.seq;
     if (packet.header.dtype == ATP_DTYPE_INT16) {
@@ -168,7 +168,7 @@ void Worker::advance(Time now) {
         ++expected_;
     }
     if (expected_ == before_advance) return;
-    // Left behind, they would come around and lie ahead again after 2^31 fragments.
+    // Marks left behind would appear ahead again after 2^31 fragments.
     for (std::uint32_t* mark : {&overtaken_scan_, &recovery_until_, &measured_from_, &late_from_}) {
         if (before(*mark, expected_)) *mark = expected_;
     }
@@ -177,7 +177,7 @@ void Worker::advance(Time now) {
     arm(now);
 }
 
-// Three distinct newer ACKs prove that every worker has sent seq: its gradient or its ACK was lost (§3.7).
+// Three distinct newer ACKs prove that every worker has sent seq, so its gradient or its ACK was lost (ATP §3.7).
 void Worker::resend_overtaken() {
     const std::uint32_t limit = newest_acks_.front();
     for (; before(overtaken_scan_, limit); ++overtaken_scan_) {
@@ -188,7 +188,7 @@ void Worker::resend_overtaken() {
     }
 }
 
-// So do three ACKs of fragments that were sent for the first time after a resend: it was lost as well.
+// Three ACKs of fragments that were first sent after a resend prove that the resend was lost too.
 void Worker::resend_overtaken_resends() {
     while (!resent_.empty() && !before(newest_acks_.front(), resent_.front().before)) {
         const std::uint32_t seq = resent_.front().seq;
@@ -207,7 +207,7 @@ void Worker::congested_once() {
     congestion_.on_congestion();
 }
 
-// RFC 6298's estimator.
+// Round-trip estimator of RFC 6298.
 void Worker::measure(Duration round_trip) {
     if (smoothed_ == Duration::zero()) {
         smoothed_ = round_trip;
@@ -219,17 +219,17 @@ void Worker::measure(Duration round_trip) {
     smoothed_ += (round_trip - smoothed_) / 8;
 }
 
-// A result that nobody asked for, or that came twice: the timer expired although nothing was lost, because round trips
-// are longer than it knew. Where results come in bursts that lie further apart than the timeout, nothing would ever be
-// measured: the next timer waits for twice as long as the longest of those that were under way at the expiry.
+// A result arrived twice or without a PROBE: nothing was lost, but round trips are longer than the timeout. Results
+// that arrive in longer intervals would never be measured. The next timer therefore waits for twice the longest round
+// trip of the fragments that were in flight at the expiry.
 void Worker::grow_patient() {
     patience_ = std::max(patience_, 2 * late_round_trip_);
     late_round_trip_ = Duration::zero();
 }
 
-// The server answers, and the result is not there: what is under way waits for a slow worker, or for the timers of
-// those who lost something, and its round trips say nothing. Neither do those that patience was learned from: timers
-// that believed each other's would stay at their ceiling.
+// The server answered without a result: fragments in flight wait for a slow worker, or for timers of workers that
+// lost something. Their round trips are excluded, and so are those that patience_ came from. Timers that learn from
+// each other would stay at their ceiling.
 void Worker::lose_patience() {
     late_from_ = next_seq_;
     late_round_trip_ = patience_ = Duration::zero();
@@ -239,8 +239,8 @@ Duration Worker::base_timeout() const {
     return std::clamp(std::max(smoothed_ + 4 * variation_, patience_), config_.min_timeout, config_.max_timeout);
 }
 
-// Workers that lost the same fragments must not ask in step for ever: together they may overflow a queue that drops the
-// same ones each time. So every repetition is late by up to half of its timeout, each worker by another share.
+// Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops
+// the same ones each time. Each repetition is late by up to half of its timeout; the share differs between workers.
 Duration Worker::lateness(Duration timeout) const {
     if (backoff_ == 0) return Duration::zero();
     const std::uint32_t share = mix(mix(mix(config_.channel.job + config_.rank) + expected_) + backoff_);
@@ -260,7 +260,7 @@ bool Worker::concerns_me(const atp_header& header) const {
 void Worker::handle_nack(const atp_header& header, Time now) {
     if (!concerns_me(header) || !in_flight(header.seq)) return;
     if (header.dtype == ATP_DTYPE_FLOAT32 && is_plain(header.seq)) {
-        ++counters_.refused;  // no server asks for that
+        ++counters_.refused;  // a server requests no floats of a plain tensor
         return;
     }
     ++counters_.nacks;
@@ -295,7 +295,7 @@ void Worker::queue_resend(std::uint32_t seq) {
 
 Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, deadline_); }
 
-// Of the operations that are not done.
+// Earliest deadline of the incomplete operations.
 Time Worker::earliest_deadline() const {
     Time earliest = never;
     for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
@@ -312,7 +312,7 @@ void Worker::handle_timeout(Time now) {
     }
     if (now < timer_) return;
     if (!ATP_BREAK(no_probe)) ask_or_resend();
-    // What is in flight now may be waiting for some other worker's timer: measured, timers would feed on themselves.
+    // Fragments in flight may wait for another worker's timer. If they were measured, timers would raise each other.
     measured_from_ = next_seq_;
     late_round_trip_ = Duration::zero();
     ++backoff_;
@@ -373,10 +373,10 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
     while (!resends_.empty()) {
         const std::uint32_t seq = resends_.front().seq;
         resends_.pop();
-        if (!in_flight(seq)) continue;  // its ACK came meanwhile
+        if (!in_flight(seq)) continue;  // acknowledged in the meantime
         slot(seq).resend_queued = false;
         slot(seq).resent = true;
-        // Where there is no room, the timer looks after it.
+        // If the ring is full, the timer covers the fragment.
         (void)resent_.push({.seq = seq, .before = next_seq_});
         ++counters_.resent;
         return write_gradient(seq, true, buffer);
@@ -417,7 +417,7 @@ Format Worker::format_of(std::uint32_t seq) const {
     return owner.tensor->format(first_element(owner, seq), elements_of(owner, seq));
 }
 
-// The last fragment of a tensor is as short as what is left.
+// The last fragment of a tensor can be shorter.
 std::size_t Worker::lanes_of(std::uint32_t seq, const Format& format) const {
     return format.lanes_of(elements_of(entry(slot(seq).tensor), seq)) + (config_.channel.audit ? 1 : 0);
 }
@@ -431,7 +431,7 @@ bool Worker::could_overflow(std::span<const std::byte> lanes) const {
     return false;
 }
 
-// Reads the fragment from its tensor as integers, or finds that they do not fit and the mode has to rise.
+// Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
 void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes) {
     const Entry& owner = entry(slot.tensor);
     if (!owner.tensor->load_integers(first_element(owner, seq), lanes)) {

@@ -27,79 +27,83 @@ struct WorkerConfig {
     std::uint16_t rank = 0;
     Place place;  // Membership::place(rank)
     CongestionConfig congestion;
-    // Without an ACK of the oldest fragment for this long, the worker asks (PROBE); doubles each time, and never less
-    // than what round trips show.
+    // If the oldest fragment has no ACK for this long, the worker sends a PROBE. The timeout doubles at each expiry
+    // up to max_timeout. If round trips are longer, it starts higher.
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
-    std::uint32_t probe_burst = 8;  // oldest fragments asked for at one expiry
-    // They are sent again at once instead, as the paper has it: for comparison, since it makes switches hand over sums
-    // that wait for a slow worker only.
+    std::uint32_t probe_burst = 8;  // fragments probed at one expiry, the oldest first
+    // Resends these fragments at once and sends no PROBE, as in the paper. For comparison only: switches then hand
+    // over partial sums that only wait for a slow worker.
     bool blind_resend = false;
-    std::uint32_t tensors = 256;  // queued at once
-    // A fragment with a greater magnitude passes the switches without being added: no sum can overflow where this is
-    // 2^31 by the number of workers. 0: whatever fits 32 bits is added, and overflows are mended (ATP §B.2).
+    std::uint32_t tensors = 256;  // queued at the same time
+    // A fragment with a larger magnitude is sent with BYPASS. At 2^31 / number of workers, no sum can overflow. 0: no
+    // limit, and overflows are recovered (ATP §B.2).
     std::uint32_t bypass_above = 0;
 };
 
 struct WorkerCounters {
     std::uint64_t refused = 0;       // undecodable, or of a shape that this channel or tensor never has
     std::uint64_t forged = 0;        // another job, token or channel
-    std::uint64_t sent = 0;          // fragments, first sendings
+    std::uint64_t sent = 0;          // fragments sent for the first time
     std::uint64_t resent = 0;        // all further sendings
-    std::uint64_t resent_newer = 0;  // of them, those that newer ACKs called for
+    std::uint64_t resent_newer = 0;  // resends that newer ACKs caused
     std::uint64_t probes = 0;
     std::uint64_t acks = 0;  // first ACK of each fragment
     std::uint64_t stale_acks = 0;
     std::uint64_t nacks = 0;
     std::uint64_t waits = 0;
-    std::uint64_t ecn_acks = 0;  // ACKs that carried congestion
-    std::uint64_t echoes = 0;    // marks of this worker's downlink reported upwards
+    std::uint64_t ecn_acks = 0;  // ACKs with the ECN flag
+    std::uint64_t echoes = 0;    // CE marks of this worker's downlink, reported upwards
     std::uint64_t halvings = 0;
     std::uint64_t float_fragments = 0;  // sent as floats
     std::uint64_t remaps = 0;           // slots that moved to another aggregator
-    std::uint64_t bypassed = 0;         // fragments beyond bypass_above
+    std::uint64_t bypassed = 0;         // fragments above bypass_above
 };
 
-// A tensor is done, or will never be.
+// End of a tensor: completed or failed.
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
-        timed_out,   // its deadline passed, or another's: one ends every operation of the channel that is not done
-        mismatched,  // workers do different things at one place of the stream; no later operation succeeds either
+        timed_out,   // a deadline passed, which ends every incomplete operation of the channel
+        mismatched,  // workers do different things at one position of the stream; no later operation succeeds
     };
     Kind kind = Kind::completed;
-    std::uint64_t tensor = 0;  // as submit() numbered it
-    Duration elapsed{};
-    // timed_out: what is known of the reason. The server answered last at `heard`; `missing_*` are the workers that it
-    // was waiting for then (one unit, its members), or zero.
+    std::uint64_t tensor = 0;  // number that submit() returned
+    Duration elapsed{};        // from submit() to the failure; zero if completed
+    // timed_out: the known reason. The server answered last at `heard`. `missing_*` are workers that it waited for
+    // then (one unit, its members); 0: none known.
     bool server_heard = false;
     Time heard{};
     std::uint32_t missing_units = 0;
     std::uint32_t missing_members = 0;
 };
 
-// One worker's end of one channel: sends the fragments of the tensors it is given, in order, and delivers their sums.
+// One worker's end of one channel: sends the fragments of the submitted tensors in order and delivers their sums.
 //
-// Calling order: submit() tensors; after each call of submit(), handle_packet() or handle_timeout(), call
-// poll_transmit() until it returns nothing, then poll_event() until it returns nothing, then sleep until poll_timeout()
-// or a packet. Calling any of them more often than needed does no harm. Owns: W slots and the queue of tensors, claimed
-// at construction. Borrows each Tensor until its event was polled. Threads: none; one thread drives one channel.
-// Failure: when the deadline of an operation passes, it and all behind it end with timed_out and the channel sends no
-// more: the job re-forms with a new token. Packets that do not belong here are dropped and counted.
+// Ownership: owns W slots and the queue of tensors, allocated at construction. Borrows each Tensor until poll_event()
+//   returns its event.
+// Calling order: submit() tensors. After each submit(), handle_packet() or handle_timeout(), call poll_transmit()
+//   until it returns nothing, then poll_event() until it returns nothing. Then sleep until poll_timeout() or a
+//   packet. Extra calls do no harm.
+// Threads: none. One thread drives one channel.
+// Failure: if the deadline of an operation passes, all incomplete operations end with timed_out. If workers do
+//   different things, they end with mismatched. The channel then sends nothing more: the job must form again with a
+//   new token. Packets of another job, token, channel or shape are dropped and counted.
 class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
 
-    // Queues a tensor of at least one element. Its number, counting from 0; nothing when the queue is full or the
-    // channel has failed.
+    // Queues a tensor and returns its number, counted from 0. Returns nothing if the tensor is empty or has 2^32
+    // fragments or more, if the queue is full, or if the channel has failed.
     [[nodiscard]] std::optional<std::uint64_t> submit(Tensor& tensor, Time now, Time deadline = never);
+    // One datagram, borrowed for the call. `congested`: its IP header carried CE.
     void handle_packet(std::span<std::byte> bytes, bool congested, Time now);
     void handle_timeout(Time now);
 
-    // Writes one packet to the server and returns its size; nothing when there is nothing to send now. `buffer` holds
-    // at least packet_bytes().
+    // Writes one packet for the server and returns its size, or nothing if no packet is due. `buffer` holds at least
+    // packet_bytes().
     std::optional<std::size_t> poll_transmit(std::span<std::byte> buffer, Time now);
-    // When to call handle_timeout(); `never` while nothing is outstanding.
+    // Time of the next handle_timeout(); `never` if nothing is outstanding.
     [[nodiscard]] Time poll_timeout() const;
     std::optional<WorkerEvent> poll_event();
 
@@ -109,8 +113,8 @@ class Worker {
     [[nodiscard]] const WorkerConfig& config() const { return config_; }
     [[nodiscard]] const WorkerCounters& counters() const { return counters_; }
     [[nodiscard]] std::uint32_t window_packets() const { return congestion_.window_packets(); }
-    [[nodiscard]] std::uint32_t expected() const { return expected_; }  // the oldest fragment without ACK
-    [[nodiscard]] std::uint32_t next_seq() const { return next_seq_; }  // the next one to be sent for the first time
+    [[nodiscard]] std::uint32_t expected() const { return expected_; }  // oldest fragment without ACK
+    [[nodiscard]] std::uint32_t next_seq() const { return next_seq_; }  // next fragment to send for the first time
     [[nodiscard]] std::uint32_t index_of(std::uint32_t seq) const { return indices_[config_.channel.slot(seq)]; }
 
     template <class Archive>
@@ -121,20 +125,20 @@ class Worker {
     enum class Mode : std::uint8_t { aggregated, singly, floats };
 
     struct Slot {
-        Time sent_at{};
-        std::uint64_t tensor = 0;
+        Time sent_at{};            // first sending
+        std::uint64_t tensor = 0;  // number of its tensor
         State state = State::free;
         Mode mode = Mode::aggregated;
         bool resend_queued = false;
-        bool resent = false;  // its round trip says nothing
-        bool probed = false;  // its ACK may be the answer
+        bool resent = false;  // sent more than once: excluded from round-trip measurement
+        bool probed = false;  // the timer expired for it: its ACK may answer a PROBE
     };
 
     struct Entry {
         Tensor* tensor = nullptr;
         std::uint32_t first_seq = 0;
         std::uint32_t fragments = 0;
-        std::uint32_t missing = 0;
+        std::uint32_t missing = 0;  // fragments without ACK
         Time submitted_at{};
         Time deadline = never;
     };
@@ -149,7 +153,7 @@ class Worker {
 
     struct Resend {
         std::uint32_t seq = 0;
-        std::uint32_t before = 0;  // the fragment that was to be sent next
+        std::uint32_t before = 0;  // next_seq_ when it was resent
         template <class Archive>
         void persist(Archive& archive) {
             archive.value(seq), archive.value(before);
@@ -199,36 +203,36 @@ class Worker {
     WorkerConfig config_;
     CongestionWindow congestion_;
     std::vector<Slot> slots_;             // W
-    std::vector<std::uint32_t> indices_;  // of each slot: the aggregator that its next fragment uses
+    std::vector<std::uint32_t> indices_;  // per slot: aggregator index of its next fragment
     std::vector<Entry> entries_;
-    std::uint64_t tensors_queued_ = 0;   // numbers of tensors: those submitted,
-    std::uint64_t tensors_started_ = 0;  // those whose fragments were all sent once,
-    std::uint64_t tensors_done_ = 0;     // and those whose event was polled
-    std::uint32_t last_queued_seq_ = 0;  // behind the last fragment of the last tensor
+    std::uint64_t tensors_queued_ = 0;   // number of tensors submitted
+    std::uint64_t tensors_started_ = 0;  // number of tensors of which all fragments were sent once
+    std::uint64_t tensors_done_ = 0;     // number of tensors whose event was polled
+    std::uint32_t last_queued_seq_ = 0;  // one past the last fragment of the last tensor
     std::uint32_t expected_ = 0;
     std::uint32_t next_seq_ = 0;
-    std::uint32_t unacked_ = 0;                   // sent and without ACK
-    std::array<std::uint32_t, 3> newest_acks_{};  // the three highest sequence numbers with an ACK, rising
-    std::uint32_t overtaken_scan_ = 0;            // everything before it was looked at for being overtaken
-    std::uint32_t recovery_until_ = 0;            // at most one halving a window: none before this has its ACK
-    std::uint32_t measured_from_ = 0;             // what was sent before it was under way at an expiry
-    std::uint32_t late_from_ = 0;                 // what was sent before it waits for other workers
+    std::uint32_t unacked_ = 0;                   // fragments sent and without ACK
+    std::array<std::uint32_t, 3> newest_acks_{};  // three highest acknowledged sequence numbers, ascending
+    std::uint32_t overtaken_scan_ = 0;            // every earlier fragment was checked for being overtaken
+    std::uint32_t recovery_until_ = 0;            // no halving until every earlier fragment is acknowledged
+    std::uint32_t measured_from_ = 0;             // earlier fragments were in flight at an expiry: not measured
+    std::uint32_t late_from_ = 0;                 // earlier fragments wait for other workers: no learning from them
     Ring<Sequence> resends_;
-    Ring<Resend> resent_;  // and perhaps lost again
+    Ring<Resend> resent_;  // resends in flight, which may be lost too
     Ring<Sequence> probes_;
-    bool echo_ = false;  // the downlink was marked: tell it with the next gradient
+    bool echo_ = false;  // the downlink was marked: set ECN on the next gradient
     bool failed_ = false;
     bool mismatched_ = false;
     Time failed_at_{};
     Time timer_ = never;
-    Time deadline_ = never;      // earliest_deadline()
-    std::uint32_t backoff_ = 0;  // expiries since the last progress
-    Duration smoothed_{};
-    Duration variation_{};
-    Duration late_round_trip_{};  // the longest since the last expiry of what was under way then
-    Duration patience_{};         // no timeout is shorter, until the server shows that it answers faster
+    Time deadline_ = never;       // earliest_deadline()
+    std::uint32_t backoff_ = 0;   // expiries since the last progress
+    Duration smoothed_{};         // round trip (RFC 6298); zero: not measured yet
+    Duration variation_{};        // of the round trip (RFC 6298)
+    Duration late_round_trip_{};  // longest since the last expiry, of fragments in flight at that expiry
+    Duration patience_{};         // learned minimum timeout; a NACK or WAIT resets it
     bool server_heard_ = false;
-    Time heard_{};
+    Time heard_{};  // last packet of the server
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
     WorkerCounters counters_;

@@ -33,7 +33,7 @@ std::optional<in_addr> parse_v4(const std::string& host) {
     return parsed;
 }
 
-// The name of an interface here, or its number.
+// Index of a local interface, from its name or its number.
 std::optional<std::uint32_t> parse_scope(const std::string& scope) {
     if (const unsigned index = if_nametoindex(scope.c_str()); index != 0) return index;
     std::uint32_t index = 0;
@@ -58,7 +58,7 @@ Result<sockaddr_in6> parse_v6(std::string_view host, std::string_view text) {
     return parsed;
 }
 
-// splitmix64's finaliser: peers differ in few bits, tables look at few bits.
+// splitmix64's finaliser: addresses differ in few bits, and hash tables use few bits.
 std::uint64_t mix(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U;
     value = (value ^ (value >> 27)) * 0x94D049BB133111EBU;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A socket address: an IPv4 or IPv6 host and a port, as the kernel wants it.
+// A socket address: an IPv4 or IPv6 host and a port, in the kernel's format.
 //
-// A value: no ownership, comparable, hashable, safe to copy between threads. An IPv4 host has one spelling here:
-// IPv4-mapped IPv6 addresses (::ffff:10.0.0.1) become IPv4 when they are parsed or received, so that one peer is never
-// two. IPv6 flow labels take no part in identity; the scope of a link-local address does.
+// An Address is a value: it owns nothing and can be compared, hashed and copied between threads. Every IPv4 host has
+// one form: parse() and from() convert IPv4-mapped IPv6 addresses (::ffff:10.0.0.1) to IPv4, so one peer is never two
+// addresses. Comparisons ignore IPv6 flow labels and include the scope of a link-local address.
 #pragma once
 
 #include <netinet/in.h>
@@ -23,14 +23,14 @@ enum class Family : std::uint8_t { none, ipv4, ipv6 };
 
 class Address {
   public:
-    Address() = default;  // of no family: nobody
+    Address() = default;  // family none: no address
 
     [[nodiscard]] static Address any(Family family, std::uint16_t port);
     [[nodiscard]] static Address loopback(Family family, std::uint16_t port);
-    // Nobody where the family is neither IPv4 nor IPv6 or `size` is too short for it.
+    // Returns family none if the family is neither IPv4 nor IPv6, or if `size` is too short for it.
     [[nodiscard]] static Address from(const sockaddr* bytes, socklen_t size);
-    // "10.0.0.1:4791", "[2001:db8::1]:4791", "[fe80::1%eth0]:4791". Numbers alone, so it never waits: names are
-    // resolve()'s business.
+    // Examples: "10.0.0.1:4791", "[2001:db8::1]:4791", "[fe80::1%eth0]:4791". It accepts numeric hosts only, so it
+    // never waits. resolve() accepts names.
     [[nodiscard]] static Result<Address> parse(std::string_view text);
 
     [[nodiscard]] Family family() const;
@@ -40,17 +40,17 @@ class Address {
     [[nodiscard]] bool is_loopback() const;
     [[nodiscard]] bool is_multicast() const;
 
-    // For system calls; size() is 0 for nobody.
+    // For system calls; size() is 0 for family none.
     [[nodiscard]] const sockaddr* data() const { return &storage_.base; }
     [[nodiscard]] socklen_t size() const;
 
     [[nodiscard]] std::uint64_t hash() const;
     [[nodiscard]] bool operator==(const Address& other) const;
-    // An order for maps and tables, of no further meaning: by family, host, port, scope.
+    // An order for maps and tables, without further meaning: by family, host, port, scope.
     [[nodiscard]] std::strong_ordering operator<=>(const Address& other) const;
 
   private:
-    // The kernel's own structures begin with the family, whichever is stored.
+    // Each of the kernel's structures begins with the family, so `base` can always be read.
     union Storage {
         sockaddr_in6 v6{};
         sockaddr_in v4;
@@ -60,10 +60,10 @@ class Address {
 };
 
 [[nodiscard]] std::string_view to_string(Family family);
-// As parse() reads it; "nobody" for an address of no family.
+// Text that parse() accepts; "nobody" for family none.
 [[nodiscard]] std::string to_string(const Address& address);
 
-// "host:port" or "[host]:port" in two, neither judged.
+// "host:port" or "[host]:port", split. The port is checked; the host is not empty and otherwise unchecked.
 struct HostPort {
     std::string_view host;
     std::uint16_t port = 0;

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * What makes a header one of a packet: the rules, in the order in which they are tried. Freestanding C, so that user
- * space and eBPF accept and refuse the very same packets.
+ * Rules that decide whether a packet is valid, in the order of their checks. Freestanding C, so that user space and
+ * eBPF accept and refuse the same packets.
  */
 #ifndef ATP_WIRE_CHECK_H
 #define ATP_WIRE_CHECK_H
 
 #include "wire/format.h"
 
-/* The first rule that a packet breaks is the reason it is counted under. */
+/* The first rule that a packet breaks selects the counter of the packet. */
 enum atp_refusal {
     ATP_REFUSED_NOT = 0,
     ATP_REFUSED_TRUNCATED = 1, /* shorter than a header */
-    ATP_REFUSED_VERSION = 2, /* not ATP_VERSION; before the length of the lanes, which another may lay out otherwise */
+    ATP_REFUSED_VERSION =
+        2, /* not ATP_VERSION; checked before the length, since another version may define lanes differently */
     ATP_REFUSED_OVERSIZED = 3, /* more than ATP_MAX_LANES lanes */
-    ATP_REFUSED_RAGGED = 4,    /* the lanes are no whole number of 4 bytes */
+    ATP_REFUSED_RAGGED = 4,    /* length of the lanes is not a multiple of 4 bytes */
     ATP_REFUSED_TYPE = 5,      /* unknown type */
-    ATP_REFUSED_FLAGS = 6,     /* an unknown flag */
+    ATP_REFUSED_FLAGS = 6,     /* unknown flag */
     ATP_REFUSED_DTYPE = 7,     /* unknown dtype, or one that does not fit the type or the presence of lanes */
-    ATP_REFUSED_HOP = 8,       /* more hops than there are levels */
+    ATP_REFUSED_HOP = 8,       /* more hops than levels */
     ATP_REFUSED_WINDOW = 9,    /* window_log2 out of range */
-    ATP_REFUSED_TOKEN = 10,    /* token 0 belongs to nobody */
-    ATP_REFUSED_SET = 11,      /* bitmap outside its mask, or a gradient of nobody */
+    ATP_REFUSED_TOKEN = 10,    /* token 0, which no job has */
+    ATP_REFUSED_SET = 11,      /* bitmap outside its mask, or a gradient without workers */
 };
 #define ATP_REFUSAL_COUNT 12
 
-/* Of a datagram that is long enough for a header. */
+/* Checks a datagram of at least a header. `bytes` is its length, header included. */
 static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
     if (version != ATP_VERSION) return ATP_REFUSED_VERSION;
     if (bytes > ATP_MAX_PACKET_BYTES) return ATP_REFUSED_OVERSIZED;
@@ -33,7 +34,10 @@ static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
     return ATP_REFUSED_NOT;
 }
 
-/* A sum says what its lanes are, a NACK says what lanes it wants, and nothing else has to do with lanes. */
+/*
+ * A GRADIENT or an ACK has lanes and names their type. A NACK has no lanes and names the type that it requests, which
+ * is never int16. Other packets have no lanes and no type.
+ */
 static inline int atp_dtype_fits(const struct atp_header* header, int has_lanes) {
     int numeric = header->dtype != ATP_DTYPE_NONE && header->dtype <= ATP_DTYPE_LAST;
     switch (header->type) {
@@ -44,7 +48,7 @@ static inline int atp_dtype_fits(const struct atp_header* header, int has_lanes)
     }
 }
 
-/* A gradient is of whole units, or of some members of exactly one unit: bitmap0 could not say whose members else. */
+/* A gradient covers whole units, or some members of exactly one unit: bitmap0 has bits for one unit only. */
 static inline int atp_set_fits(const struct atp_header* header) {
     if (((header->bitmap0 & ~header->mask0) | (header->bitmap1 & ~header->mask1)) != 0) return 0;
     if (header->type != ATP_TYPE_GRADIENT) return 1;

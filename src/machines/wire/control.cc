@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> protocol_names = {"atp", "switchml", "
 
 constexpr std::uint8_t version_mark = control_version & 0xF0U;
 
-// Appends big-endian fields; remembers whether they fitted.
+// Appends big-endian fields. finish() returns 0 if one of them did not fit.
 class Writer {
   public:
     Writer(std::span<std::byte> bytes, ControlType type) : bytes_(bytes) {
@@ -39,7 +39,7 @@ class Writer {
     }
     void f64(double value) { u64(std::bit_cast<std::uint64_t>(value)); }
     void flag(bool value) { u8(value ? 1 : 0); }
-    // A length of 2 bytes, then the text, cut at `most`.
+    // Writes a length of 2 bytes and then the text, cut to `most` bytes.
     void text(std::string_view value, std::size_t most) {
         value = value.substr(0, most);
         u16(static_cast<std::uint16_t>(value.size()));
@@ -69,7 +69,7 @@ class Writer {
     bool fits_ = true;
 };
 
-// Reads what Writer wrote. Past the end everything reads zero, and ok() is false.
+// Reads the fields that Writer wrote. Beyond the end every field reads zero, and ok() is false.
 class Reader {
   public:
     Reader(std::span<const std::byte> bytes, ControlType type) : bytes_(bytes) {
@@ -126,7 +126,7 @@ std::optional<Message> accepted(const Reader& reader, Message message) {
     return message;
 }
 
-// Bits count from the lowest: that is how members and units are numbered.
+// Members and units are numbered from bit 0 without gaps.
 bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) == 0; }
 
 void write_endpoint(Writer& writer, const Endpoint& endpoint) {
@@ -140,7 +140,7 @@ Endpoint read_endpoint(Reader& reader) {
     return endpoint;
 }
 
-// Nobody shall have results sent to a host that never asked for them.
+// Accept multicast groups only: otherwise a JOIN could direct results to a host that did not request them.
 bool is_group(const Endpoint& endpoint) {
     const auto first = std::to_integer<unsigned>(endpoint.host.front());
     return endpoint.family == 4 ? (first & 0xF0U) == 0xE0U : first == 0xFFU;
@@ -172,8 +172,8 @@ ChannelTerms read_terms(Reader& reader) {
     return terms;
 }
 
-// A worker speaks for itself, a switch for all members of what is below it. Whose rack has no switch that could be
-// addressed joins at level 1 by itself.
+// At level 0 each worker joins alone. A switch joins for all members below it. If the switch of a rack has no
+// address, each worker of the rack joins alone at level 1.
 bool fits_level(const JoiningUnit& unit, std::uint8_t level) {
     const bool alone = std::has_single_bit(unit.members);
     const bool whole = unit.members == unit.mask0;
@@ -247,7 +247,7 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
         reader.check((seen & bit) == 0 && fits_level(message.units.back(), message.level));
         seen |= bit;
     }
-    // Below the server's switch a message speaks for one unit; only that switch itself speaks for several, and for all.
+    // A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units.
     reader.check(message.level == ATP_LEVELS ? seen == message.terms.mask1 : message.units.size() == 1);
     return accepted(reader, std::move(message));
 }
@@ -354,7 +354,7 @@ std::optional<Stats> decode_stats(std::span<const std::byte> bytes) {
     Reader reader(bytes, ControlType::stats);
     Stats message;
     message.nonce = reader.u32(), message.snapshot = reader.u32(), message.part = reader.u16();
-    // Nobody gets more out of a switch than was put in: it is no amplifier for forged senders.
+    // The request is as long as the longest answer, so a switch does not amplify requests with forged senders.
     reader.check(bytes.size() >= report_head_bytes + report_part_bytes);
     return accepted(reader, message);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that build and watch the tree of switches. They share the port with packets, begin with a version byte
-// of their own, and have types that no packet has. docs/protocol.md, "Joining", is normative.
+// Control messages: they build the tree of switches and read its counters. They share the port with packets, and have
+// a version byte and types of their own. docs/protocol.md#joining is normative.
 //
-// Decoding accepts any bytes: a message that it accepts has every field within its range and every list within its
-// bound. Functions of their arguments: no state, safe from every thread. Not for the packet path: they allocate.
+// Decoding accepts any bytes. Every field of an accepted message is in its range, and every list within its bound.
+// The functions have no state and are safe in every thread. They allocate, so they are not for the packet path.
 #pragma once
 
 #include <array>
@@ -20,60 +20,59 @@
 namespace atp::wire {
 
 enum class ControlType : std::uint8_t {
-    join = ATP_TYPE_CONTROL,  // up: a worker, or a switch on behalf of everybody below it, takes part in a channel
-    joined = 17,              // down: what is known of the tree; `ready` when it stands, whole, up to the server
-    refused = 18,             // down: no, and why
-    leave = 19,               // up: no longer
-    hello = 20,               // to a switch: who are you, and does a message of this length arrive?
-    welcome = 21,             // its answer, of the same length and with the same ECN bits
-    stats = 22,               // to a switch: one part of its report, please
-    report = 23,              // that part
+    join = ATP_TYPE_CONTROL,  // up: a worker, or a switch for all members below it, joins a channel
+    joined = 17,              // down: state of the tree; `ready` if it is complete up to the server
+    refused = 18,             // down: the request is refused, with the reason
+    leave = 19,               // up: a member leaves
+    hello = 20,               // to a switch: requests its path, and tests whether a message of this length arrives
+    welcome = 21,             // answer to a HELLO, of the same length and with the same ECN bits
+    stats = 22,               // to a switch: requests one part of its report
+    report = 23,              // that part of the report
 };
 
-// ATP's mark in the high nibble, as in its packets; the version of these messages in the low one.
+// High nibble: the mark of ATP, as in packets. Low nibble: the version of the control messages.
 inline constexpr std::uint8_t control_version = ATP_CONTROL_VERSION;
 inline constexpr std::size_t control_prefix_bytes = 4;    // version, type, two zero bytes
 inline constexpr std::size_t max_control_bytes = 65'504;  // padding included
-inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a request for one must be as long as its answer
-// An answer is at most so many times as long as its question, or it is not given: whoever forges the address of a
-// sender finds no amplifier here. A HELLO is padded accordingly.
+inline constexpr std::size_t report_part_bytes = 1'024;   // of text; a STATS is as long as the longest REPORT
+// An answer is at most this many times as long as its request; a longer answer is not sent. This bounds the
+// amplification by forged sender addresses. The sender of a HELLO pads it accordingly.
 inline constexpr std::size_t most_amplification = 3;
 inline constexpr std::size_t least_hello_bytes = 64;
 inline constexpr std::size_t max_refusal_bytes = 200;  // of text
 inline constexpr std::size_t max_path_switches = 4;    // from a leaf to the root
 
-// Where a channel's parameter server listens, when it does not stand in the last switch; or to which multicast group
-// its results are sent.
+// Address of a parameter server that does not run on the last switch, or multicast group of a channel's results.
 struct Endpoint {
-    std::uint8_t family = 0;  // 0: none, 4, 6
+    std::uint8_t family = 0;  // 4 or 6; 0: none
     std::uint16_t port = 0;
     std::array<std::byte, 16> host{};  // the first 4 bytes for IPv4
 
     bool operator==(const Endpoint&) const = default;
 };
 
-// The workers of one unit, or one of them.
+// The members of one unit that join: all of them, or one.
 struct JoiningUnit {
     std::uint8_t unit = 0;             // bit of bitmap1
     std::uint32_t members = 0;         // bits of bitmap0 that join with this message
     std::uint32_t mask0 = 0;           // all members of the unit
-    bool direct = false;               // one worker under the server's own switch
-    std::vector<std::uint16_t> ranks;  // of those members, lowest bit first
+    bool direct = false;               // the unit is one worker under the switch of the server
+    std::vector<std::uint16_t> ranks;  // ranks of `members`, lowest bit first
 
     bool operator==(const JoiningUnit&) const = default;
 };
 
-// What a channel's packets are, and what switches do with them.
+// Packet format of a channel, and its handling in switches.
 enum class ChannelProtocol : std::uint8_t {
     atp = 1,
     switchml,           // the switch compares offsets
-    switchml_faithful,  // it tells phases by a bit alone, as printed (hazard 37)
-    switchml_lossless,  // it has one copy of a slot, and nobody sends again
+    switchml_faithful,  // the switch separates phases by one bit only, as printed (H37, docs/protocol.md#h37)
+    switchml_lossless,  // the switch has one copy of a slot, and no worker resends
 };
 
 [[nodiscard]] constexpr bool is_switchml(ChannelProtocol protocol) { return protocol != ChannelProtocol::atp; }
 
-// What every member of a channel says alike.
+// Terms of a channel, equal in the JOINs of all members.
 struct ChannelTerms {
     std::uint32_t job = 0;
     std::uint32_t token = 0;
@@ -87,16 +86,16 @@ struct ChannelTerms {
     double scale = 0;
     Endpoint server;
     ChannelProtocol protocol = ChannelProtocol::atp;
-    Endpoint group{};  // of no family: every member gets a copy of its own
+    Endpoint group{};  // family 0: each member gets its own copy of a result
 
     bool operator==(const ChannelTerms&) const = default;
 };
 
 struct Join {
     ChannelTerms terms;
-    std::uint8_t level = 0;    // of the receiver: 0 and 1 aggregate, 2 holds the server alone
-    bool begun = false;        // the sender was told `ready` before: whoever holds the server must know the channel
-    bool hears_group = false;  // what was sent to the group of the terms arrived here lately
+    std::uint8_t level = 0;  // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
+    bool begun = false;  // the sender, or a member below it, received `ready` before: the server must know the channel
+    bool hears_group = false;  // a packet to the group of the terms arrived here recently
     std::vector<JoiningUnit> units;
 };
 
@@ -105,20 +104,20 @@ struct Joined {
     std::uint32_t token = 0;
     std::uint16_t channel = 0;
     bool ready = false;
-    std::uint32_t missing_units = 0;    // of whom nothing, or not everybody, was heard
-    std::uint32_t missing_members = 0;  // of the receiver's own unit
-    std::uint8_t stream = 0;            // SwitchML, ready: what the channel's packets call their job
+    std::uint32_t missing_units = 0;    // units of which a member's JOIN is missing
+    std::uint32_t missing_members = 0;  // members of the receiver's unit whose JOIN is missing
+    std::uint8_t stream = 0;            // SwitchML, if ready: job number in the channel's packets
 };
 
 enum class Refusal : std::uint8_t {
-    version = 1,    // the sender speaks another version
+    version = 1,    // the sender uses another version
     malformed = 2,  // undecodable
-    full = 3,       // no room for another job or channel
-    token = 4,      // the job runs here under another token
-    terms = 5,      // members disagree
-    place = 6,      // two members claim one place
-    restarted = 7,  // the server's state is lost: the job must re-form
-    parent = 8,     // the switch does not reach the one above it
+    full = 3,       // no free entry for another job or channel
+    token = 4,      // the job is admitted with another token
+    terms = 5,      // terms of members differ
+    place = 6,      // two members claim one position
+    restarted = 7,  // the state of the server is lost: form the job again
+    parent = 8,     // the switch does not reach its parent
     unsupported = 9,
 };
 
@@ -142,26 +141,26 @@ struct Hello {
     std::uint64_t nonce = 0;
 };
 
-// A switch on the way to the root, the asked one first.
+// A switch on the path to the root. The first is the switch that received the HELLO.
 struct PathSwitch {
-    std::uint64_t id = 0;           // random at each start
+    std::uint64_t id = 0;           // random, new at each start
     std::uint32_t aggregators = 0;  // that one channel can use
-    std::uint16_t lanes = 0;        // of one aggregator, or slot
-    std::uint32_t slots = 0;        // of the pool that SwitchML's channels share; 0: it does not serve them
+    std::uint16_t lanes = 0;        // of one aggregator, or of one slot
+    std::uint32_t slots = 0;        // pool that all SwitchML channels share; 0: SwitchML is not served
 
     bool operator==(const PathSwitch&) const = default;
 };
 
 struct Welcome {
-    std::uint64_t nonce = 0;           // of the hello
-    std::uint32_t received_bytes = 0;  // its length
+    std::uint64_t nonce = 0;           // of the HELLO
+    std::uint32_t received_bytes = 0;  // length of the HELLO as received
     std::vector<PathSwitch> path;
     std::string software;  // "atp 0.1.0"
 };
 
 struct Stats {
     std::uint32_t nonce = 0;
-    std::uint32_t snapshot = 0;  // 0: of now; otherwise the one that part 0 named
+    std::uint32_t snapshot = 0;  // 0: current state; otherwise the snapshot that part 0 named
     std::uint16_t part = 0;
 };
 
@@ -173,24 +172,24 @@ struct Report {
     std::string text;
 };
 
-// The type of a control message of this version; nothing for packets, other versions and everything else.
+// Type of a control message of this version; nullopt for packets, other versions and other bytes.
 [[nodiscard]] std::optional<ControlType> control_type(std::span<const std::byte> bytes);
-// The version byte of a JOIN or HELLO of another version: worth an answer.
+// Version byte of a JOIN or HELLO of another version, which the receiver should answer; otherwise nullopt.
 [[nodiscard]] std::optional<std::uint8_t> foreign_version(std::span<const std::byte> bytes);
-// Of a REFUSED in whatever version: its sender's.
+// Version byte of a REFUSED of any version; otherwise nullopt.
 [[nodiscard]] std::optional<std::uint8_t> refusal_version(std::span<const std::byte> bytes);
 
-// How many bytes were written; 0 where they do not fit. `padded_bytes`: the message is made so long, with zeros.
+// Returns the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
 [[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Refused& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Leave& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Hello& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
 [[nodiscard]] std::size_t encode(const Welcome& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Stats& message, std::span<std::byte> bytes);  // as long as its answer may be
+[[nodiscard]] std::size_t encode(const Stats& message, std::span<std::byte> bytes);  // padded to the longest REPORT
 [[nodiscard]] std::size_t encode(const Report& message, std::span<std::byte> bytes);
 
-// Nothing where the bytes are not such a message.
+// Returns nullopt if the bytes are no valid message of this type.
 [[nodiscard]] std::optional<Join> decode_join(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Joined> decode_joined(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Refused> decode_refused(std::span<const std::byte> bytes);
@@ -202,7 +201,7 @@ struct Report {
 
 [[nodiscard]] std::string_view to_string(ControlType type);
 [[nodiscard]] std::string_view to_string(Refusal reason);
-// "switchml-faithful".
+// Example: "switchml-faithful".
 [[nodiscard]] std::string_view to_string(ChannelProtocol protocol);
 
 }  // namespace atp::wire

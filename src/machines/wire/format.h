@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The ATP packet as bytes: what stands after the UDP header.
+ * Layout of an ATP packet: the bytes after the UDP header.
  *
- * Freestanding C: user space, the simulator and eBPF programs compile this very file. docs/protocol.md draws it and is
- * normative for its meaning; tests/conformance/wire.json holds golden vectors for everybody else.
+ * Freestanding C: user space, the simulator and eBPF programs compile this file. docs/protocol.md#packet defines the
+ * meaning and is normative. tests/conformance/wire.json has golden vectors for other implementations.
  *
  *    0        1        2        3        4        5        6        7
  *   +--------+--------+--------+--------+--------+--------+--------+--------+
@@ -28,7 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #else
-#ifdef ATP_FREESTANDING_TYPES /* eBPF: the program brings these names from vmlinux.h or linux/types.h */
+#ifdef ATP_FREESTANDING_TYPES /* eBPF: the program gets these names from vmlinux.h or linux/types.h */
 #else
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@
 
 /* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
 #define ATP_VERSION 0xA1u
-/* Of control messages, likewise: they change at other times. */
+/* The same for control messages, whose version changes independently. */
 #define ATP_CONTROL_VERSION 0xA3u
 
 #define ATP_HEADER_BYTES 48u
@@ -46,33 +46,33 @@
 #define ATP_MAX_LANES 16364u
 #define ATP_MAX_PACKET_BYTES (ATP_HEADER_BYTES + ATP_MAX_LANES * ATP_LANE_BYTES)
 
-/* In-network levels a packet can meet: the worker's own switch is hop 0, the server's switch is hop 1. */
+/* Levels of switches: the worker's own switch is hop 0, the server's switch is hop 1. */
 #define ATP_LEVELS 2u
 /* Bits of a bitmap: members of a unit, and units of a job. */
 #define ATP_BITMAP_BITS 32u
 
-/* Kinds exclude each other, so they are one field; flags combine, so they are bits. */
+/* Types exclude each other, so they share one field. Flags combine, so each is one bit. */
 enum atp_type {
-    ATP_TYPE_GRADIENT = 1, /* up: lanes of a worker, or of a set of workers */
-    ATP_TYPE_ACK = 2,      /* down: the sum, and the release of the aggregator */
-    ATP_TYPE_NACK = 3,     /* down: the workers named in the bitmaps send seq again */
-    ATP_TYPE_PROBE = 4,    /* up: this worker has sent seq and misses its ACK */
-    ATP_TYPE_WAIT = 5,     /* down: the answer to a probe while some worker has not sent yet */
-    ATP_TYPE_FLUSH = 6,    /* down: the switch at level `hop` hands out what it holds of seq, and stops holding it */
+    ATP_TYPE_GRADIENT = 1, /* up: lanes of one worker, or a sum of several */
+    ATP_TYPE_ACK = 2,      /* down: the sum; releases the aggregator */
+    ATP_TYPE_NACK = 3,     /* down: the workers in the bitmaps send seq again */
+    ATP_TYPE_PROBE = 4,    /* up: this worker has sent seq and has no ACK */
+    ATP_TYPE_WAIT = 5,     /* down: answer to a PROBE that needs no resend; argument 1: mismatched */
+    ATP_TYPE_FLUSH = 6, /* down: the switch at level `hop` returns its partial sum of seq and releases the aggregator */
 };
 #define ATP_TYPE_LAST ATP_TYPE_FLUSH
-/* From here on the type is one of a control message, which shares the port: wire/control.h. */
+/* Types from here on are control messages, which share the port: wire/control.h. */
 #define ATP_TYPE_CONTROL 16u
 
 enum atp_flag {
-    ATP_FLAG_RESEND = 1 << 0,    /* sent again: never claims, fetches what level 0 holds */
-    ATP_FLAG_BYPASS = 1 << 1,    /* no switch touches it; on a NACK: answer with bypass, and release the aggregator */
-    ATP_FLAG_COLLISION = 1 << 2, /* its aggregator was another's */
-    ATP_FLAG_ECN = 1 << 3,       /* congestion was met on the way of some contribution */
-    ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum left 32 bits: the lanes mean nothing */
-    ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is in with all of its members; bitmap0 means nothing */
-    ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the wrapping audit lane */
-    ATP_FLAG_PLAIN = 1 << 7,     /* the integers are the numbers themselves: the result is wanted as integers */
+    ATP_FLAG_RESEND = 1 << 0, /* sent again: never claims; fetches the partial sum of level 0 */
+    ATP_FLAG_BYPASS = 1 << 1, /* no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator */
+    ATP_FLAG_COLLISION = 1 << 2, /* its aggregator held another fragment */
+    ATP_FLAG_ECN = 1 << 3,       /* a contribution met congestion on its path */
+    ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum overflowed: the lanes are invalid */
+    ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is included with all its members; bitmap0 has no meaning */
+    ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the audit lane, a sum modulo 2^32 */
+    ATP_FLAG_PLAIN = 1 << 7,     /* unscaled integers; the result is integers too */
 };
 #define ATP_FLAG_ALL 0xFFu
 
@@ -80,20 +80,20 @@ enum atp_dtype {
     ATP_DTYPE_NONE = 0, /* header only */
     ATP_DTYPE_INT32 = 1,
     ATP_DTYPE_FLOAT32 = 2,
-    ATP_DTYPE_INT16 = 3, /* two numbers to a lane */
+    ATP_DTYPE_INT16 = 3, /* two elements in each lane */
 };
 #define ATP_DTYPE_LAST ATP_DTYPE_INT16
 
-/* `worker` of packets that come from or go to nobody in particular. */
+/* `worker` of a packet that has no single sender or receiver. */
 #define ATP_WORKER_ALL 0xFFFFu
-/* The argument of a WAIT whose fragment can never be complete: workers do different things at one seq. */
+/* Argument of a WAIT for a mismatched fragment, which can never complete: workers do different things at one seq. */
 #define ATP_WAIT_MISMATCHED 1u
-/* What the scale of a gradient counts from: 2^0 is this one. */
+/* Scale byte of 2^0. */
 #define ATP_SCALE_ONE 128u
-/* A window is 2^window packets: at least 1, and far below half of the sequence space. */
+/* A window is 2^window_log2 packets, at least 1. The limit keeps it far below half of the sequence space. */
 #define ATP_WINDOW_LOG2_MAX 16u
 
-/* Byte offsets, for those who read packets without a compiler's help. */
+/* Byte offsets, for code that does not use struct atp_header. */
 enum atp_offset {
     ATP_OFFSET_VERSION = 0,
     ATP_OFFSET_TYPE = 1,
@@ -120,21 +120,20 @@ struct atp_header {
     uint8_t version;
     uint8_t type;
     uint16_t flags;
-    uint8_t hop; /* the next level that may aggregate it; on a FLUSH, the level meant */
+    uint8_t hop; /* next level that may aggregate it; FLUSH: the level addressed */
     uint8_t dtype;
-    uint8_t window_log2; /* log2 of the job's slots W: makes "seq - W is finished" readable by a switch */
-    uint8_t scale;       /* of scaled integers: 0 is the job's, any other is 2^(scale - 128) */
+    uint8_t window_log2; /* log2 of the slots W: lets a switch derive that seq - W is finished */
+    uint8_t scale;       /* of scaled integers: 2^(scale - 128), 0: the scale of the job */
     uint32_t job;
-    uint32_t token; /* random for each incarnation of a job: generation and capability in one; never 0 */
+    uint32_t token; /* random for each incarnation of a job, which it identifies and authorises; never 0 */
     uint16_t channel;
-    uint16_t worker; /* up: who sent it; down: whom it is for, or ATP_WORKER_ALL */
+    uint16_t worker; /* up: sender; down: receiver, or ATP_WORKER_ALL */
     uint32_t seq;
     uint32_t index;    /* of the aggregator */
-    uint32_t argument; /* ACK: the index that seq + W will use; GRADIENT: its purpose and form; WAIT: 1 where purposes
-                          differ */
-    uint32_t bitmap0;  /* members of one unit that are in; down: whom it concerns */
+    uint32_t argument; /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched */
+    uint32_t bitmap0;  /* included members of one unit; down: members addressed */
     uint32_t mask0;    /* all members of that unit */
-    uint32_t bitmap1;  /* units that are in, or the one unit bitmap0 speaks of */
+    uint32_t bitmap1;  /* included units, or the unit of bitmap0 */
     uint32_t mask1;    /* all units of the job */
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, decode_error_count> error_names = {
     "none", "truncated", "version", "oversized", "ragged", "type", "flags", "dtype", "hop", "window", "token", "set"};
 
-// Indexed by the type, respectively the dtype, on the wire; 0 is no type.
+// Indexed by the type or the dtype on the wire; there is no type 0.
 constexpr std::array<std::string_view, ATP_TYPE_LAST + 1> type_names = {"UNKNOWN", "GRADIENT", "ACK",  "NACK",
                                                                         "PROBE",   "WAIT",     "FLUSH"};
 constexpr std::array<std::string_view, ATP_DTYPE_LAST + 1> dtype_names = {"none", "int32", "float32", "int16"};

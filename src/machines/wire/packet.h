@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding and decoding of packets. Decode accepts any bytes: a packet that it accepts has every field within its
-// range, so nothing behind it checks again; one that it refuses is counted by reason and dropped by the caller.
+// Encoding and decoding of packets. decode() accepts any bytes. Every field of an accepted packet is in its range, so
+// later code does not check it again. The caller counts a refused packet by its reason and drops it.
 //
-// Everything here is a function of its arguments: no state, no allocation on the packet path, safe from every thread.
-// The packet path is inline because each switch spends it on every packet; the texts for people are not.
+// The functions have no state and are safe in every thread. The packet path does not allocate. It is inline because
+// each switch runs it for every packet; the functions for text are not inline.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 
 namespace atp::wire {
 
-// enum atp_refusal, typed.
+// enum atp_refusal as a C++ type.
 enum class DecodeError : std::uint8_t {
     none = ATP_REFUSED_NOT,
     truncated = ATP_REFUSED_TRUNCATED,
@@ -39,7 +39,7 @@ inline constexpr std::size_t decode_error_count = ATP_REFUSAL_COUNT;
 
 [[nodiscard]] std::string_view to_string(DecodeError error);
 
-// A packet that was decoded: the header by value, the lanes still where they were received.
+// A decoded packet: a copy of the header, and the lanes in the receive buffer.
 struct Packet {
     atp_header header{};
     std::span<std::byte> lanes;  // big-endian, ATP_LANE_BYTES each
@@ -47,22 +47,22 @@ struct Packet {
     [[nodiscard]] std::size_t lane_count() const { return lanes.size() / ATP_LANE_BYTES; }
 };
 
-// On success `packet.lanes` points into `bytes`. On an error `packet` holds nothing that may be used.
+// On success `packet.lanes` points into `bytes`. After an error the content of `packet` must not be used.
 [[nodiscard]] DecodeError decode(std::span<std::byte> bytes, Packet& packet);
 
-// Writes the 48 header bytes in front of the lanes. `bytes` must hold at least ATP_HEADER_BYTES. The version is
-// this format's own, whatever `header` says of it.
+// Writes the header to `bytes`, which holds at least ATP_HEADER_BYTES. It writes ATP_VERSION and ignores
+// `header.version`.
 void encode_header(const atp_header& header, std::span<std::byte> bytes);
 
-// One greppable line; every field is there, and what is absent reads 0 or none:
+// One line with every field; an absent value reads 0 or none. Example:
 // "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
 [[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);
-// The names of the flags that are set, with a space between two: "resend ecn". Unknown ones read "unknown".
+// Names of the set flags, separated by spaces: "resend ecn". Unknown flags read "unknown".
 [[nodiscard]] std::string flags_to_string(std::uint16_t flags);
 [[nodiscard]] std::string_view type_to_string(std::uint8_t type);
 [[nodiscard]] std::string_view dtype_to_string(std::uint8_t dtype);
 
-// The wire is big-endian; these are the identity where the host is too.
+// The wire is big-endian: on a big-endian host these functions return `value`.
 [[nodiscard]] constexpr std::uint16_t swap_from_big_endian(std::uint16_t value) {
     return std::endian::native == std::endian::big ? value : __builtin_bswap16(value);
 }
@@ -72,7 +72,7 @@ void encode_header(const atp_header& header, std::span<std::byte> bytes);
 static_assert(std::endian::native == std::endian::big || std::endian::native == std::endian::little,
               "no third byte order is supported");
 
-// Big-endian access, for lanes and for those who patch single fields.
+// Big-endian access to lanes and single fields.
 [[nodiscard]] inline std::uint8_t load_u8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
 [[nodiscard]] inline std::uint16_t load_u16(const std::byte* at) {
     std::uint16_t value;
@@ -96,7 +96,7 @@ inline void store_u32(std::byte* at, std::uint32_t value) {
 
 namespace detail {
 
-// `at` has ATP_HEADER_BYTES bytes. Reads, judges nothing.
+// Reads ATP_HEADER_BYTES bytes and checks no field.
 [[nodiscard]] inline atp_header load_header(const std::byte* at) {
     return {
         .version = load_u8(at + ATP_OFFSET_VERSION),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's congestion window: additive increase, halving on congestion (ATP §3.7), counted in bytes.
+// A worker's congestion window in bytes: additive increase, halving on congestion (ATP §3.7).
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,14 @@
 namespace atp::protocol {
 
 struct CongestionConfig {
-    std::uint32_t initial_packets = 200;  // §3.7: 200 packets of 306 B are within the bandwidth-delay product
-    std::uint32_t step_bytes = 1500;      // one MTU: an ACK's growth in slow start, a window's growth after it
-    std::uint32_t newer_acks = 3;         // distinct newer ACKs that call a fragment lost
-    bool halve = true;                    // off to repeat the papers' loss experiments without congestion control
+    std::uint32_t initial_packets = 200;  // 200 packets of 306 B fit the bandwidth-delay product (ATP §3.7)
+    std::uint32_t step_bytes = 1500;      // one MTU: growth per ACK in slow start, per window after it
+    std::uint32_t newer_acks = 3;         // not read: a worker always takes three distinct newer ACKs as a loss
+    bool halve = true;                    // false: no congestion control, to repeat the papers' loss experiments
 };
 
+// Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per
+// window.
 class CongestionWindow {
   public:
     CongestionWindow(const CongestionConfig& config, std::uint32_t packet_bytes, std::uint32_t max_packets)
@@ -32,7 +34,7 @@ class CongestionWindow {
         if (window_bytes_ < threshold_bytes_) {
             window_bytes_ += step_bytes_;
         } else {
-            // One step a window: each of its packets brings its share, remainders are kept.
+            // One step per window: each ACK adds its share, and credit_bytes_ keeps the remainder.
             credit_bytes_ += std::uint64_t{step_bytes_} * packet_bytes_;
             window_bytes_ += credit_bytes_ / window_bytes_;
             credit_bytes_ %= window_bytes_;
@@ -56,8 +58,8 @@ class CongestionWindow {
     std::uint64_t step_bytes_;
     std::uint64_t max_bytes_;
     std::uint64_t window_bytes_;
-    std::uint64_t threshold_bytes_;
-    std::uint64_t credit_bytes_ = 0;
+    std::uint64_t threshold_bytes_;   // slow start below it
+    std::uint64_t credit_bytes_ = 0;  // growth not applied yet, times window_bytes_
 };
 
 }  // namespace atp::protocol
