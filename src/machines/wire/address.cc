@@ -13,7 +13,7 @@
 namespace atp::wire {
 namespace {
 
-constexpr const char* accepted_form = "accepted_form are host:port and [IPv6]:port, the port from 0 to 65535";
+constexpr const char* accepted_form = "use host:port or [IPv6]:port, with a port from 0 to 65535";
 
 Failure malformed(std::string_view text, std::string why) {
     return fail(Operation::parse, Reason::malformed, std::string(text), std::move(why) + "; " + accepted_form);
