@@ -57,8 +57,8 @@ struct TreeCounters {
 // The tree of one switch, or of one shard of it (docs/protocol.md#joining). It is soft state: JOINs build and refresh
 // it, and children without a JOIN for `hold` are removed.
 //
-// Ownership: owns the branches, at most as many as configured. A pointer to a branch is valid until the next
-//   handle_*().
+// Ownership: owns the branches, at most as many as configured. A pointer to a branch is valid until the next handle_*()
+//   or could_not_open().
 // Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(). After each, poll_event() and
 //   poll_transmit() until they return nothing. Answer the event `opened` with opened() or could_not_open().
 // Threads: none.
