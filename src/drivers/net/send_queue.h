@@ -58,7 +58,7 @@ class SendQueue {
         std::uint32_t bytes = 0;
         std::span<iovec> parts;
         std::uint32_t run = 0;   // for sent() and drop()
-        std::uint32_t rest = 0;  // the packet of this run that comes next
+        std::uint32_t rest = 0;  // the next packet of this run
     };
     // Fills `messages` from the front of the queue and returns how many it filled.
     [[nodiscard]] std::size_t plan(std::span<Message> messages, const MessageLimits& limits);

@@ -12,11 +12,11 @@ namespace atp::control {
 
 // Detects jobs of which only a part passes this switch. If one worker reaches the server by another path, fragments are
 // claimed here but never completed. A resend fetches each one after a timeout, which is far slower than no aggregation.
-// Such a job is forwarded unaggregated for 30 s, and each time for twice as long, up to 32 min. The time returns to 30
-// s when most of the job's claimed fragments complete here.
+// Such a job is forwarded unaggregated for 30 s, and each time for twice as long, up to 32 min.
+// The pause returns to 30 s when most of the job's claimed fragments complete here.
 //
-// Calling order: judge() for each job about once a second; forget() when a job is removed. Threads: none. Failure:
-// none.
+// Calling order: judge() for each job about once a second; forget() when a job is removed.
+// Threads: none. Failure: none.
 class Coverage {
   public:
     // In a row, before a job is forwarded unaggregated. One late worker cannot cause them: the others claim nothing

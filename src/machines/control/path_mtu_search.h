@@ -27,7 +27,7 @@ inline constexpr std::uint32_t least_path_payload_bytes = 1232;
 class PathMtuSearch {
   public:
     // `floor_bytes` is probed only after the ceiling was too long. found_bytes() is less than `step_bytes` below the
-    // longest size that arrives, unless that is below the floor.
+    // longest size that arrives, unless that is below `floor_bytes`.
     PathMtuSearch(std::uint32_t floor_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes = 8,
                   std::uint32_t attempts = 3);
 

@@ -15,8 +15,8 @@ namespace atp::tensor {
 // The scales for the fragments of an operation that is repeated. Each fragment uses the scale that fits its last sum.
 //
 // All ranks have the same sums, so they choose the same scales without a message. A fragment needs the scale from the
-// previous operation, so it waits for the result of the same fragment there. Apart from that, two operations of one
-// kind may be in flight at once, on any channels.
+// previous operation, so it waits until that operation has the result of the same fragment. Apart from that, two
+// operations of one kind may be in flight at once, on any channels.
 //
 // Ownership: owns the scales; shares `feed`.
 // Calling order: begin() for each operation, in the order of operations. Then, for each fragment, settled() until it
