@@ -24,8 +24,7 @@ struct Greeting {
 //
 // Ownership: owns a socket. Calling order: open(), then any call. Threads: one.
 // Failure: timed_out, refused (no process listens), rejected or version_mismatch, with the address of the switch and
-// the
-//   reason that it sent.
+//   the reason that it sent.
 class SwitchClient {
   public:
     [[nodiscard]] static Result<std::unique_ptr<SwitchClient>> open(const wire::Address& address);

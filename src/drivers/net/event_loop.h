@@ -29,8 +29,9 @@ struct Ready {
 // An object that a loop drives: a channel, a switch or a server, with its sockets. An actor never waits. Each call
 // processes what is ready, in bounded batches, and returns.
 //
-// Ownership: the loop borrows it. Calling order: per round, handle_ready(), handle_wake(), handle_timeout() as needed,
-// then finish_round(). Threads: all calls on the loop's thread. Failure: the actor handles its own.
+// Ownership: the loop borrows it.
+// Calling order: per round, handle_ready(), handle_wake(), handle_timeout() as needed, then finish_round().
+// Threads: all calls on the loop's thread. Failure: the actor handles its own.
 class Actor {
   public:
     virtual ~Actor() = default;
@@ -63,9 +64,9 @@ struct LoopConfig {
 // Ownership: owns its epoll instance. Borrows actors until remove(), and descriptors until unwatch(). Call unwatch()
 //   before the descriptor is closed.
 // Calling order: add() and watch(), then run() on the loop's thread, then stop() from any thread. Actors may call
-// add(),
-//   watch(), change(), unwatch() and remove() at any time from within their calls. run() begins with finish_round(), so
-//   packets prepared before it are sent without an event. run() may be called again after it returned.
+//   add(), watch(), change(), unwatch() and remove() at any time from within their calls. run() begins with
+//   finish_round(), so packets prepared before it are sent without an event. run() may be called again after it
+//   returned.
 // Threads: all calls on the thread of run(). Exceptions: any thread and any signal handler may call stop() and wake().
 // Failure: run() returns an error if it cannot pin the thread, or if waiting fails.
 class EventLoop {

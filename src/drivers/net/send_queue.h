@@ -27,12 +27,11 @@ struct MessageLimits {
 // Ownership: owns the arena, allocated at construction, and the list of packets. Borrowed bytes must not change until
 //   settle().
 // Calling order: reserve(), write, commit(), any number of times, or borrow(). Then plan(), with sent() for each
-// message
-//   that the kernel took and drop() for one that it refuses permanently. Repeat until empty() or until the kernel takes
-//   no more; then settle().
+//   message that the kernel took and drop() for one that it refuses permanently. Repeat until empty() or until the
+//   kernel takes no more; then settle().
 // Threads: none. One thread drives one queue.
 // Failure: if there is no room for bytes or packets, reserve() returns an empty span, and borrow() and repeat() return
-//   false, until all waiting packets are sent and settle() was called.
+//   false. Room is free again when no packet waits and settle() was called.
 class SendQueue {
   public:
     SendQueue(std::uint32_t arena_bytes, std::uint32_t packets);
@@ -107,7 +106,7 @@ class SendQueue {
     std::uint32_t packet_limit_;
     std::vector<Packet> packets_;
     std::vector<Run> runs_;
-    std::uint32_t front_ = 0;     // runs before this one are sent
+    std::uint32_t front_ = 0;     // runs before this one have no waiting packets
     std::uint32_t last_run_ = 0;  // of the last packet queued: packets arrive in bursts for one destination
     std::vector<Slot> slots_;
     std::uint32_t round_ = 1;

@@ -35,8 +35,7 @@ struct Stage {
 //
 // Ownership: shares the device and the feed. The caller owns the memory, which must outlive the tensor.
 // Calling order: the constructor, begin() after DeviceQueue::load_after() if the elements are not ready yet, the calls
-// of
-//   protocol::Tensor, the destructor. The destructor waits until the device has finished all steps.
+//   of protocol::Tensor, the destructor. The destructor waits until the device has finished all steps.
 // Threads: any.
 // Failure: error() returns the device's first error. The feed gets that error too, which ends the operation. If floats
 //   cannot be fetched, their fragment travels as NaN.

@@ -47,7 +47,7 @@ class Rendezvous {
     // called last wake; ranks that later call an operation of `names` fail too. Does nothing if this rank knows that
     // another rank gave up, or if another process has this rank. Errors of the store are ignored.
     void give_up(const Error& error, std::span<const std::string_view> names);
-    // Why a rank gave up; nullopt: none did. Requests the store without waiting for keys.
+    // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
     // Removes all keys of a generation. One rank calls it, after all ranks have left that generation.
     [[nodiscard]] Result<void> forget(std::uint32_t generation);

@@ -76,8 +76,9 @@ inline constexpr std::size_t bare_reply_bytes = 12;
 // Cuts a stream into messages.
 //
 // Ownership: owns the bytes that next() has not returned, less than a message if next() is called until it returns
-// none. Calling order: append(), then next() until it returns nullopt or a refusal. Threads: none. Failure: next()
-// returns a refusal, after which the stream is unusable.
+//   none.
+// Calling order: append(), then next() until it returns nullopt or a refusal. Threads: none.
+// Failure: next() returns a refusal, after which the stream is unusable.
 class MessageReader {
   public:
     void append(std::string_view bytes);

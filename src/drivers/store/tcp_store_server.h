@@ -17,8 +17,8 @@ namespace atp::store {
 struct TcpStoreServerConfig {
     StoreLimits limits;
     std::size_t clients = 4096;  // connected at a time; a further client gets the reason and may try again
-    // Limit for the rest of a message once its first byte has arrived, for the first message after the connect, and for
-    // a client to read its reply. Idle clients and clients that wait for keys have no limit.
+    // Longest time in which a client must complete a message that it has begun, send its first message, or read a
+    // reply. Idle clients and clients that wait for keys have no limit.
     Duration message_timeout = std::chrono::seconds(10);
 };
 

@@ -12,8 +12,7 @@
 //       Three plain lanes. The sum is modulo 2^64 (see lanes_of_int64).
 //
 // Ownership: the caller owns the memory, which must outlive the tensor. `in` and `out` may be the same memory; any
-// other
-//   overlap is forbidden. Both are aligned for their element.
+//   other overlap is forbidden. Both are aligned for their element.
 // Calling order: make a tensor, submit it to a protocol::Worker, destroy it after its event was polled.
 // Threads: several workers may drive parts that share no element.
 // Failure: none. The protocol carries numbers that do not fit an integer as floats.
