@@ -40,7 +40,7 @@ int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, 
         if (communicator == nullptr || work == nullptr) {
             return tl::unexpected(malformed("no communicator, or nowhere to put the handle"));
         }
-        // Before the operation begins: afterwards nothing may be thrown, for nobody would know of it.
+        // Allocated before the operation begins: after a later exception the caller would have no handle of it.
         auto handed = std::make_unique<atp_work>();
         atp::Result<Handle> handle = begin(*communicator->communicator);
         if (!handle) return tl::unexpected(handle.error());

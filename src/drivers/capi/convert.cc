@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t longest_timeout_ms = std::int64_t{365} * 24 * 3600 * 1000;
 
-// By Reason; the numbers of the C interface never change, whatever becomes of the enumeration behind it.
+// In the order of Reason. The numbers of the C interface never change, even if the enumeration does.
 struct ReasonNumber {
     Reason reason;
     int number;
@@ -81,7 +81,7 @@ int report(const Error& error, atp_error* to) {
     copy_text(error.peer, to->peer);
     std::string text = error.text;
     if (error.code != 0) {
-        // The system's word for it, in front of what else is known.
+        // The system's text for the error number precedes the other text.
         std::array<char, 128> buffer{};
         const std::string system = strerror_r(error.code, buffer.data(), buffer.size());
         text = text.empty() ? system : system + ": " + text;
@@ -95,8 +95,8 @@ Reason reason_from(int reason) {
     return found == std::end(reasons) ? Reason::failed : found->reason;
 }
 
-// The struct of a program that is older than this library ends early, and the defaults stand for the rest; that of a
-// newer one may go on, as long as it asks for nothing that is unknown here.
+// If the program is older than this library, its struct is shorter, and the remaining options keep their defaults. If
+// the program is newer, its struct may be longer, but all unknown options must be zero.
 Result<comm::Options> options_from(const atp_options* options) {
     if (options == nullptr || options->struct_size < sizeof options->struct_size) {
         return tl::unexpected(malformed("options that atp_options_init() has not seen"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the C interface and what stands behind it: errors, options, enumerations, and exceptions that stay inside.
+// Converts errors, options and enumerations between the C interface and C++, and keeps exceptions out of C.
 #pragma once
 
 #include <atp/atp.h>
@@ -15,7 +15,7 @@
 
 namespace atp::capi {
 
-// Fills `to`, where there is one, and returns the reason.
+// Fills `to`, unless it is nullptr, and returns the number of the reason.
 int report(const Error& error, atp_error* to);
 [[nodiscard]] Error malformed(const char* text);
 [[nodiscard]] Reason reason_from(int reason);
@@ -23,10 +23,10 @@ int report(const Error& error, atp_error* to);
 [[nodiscard]] Result<comm::Options> options_from(const atp_options* options);
 [[nodiscard]] std::optional<numeric::ElementType> element_from(int element);
 [[nodiscard]] std::optional<comm::Reduction> reduction_from(int reduction);
-// `never` stands for the communicator's own timeout.
+// `never` means: use the communicator's own timeout.
 [[nodiscard]] Time deadline_from(std::int64_t timeout_ms);
 
-// What `body` returns; nothing is thrown into C.
+// Calls `body` and returns the number of its reason. An exception becomes an error, since none may reach C.
 template <class Body>
 int guarded(atp_error* error, const Body& body) noexcept {
     try {

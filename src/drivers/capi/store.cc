@@ -20,7 +20,10 @@ namespace {
 
 using store::Store;
 
-// A program's own store. Threads: whichever calls. Failure: what the callbacks return.
+// A store that the program implements with callbacks.
+//
+// Ownership: copies the callbacks; their context belongs to the program. Calling order: that of Store.
+// Threads: callbacks run on the calling thread. Failure: the reason that a callback returns.
 class CallbackStore final : public Store {
   public:
     explicit CallbackStore(const atp_store_callbacks& callbacks) : callbacks_(callbacks) {}
@@ -77,12 +80,12 @@ class CallbackStore final : public Store {
         return absent;
     }
 
-    // What generations leave behind is the program's own to clear.
+    // The program itself removes keys of earlier generations.
     Result<std::size_t> remove(std::string_view) override { return std::size_t{0}; }
     void close() noexcept override {}
 
   private:
-    // Nothing where the key is not there by then.
+    // nullopt: the key is missing after `timeout`.
     Result<std::optional<std::string>> look(const std::string& key, Duration timeout) {
         std::string value(store::max_value_bytes, '\0');
         std::size_t size = 0;

@@ -5,7 +5,7 @@
 
 #include "store/store.h"
 
-// What the C interface calls a store.
+// The store handle of the C interface. It owns the store.
 struct atp_store {
     std::unique_ptr<atp::store::Store> store;
 };

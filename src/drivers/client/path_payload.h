@@ -10,12 +10,12 @@
 namespace atp::client {
 
 enum class ProbeOutcome : std::uint8_t { arrived, lost, too_long };
-// Sends one packet of so many bytes to the peer and waits, with a deadline of its own, for the answer.
+// Sends one packet of `bytes` to the peer and waits for the answer, up to a deadline of its own.
 using Probe = std::function<Result<ProbeOutcome>(std::uint32_t bytes)>;
 
-// Asks the route, then confirms with `probe`: the longest payload that reaches `peer`. Waits as long as the probes do;
-// for set-up and diagnosis. Fails where there is no route, where `probe` fails, or with timed_out where nothing
-// arrives.
+// The longest UDP payload that reaches `peer`, in bytes: reads the MTU of the route, then searches with `probe`. Waits
+// as long as the probes do: call it for setup and diagnosis. Fails if there is no route or if `probe` fails, and with
+// timed_out if no probe arrives.
 [[nodiscard]] Result<std::uint32_t> discover_path_payload(const wire::Address& peer, const Probe& probe);
 
 }  // namespace atp::client

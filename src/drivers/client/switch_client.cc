@@ -79,7 +79,7 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
     return Failure(std::move(error));
 }
 
-// A refusal repeats no nonce, so it is known by its sender alone. False: it is somebody else's, or garbage.
+// A refusal has no nonce, so only its sender identifies it. False: another sender, or an invalid packet.
 Result<bool> SwitchClient::refusal(const wire::Datagram& datagram, std::uint8_t version) const {
     const auto refused = wire::decode_refused(datagram.bytes);
     const bool foreign = version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
@@ -95,7 +95,7 @@ Result<void> SwitchClient::ask(std::uint32_t bytes) {
     return send({buffer.data(), wire::encode(question, buffer, buffer.size())});
 }
 
-// An answer to any question of this call counts, because a busy switch may answer later than the next question leaves.
+// An answer to any request of this call counts, because a busy switch may answer after the next request was sent.
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duration attempt) {
     const Time begin = net::now();
     const std::uint64_t first = nonce_ + 1;
@@ -125,7 +125,7 @@ Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Dur
     auto passed = ask(bytes);
     if (!passed && passed.error().reason == Reason::too_large) return ProbeOutcome::too_long;
     const std::uint64_t probed = nonce_;
-    std::optional<Error> refused;  // a switch that looks for its parent refuses, and is asked again
+    std::optional<Error> refused;  // a switch without its parent refuses; the request is repeated
     ProbeOutcome outcome = ProbeOutcome::lost;
     const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
         if (const auto version = wire::refusal_version(datagram.bytes)) {

@@ -16,25 +16,27 @@ namespace atp::client {
 struct Greeting {
     wire::Welcome welcome;
     Duration round_trip{};
-    std::uint32_t asked = 1;  // number of the question that was answered, from 1
+    std::uint32_t asked = 1;  // number of the HELLO that was answered, from 1
 };
 
-// Asks a switch what it is, and how it fares. Each call waits, up to its deadline, and asks again meanwhile; for
-// set-up, `atp stats` and `atp doctor`, never for an event loop.
+// Requests the properties and counters of a switch. Each call repeats its request until the answer or its deadline: use
+// it for setup, `atp stats` and `atp doctor`, never from an event loop.
 //
-// Owns: a socket. Threads: one. Failure: timed_out, refused (nobody listens), rejected and version_mismatch, with the
-// switch's address and its reason.
+// Ownership: owns a socket. Calling order: open(), then any call. Threads: one.
+// Failure: timed_out, refused (no process listens), rejected or version_mismatch, with the address of the switch and
+//   the reason that it sent.
 class SwitchClient {
   public:
     [[nodiscard]] static Result<std::unique_ptr<SwitchClient>> open(const wire::Address& address);
 
-    // `bytes`: how long question and answer are to be, at least; fragments are forbidden. too_large where the kernel
-    // does not even send so much. `attempt`: how long one question may remain unanswered.
+    // `bytes`: least length of request and answer; IP fragmentation is forbidden. Fails with too_large if the kernel
+    // refuses to send a packet of that length. `attempt`: interval of requests.
     [[nodiscard]] Result<Greeting> hello(Time deadline, std::uint32_t bytes = 0,
                                          Duration attempt = std::chrono::milliseconds(200));
     // Whether a packet of `bytes` reaches the switch and an answer of the same length returns. A busy switch answers
-    // late, so silence alone is no proof. The outcome is `lost` only if the switch answers a short question that was
-    // sent later. Asks until the deadline, then fails with timed_out. `attempt`: time between two questions.
+    // late, so a missing answer alone proves nothing. The outcome is `lost` only if the switch answers a short request
+    // that was sent later. Repeats until the deadline, then fails with timed_out, or with the refusal if the switch
+    // sent one. `attempt`: interval of requests.
     [[nodiscard]] Result<ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
                                              Duration attempt = std::chrono::milliseconds(100));
     // The report, as JSON.
@@ -45,7 +47,7 @@ class SwitchClient {
   private:
     SwitchClient(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket);
 
-    // One datagram that `accepts` wants, or nothing within `until`.
+    // Receives until `accepts` returns true for a datagram. False: none until `until`.
     template <class Accepts>
     Result<bool> await(Time until, Accepts&& accepts);
     [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);
@@ -57,8 +59,8 @@ class SwitchClient {
 
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
-    std::uint64_t first_nonce_;  // no question has it: the first one has the next
-    std::uint64_t nonce_;        // of the last question
+    std::uint64_t first_nonce_;  // one less than the nonce of the first request
+    std::uint64_t nonce_;        // of the last request
 };
 
 }  // namespace atp::client

@@ -60,7 +60,7 @@ std::optional<SwitchReport> read_switch_report(std::string_view text) {
         }
         return report;
     } catch (const Json::exception&) {
-        return std::nullopt;  // a field of another type than ours
+        return std::nullopt;  // a field has another type
     }
 }
 

@@ -10,29 +10,28 @@
 
 namespace atp::client {
 
-// Of fragments inside the kernel, of one job or of all: begun there, ended there, and fetched by workers that waited in
-// vain for the end.
+// Counts of fragments in a kernel switch, of one job or of all jobs.
 struct KernelFragments {
-    std::uint64_t claimed = 0;
-    std::uint64_t completed = 0;
-    std::uint64_t fetched = 0;
+    std::uint64_t claimed = 0;    // begun in the kernel
+    std::uint64_t completed = 0;  // completed in the kernel
+    std::uint64_t fetched = 0;    // incomplete, and fetched by a resend
 };
 
-// The part of a switch that works inside the kernel.
+// The part of a switch that runs in the kernel.
 struct KernelReport {
-    std::vector<std::pair<std::string, std::string>> interfaces = {};  // and how frames meet the program there
+    std::vector<std::pair<std::string, std::string>> interfaces = {};  // name and XDP mode of each
     std::uint32_t aggregators = 0;
     std::uint32_t lanes = 0;
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
     std::uint64_t not_admitted = 0;
-    std::uint64_t passing_jobs = 0;               // at present
-    std::vector<KernelFragments> fragments = {};  // of each job that is there, and of all since the start
+    std::uint64_t passing_jobs = 0;               // jobs that are forwarded unaggregated now
+    std::vector<KernelFragments> fragments = {};  // one entry for each job; the last one is of all jobs since the start
 };
 
-// What matters here of a switch's own report (`atp stats --json`), summed over its threads.
+// The fields of a switch's report (`atp stats --json`) that diagnosis uses, summed over the threads of the switch.
 struct SwitchReport {
-    std::string parent = {};  // empty: it is the last
+    std::string parent = {};  // address; empty: this switch is the last
     bool parent_answers = false;
     std::uint64_t received = 0;
     std::uint64_t dropped_by_kernel = 0;
@@ -44,7 +43,7 @@ struct SwitchReport {
     std::optional<KernelReport> kernel = {};
 };
 
-// Nothing where the text is no such report.
+// nullopt: the text is no report of a switch.
 [[nodiscard]] std::optional<SwitchReport> read_switch_report(std::string_view text);
 
 }  // namespace atp::client

@@ -7,10 +7,10 @@
 
 namespace atp::net {
 
-// The cores that the calling thread may run on, ascending.
+// The cores on which the calling thread may run, in ascending order.
 [[nodiscard]] Result<std::vector<unsigned>> allowed_cores();
 
-// Keeps the calling thread on one core. Fails, and changes nothing, for a core that the thread may not use.
+// Restricts the calling thread to one core. If the thread may not use that core, fails and changes nothing.
 [[nodiscard]] Result<void> pin_this_thread(unsigned core);
 
 }  // namespace atp::net

@@ -13,7 +13,7 @@ struct FreeAligned {
     void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{cache_line_bytes}); }
 };
 
-// Packet memory: begins on a cache line, claimed once, not zeroed (its pages are first touched where they are used).
+// Packet memory: aligned to a cache line and not zeroed, so the thread that first uses a page allocates it.
 using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
 [[nodiscard]] inline AlignedBytes allocate_aligned(std::size_t bytes) {

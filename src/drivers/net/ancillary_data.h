@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing and reading the control messages of sendmsg() and recvmsg(). The buffers are the caller's.
+// Writes and reads the control messages of sendmsg() and recvmsg(). The caller owns the buffers.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,7 +10,10 @@
 
 namespace atp::net {
 
-// Appends control messages to a header whose msg_control and msg_controllen give the room.
+// Appends control messages to a header.
+//
+// Ownership: borrows the header and the buffer that its msg_control and msg_controllen describe.
+// Calling order: add() for each message, then finish(). Threads: none. Failure: none; the buffer must be large enough.
 class ControlWriter {
   public:
     explicit ControlWriter(msghdr& header) : header_(header), next_(CMSG_FIRSTHDR(&header)) {}
@@ -23,11 +26,11 @@ class ControlWriter {
         next_->cmsg_len = CMSG_LEN(sizeof value);
         std::memcpy(CMSG_DATA(next_), &value, sizeof value);
         used_ += CMSG_SPACE(sizeof value);
-        // CMSG_NXTHDR would look at the length of the message that is not there yet.
+        // CMSG_NXTHDR would read the length of the next message, which is not written yet.
         // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast)
         next_ = reinterpret_cast<cmsghdr*>(static_cast<std::byte*>(header_.msg_control) + used_);
     }
-    // Cuts the header to what was added; to none where that is nothing.
+    // Sets the header to what was added; to no control data if nothing was.
     void finish() {
         header_.msg_controllen = used_;
         if (used_ == 0) header_.msg_control = nullptr;
@@ -39,8 +42,7 @@ class ControlWriter {
     std::size_t used_ = 0;
 };
 
-// Calls `visit(level, type, read)` for each control message received, where read.as<T>() is its value, zero-extended
-// where the kernel wrote fewer bytes than a T has.
+// The value of one received control message. as<T>() extends it with zeros if the kernel wrote fewer bytes than T has.
 class ControlValue {
   public:
     explicit ControlValue(const cmsghdr& message) : message_(message) {}
@@ -57,9 +59,10 @@ class ControlValue {
     const cmsghdr& message_;
 };
 
+// Calls `visit(level, type, value)` for each control message received; `value` is a ControlValue.
 template <class Visit>
 void for_each_control(const msghdr& header, Visit&& visit) {
-    msghdr& mutable_header = const_cast<msghdr&>(header);  // CMSG_NXTHDR takes no const; it only reads
+    msghdr& mutable_header = const_cast<msghdr&>(header);  // CMSG_NXTHDR takes no const, but only reads
     for (cmsghdr* at = CMSG_FIRSTHDR(&mutable_header); at != nullptr; at = CMSG_NXTHDR(&mutable_header, at)) {
         visit(at->cmsg_level, at->cmsg_type, ControlValue(*at));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock behind Time wherever packets are real: CLOCK_MONOTONIC, which no clock setting moves.
+// The clock of Time outside simulations: CLOCK_MONOTONIC, which changes of the system time do not affect.
 #pragma once
 
 #include <ctime>
@@ -14,10 +14,10 @@ namespace atp::net {
     return Time(std::chrono::seconds(at.tv_sec) + std::chrono::nanoseconds(at.tv_nsec));
 }
 
-// never stays never, and a deadline does not wrap around.
+// `now` plus `duration`, at most `never`: a deadline does not wrap around.
 [[nodiscard]] inline Time after(Time now, Duration duration) { return duration > never - now ? never : now + duration; }
 
-// For condition variables, which add what they are given to their own clock: "for ever" would overflow it.
+// Limit for condition variables: they add a duration to their own clock, which an unlimited one would overflow.
 inline constexpr Duration longest_sleep = std::chrono::hours(1);
 
 }  // namespace atp::net

@@ -7,7 +7,7 @@
 
 namespace atp::net {
 
-// Owns a file descriptor; -1 is none. Moves, never copies.
+// Owns a file descriptor and closes it; -1: none. Threads: none. Failure: none.
 class Descriptor {
   public:
     Descriptor() = default;

@@ -20,7 +20,7 @@ std::uint64_t tag_of(int descriptor, std::uint32_t generation) {
     return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(descriptor);
 }
 
-// By default the kernel may wake a thread up to 50 us late, to save power: as long as a round trip.
+// By default the kernel may wake a thread up to 50 us late to save power, which is as long as a round trip.
 class FineTimers {
   public:
     FineTimers() : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1UL); }
@@ -128,7 +128,7 @@ Result<void> EventLoop::run_rounds() {
     return {};
 }
 
-// Actors that one of them adds are called from the next round on; one that is removed, never again.
+// An actor added during this loop is not called by it. A removed actor is never called again.
 template <class Call>
 void EventLoop::for_each_actor(Call&& call) {
     const std::size_t count = actors_.size();
@@ -151,7 +151,7 @@ Time EventLoop::next_deadline() const {
     return deadline;
 }
 
-// How many events there are, or -errno.
+// Returns the number of events, or -errno.
 int EventLoop::wait(Time deadline) {
     if (deadline == never && config_.spin == Duration::zero()) return sleep(Duration::max());
     Time at = now();
@@ -165,7 +165,7 @@ int EventLoop::wait(Time deadline) {
     return sleep(std::max(deadline - at, Duration::zero()));
 }
 
-// Duration::max(): for ever.
+// Duration::max(): without a limit.
 int EventLoop::sleep(Duration timeout) {
     const int capacity = static_cast<int>(events_.size());
     const bool for_ever = timeout == Duration::max();
@@ -175,11 +175,11 @@ int EventLoop::sleep(Duration timeout) {
         const int events =
             epoll_pwait2(epoll_.number(), events_.data(), capacity, for_ever ? nullptr : &at_most, nullptr);
         if (events >= 0) return events;
-        // Sandboxes older than the call refuse it as well.
+        // EPERM: a sandbox older than the call refuses it.
         if (errno != ENOSYS && errno != EPERM) return -errno;
         precise_ = false;
     }
-    // Rounded up: a deadline must have passed when the actor is asked.
+    // Rounded up, so the deadline has passed when the loop checks it.
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(for_ever ? Duration::zero() : timeout);
     const auto longest = std::int64_t{std::numeric_limits<int>::max()};
     const int at_most = for_ever ? -1 : static_cast<int>(std::min(milliseconds.count(), longest));
@@ -204,7 +204,7 @@ void EventLoop::dispatch(int events, Time now) {
     }
 }
 
-// The flag goes down before the actors look, so whoever finds it up knows that they have still to look.
+// The flag is cleared before the actors are called. If wake() finds it set, the actors are still to be called.
 void EventLoop::answer_bell(Time now) {
     eventfd_t count = 0;
     eventfd_read(bell_.number(), &count);
@@ -222,7 +222,7 @@ void EventLoop::wake() noexcept {
     if (!woken_.exchange(true, std::memory_order_acq_rel)) ring_bell();
 }
 
-// A signal handler must leave errno as it found it.
+// A signal handler must preserve errno.
 void EventLoop::ring_bell() noexcept {
     const int before = errno;
     eventfd_write(bell_.number(), 1);

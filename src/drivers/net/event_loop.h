@@ -23,24 +23,28 @@ struct Interest {
 struct Ready {
     bool read = false;
     bool write = false;
-    bool failed = false;  // an error or the other end's close: the next read or write says which
+    bool failed = false;  // an error, or the peer closed: the next read or write returns which
 };
 
-// What a loop drives: a channel, a switch, a server, with its sockets. It never waits by itself: each call does what
-// can be done now, in bounded batches, and returns.
+// An object that a loop drives: a channel, a switch or a server, with its sockets. An actor never waits. Each call
+// processes what is ready, in bounded batches, and returns.
+//
+// Ownership: the loop borrows it.
+// Calling order: per round, handle_ready(), handle_wake(), handle_timeout() as needed, then finish_round().
+// Threads: all calls on the loop's thread. Failure: the actor handles its own.
 class Actor {
   public:
     virtual ~Actor() = default;
 
-    // A watched descriptor is ready, and will be called ready again as long as it is.
+    // A watched descriptor is ready. The loop repeats the call in each round while the descriptor stays ready.
     virtual void handle_ready(int descriptor, Ready ready, Time now) = 0;
-    // poll_timeout() has passed. Spurious calls are to be tolerated.
+    // poll_timeout() has passed. The actor must tolerate spurious calls.
     virtual void handle_timeout(Time now) = 0;
-    // wake() was called, once or several times, from any thread.
+    // A thread called wake() once or several times.
     virtual void handle_wake(Time) {}
-    // The end of a round, when everything that happened at `now` was told: the place to transmit.
+    // The end of a round, after all other calls for `now`: transmit here.
     virtual void finish_round(Time) {}
-    // When it wants handle_timeout(); never: not at all. Asked once a round.
+    // When handle_timeout() is due; never: no timeout. Called in every round.
     [[nodiscard]] virtual Time poll_timeout() const { return never; }
 
   protected:
@@ -50,19 +54,21 @@ class Actor {
 };
 
 struct LoopConfig {
-    Duration spin{0};              // before it sleeps, look for so long for something to do: latency for a busy core
-    std::optional<unsigned> core;  // keep the loop's thread there
-    std::uint32_t events_per_round = 64;
+    Duration spin{0};                     // busy polling before each sleep: lower latency, but a busy core; 0: none
+    std::optional<unsigned> core;         // to which run() pins its thread; nullopt: not pinned
+    std::uint32_t events_per_round = 64;  // at most; 0 counts as 1
 };
 
-// One thread's loop: waits for descriptors, deadlines and wake-ups, and runs actors to completion.
+// The event loop of one thread: waits for descriptors, deadlines and wake-ups, and runs actors to completion.
 //
-// Calling order: add() and watch() what there is to drive, run() on the thread that is to do it, stop() from anywhere.
-// Actors may add, watch, change, unwatch and remove at any time from within their calls. run() begins with a round of
-// its own, so that what was put in motion before needs no event. It may be run again after it returned.
-// Owns: its epoll instance. Borrows actors until remove(), descriptors until unwatch(), which comes before their close.
-// Threads: all of it on the thread that runs, but stop() and wake(), which any thread may call, and a signal handler
-// too. Failure: run() ends with an error where the thread cannot be pinned as configured, or waiting itself fails.
+// Ownership: owns its epoll instance. Borrows actors until remove(), and descriptors until unwatch(). Call unwatch()
+//   before the descriptor is closed.
+// Calling order: add() and watch(), then run() on the loop's thread, then stop() from any thread. Actors may call
+//   add(), watch(), change(), unwatch() and remove() at any time from within their calls. run() begins with
+//   finish_round(), so packets prepared before it are sent without an event. run() may be called again after it
+//   returned.
+// Threads: all calls on the thread of run(). Exceptions: any thread and any signal handler may call stop() and wake().
+// Failure: run() returns an error if it cannot pin the thread, or if waiting fails.
 class EventLoop {
   public:
     [[nodiscard]] static Result<std::unique_ptr<EventLoop>> open(const LoopConfig& config);
@@ -70,25 +76,26 @@ class EventLoop {
     EventLoop& operator=(const EventLoop&) = delete;
 
     void add(Actor& actor);
-    void remove(Actor& actor);  // and unwatches what it watches
+    void remove(Actor& actor);  // also unwatches its descriptors
     [[nodiscard]] Result<void> watch(Actor& actor, int descriptor, Interest interest);
     [[nodiscard]] Result<void> change(int descriptor, Interest interest);
     void unwatch(int descriptor);
 
     [[nodiscard]] Result<void> run();
-    // run() returns at the end of its round; at once where it has not begun.
+    // run() returns at the end of its round. If run() has not begun, the next one returns after its first
+    // finish_round().
     void stop() noexcept;
-    // All actors get handle_wake(), after all that the caller wrote before is visible to the loop's thread.
+    // Calls handle_wake() of all actors on the loop's thread, which then sees all earlier writes of the caller.
     void wake() noexcept;
 
-    // False where the kernel has no epoll_pwait2 (before 5.11): deadlines are then kept to the next millisecond.
+    // False: the kernel has no epoll_pwait2 (before 5.11), and deadlines are rounded up to the next millisecond.
     [[nodiscard]] bool precise() const { return precise_; }
     [[nodiscard]] std::uint64_t rounds() const { return rounds_; }
 
   private:
     struct Watch {
         Actor* actor = nullptr;
-        std::uint32_t generation = 0;  // tells an event of a descriptor's former life from those of this one
+        std::uint32_t generation = 0;  // detects events of an earlier file with the same descriptor
     };
 
     EventLoop(const LoopConfig& config, Descriptor epoll, Descriptor bell);
@@ -107,10 +114,10 @@ class EventLoop {
 
     LoopConfig config_;
     Descriptor epoll_;
-    Descriptor bell_;  // an eventfd
+    Descriptor bell_;  // eventfd of stop() and wake()
     bool precise_ = true;
     std::vector<Actor*> actors_;  // nullptr: removed in this round
-    std::vector<Watch> watches_;  // by descriptor
+    std::vector<Watch> watches_;  // by descriptor; actor == nullptr: not watched
     std::vector<epoll_event> events_;
     std::uint64_t rounds_ = 0;
     std::atomic<bool> stopping_{false};

@@ -50,7 +50,7 @@ Result<std::uint32_t> interface_mtu(const wire::Address& local) {
         kind = std::max(kind, mtu);
     }
     if (local.is_any() && std::max(wired, loopback) != 0) return wired != 0 ? wired : loopback;
-    // All of 127.0.0.0/8 is this host's, whatever is listed.
+    // All of 127.0.0.0/8 belongs to this host, although the interface lists one address.
     if (local.is_loopback() && loopback != 0) return loopback;
     return fail(Operation::bind, Reason::unreachable, to_string(local), "no interface of this host has this address");
 }

@@ -8,8 +8,8 @@
 
 namespace atp::net {
 
-// The MTU of the interface that has this address; for "any" the largest of those that are up, the loopback only where
-// there is no other. Fails with unreachable where no interface has it.
+// The MTU of the interface with this address, in bytes. For the "any" address: the largest MTU of the interfaces that
+// are up; the loopback counts only if there is no other. Fails with unreachable if no interface has the address.
 [[nodiscard]] Result<std::uint32_t> interface_mtu(const wire::Address& local);
 
 }  // namespace atp::net

@@ -6,7 +6,7 @@
 
 namespace atp::net {
 
-// The address of this host from which packets to `peer` leave, with port 0. Sends nothing.
+// The source address of packets from this host to `peer`, with port 0. Sends no packet.
 [[nodiscard]] Result<wire::Address> local_address_towards(const wire::Address& peer);
 
 }  // namespace atp::net

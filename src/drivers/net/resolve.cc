@@ -69,8 +69,8 @@ Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wir
     return found;
 }
 
-// Everything that may stand in a host's name is a letter, a digit, '-', '_' or '.'; a last label that begins with a
-// digit belongs to a mistyped number, which a resolver would only be slow to refuse.
+// A host name consists of letters, digits, '-', '_' and '.'. A last label that begins with a digit is a mistyped
+// number, which a resolver would refuse too, but only after a delay.
 bool looks_like_a_name(std::string_view host) {
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

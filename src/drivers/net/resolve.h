@@ -10,11 +10,11 @@
 
 namespace atp::net {
 
-// Every address of "host:port" or "[host]:port", in the resolver's order of preference, without repetitions; of
-// `family` alone where one is given. Never empty on success.
+// The addresses of "host:port" or "[host]:port", in the resolver's order and without repetitions. `family` other than
+// none: only those of that family. Never empty on success.
 //
-// A numeric host is answered at once, without a look at the network. A name waits for the system's resolver, for as
-// long as that is configured to take: call it while setting up, never from an event loop. From any thread.
+// A numeric host needs no resolver. For a name, the call waits as long as the system's resolver is configured to wait:
+// call it during setup, never from an event loop. Threads: any.
 [[nodiscard]] Result<std::vector<wire::Address>> resolve(std::string_view text,
                                                          wire::Family family = wire::Family::none);
 

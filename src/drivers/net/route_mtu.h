@@ -8,8 +8,8 @@
 
 namespace atp::net {
 
-// The MTU of the route to `peer` as this host knows it: of the interface, or less where ICMP said so lately. Sends
-// nothing, does not wait. A tunnel or a link further away may still carry less: PathMtuSearch finds out.
+// The MTU of the route to `peer` that this host knows, in bytes: that of the interface, or less after a recent ICMP
+// message. Sends no packet and does not wait. A later link may carry less: use PathMtuSearch.
 [[nodiscard]] Result<std::uint32_t> route_mtu(const wire::Address& peer);
 
 }  // namespace atp::net

@@ -67,7 +67,7 @@ std::uint32_t SendQueue::run_of(const wire::Address& to) {
     if (last_run_ < runs_.size() && runs_[last_run_].to == to) return last_run_;
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = to.hash() & mask;
-    // Twice as many slots as packets, so there is always an empty one.
+    // The table has at least twice as many slots as packets, so one is always empty.
     while (slots_[at].round == round_ && runs_[slots_[at].run].to != to) {
         at = (at + 1) & mask;
     }
@@ -76,7 +76,7 @@ std::uint32_t SendQueue::run_of(const wire::Address& to) {
         runs_.push_back({to, none, none});
     }
     last_run_ = slots_[at].run;
-    // A destination whose run was sent while others wait is in front of nothing: let it be found again.
+    // This run may be before front_, if its packets were sent while others wait: plan() must find it again.
     front_ = std::min(front_, last_run_);
     return last_run_;
 }
@@ -98,8 +98,8 @@ std::size_t SendQueue::plan(std::span<Message> messages, const MessageLimits& li
     return count;
 }
 
-// All packets of a message are as long as the first, but the last, which may be shorter: so does the kernel cut it. The
-// first is in whatever the limits are. An empty datagram cannot be cut off a buffer, so it travels alone.
+// The kernel cuts a message into datagrams of equal length, of which the last may be shorter. The first packet is
+// accepted even beyond the limits. An empty datagram cannot be cut from a buffer, so it is a message of its own.
 bool SendQueue::joins(const Packet& packet, const Message& message, const MessageLimits& limits) {
     if (message.packets == 0) return true;
     const bool uncut = message.bytes == message.packets * message.packet_bytes;
@@ -156,7 +156,7 @@ std::uint32_t SendQueue::settle() {
     return dropped;
 }
 
-// What a run still borrows moves into the arena; what does not fit leaves the run.
+// Moves the borrowed packets of a run into the arena, drops those that do not fit, and returns how many.
 std::uint32_t SendQueue::adopt(Run& run) {
     std::uint32_t dropped = 0;
     std::uint32_t kept = none;
@@ -188,7 +188,7 @@ void SendQueue::clear() {
     front_ = 0;
     last_run_ = 0;
     borrowed_ = 0;
-    if (++round_ == 0) {  // slots of 2^32 rounds ago would look new
+    if (++round_ == 0) {  // slots of 2^32 rounds ago would count as current
         std::fill(slots_.begin(), slots_.end(), Slot{});
         round_ = 1;
     }

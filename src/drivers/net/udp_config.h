@@ -7,30 +7,30 @@
 
 namespace atp::net {
 
-// What is asked of a UDP socket. Everything that the kernel may lack is a wish: UdpReport tells what came of it.
+// Configuration of a UDP socket. The kernel may lack a feature or grant less: UdpReport lists what is in use.
 struct UdpConfig {
-    wire::Address local;        // port 0: any free one; a multicast group: what is sent there, to all who are in it
-    wire::Address member_at{};  // of the interface that joins this group
-    bool reuse_port = false;    // several sockets on one port, each with a share of the peers: one for each thread
+    wire::Address local;        // to bind; port 0: any free port; a multicast group (IPv4): the socket joins it
+    wire::Address member_at{};  // address of the interface that joins the group
+    bool reuse_port = false;    // several sockets share one port, one for each thread; each gets a part of the peers
 
-    bool mmsg = true;  // sendmmsg, recvmmsg: many messages a system call
+    bool mmsg = true;  // sendmmsg, recvmmsg: many messages per system call
     bool gso = true;   // UDP_SEGMENT: many equal packets to one destination are one message when sent
-    bool gro = true;   // UDP_GRO: and when received
+    bool gro = true;   // UDP_GRO: many equal packets of one sender are one message when received
     bool ecn = true;   // sends ECT(0), reads CE
 
-    // Sets DF and ignores what ICMP says of the path: what is too large for the interface is refused when sent, what is
-    // too large for the path is lost. Where this is off, IP fragments.
+    // True: sets DF and ignores ICMP messages about the path. The kernel refuses a packet that is too large for the
+    // interface; one that is too large for the path is lost. False: IP fragments packets.
     bool forbid_fragments = true;
 
-    // As the socket options count them: payload, before the kernel doubles it for its own bookkeeping.
+    // The value of the socket option, before the kernel doubles it for its own bookkeeping.
     std::uint32_t receive_buffer_bytes = 4 << 20;
     std::uint32_t send_buffer_bytes = 4 << 20;
-    std::uint32_t busy_poll_us = 0;  // SO_BUSY_POLL: let system calls poll the device's queue for so long; 0: never
+    std::uint32_t busy_poll_us = 0;  // SO_BUSY_POLL: how long system calls poll the device's queue; 0: never
 
     std::uint32_t max_packet_bytes = wire::max_udp_payload_bytes;  // longer ones arrive truncated
-    std::uint32_t receive_arena_bytes = 1 << 19;                   // at least one message whatever is said here
+    std::uint32_t receive_arena_bytes = 1 << 19;                   // raised to hold at least one message
     std::uint32_t send_arena_bytes = 1 << 20;
-    std::uint32_t send_packets = 1024;  // that can wait at once
+    std::uint32_t send_packets = 1024;  // limit of waiting packets
 };
 
 }  // namespace atp::net

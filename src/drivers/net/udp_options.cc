@@ -16,7 +16,7 @@ namespace {
 
 constexpr int on = 1;
 
-// 0, or errno.
+// Returns 0, or errno.
 int set_option(const Descriptor& socket, int level, int name, int value) {
     return setsockopt(socket.number(), level, name, &value, sizeof value) == 0 ? 0 : errno;
 }
@@ -31,7 +31,7 @@ std::string kernel_says(const char* option, int code) { return fmt::format("{}: 
 
 bool is_v6(const UdpConfig& config) { return config.local.family() == wire::Family::ipv6; }
 
-// Setting no segment size changes nothing, and fails where the kernel knows no such option.
+// Segment size 0 changes nothing, and fails if the kernel does not know the option.
 void try_gso(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
     if (!config.gso) return report.set(Feature::gso, false, false, "as configured");
     const int code = set_option(socket, SOL_UDP, UDP_SEGMENT, 0);
@@ -67,7 +67,7 @@ void try_no_fragments(const Descriptor& socket, const UdpConfig& config, UdpRepo
     }
     int code = is_v6(config) ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
                              : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
-    // Without it IPv6 still cuts what is longer than the interface's MTU.
+    // Without this option, IPv6 still fragments packets that are longer than the interface's MTU.
     if (code == 0 && is_v6(config)) code = set_option(socket, IPPROTO_IPV6, IPV6_DONTFRAG, on);
     report.set(Feature::no_fragments, true, code == 0, code == 0 ? "DF" : kernel_says("MTU_DISCOVER", code));
 }
@@ -79,7 +79,8 @@ struct BufferOption {
     const char* sysctl;
 };
 
-// The forced option goes beyond the system's limit and needs privilege; the kernel reports twice what it grants.
+// The forced option may exceed the system's limit and needs privilege. The kernel reports twice the size that it
+// grants.
 void try_buffer(const Descriptor& socket, const BufferOption& buffer, std::uint32_t bytes, UdpReport& report) {
     const int wanted = static_cast<int>(bytes);
     if (set_option(socket, SOL_SOCKET, buffer.forced, wanted) != 0) {
@@ -99,14 +100,14 @@ void try_busy_poll(const Descriptor& socket, const UdpConfig& config, UdpReport&
                code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_says("SO_BUSY_POLL", code));
 }
 
-// Far enough for a fabric's routers, and not for the way out of it.
+// Enough for the routers of one fabric, and too few to leave it.
 constexpr int group_hops = 8;
 
 void try_groups(const Descriptor& socket, const UdpConfig& config) {
     if (!is_v6(config)) set_option(socket, IPPROTO_IP, IP_MULTICAST_TTL, group_hops);
 }
 
-// Several sockets of a host may be in one group on one port: each gets everything.
+// Several sockets of a host may share one group and port. Each receives every packet.
 Result<void> share_group(const Descriptor& socket, const UdpConfig& config) {
     const std::string name = to_string(config.local);
     if (is_v6(config)) return fail(Operation::configure, Reason::unsupported, name, "groups of IPv4 alone are joined");
@@ -131,7 +132,7 @@ Result<void> change_membership(const Descriptor& socket, const GroupMembership& 
 }
 
 void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    // Whether the calls themselves exist shows when they are first made.
+    // Assumed to exist; the first call reports if the kernel lacks it.
     report.set(Feature::mmsg, config.mmsg, config.mmsg, config.mmsg ? "" : "as configured");
     try_gso(socket, config, report);
     try_gro(socket, config, report);
@@ -143,7 +144,7 @@ void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& 
     try_buffer(socket, {Feature::send_buffer, SO_SNDBUF, SO_SNDBUFFORCE, "net.core.wmem_max"}, config.send_buffer_bytes,
                report);
     try_groups(socket, config);
-    // Counts what the kernel drops for want of buffer; where it is missing, that counter stays 0.
+    // Counts packets that the kernel drops because the buffer is full. Without the option, that counter stays 0.
     set_option(socket, SOL_SOCKET, SO_RXQ_OVFL, on);
 }
 
@@ -176,7 +177,7 @@ Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report) {
         return fail_with_errno(Operation::bind, errno, name);
     }
     if (is_group) {
-        // Not what others of this host have joined elsewhere.
+        // Otherwise the socket would also receive groups that other sockets of this host joined.
         set_option(socket, IPPROTO_IP, IP_MULTICAST_ALL, 0);
         const GroupMembership membership{.group = config.local, .member_at = config.member_at};
         if (auto joined = join_group(socket, membership); !joined) return Failure(joined.error());
@@ -195,7 +196,7 @@ Result<void> leave_group(const Descriptor& socket, const GroupMembership& member
 Result<wire::Address> local_address(const Descriptor& socket) {
     sockaddr_in6 bytes{};
     socklen_t size = sizeof bytes;
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): how the call takes any family
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the generic type of the call
     auto* const generic = reinterpret_cast<sockaddr*>(&bytes);
     if (getsockname(socket.number(), generic, &size) != 0) return fail_with_errno(Operation::open, errno);
     return wire::Address::from(generic, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a UDP socket as configured: every option set, checked by reading it back where the kernel may grant less than
-// it is asked for, and written into the report.
+// Opens a UDP socket, sets its options and writes the result of each into the report. Buffer sizes are read back, since
+// the kernel may grant less than requested.
 #pragma once
 
 #include "base/result.h"
@@ -10,14 +10,14 @@
 
 namespace atp::net {
 
-// Non-blocking, bound to config.local. An IPv6 socket is for IPv6 alone: one socket for both would see IPv4 peers under
-// a second name and take its marks from two places.
+// The socket is non-blocking and bound to config.local. An IPv6 socket accepts IPv6 only: with both families on one
+// socket, an IPv4 peer would have two addresses, and ECN marks would arrive in two kinds of control messages.
 [[nodiscard]] Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report);
 
-// Of an IPv4 socket that was opened as a member.
+// Membership of an IPv4 socket in a multicast group.
 struct GroupMembership {
     wire::Address group;
-    wire::Address member_at;  // of the interface
+    wire::Address member_at;  // address of the interface
 };
 [[nodiscard]] Result<void> join_group(const Descriptor& socket, const GroupMembership& membership);
 [[nodiscard]] Result<void> leave_group(const Descriptor& socket, const GroupMembership& membership);

@@ -17,8 +17,8 @@ constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { retu
 
 }  // namespace
 
-// With GRO every slot must hold the longest message there is, however short the datagrams are: the kernel cuts off what
-// does not fit, many datagrams at once.
+// With GRO, every slot must hold the longest possible message, even if datagrams are short. The kernel truncates a
+// message that does not fit, and that can remove many datagrams.
 UdpReceiver::UdpReceiver(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters)
     : descriptor_(descriptor),
       report_(report),
@@ -61,7 +61,7 @@ Result<std::size_t> UdpReceiver::receive(std::span<wire::Datagram> datagrams) {
     return filled;
 }
 
-// What the kernel writes on receiving, written back to what it must find.
+// Restores the header fields that the kernel overwrites when it receives.
 void UdpReceiver::prepare(std::size_t messages) {
     for (std::size_t at = 0; at < messages; ++at) {
         headers_[at].msg_hdr.msg_namelen = sizeof(sockaddr_in6);
@@ -70,7 +70,7 @@ void UdpReceiver::prepare(std::size_t messages) {
     }
 }
 
-// How many messages came, or -errno.
+// Returns the number of messages received, or -errno.
 int UdpReceiver::fetch() {
     prepare(std::exchange(fetched_, 0));
     at_ = 0;
@@ -96,7 +96,7 @@ int UdpReceiver::fetch() {
 void UdpReceiver::read_header(std::size_t at) {
     const msghdr& header = headers_[at].msg_hdr;
     Message& message = messages_[at];
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): how the kernel gives any family
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the generic type of the call
     message.from = wire::Address::from(reinterpret_cast<const sockaddr*>(&names_[at]), header.msg_namelen);
     message.bytes = headers_[at].msg_len;
     message.segment_bytes = message.bytes;

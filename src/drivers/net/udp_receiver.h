@@ -21,27 +21,29 @@ namespace atp::net {
 
 // The receiving half of a UDP socket.
 //
-// Calling order: receive() again and again, until it yields nothing, or for as many packets as a round may take; in the
-// latter case has_more() tells that datagrams are at hand which the kernel, having handed them over, will not announce.
-// Owns: the memory that datagrams point into, claimed once; each receive() takes back what the one before it yielded.
-// Threads: one, the same as the socket's.
-// Failure: an error that no later call is likely to mend (see Error::recoverable).
+// Ownership: owns the memory of the datagrams, allocated at construction. A datagram is valid until the next receive().
+// Calling order: receive() until it returns 0, or up to the limit of a round. In the latter case, has_more() is true if
+//   datagrams remain that the kernel has delivered already and will not announce again.
+// Threads: none. The thread of the socket drives it.
+// Failure: receive() returns an error that repeating the call is unlikely to fix (see Error::recoverable).
 class UdpReceiver {
   public:
-    // `report` and `counters` are the socket's, and outlive this. GRO must be on or off by now.
+    // Borrows `report` and `counters` of the socket, which must outlive the receiver. The report must already state
+    // whether GRO is in use.
     UdpReceiver(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters);
 
-    // Fills `datagrams` from the front, with one system call at most; how many it filled, 0 where none is waiting.
+    // Fills `datagrams` from the front and returns how many; 0: none is waiting. Makes one system call at most, unless
+    // it is interrupted or recvmmsg is missing.
     [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams);
     [[nodiscard]] bool has_more() const { return at_ < fetched_; }
 
   private:
     static constexpr std::uint32_t most_messages = 64;
-    static constexpr std::uint32_t most_message_bytes = 65'536;  // of GRO; no datagram is longer either
-    // Of a segment size, a traffic class and a count of drops.
+    static constexpr std::uint32_t most_message_bytes = 65'536;  // limit with GRO, and of one datagram
+    // Room for a segment size, a traffic class and a count of drops.
     static constexpr std::size_t control_bytes = 3 * CMSG_SPACE(sizeof(int));
 
-    // What one buffer holds: a datagram, or several of `segment_bytes` each.
+    // The content of one buffer: one datagram, or several of `segment_bytes` each. The last may be shorter.
     struct Message {
         wire::Address from;
         std::uint32_t bytes = 0;
@@ -70,10 +72,10 @@ class UdpReceiver {
     std::vector<iovec> parts_;
     std::vector<Control> controls_;
     std::vector<sockaddr_in6> names_;
-    std::size_t fetched_ = 0;   // messages
-    std::size_t at_ = 0;        // the message being cut into datagrams
-    std::uint32_t offset_ = 0;  // in it
-    std::uint32_t drops_ = 0;   // as the kernel counts them, modulo 2^32
+    std::size_t fetched_ = 0;   // messages of the last system call
+    std::size_t at_ = 0;        // index of the message that is being cut into datagrams
+    std::uint32_t offset_ = 0;  // of the next datagram in that message, in bytes
+    std::uint32_t drops_ = 0;   // the kernel's count of dropped packets, modulo 2^32
 };
 
 }  // namespace atp::net

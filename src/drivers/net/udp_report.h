@@ -10,22 +10,24 @@
 
 namespace atp::net {
 
-// What a UDP socket can be asked for and the kernel may lack.
+// Features of a UDP socket that the kernel may lack.
 enum class Feature : std::uint8_t { mmsg, gso, gro, ecn, no_fragments, busy_poll, receive_buffer, send_buffer };
 inline constexpr std::size_t feature_count = 8;
 
 [[nodiscard]] std::string_view to_string(Feature feature);
 
 struct FeatureState {
-    bool wanted = false;
+    bool wanted = false;  // configured
     bool in_use = false;
-    std::string text;  // what is in use, or why it is not
+    std::string text;  // the setting in use, or why the feature is not in use
 
     [[nodiscard]] bool missing() const { return wanted && !in_use; }
 };
 
-// What became of a socket's wishes. It may change while the socket lives, because some kernels and devices show only on
-// sending what they lack: `revision` then grows, so that a driver knows when to log it.
+// The state of each feature of a socket. With some kernels and devices, only a send reveals that a feature is missing.
+// The report then changes, and `revision` grows, so that the driver can log the change.
+//
+// Ownership: none. Threads: those of the socket. Failure: none.
 class UdpReport {
   public:
     [[nodiscard]] const FeatureState& operator[](Feature feature) const {
@@ -33,9 +35,9 @@ class UdpReport {
     }
     [[nodiscard]] bool in_use(Feature feature) const { return (*this)[feature].in_use; }
     [[nodiscard]] std::uint32_t revision() const { return revision_; }
-    // Those that are wanted and not in use: "gso: EIO from the device ...".
+    // One line for each feature that is configured and not in use: "gso: EIO from the device ...".
     [[nodiscard]] std::vector<std::string> missing() const;
-    // A line for each feature: "gso: off, wanted: EIO from the device ...".
+    // One line for each feature: "gso: off, wanted: EIO from the device ...".
     [[nodiscard]] std::string to_string() const;
 
     void set(Feature feature, bool wanted, bool in_use, std::string text);
@@ -46,14 +48,14 @@ class UdpReport {
     std::uint32_t revision_ = 0;
 };
 
-// Grows only. Packets are datagrams; a message is what one buffer carried, many packets with GSO or GRO.
+// Counters only grow. A packet is a datagram. A message is the content of one buffer: with GSO or GRO, many packets.
 struct UdpCounters {
     std::uint64_t sent_packets = 0;
     std::uint64_t sent_bytes = 0;
     std::uint64_t sent_messages = 0;
     std::uint64_t send_calls = 0;
-    std::uint64_t refused_packets = 0;  // by the kernel, for good: too large, no route, no permission
-    std::uint64_t overrun_packets = 0;  // borrowed, not taken in time, and no room to keep them
+    std::uint64_t refused_packets = 0;  // by the kernel, permanently: too large, no route, no permission
+    std::uint64_t overrun_packets = 0;  // borrowed packets dropped: not sent by the flush, and no room to copy them
 
     std::uint64_t received_packets = 0;
     std::uint64_t received_bytes = 0;

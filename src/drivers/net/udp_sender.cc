@@ -23,7 +23,7 @@ UdpSender::UdpSender(int descriptor, const UdpConfig& config, UdpReport& report,
 
 Flush UdpSender::flush() {
     Flush flush;
-    on_trial_ = 0;  // what was on trial when the buffer was full need not be what is in front now
+    on_trial_ = 0;  // packets queued since the last flush may be in front of those on trial
     while (!queue_.empty()) {
         const int taken = transmit(plan());
         if (taken > 0) {
@@ -60,7 +60,7 @@ void UdpSender::write_header(std::size_t at) {
     header.msg_controllen = control_bytes;
     ControlWriter control(header);
     if (message.packets > 1) control.add(SOL_UDP, UDP_SEGMENT, static_cast<std::uint16_t>(message.packet_bytes));
-    // ECT(0) is the socket's own; only what differs from it is said packet by packet.
+    // ECT(0) is the default of the socket; only another mark needs a control message.
     if (report_.in_use(Feature::ecn) && message.ecn != wire::Ecn::capable_0) {
         const int traffic_class = static_cast<int>(message.ecn);
         control.add(v6_ ? IPPROTO_IPV6 : IPPROTO_IP, v6_ ? IPV6_TCLASS : IP_TOS, traffic_class);
@@ -72,14 +72,14 @@ void UdpSender::write_header(std::size_t at) {
     control.finish();
 }
 
-// The kernel takes the interface that has the source's address.
+// The kernel selects the interface that has the source address.
 void UdpSender::reach_group(const wire::Address& group, const wire::Address& from) {
     sockaddr_in source{};
     std::memcpy(&source, from.data(), std::min<std::size_t>(from.size(), sizeof source));
     groups_[group] = {.ipi_ifindex = 0, .ipi_spec_dst = source.sin_addr, .ipi_addr = {}};
 }
 
-// How many messages the kernel took, or -errno for the first of them.
+// Returns the number of messages that the kernel took, or -errno for the first message.
 int UdpSender::transmit(std::size_t messages) {
     ++counters_.send_calls;
     if (report_.in_use(Feature::mmsg)) {
@@ -101,7 +101,7 @@ void UdpSender::account(std::size_t messages, Flush& flush) {
     counters_.sent_messages += messages;
 }
 
-// Whether it makes sense to go on.
+// Handles a failed call. False: the buffer is full, so the flush ends.
 bool UdpSender::recover(int code, Flush& flush) {
     if (code == EINTR) return true;
     if (code == EAGAIN || code == EWOULDBLOCK) return false;
@@ -114,8 +114,9 @@ bool UdpSender::recover(int code, Flush& flush) {
     return true;
 }
 
-// EIO: the way out cannot compute checksums, without which the kernel cuts nothing. EINVAL: too many packets for this
-// kernel, or packets longer than the MTU, or something else that cannot be done to a whole; EMSGSIZE: likewise.
+// True: the failure may be caused by GSO, and the packets are sent again in another form.
+// EIO: the device cannot compute checksums, which GSO needs. EINVAL and EMSGSIZE: too many packets for this kernel,
+// packets longer than the MTU, or another limit of GSO.
 bool UdpSender::doubt_gso(int code) {
     const std::uint32_t packets = messages_[0].packets;
     if (code == EIO) {
@@ -143,7 +144,7 @@ void UdpSender::refuse(int code, Flush& flush) {
     if (on_trial_ != 0) --on_trial_;
 }
 
-// A packet on trial passed. A shorter one, at the end of its message, proves nothing: it may be the only one that fits.
+// The kernel took a packet on trial. If it is the last and shorter one, that proves nothing: only it may fit the MTU.
 void UdpSender::acquit() {
     --on_trial_;
     if (messages_[0].packet_bytes == on_trial_bytes_) give_up_gso(std::exchange(charge_, {}));

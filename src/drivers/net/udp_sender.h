@@ -18,42 +18,43 @@
 
 namespace atp::net {
 
-// What one flush() did.
+// The result of one flush().
 struct Flush {
-    std::uint32_t packets = 0;  // that the kernel took
-    std::uint64_t bytes = 0;
-    std::uint32_t refused = 0;  // that it refuses for good; dropped
-    int refusal = 0;            // the errno of the last of them; 0: none
-    std::uint32_t overrun = 0;  // borrowed ones that it did not take and that found no room in the arena; dropped
-    std::uint32_t waiting = 0;  // not 0: its buffer is full; wait until the socket is writable, then flush() again
+    std::uint32_t packets = 0;  // taken by the kernel
+    std::uint64_t bytes = 0;    // of these packets
+    std::uint32_t refused = 0;  // packets that the kernel refuses permanently; dropped
+    int refusal = 0;            // errno of the last refused packet; 0: none
+    std::uint32_t overrun = 0;  // borrowed packets that the kernel did not take and the arena has no room for; dropped
+    std::uint32_t waiting = 0;  // not 0: the kernel's buffer is full; flush() again when the socket is writable
 };
 
 // The sending half of a UDP socket: a queue, and as few system calls as the kernel allows.
 //
-// Calling order, ownership of packet memory: SendQueue's, with flush() for plan() to settle().
-// Threads: one, the same as the socket's.
-// Failure: none that stops it. A packet that the kernel refuses is dropped and counted, as the network might have done;
-// a way of sending that the kernel or the device turns out to lack is given up for the next simpler one, and reported.
+// Ownership: owns the queue; SendQueue defines who owns packet memory. Borrows the descriptor.
+// Calling order: that of SendQueue, with flush() in place of plan() to settle().
+// Threads: none. The thread of the socket drives it.
+// Failure: flush() never fails. A packet that the kernel refuses is dropped and counted, like a loss in the network. If
+//   the kernel or the device lacks GSO or sendmmsg, the sender falls back to the next simpler method and reports that.
 class UdpSender {
   public:
-    // `report` and `counters` are the socket's, and outlive this.
+    // Borrows `report` and `counters` of the socket, which must outlive the sender.
     UdpSender(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters);
 
     [[nodiscard]] SendQueue& queue() { return queue_; }
     [[nodiscard]] const SendQueue& queue() const { return queue_; }
     Flush flush();
-    // What is sent to this group leaves where packets from this address of the host leave. IPv4 alone.
+    // Sends packets to this group on the interface that has the address `from`. IPv4 only.
     void reach_group(const wire::Address& group, const wire::Address& from);
 
   private:
     static constexpr std::size_t messages_per_call = 64;
-    // Linux takes 64 datagrams a message, since 6.9 twice as many.
+    // Linux takes 128 datagrams per message since 6.9, and 64 before.
     static constexpr std::uint32_t most_packets = 128;
     static constexpr std::uint32_t most_packets_before_6_9 = 64;
-    // A whole message with its headers must stay below the 64 KiB that devices accept, or the kernel cuts it up before
-    // the device sees it, loopback included, and the gain is gone.
+    // Devices, the loopback included, accept messages below 64 KiB with headers. The kernel cuts a longer message
+    // before it reaches the device, and GSO gains nothing.
     static constexpr std::uint32_t most_message_bytes = 65'536 - 128;
-    // Of a segment size, a traffic class and a way out.
+    // Room for a segment size, a traffic class and a source address.
     static constexpr std::size_t control_bytes =
         CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in_pktinfo));
 
@@ -79,10 +80,10 @@ class UdpSender {
     SendQueue queue_;
     std::unordered_map<wire::Address, in_pktinfo> groups_;
     std::uint32_t packets_per_message_ = most_packets;
-    // Packets of a message that failed as a whole, to be sent one by one: if they pass, GSO is to blame, not they.
+    // Packets of a message that failed, still to be sent one by one. If the kernel takes one, GSO was the cause.
     std::uint32_t on_trial_ = 0;
-    std::uint32_t on_trial_bytes_ = 0;  // of each but the last
-    std::string charge_;                // what failed
+    std::uint32_t on_trial_bytes_ = 0;  // length of each; the last may be shorter
+    std::string charge_;                // description of the failure
     std::array<SendQueue::Message, messages_per_call> messages_;
     std::array<mmsghdr, messages_per_call> headers_{};
     std::array<Header, messages_per_call> controls_{};

@@ -19,31 +19,32 @@ namespace atp::net {
 
 // A non-blocking UDP socket that sends and receives in batches.
 //
-// Calling order. To send: reserve(), write the packet, commit(), as often as there are packets; then flush(), which
-// hands them to the kernel. Where flush() leaves some waiting, wait until the socket is writable and flush() again; in
-// the meantime more may be committed as long as there is room. To receive: receive() until it yields nothing.
-// A packet that was received may be sent on without a copy: rewrite it in place, borrow() it, flush() before the next
-// receive().
-// Owns: the descriptor, and all packet memory, claimed when it is opened. What receive() yields is good until the next
-// receive(). What borrow() was given must stay as it is until flush() returns, which copies what the kernel did not
-// take. Threads: one. Threads that share a port open a socket each (UdpConfig::reuse_port). Failure: open() says why;
-// receive() only fails for good; sending never does, for it drops, counts and falls back instead (see UdpSender).
+// Ownership: owns the descriptor and all packet memory, allocated by open(). A received datagram is valid until the
+//   next receive(). Bytes given to borrow() must not change until flush() returns, which copies those that the kernel
+//   did not take.
+// Calling order, sending: reserve(), write the packet and commit(), once per packet; then flush(). If packets still
+//   wait, flush() again when the socket is writable. Until then, more may be committed while there is room.
+// Calling order, receiving: receive() until it returns 0. To forward a packet without a copy, rewrite it in place,
+//   borrow() it, and flush() before the next receive().
+// Threads: none. One thread drives one socket; threads that share a port open a socket each (UdpConfig::reuse_port).
+// Failure: open() and rejoin_group() return an error. receive() fails only permanently. Sending never fails: it drops
+//   and counts packets and falls back to simpler methods (see UdpSender).
 class UdpSocket {
   public:
     [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpConfig& config);
-    // Its halves hold references to what it keeps: it stays where it was made.
+    // The sender and the receiver refer to members of this object, so it cannot move.
     UdpSocket(const UdpSocket&) = delete;
     UdpSocket& operator=(const UdpSocket&) = delete;
 
-    // Room for a packet of up to `max_bytes`; empty where there is none until something was flushed.
+    // Room for a packet of up to `max_bytes`; empty: no room until a flush.
     [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) { return sender_.queue().reserve(max_bytes); }
-    // The first `bytes` of what was reserved go to `to`, of this socket's family.
+    // Queues the first `bytes` of the reserved room for `to`, which has this socket's family.
     void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn = wire::Ecn::capable_0) {
         sender_.queue().commit(bytes, to, ecn);
     }
-    // The packet that was committed or borrowed last, since the last flush(), also to somebody else. False: no room.
+    // Queues the last packet committed or borrowed since flush() for a further destination. False: no room.
     [[nodiscard]] bool repeat(const wire::Address& to) { return sender_.queue().repeat(to); }
-    // A packet in memory of the caller's. False: no room.
+    // Queues a packet in the caller's memory. False: no room.
     [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to,
                               wire::Ecn ecn = wire::Ecn::capable_0) {
         return sender_.queue().borrow(bytes, to, ecn);
@@ -51,8 +52,8 @@ class UdpSocket {
     Flush flush() { return sender_.flush(); }
     // See UdpSender.
     void reach_group(const wire::Address& group, const wire::Address& from) { sender_.reach_group(group, from); }
-    // Of a member of a group: leaves it and joins it again, which tells bridges and routers once more who listens,
-    // unless somebody else on this host is in it meanwhile.
+    // Only if local() is a group: leaves the group and joins it again. This sends a new report to bridges and routers,
+    // unless another socket of this host is a member.
     [[nodiscard]] Result<void> rejoin_group();
     [[nodiscard]] std::uint32_t waiting() const { return sender_.queue().waiting(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on a graphics processor. Every function puts one kernel into the stream; lanes are in the device's memory.
-// Internal to this module.
+// The kernels for GPUs. Each function enqueues one kernel in the stream; `lanes` are in the device's memory. Internal
+// to this module.
 #pragma once
 
 #include <cuda_runtime_api.h>

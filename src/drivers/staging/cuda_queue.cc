@@ -23,7 +23,7 @@ Result<void> result_of(cudaError_t status) {
                 std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status));
 }
 
-// The first error of several calls, of which those after it are not made.
+// Makes calls in order until one fails, and keeps its error.
 class Calls {
   public:
     template <class Call>
@@ -37,19 +37,23 @@ class Calls {
     cudaError_t status_ = cudaSuccess;
 };
 
-// A stream with memory of the device for the lanes of one step: steps of a stream follow each other, so one is enough.
+// A stream, and device memory for the lanes of one step. Steps of a stream run one after the other, so one step's
+// memory is enough.
+//
+// Ownership: owns the stream and the memory. Calling order: open(), then steps under mutex(). Threads: any.
+// Failure: open() returns the error.
 class Line {
   public:
     Line() = default;
     Line(const Line&) = delete;
     Line& operator=(const Line&) = delete;
-    // A device that failed says so again; there is nothing left to do about it.
+    // Errors of a failed device are ignored: nothing can be done about them here.
     ~Line() {
         if (scratch_ != nullptr) static_cast<void>(cudaFree(scratch_));
         if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
     }
 
-    // Before the rest of the work on the device where that is possible: the network waits for it.
+    // Uses the greatest priority on the device, since the network waits for these steps.
     [[nodiscard]] cudaError_t open() {
         int least = 0;
         int greatest = 0;
@@ -62,7 +66,7 @@ class Line {
 
     [[nodiscard]] cudaStream_t stream() const { return stream_; }
     [[nodiscard]] std::uint32_t* scratch() const { return scratch_; }
-    [[nodiscard]] std::mutex& mutex() { return mutex_; }  // a step's calls are made without another's between
+    [[nodiscard]] std::mutex& mutex() { return mutex_; }  // held while the calls of one step are made
 
   private:
     cudaStream_t stream_ = nullptr;
@@ -70,13 +74,13 @@ class Line {
     std::mutex mutex_;
 };
 
-// Of the callbacks of CUDA the one that is called after errors, too: nothing waits for a step in vain.
+// cudaStreamAddCallback() also calls back after errors, so every step is reported as done.
 void CUDART_CB finish_step(cudaStream_t /*stream*/, cudaError_t status, void* done) {
     const std::unique_ptr<DeviceQueue::Done> owned(static_cast<DeviceQueue::Done*>(done));
     (*owned)(result_of(status));
 }
 
-// Calls `done` when the stream has come here.
+// Calls `done` when the stream reaches this point. On success, takes ownership of `done`.
 cudaError_t call_back(cudaStream_t stream, std::unique_ptr<DeviceQueue::Done>& done) {
     const cudaError_t status = cudaStreamAddCallback(stream, &finish_step, done.get(), 0);
     if (status == cudaSuccess) static_cast<void>(done.release());

@@ -7,8 +7,8 @@
 
 namespace atp::staging {
 
-// Of the CUDA device of that number, on streams of its own. An error where this build knows no CUDA, or the driver or
-// the device does not do.
+// A queue on streams of its own for the CUDA device with this number. Fails if this build has no CUDA, or if the driver
+// or the device fails.
 [[nodiscard]] Result<std::shared_ptr<DeviceQueue>> open_cuda_queue(int device);
 
 }  // namespace atp::staging

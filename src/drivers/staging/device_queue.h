@@ -9,27 +9,28 @@
 
 namespace atp::staging {
 
-// A device that converts between its elements and lanes in the host's memory, step by step, beside what else it does.
+// A device that converts between elements in its memory and lanes in the host's memory, asynchronously and in steps. A
+// lane has 4 bytes per element, in wire format, in page-locked memory that the device can access.
 //
-// Lanes are 4 bytes an element as they stand in a packet, in memory that the device reaches (page-locked). Elements and
-// lanes belong to the caller and stay until the step is done. Loads are done in the order in which they were asked for,
-// and so are stores; neither waits for the other.
-// Threads: any. A call may make the device the current one of its thread.
-// Failure: a step that fails, or that follows one that did, is done with an error.
+// Ownership: borrows elements and lanes, which must stay valid until the step is done.
+// Calling order: any. Loads run in the order of their calls, and so do stores. Loads and stores do not wait for each
+//   other.
+// Threads: any. A call may make the device the current device of its thread.
+// Failure: a step that fails is done with an error, and so is every step after it.
 class DeviceQueue {
   public:
-    // Called once for each step, on any thread. It may not call the device.
+    // Called once for each step, on any thread. It must not call the device.
     using Done = std::function<void(const Result<void>&)>;
 
     virtual ~DeviceQueue() = default;
 
-    // Loads that are asked for later wait for `event`, which is of the kind of the device's runtime.
+    // Later loads wait for `event`, an event of the device's runtime (CUDA: cudaEvent_t).
     [[nodiscard]] virtual Result<void> load_after(void* event) = 0;
-    // Elements times the scale, as integers; `refused_lane` where that is none.
+    // Writes elements times the scale as integers; `refused_lane` for an element that does not fit an integer.
     virtual void load_integers(const Elements& from, float scale, std::byte* lanes, Done done) = 0;
-    // Sums, which are float32, times the factor.
+    // Writes float32 sums times the factor to the elements.
     virtual void store(const std::byte* lanes, double factor, const Elements& to, Done done) = 0;
-    // Elements as float32, at once: returns when they are there.
+    // Writes elements as float32. Returns when all are written.
     [[nodiscard]] virtual Result<void> fetch_floats(const Elements& from, std::byte* lanes) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element at a time: how it becomes a lane, and how a sum becomes it, on processors and on graphics processors
-// alike. The bits are those of tensor/tensors.h, NaN included, which graphics processors would make all alike.
+// Conversion of one element to a lane, and of a sum to an element, for CPUs and GPUs. Results equal those of
+// tensor/tensors.h bit for bit. NaN is converted explicitly, since a GPU would return one canonical NaN.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ inline constexpr std::uint32_t float_infinity = 0x7F800000;
 inline constexpr std::uint32_t float_quiet = 0x00400000;
 inline constexpr std::uint64_t double_infinity = 0x7FF0000000000000;
 inline constexpr std::uint64_t double_quiet = 0x0008000000000000;
-inline constexpr unsigned wider_fraction_bits = 52 - 23;  // of a float64 than of a float32
+inline constexpr unsigned wider_fraction_bits = 52 - 23;  // fraction bits of float64 beyond those of float32
 
 ATP_HOST_DEVICE inline bool is_nan(std::uint32_t float_bits) { return (float_bits & float_magnitude) > float_infinity; }
 
@@ -28,7 +28,7 @@ ATP_HOST_DEVICE inline std::uint32_t scale_sum(std::uint32_t sum, double factor)
     return std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<double>(std::bit_cast<float>(sum)) * factor));
 }
 
-// Each format: the bits of the float32 that travels, and the element of a sum.
+// Each format has the bits of the float32 that is sent, and the element for a sum.
 
 struct Float32 {
     using Element = std::uint32_t;
@@ -79,7 +79,7 @@ struct Bfloat16 {
     }
 };
 
-// Calls with the format of the type; with none where it is no float.
+// Calls `call` with the format of the type; does nothing for integers.
 template <class Call>
 void with_format(numeric::ElementType type, const Call& call) {
     switch (type) {
@@ -92,8 +92,7 @@ void with_format(numeric::ElementType type, const Call& call) {
     }
 }
 
-// A lane as it stands in a packet, big-endian. An element that cannot be an integer becomes `refused_lane`, and no
-// other does.
+// A big-endian lane, as in a packet. Exactly the elements that do not fit an integer become `refused_lane`.
 inline constexpr std::uint32_t refused_lane =
     numeric::lane::swap_bytes(static_cast<std::uint32_t>(numeric::lane::refused));
 

@@ -7,15 +7,15 @@
 
 namespace atp::staging {
 
-// Of floats, in a device's memory.
+// An array of floats in a device's memory, owned by the caller.
 struct Elements {
     numeric::ElementType type = numeric::ElementType::float32;
     void* data = nullptr;
     std::size_t count = 0;
 };
 
-// The elements that a device converts in one step, at most: enough that what a step costs does not count, and few
-// enough that the network begins soon.
+// Limit of elements per step: enough that the fixed cost of a step is negligible, and few enough that the network
+// starts early.
 inline constexpr std::size_t elements_of_step = std::size_t{1} << 19U;
 
 }  // namespace atp::staging

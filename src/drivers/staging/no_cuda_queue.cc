@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of cuda_queue.cc where there is no compiler for CUDA.
+// Replaces cuda_queue.cc in builds without a CUDA compiler.
 #include "staging/cuda_queue.h"
 
 namespace atp::staging {

@@ -12,7 +12,7 @@
 namespace atp::staging {
 namespace {
 
-// A quiet one, as a lane.
+// A quiet NaN in wire format.
 constexpr std::uint32_t nan_lane = numeric::lane::swap_bytes(float_infinity | float_quiet);
 
 }  // namespace
@@ -88,8 +88,8 @@ void StagedTensor::load_floats(std::uint64_t first, std::span<std::byte> lanes) 
     });
 }
 
-// The elements are still there: the device overwrites them when the sums of the whole chunk are in, and then nobody
-// asks for a fragment of it any more.
+// The elements are still valid: the device overwrites them only when all sums of the chunk have arrived, and then no
+// fragment of the chunk is loaded again.
 void StagedTensor::fetch(std::size_t chunk) const {
     const Elements elements = elements_of(chunk);
     std::vector<std::byte>& floats = chunks_[chunk].floats;
@@ -121,7 +121,7 @@ void StagedTensor::begin_step() const {
     ++steps_;
 }
 
-// With the last step whoever waits for the device may destroy this: nothing is touched after the lock.
+// After the last step, a thread in wait_for_device() may destroy this object: nothing is accessed after the lock.
 void StagedTensor::finish_step(const Result<void>& done) const {
     if (!done) fail(done.error());
     const std::scoped_lock lock(mutex_);

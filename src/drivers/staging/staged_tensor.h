@@ -17,26 +17,28 @@
 
 namespace atp::staging {
 
-// What is summed, and where it passes through the host.
+// The elements to sum, and the host memory that they pass through.
 struct Stage {
-    Elements elements;           // summed in place
-    float scale = 1;             // the job's
-    double factor = 1;           // of the sums: 1, or 1/N for an average
+    Elements elements;           // replaced by the sums
+    float scale = 1;             // of the job
+    double factor = 1;           // applied to the sums: 1, or 1/N for an average
     std::span<std::byte> lanes;  // page-locked, ATP_LANE_BYTES for each element
 };
 
-// Floats in a device's memory, as the network sees them: lanes that the device has written into the host's memory.
+// A tensor of floats in a device's memory. The device writes their lanes into the host's memory, where the protocol
+// reads them.
 //
-// The device works in chunks. Once a chunk is loaded its fragments are ready, so the network carries the first chunk
-// while the device still loads the second; and once the sums of a chunk are all there, the device stores them while the
-// network carries those that follow. Each sum takes the place of its lane. An element that is no integer at this scale
-// is known by its lane; of its chunk the floats are then fetched, once.
+// The device works in chunks. Fragments of a loaded chunk are ready, so the network carries the first chunk while the
+// device loads the second. When all sums of a chunk have arrived, the device stores them while the network carries
+// later chunks. Each sum replaces its lane in the host's memory. If an element does not fit an integer, its lane is
+// `refused_lane`; the floats of its chunk are then fetched once.
 //
-// Calling order: the constructor; begin(), when the elements are about to be ready; the protocol's calls; the
-// destructor, which waits until the device has done what it was asked for. Shares: the device and the feed. The memory
-// is the caller's. Threads: any.
-// Failure: error() says what the device could not do, and the feed is told, which ends the operation. A fragment whose
-// floats could not be fetched travels as NaN.
+// Ownership: shares the device and the feed. The caller owns the memory, which must outlive the tensor.
+// Calling order: the constructor, begin() after DeviceQueue::load_after() if the elements are not ready yet, the calls
+//   of protocol::Tensor, the destructor. The destructor waits until the device has finished all steps.
+// Threads: any.
+// Failure: error() returns the device's first error. The feed gets that error too, which ends the operation. If floats
+//   cannot be fetched, their fragment travels as NaN.
 class StagedTensor final : public protocol::Tensor {
   public:
     StagedTensor(std::shared_ptr<DeviceQueue> device, const Stage& stage, std::shared_ptr<protocol::Waker> feed,
@@ -53,20 +55,20 @@ class StagedTensor final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override;
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
 
-    // Until the device has done everything that it was asked for so far.
+    // Waits until the device has finished all steps so far.
     void wait_for_device() const;
     [[nodiscard]] std::optional<Error> error() const;
 
   private:
     struct Chunk {
-        std::atomic<std::size_t> missing{0};  // sums
+        std::atomic<std::size_t> missing{0};  // sums that have not arrived
         std::once_flag fetched;
-        std::vector<std::byte> floats;
+        std::vector<std::byte> floats;  // lanes as float32; empty until fetched
     };
 
     [[nodiscard]] Elements elements_of(std::size_t chunk) const;
     [[nodiscard]] std::byte* lanes_from(std::uint64_t element) const { return &stage_.lanes[element * ATP_LANE_BYTES]; }
-    // Calls for each chunk's share of the elements.
+    // Calls `call(chunk, offset, count)` for each chunk's part of the range.
     template <class Call>
     void visit(std::uint64_t first, std::uint64_t count, Call call) const;
     void store_chunk(std::size_t chunk);
@@ -80,12 +82,12 @@ class StagedTensor final : public protocol::Tensor {
     std::shared_ptr<protocol::Waker> feed_;
     std::size_t elements_of_chunk_;
     mutable std::vector<Chunk> chunks_;
-    std::atomic<std::uint64_t> loaded_{0};  // elements, from the first
+    std::atomic<std::uint64_t> loaded_{0};  // number of leading elements that are loaded
 
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
-    mutable std::size_t steps_ = 0;  // that the device has not done yet
-    mutable std::optional<Error> error_;
+    mutable std::size_t steps_ = 0;       // that the device has not finished
+    mutable std::optional<Error> error_;  // the first error; nullopt: none
 };
 
 }  // namespace atp::staging

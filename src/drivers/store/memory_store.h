@@ -9,9 +9,10 @@
 
 namespace atp::store {
 
-// The store of ranks that are threads of one process: all of them share one object.
+// A store for ranks that are threads of one process. All ranks share one object.
 //
-// Owns: what is set. Threads: any, all at once. Failure: as Store says; close() ends it for all ranks.
+// Ownership: owns the keys and values. Calling order: any. Threads: any, concurrently.
+// Failure: that of Store; close() ends the store for all ranks.
 class MemoryStore : public Store {
   public:
     explicit MemoryStore(const StoreLimits& limits = {}) : table_(limits) {}

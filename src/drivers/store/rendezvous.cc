@@ -14,10 +14,10 @@
 namespace atp::store {
 namespace {
 
-// Before each value stands how many ranks its owner believes there are, in four bytes.
+// Each value begins with its owner's number of ranks, in four bytes, big-endian.
 constexpr std::size_t world_bytes = 4;
 
-// In place of the number of ranks: the owner of the value has given up. Its rank, the number of the reason and a text
+// In place of the number of ranks: the owner of the value has given up. The rank, the number of the reason and a text
 // follow, separated by blanks.
 constexpr std::uint32_t gave_up = 0;
 
@@ -86,7 +86,7 @@ void Rendezvous::give_up(const Error& error, std::span<const std::string_view> n
     for (const std::string_view name : names) {
         if (!store_.set(key_of(name, party_.rank), value)) return;
     }
-    // Ranks that wait there wait for all values, so those that are missing are given to them.
+    // Ranks that wait there wait for all values, so the missing ones are set.
     const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_));
     if (!missing) return;
     for (const std::string& key : *missing) {
@@ -134,7 +134,7 @@ Result<void> Rendezvous::check(std::string_view name) const {
     return {};
 }
 
-// The rank stands last and its name before it, so that no two of them give one key.
+// A name has no '/', so no two pairs of name and rank have the same key.
 std::string Rendezvous::key_of(std::string_view name, std::uint32_t rank) const {
     return fmt::format("{}/{}/{}/{}", party_.prefix, party_.generation, name, rank);
 }
@@ -192,7 +192,7 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     return values;
 }
 
-// Whoever came while this was found out is not blamed.
+// A rank that arrived after the timeout is not listed.
 Failure Rendezvous::who_is_missing(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error) {
     std::vector<std::string> keys;
     keys.reserve(ranks.size());
@@ -200,7 +200,7 @@ Failure Rendezvous::who_is_missing(std::string_view name, const std::vector<std:
     const auto missing = store_.missing(keys);
     if (!missing || missing->empty()) return Failure(std::move(error));
     std::vector<std::string> names;
-    auto next = missing->begin();  // they come in the order of the keys
+    auto next = missing->begin();  // in the order of the keys
     for (std::size_t at = 0; at < ranks.size() && next != missing->end(); ++at) {
         if (*next != keys[at]) continue;
         names.push_back(std::to_string(ranks[at]));

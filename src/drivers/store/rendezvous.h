@@ -12,41 +12,44 @@
 
 namespace atp::store {
 
-// Who meets, and the how-manieth time: a communicator that forms anew has the next generation and so does not meet what
-// the former one has left behind.
+// Identifies a rank, its communicator, and how often that communicator has formed. A communicator that forms again uses
+// the next generation, so it does not read values of the previous one.
 struct Party {
-    std::string prefix;  // the communicator's name; some hundred bytes at most
-    std::uint32_t generation = 0;
-    std::uint32_t rank = 0;
-    std::uint32_t world = 1;  // how many ranks there are
+    std::string prefix;            // name of the communicator; all keys must fit max_key_bytes
+    std::uint32_t generation = 0;  // grows each time the communicator forms
+    std::uint32_t rank = 0;        // below `world`
+    std::uint32_t world = 1;       // number of ranks
 };
 
-// What ranks do together before they have anything but a store.
+// Collective operations of ranks that share only a store: gather, broadcast and barrier.
 //
-// Calling order: every rank calls the same with the same name, each name once in a generation. A name is not empty and
-// has no '/'. Borrows: the store. Threads: as the store's. Failure: the store's, and
-//   timed_out   the text says which ranks did not come
-//   mismatched  two processes have one rank, a name was used twice, or ranks disagree about how many they are
-//   malformed   the party or the name is none.
-// If a rank has given up, the others fail with its reason, and the error names that rank.
+// Ownership: borrows the store, which must outlive the rendezvous.
+// Calling order: every rank calls the same operations with the same names. A name is used once in a generation; it is
+//   not empty and has no '/'.
+// Threads: none. One thread drives one rendezvous.
+// Failure: that of the store, and
+//   timed_out   some ranks did not call in time; the text lists them
+//   mismatched  two processes have the same rank, a name was used twice, or ranks have different values of `world`
+//   malformed   the party or the name is invalid.
+//   If a rank has given up, the others fail with its reason, and the error names that rank.
 class Rendezvous {
   public:
     Rendezvous(Store& store, Party party) : store_(store), party_(std::move(party)) {}
 
-    // Every rank's value, by rank. A value is up to max_value_bytes - 4.
+    // The values of all ranks, by rank. A value has at most max_value_bytes - 4 bytes.
     [[nodiscard]] Result<std::vector<std::string>> all_gather(std::string_view name, std::string_view value,
                                                               Time deadline);
-    // Rank 0's value, for everybody; the others' is not looked at. Rank 0 waits for nobody.
+    // The value of rank 0, on all ranks; the values of other ranks are ignored. Rank 0 does not wait.
     [[nodiscard]] Result<std::string> broadcast_from_zero(std::string_view name, std::string_view value, Time deadline);
-    // Nobody returns before everybody has called.
+    // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
-    // Tells the other ranks that this rank gives up, and why. Wakes the ranks that wait where this rank came last;
-    // ranks that call with one of `names` later fail too. Does nothing if another rank gave up before and this rank
-    // knows it, or if another process has this rank. Best effort: errors of the store are ignored.
+    // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the operation that this rank
+    // called last wake; ranks that later call an operation of `names` fail too. Does nothing if this rank knows that
+    // another rank gave up, or if another process has this rank. Errors of the store are ignored.
     void give_up(const Error& error, std::span<const std::string_view> names);
-    // Why a rank gave up, if one did. Asks the store and does not wait.
+    // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
-    // Removes what a generation has left in the store: one rank's business, once no rank can be in that generation.
+    // Removes all keys of a generation. One rank calls it, after all ranks have left that generation.
     [[nodiscard]] Result<void> forget(std::uint32_t generation);
 
     [[nodiscard]] const Party& party() const { return party_; }
@@ -61,14 +64,14 @@ class Rendezvous {
     [[nodiscard]] Failure mismatched(std::string text) const;
     [[nodiscard]] std::vector<std::string> keys_of(std::string_view name) const;
     [[nodiscard]] std::string key_of_giving_up() const;
-    // Of the value that a rank that gave up has set; the rank's number is in it.
+    // Decodes the value that a rank sets when it gives up.
     [[nodiscard]] Failure reason_of_giving_up(std::string_view value);
 
     Store& store_;
     Party party_;
-    std::string last_name_;   // where this rank came last
-    bool told_ = false;       // all ranks know that the communicator does not form
-    bool displaced_ = false;  // another process has this rank: what this one finds is no matter of the others
+    std::string last_name_;   // of the operation that this rank called last
+    bool told_ = false;       // this rank gave up, or knows that another did: give_up() does nothing
+    bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks
 };
 
 }  // namespace atp::store

@@ -26,7 +26,7 @@ void put_bytes(std::string& to, std::string_view bytes) {
     to += bytes;
 }
 
-// A message that begins so; seal() writes its length when it is whole.
+// The beginning of a message; seal() writes its length when it is complete.
 std::string begin(std::uint8_t kind_or_status, std::int64_t number) {
     std::string message;
     put(message, std::uint32_t{0});
@@ -44,7 +44,7 @@ std::string seal(std::string message) {
     return message;
 }
 
-// Each call takes what it reads from the front; false where that is too short.
+// Reads from the front of a message. take() returns false if too few bytes are left.
 class Cursor {
   public:
     explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
@@ -82,7 +82,7 @@ class Cursor {
 
 tl::unexpected<Refusal> cut_short() { return refuse(Status::malformed, "the message ends before what it announces"); }
 
-// The version comes first, so that the ends of any two versions can tell each other.
+// The version is the first field in every version, so a peer of another version can report the mismatch.
 Outcome<std::uint8_t> take_version_and_next(Cursor& cursor) {
     std::uint8_t version = 0;
     std::uint8_t next = 0;
@@ -95,7 +95,7 @@ Outcome<std::uint8_t> take_version_and_next(Cursor& cursor) {
     return next;
 }
 
-// What a kind of request carries.
+// The fields of one kind of request.
 struct Shape {
     std::size_t least_keys = 0;
     std::size_t most_keys = 0;

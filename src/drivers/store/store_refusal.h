@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a store does not do what it is asked: the one word for its table, its messages and its clients.
+// Why a store refuses a request. Its table, its messages and its clients share this type.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace atp::store {
 
-// On the wire as it stands here.
+// The values are those on the wire.
 enum class Status : std::uint8_t {
     done = 1,
-    cancelled,  // the client asked so; the fields are the keys that were missing
+    cancelled,  // the client sent `cancel`; the fields are the keys that were missing
     malformed,
     version_mismatch,
     too_large,
@@ -34,8 +34,9 @@ using Outcome = tl::expected<Value, Refusal>;
 
 [[nodiscard]] tl::unexpected<Refusal> refuse(Status status, std::string text);
 
-// As Store's callers see it.
+// The error that callers of Store get.
 [[nodiscard]] Failure to_failure(const Refusal& refusal, std::string peer);
+// A timeout, with the keys that are missing.
 [[nodiscard]] Failure nobody_has_set(std::span<const std::string> keys, std::string peer, Duration elapsed);
 
 }  // namespace atp::store

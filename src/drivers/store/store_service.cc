@@ -43,7 +43,7 @@ void StoreService::handle_request(ClientId id, Client& client, Request request) 
         return refuse_and_finish(id, client, {Status::malformed, "a client begins with one hello"});
     }
     if (request.kind == Kind::cancel) return cancel(id, client);
-    // Who keeps to the protocol has read its answer before it asks again. So what a client can make us keep is bounded.
+    // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
     if (client.pending || !client.output.empty()) {
         return refuse_and_finish(id, client, {Status::malformed, "a request before the last one was answered"});
     }
@@ -86,7 +86,7 @@ void StoreService::key_came(const std::string& key) {
     }
 }
 
-// A key that came may have been removed before the last one did.
+// Checks all keys again: one that was set earlier may have been removed before the last one was set.
 void StoreService::answer_or_wait(ClientId id, Client& client) {
     client.absent = 0;
     for (const std::string& key : client.pending->keys) {

@@ -14,13 +14,14 @@
 
 namespace atp::store {
 
-// A store's server without its sockets: streams of bytes from clients in, streams of bytes to them out.
+// A store's server without its sockets: reads and writes a stream of bytes for each client.
 //
-// Calling order: open() a client; handle_bytes() as they come; after that poll_output() until it yields nobody, for
-// one client's request may answer others. Hand on what output() shows and say with sent() how much of it went. When a
-// client is finished() and has no output left, close() it; close() it likewise when its stream ends, at any time.
-// Owns: the keys and values, and per client at most a message that is coming and one that is going: a client that does
-// not keep to the protocol is told why and finished. Threads: one. Failure: none, whatever the bytes.
+// Ownership: owns the keys and values. Memory per client is bounded to about one request and one reply.
+// Calling order: open() for each client, then handle_bytes() for bytes that arrive. After that, poll_output() until it
+//   returns nothing, since one request may answer other clients. Send the bytes of output() and report with sent() how
+//   many were sent. If a client is finished() and has no output left, or if its stream ends, close() it.
+// Threads: none. One thread drives one service.
+// Failure: none, for any bytes. A client that violates the protocol gets the reason and is finished.
 class StoreService {
   public:
     using ClientId = int;
@@ -29,30 +30,30 @@ class StoreService {
 
     void open(ClientId id);
     void handle_bytes(ClientId id, std::string_view bytes);
-    // Tells it why and finishes it.
+    // Sends the reason to the client and finishes it.
     void turn_away(ClientId id, const Refusal& refusal);
     void close(ClientId id);
 
-    // Somebody who has had output since it was last asked.
+    // The next client that has got output, in order; nullopt: none. A client may be returned several times.
     [[nodiscard]] std::optional<ClientId> poll_output();
     [[nodiscard]] std::string_view output(ClientId id) const;
     void sent(ClientId id, std::size_t bytes);
-    // Nothing that it sends is heard any more.
+    // True: all further bytes of the client are ignored.
     [[nodiscard]] bool finished(ClientId id) const;
-    // It has yet to greet, or to send the rest of a message.
+    // True: the client has not sent `hello`, or only a part of a message.
     [[nodiscard]] bool owes_bytes(ClientId id) const;
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
     [[nodiscard]] const StoreTable& table() const { return table_; }
-    // For tests: who waits is known to wait, for each key that it lacks and for none that is there.
+    // For tests: each waiting client is registered for each key that it lacks, and for no key that is set.
     [[nodiscard]] bool consistent() const;
 
   private:
     struct Client {
         MessageReader reader;
         std::string output;
-        std::optional<Request> pending;  // a get or wait for keys that are not there
-        std::size_t absent = 0;          // how many of them
+        std::optional<Request> pending;  // a get or wait of which keys are missing
+        std::size_t absent = 0;          // missing keys of `pending`
         bool greeted = false;
         bool finished = false;
     };
@@ -70,7 +71,8 @@ class StoreService {
 
     StoreTable table_;
     std::unordered_map<ClientId, Client> clients_;
-    std::unordered_map<std::string, std::vector<ClientId>> waiting_;  // by key; as often as the client named it
+    std::unordered_map<std::string, std::vector<ClientId>>
+        waiting_;  // by key; a client is listed as often as it named the key
     std::deque<ClientId> with_output_;
 };
 

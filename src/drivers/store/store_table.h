@@ -14,20 +14,23 @@ namespace atp::store {
 
 struct StoreLimits {
     std::size_t keys = std::size_t{1} << 20;
-    std::size_t bytes = std::size_t{64} << 20;  // of all keys and values
+    std::size_t bytes = std::size_t{64} << 20;  // of all keys and values together
 };
 
 [[nodiscard]] Outcome<void> check_key(std::string_view key);
 [[nodiscard]] Outcome<void> check_value(std::string_view value);
 
-// The keys and values of a store, bounded. Waiting is its users' business. Threads: one at a time.
+// The keys and values of a store, bounded by StoreLimits. Callers that wait for keys do so themselves.
+//
+// Ownership: owns the keys and values. Calling order: any. Threads: none; callers need a lock.
+// Failure: a refused call returns the reason and changes nothing.
 class StoreTable {
   public:
     explicit StoreTable(const StoreLimits& limits) : limits_(limits) {}
 
     [[nodiscard]] Outcome<void> set(std::string_view key, std::string_view value);
     [[nodiscard]] Outcome<std::int64_t> add(std::string_view key, std::int64_t delta);
-    // nullptr: not there. Good until the next change.
+    // nullptr: not set. Valid until the next change of the table.
     [[nodiscard]] const std::string* find(std::string_view key) const;
     std::size_t remove(std::string_view prefix);
 

@@ -21,7 +21,7 @@ void set_option(int descriptor, int level, int option, int value) {
     setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-// 0 where one of the events has come, ETIMEDOUT, or what poll() says.
+// Returns 0 after one of the events, ETIMEDOUT, or the errno of poll().
 int poll_until(int descriptor, short events, Time deadline) {
     constexpr std::int64_t longest_ms = 3'600'000;
     for (;;) {
@@ -41,8 +41,8 @@ int error_of(int descriptor) {
     return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno;
 }
 
-// A port that nobody listens on may be given to the very socket that connects to it, which then meets itself; and the
-// listener to come would find its port taken. So it is let go at once, without a TIME_WAIT.
+// If no socket listens on a local port, the kernel may assign that port to the connecting socket, which then connects
+// to itself. The server could not bind its port afterwards. The socket is therefore closed without TIME_WAIT.
 bool let_go_of_itself(const net::Descriptor& descriptor, const wire::Address& server) {
     const auto local = net::local_address(descriptor);
     if (!local || *local != server) return false;

@@ -12,20 +12,24 @@
 
 namespace atp::store {
 
-// A stream that is not for batches of packets: no waiting for more to send, and the other end's silent death noticed
-// within half a minute. As far as the kernel grants it.
+// Sets the options of a request stream, as far as the kernel supports them: bytes are sent without delay, and a peer
+// that vanishes silently is detected within about 30 s.
 void tune_stream(int descriptor);
 
-// A TcpStore's connection: whole messages, and a deadline for each call. Threads: one, but end() is for any.
+// The connection of a TcpStore: sends and receives whole messages, with a deadline for each call.
+//
+// Ownership: owns the socket. Calling order: open(), then send() for each request and receive() for each reply.
+// Threads: one; any thread may call end().
+// Failure: after an error other than timed_out in receive(), the connection is unusable.
 class TcpConnection {
   public:
-    // One attempt, with the greeting: at the other end is a store, and it speaks this version.
+    // Makes one attempt and exchanges `hello`. On success the peer is a store of this version.
     [[nodiscard]] static Result<TcpConnection> open(const wire::Address& server, Time deadline);
 
     [[nodiscard]] Result<void> send(std::string_view message, Time deadline);
-    // Reason::timed_out: nothing has come, and the next call may go on from here. Anything else is the end.
+    // Reason::timed_out: the reply has not arrived completely, and a later call may continue. Any other error is final.
     [[nodiscard]] Result<Reply> receive(Time deadline);
-    // Wakes whoever waits in send() or receive(), with Reason::closed.
+    // Ends send() and receive() in progress and all later ones, with Reason::closed.
     void end() noexcept;
 
     [[nodiscard]] const wire::Address& peer() const { return peer_; }

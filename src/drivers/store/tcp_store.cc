@@ -19,7 +19,7 @@ using net::after;
 constexpr Duration shortest_pause = std::chrono::milliseconds(10);
 constexpr Duration longest_pause = std::chrono::milliseconds(500);
 
-// A server that is about to start or to end closes connections that it has not greeted.
+// A server that starts or stops may close a connection before it answers `hello`.
 bool worth_another_try(const Error& error) { return error.recoverable() || error.reason == Reason::closed; }
 
 Error could_not_connect(Error error, Duration elapsed) {
@@ -36,7 +36,7 @@ Outcome<void> check_keys(std::span<const std::string> keys) {
     return {};
 }
 
-// As many of the first keys as one request may carry.
+// A request with as many of the first keys as fit.
 Request request_for(Kind kind, std::span<const std::string> keys) {
     const auto some = keys.first(std::min(keys.size(), max_keys_per_request));
     return {.kind = kind, .number = 0, .keys = {some.begin(), some.end()}, .value = {}};
@@ -44,7 +44,7 @@ Request request_for(Kind kind, std::span<const std::string> keys) {
 
 bool waits(Kind kind) { return kind == Kind::get || kind == Kind::wait; }
 
-// After these the server hangs up: what it was sent is no request of its protocol.
+// After these the server closes the connection, because the request violated its protocol.
 bool ends_the_connection(Status status) {
     return status == Status::malformed || status == Status::version_mismatch || status == Status::too_large;
 }
@@ -63,7 +63,7 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const wire::Address& server,
         if (connection) return std::unique_ptr<TcpStore>(new TcpStore(*std::move(connection), config));
         const Time now = net::now();
         Error error = std::move(connection).error();
-        // An attempt that the deadline has cut short says less than the one before.
+        // If the deadline cut this attempt short, the error of the attempt before it is more useful.
         if (earlier && error.reason == Reason::timed_out && now - begun < longest_pause) error = *earlier;
         if (now >= deadline || !worth_another_try(error)) {
             return Failure(could_not_connect(std::move(error), now - start));
@@ -151,7 +151,7 @@ Result<Reply> TcpStore::ask(const Request& request, Time deadline) {
         Error& error = reply.error();
         error.elapsed = net::now() - start;
         error.text = fmt::format("{} '{}': {}", to_string(request.kind), request.keys.front(), error.text);
-        broken_ = error;  // an answer that comes late would be taken for the next one's
+        broken_ = error;  // a late reply would be taken for the reply to the next request
         return reply;
     }
     if (reply->status == Status::done) return reply;
@@ -169,7 +169,7 @@ Result<Reply> TcpStore::exchange(const Request& request, Time deadline) {
     return timed_out && waits(request.kind) ? cancel() : reply;
 }
 
-// Either the keys that are missing come back, or the answer that was on its way.
+// Returns either the missing keys, or the reply that the server sent before it received `cancel`.
 Result<Reply> TcpStore::cancel() {
     const Time patience = after(net::now(), config_.last_word_timeout);
     const Request request{.kind = Kind::cancel, .number = 0, .keys = {}, .value = {}};

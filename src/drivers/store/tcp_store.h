@@ -13,24 +13,25 @@
 namespace atp::store {
 
 struct TcpStoreConfig {
-    // For set(), add(), missing() and remove(), which wait for nobody but the server.
+    // Limit of set(), add(), missing() and remove(), and of sending any request.
     Duration answer_timeout = std::chrono::seconds(10);
-    // Within connect()'s deadline: then it is tried again.
+    // Limit of one attempt of connect(), which repeats attempts until its deadline.
     Duration attempt_timeout = std::chrono::seconds(5);
-    // When a deadline has passed, the server is asked which keys are missing, for so long and no longer.
+    // After a deadline has passed: limit of the request that returns which keys are missing.
     Duration last_word_timeout = std::chrono::milliseconds(500);
 };
 
-// The store that a TcpStoreServer holds, seen from a rank.
+// A rank's client of a TcpStoreServer.
 //
-// Calling order: connect(), then whatever Store offers. Owns: its connection. Threads: one at a time, but close().
-// Failure: as Store says. A connection that broke is not made again, for what the server knew may be gone with it: this
-// object stays closed, and a new one may be connected.
+// Ownership: owns its connection. Calling order: connect(), then the calls of Store.
+// Threads: one at a time; any thread may call close() at any time.
+// Failure: that of Store. A broken connection is not made again, since the server may have lost its keys. This object
+//   stays closed; connect() makes a new one.
 class TcpStore : public Store {
   public:
-    // Tries until the deadline, since ranks start in any order and the server with one of them. Failure:
-    // Operation::connect, and the last attempt's reason: refused, unreachable, timed_out...; at once where trying again
-    // is of no use, as with Reason::version_mismatch.
+    // Repeats attempts until the deadline, since ranks start in any order and one of them starts the server. Failure:
+    // Operation::connect, with the reason of the last attempt, such as refused, unreachable or timed_out. If another
+    // attempt cannot succeed (for example version_mismatch), it fails at once.
     [[nodiscard]] static Result<std::unique_ptr<TcpStore>> connect(const wire::Address& server, Time deadline,
                                                                    const TcpStoreConfig& config = {});
 
@@ -55,7 +56,7 @@ class TcpStore : public Store {
     TcpConnection connection_;
     TcpStoreConfig config_;
     std::atomic<bool> closed_{false};
-    std::optional<Error> broken_;  // what ended the connection
+    std::optional<Error> broken_;  // the error that ended the connection; nullopt: none
 };
 
 }  // namespace atp::store

@@ -27,14 +27,14 @@ namespace atp::store {
 namespace {
 
 constexpr int accepts_per_round = 64;
-// Connections past the configured number, for as long as it takes to tell them.
+// Connections beyond the configured number, kept only until they have their refusal.
 constexpr std::size_t most_turned_away = 64;
-// Without descriptors or memory no connection can be taken, and the kernel goes on offering it.
+// Without descriptors or memory, accept4() fails while the listener stays readable. The pause avoids a busy loop.
 constexpr Duration pause_without_resources = std::chrono::milliseconds(100);
 
 bool out_of_resources(int code) { return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM; }
 
-// Held for the day on which no other is left: given up, it lets one client be told.
+// A reserved descriptor. When no other is left, closing it allows one client to be refused with a reason.
 net::Descriptor open_spare() { return net::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 Result<net::Descriptor> listen_on(const wire::Address& address) {
@@ -42,7 +42,7 @@ Result<net::Descriptor> listen_on(const wire::Address& address) {
     net::Descriptor descriptor(socket(address.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!descriptor.valid()) return failed();
     const int on = 1;
-    // A server that starts anew need not wait for its former connections to be forgotten.
+    // A restarted server can bind its port while earlier connections are in TIME_WAIT.
     if (setsockopt(descriptor.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return failed();
     if (address.family() == wire::Family::ipv6 &&
         setsockopt(descriptor.number(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) {
@@ -53,7 +53,7 @@ Result<net::Descriptor> listen_on(const wire::Address& address) {
     return descriptor;
 }
 
-// Threads made meanwhile take no signals: those are the application's.
+// Blocks signals in threads that are created in its scope: signals belong to the application.
 class WithoutSignals {
   public:
     WithoutSignals() {
@@ -71,7 +71,7 @@ class WithoutSignals {
 
 }  // namespace
 
-// Moves bytes between sockets and the service. A client is known by its descriptor.
+// Moves bytes between sockets and the service. The descriptor of a client is its id.
 class TcpStoreServer::Connections : public net::Actor {
   public:
     Connections(net::EventLoop& loop, net::Descriptor listener, const TcpStoreServerConfig& config)
@@ -97,22 +97,22 @@ class TcpStoreServer::Connections : public net::Actor {
     }
     [[nodiscard]] Time poll_timeout() const override { return std::min(next_overdue_, accept_again_); }
 
-    // When the loop no longer runs.
+    // Call after the loop has ended.
     void close_all() {
         connections_.clear();
         count_clients();
         listener_ = {};
     }
-    // On any thread.
+    // Any thread may call it.
     [[nodiscard]] bool wait_deserted(Time deadline);
 
   private:
     struct Connection {
         net::Descriptor descriptor;
-        Time deadline = never;  // for what it owes
+        Time deadline = never;  // when the client must have sent its message or read its reply
         bool writes = false;    // waits to become writable
-        bool said_all = false;  // our end of the stream is closed
-        bool gone = false;
+        bool said_all = false;  // the sending direction is shut down
+        bool gone = false;      // the peer closed, or the socket failed
     };
 
     void accept_some(Time now);
@@ -138,7 +138,7 @@ class TcpStoreServer::Connections : public net::Actor {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::size_t clients_ = 0;  // connections_, for other threads
+    std::size_t clients_ = 0;  // connections_.size(), for other threads
 };
 
 net::Descriptor TcpStoreServer::Connections::accept_one() const {
@@ -163,12 +163,12 @@ void TcpStoreServer::Connections::accept_some(Time now) {
             return;
         } else if (errno == EAGAIN) {
             return;
-        }  // else the connection was gone before it was taken
+        }  // else the peer closed the connection before it was accepted
     }
 }
 
-// A client that nobody takes waits for its deadline and learns nothing from it. The next is told when this one has
-// left.
+// A client that is not accepted would wait for its deadline and get no reason. The next client is refused after this
+// one has left.
 bool TcpStoreServer::Connections::turn_one_away(Time now) {
     if (!spare_.valid()) return false;
     spare_ = {};
@@ -182,7 +182,7 @@ bool TcpStoreServer::Connections::turn_one_away(Time now) {
     return true;
 }
 
-// A client that is refused is told why, and closes first.
+// A refused client gets the reason and closes the connection first.
 void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal) {
     if (connections_.size() >= config_.clients + most_turned_away) return;
     const int id = descriptor.number();
@@ -209,7 +209,7 @@ void TcpStoreServer::Connections::send_some(int id) {
     }
 }
 
-// One piece a round, so that nobody keeps the others waiting.
+// One recv() per call, so that no client delays the others.
 void TcpStoreServer::Connections::receive_some(int id) {
     const auto at = connections_.find(id);
     if (at == connections_.end() || at->second.gone) return;
@@ -221,7 +221,7 @@ void TcpStoreServer::Connections::receive_some(int id) {
     }
 }
 
-// Brings interest, deadline and life of a connection in line with what the service has to say of it.
+// Updates the watched events and the deadline of a connection, and closes it if it has ended.
 void TcpStoreServer::Connections::settle(int id, Time now) {
     const auto at = connections_.find(id);
     if (at == connections_.end()) return;
@@ -232,7 +232,7 @@ void TcpStoreServer::Connections::settle(int id, Time now) {
         if (!loop_.change(id, {.read = true, .write = has_output})) return drop(id);
         connection.writes = has_output;
     }
-    // A close while bytes lie unread would take the last reply from the client: it is to close first.
+    // close() with unread bytes would reset the connection and discard the last reply: the client must close first.
     if (service_.finished(id) && !has_output && !connection.said_all) {
         shutdown(id, SHUT_WR);
         connection.said_all = true;
@@ -311,7 +311,7 @@ Result<void> TcpStoreServer::start_thread() {
     try {
         thread_ = std::thread([this] {
             outcome_ = loop_->run();
-            connections_->close_all();  // here, so that nobody waits for a server that has failed
+            connections_->close_all();  // here, so that no client waits for a failed server
         });
     } catch (const std::system_error& error) {
         return fail(Operation::open, Reason::exhausted, to_string(local_), error.what());

@@ -16,24 +16,25 @@ namespace atp::store {
 
 struct TcpStoreServerConfig {
     StoreLimits limits;
-    std::size_t clients = 4096;  // connected at once; more are told so and may try again
-    // For a message once it has begun, the first one from the start, and for a client to take its answer. Clients that
-    // have nothing to ask, or wait for keys, may take as long as they like.
+    std::size_t clients = 4096;  // connected at a time; a further client gets the reason and may try again
+    // Longest time in which a client must complete a message that it has begun, send its first message, or read a
+    // reply. Idle clients and clients that wait for keys have no limit.
     Duration message_timeout = std::chrono::seconds(10);
 };
 
-// The server behind TcpStores, in a thread of its own; usually in the process of rank 0.
+// The server of TcpStore clients, with a thread of its own; usually in the process of rank 0. It has no authentication:
+// every client that reaches the port may read and write. It checks all bytes: memory stays within the limits, and an
+// invalid or slow client does not affect the others.
 //
-// Calling order: start() and it serves; stop() or destruction ends it. Whoever waits then gets Reason::closed, so keep
-// it until every rank is through, for example with wait_deserted(): a rank that has passed a barrier does not know that
-// the others have heard of it.
-// It believes its clients: whoever reaches the port may read and write. It does not trust their bytes: whatever comes,
-// memory stays within the limits, and one client's fault or sloth is no other's.
-// Owns: its thread, its sockets, the keys. Threads: any, one at a time. Failure: start() says why; a client's failure
-// is told to that client.
+// Ownership: owns its thread, its sockets and the keys.
+// Calling order: start(), then stop() or destruction. Clients that still wait then get Reason::closed. Keep the server
+//   until all ranks have finished, for example with wait_deserted(): a rank that has passed a barrier does not know
+//   whether the others have received its value.
+// Threads: any, one at a time.
+// Failure: start() and stop() return an error. A client's failure is reported to that client.
 class TcpStoreServer {
   public:
-    // Port 0: any that is free; local() has it.
+    // Port 0: any free port; local() returns it.
     [[nodiscard]] static Result<std::unique_ptr<TcpStoreServer>> start(const wire::Address& listen,
                                                                        const TcpStoreServerConfig& config = {});
     ~TcpStoreServer();
@@ -41,9 +42,9 @@ class TcpStoreServer {
     TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
     [[nodiscard]] const wire::Address& local() const { return local_; }
-    // Waits until no client is connected. False: some still are when the deadline passes.
+    // Waits until no client is connected. False: the deadline passed first.
     [[nodiscard]] bool wait_deserted(Time deadline) const;
-    // Returns when every connection is closed. An error: what had ended it before.
+    // Closes every connection, then returns. An error: the failure that ended the server before.
     Result<void> stop();
 
   private:
@@ -56,7 +57,7 @@ class TcpStoreServer {
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<Connections> connections_;
     wire::Address local_;
-    Result<void> outcome_;  // the thread's, until it is joined
+    Result<void> outcome_;  // of the loop; the thread writes it, other threads read it after the join
     std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank tells all others before they form a communicator, and what rank 0 decides for them.
+// What each rank announces to all other ranks before they form a communicator, and what rank 0 decides for them.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace atp::control {
 
 struct Announcement {
-    std::vector<wire::PathSwitch> path;  // from this rank's switch to the last one
-    std::uint32_t lanes = 0;             // that fit a packet on this rank's way to its switch
-    std::string terms;                   // the options that ranks must agree on, as a text that names them
-    std::string rack;                    // of this rank, where it is in one
-    std::vector<std::string> servers;    // where this rank could host each channel's server
+    std::vector<wire::PathSwitch> path;  // from this rank's switch to the last switch
+    std::uint32_t lanes = 0;             // that fit a packet on the path from this rank to its switch
+    std::string terms;                   // the options that must be equal on all ranks, with their names
+    std::string rack;                    // of this rank; empty: none
+    std::vector<std::string> servers;    // by channel: the address at which this rank can host its server
 };
 
 struct Decision {

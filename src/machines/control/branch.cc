@@ -12,7 +12,7 @@ namespace {
 
 std::uint8_t lowest(std::uint32_t bits) { return static_cast<std::uint8_t>(std::countr_zero(bits)); }
 
-// A unit that its members make up one by one, each with one rank.
+// The unit of members that joined separately, each with one rank.
 template <class Members>
 wire::JoiningUnit together(const Members& members, std::uint32_t mask) {
     wire::JoiningUnit unit = members[lowest(mask)].unit;
@@ -84,7 +84,7 @@ void Branch::unseat(const Seat& seat) {
     note_children();
 }
 
-// One who does not hear the group is enough, and everybody gets a copy of his own.
+// A single child that does not receive the group is enough for unicast copies to all children.
 void Branch::note_children() {
     by_group = group.family() != wire::Family::none && complete();
     receivers = 0;

@@ -15,7 +15,11 @@
 
 namespace atp::control {
 
-// One channel, as one switch sees it: who is below, what is above. Kept by a JoinTree; whoever sends packets reads it.
+// One channel on one switch: its children, its parent, and whether packets may flow.
+//
+// Ownership: a JoinTree owns each branch and changes it. Drivers read it to route packets.
+// Calling order: of(), then seat() for each JOIN and unseat() for each child that leaves or expires.
+// Threads: none. Failure: none; JoinTree checks each JOIN before seat().
 struct Branch {
     static constexpr std::uint8_t no_child = 0xFF;
     static constexpr std::size_t max_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
@@ -26,13 +30,13 @@ struct Branch {
         wire::JoiningUnit unit;
         bool hears_group = false;
     };
-    // A unit whose members join here one by one: what aggregates for it on the way cannot be addressed.
+    // A unit whose members join here separately, because the switch that aggregates for it has no address.
     struct Rack {
         std::uint32_t mask = 0;
         std::uint32_t present = 0;
         std::array<Child, ATP_BITMAP_BITS> members;
     };
-    // Where a child is kept: under its bit, or as a member of the rack that has it.
+    // Position of a child: children[bit], or member `member` of racks[bit].
     struct Seat {
         static constexpr std::uint8_t no_member = 0xFF;
 
@@ -43,59 +47,59 @@ struct Branch {
     };
 
     wire::ChannelTerms terms;
-    std::uint8_t level = 0;     // 0, 1: aggregates; 2: holds the server for the one switch below
-    bool hosts = false;         // the server stands here; of SwitchML, the slots
-    std::uint32_t mask = 0;     // children that there are to be: members at level 0, units at level 1, one at level 2
-    std::uint32_t present = 0;  // of a rack: all of its members
+    std::uint8_t level = 0;     // 0, 1: aggregates; 2: hosts the server for the one switch below
+    bool hosts = false;         // this switch hosts the server; SwitchML: the slots
+    std::uint32_t mask = 0;     // expected children: members at level 0, units at level 1, one at level 2
+    std::uint32_t present = 0;  // children that have joined; a rack counts once all of its members have
     std::array<Child, ATP_BITMAP_BITS> children;
-    std::array<std::unique_ptr<Rack>, ATP_BITMAP_BITS> racks;  // level 1; in place of the child of that bit
+    std::array<std::unique_ptr<Rack>, ATP_BITMAP_BITS> racks;  // level 1: replaces the child of that bit; or nullptr
     bool has_racks = false;
-    std::vector<wire::JoiningUnit> units_below;  // level 2: what the one child speaks for
-    std::uint32_t receivers = 0;                 // children that are there, in racks one by one
+    std::vector<wire::JoiningUnit> units_below;  // level 2: the units that the one child reported
+    std::uint32_t receivers = 0;                 // children that have joined; each member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
-    bool opened = false;      // hosts: the server exists, or the slots are the channel's
-    std::uint8_t stream = 0;  // opened, SwitchML: what its packets call their job
-    bool begun = false;       // somebody below was told `ready` before
-    wire::Address up;         // !hosts: where JOINs go
-    wire::Address up_data;    // and where packets go, known from its answer
-    bool up_ready = false;
-    Time up_heard{};
-    Time up_next{};  // when to confirm it again
+    bool opened = false;      // hosts: the server exists, or the channel has its slots
+    std::uint8_t stream = 0;  // opened, SwitchML: the number of the job in its packets
+    bool begun = false;       // a member below has received JOINED with `ready`
+    wire::Address up;         // !hosts: destination of JOINs
+    wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
+    bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
+    Time up_heard{};          // when the last JOINED from above arrived; Time{}: none yet
+    Time up_next{};           // when to send the next JOIN upwards
     std::uint32_t missing_units_above = 0;
-    wire::Address group;    // of no family but at the last switch, where the terms name one
-    bool by_group = false;  // every child hears it: results go there
-    Time group_next{};      // when it may be spoken to again
+    wire::Address group;    // last switch, if the terms name a group; otherwise of no family
+    bool by_group = false;  // every child receives the group: results go to it
+    Time group_next{};      // earliest time of the next JOINED to the group
 
-    // Before anybody has joined.
+    // The branch of this JOIN's channel, without children.
     [[nodiscard]] static Branch of(const wire::Join& join);
 
     [[nodiscard]] static Seat seat_of(std::uint8_t level, const wire::JoiningUnit& unit);
     [[nodiscard]] static Seat seat_of(const wire::Join& join) { return seat_of(join.level, join.units.front()); }
-    // nullptr where it is empty.
+    // nullptr: no child has this position.
     [[nodiscard]] const Child* at(const Seat& seat) const;
     void seat(const wire::Join& join, const wire::Address& from, Time now);
     void unseat(const Seat& seat);
-    // Those of these bits who are there, one by one in racks; those of all bits without an argument.
+    // Visits each child of these bits that has joined, and each member of a rack. Without `bits`: of all bits.
     template <class Visit>
     void for_each_child(std::uint32_t bits, Visit&& visit) const;
     template <class Visit>
     void for_each_child(Visit&& visit) const {
         for_each_child(mask, visit);
     }
-    // nullptr where nobody is there who has it, or leads to it.
+    // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 
     [[nodiscard]] bool deserted() const;
     [[nodiscard]] bool complete() const { return present == mask; }
-    // Packets may flow: everybody is there, up to the server.
+    // Packets may flow: all members have joined, and the path to the server is ready.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
-    // Level 0: the unit that all children are members of.
+    // Level 0 only: the unit of all children.
     [[nodiscard]] std::uint8_t unit() const;
-    // Of a unit, as far as this switch knows its members one by one.
+    // The members of a unit that have not joined; 0 if the unit joins as a whole.
     [[nodiscard]] std::uint32_t missing_members(std::uint8_t unit) const;
-    // Complete: everybody below, as a JOIN names them.
+    // Requires complete(). The units of all members below, in the form of a JOIN.
     [[nodiscard]] std::vector<wire::JoiningUnit> units() const;
-    // Who takes part, for the server; nothing where members contradict each other.
+    // The members, for the server; nullopt if their ranks are not 0, 1, ... once each. Requires complete().
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 
   private:

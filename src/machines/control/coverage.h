@@ -10,36 +10,39 @@
 
 namespace atp::control {
 
-// Whether all of a job passes here. Where one of its workers has another way to the server, what the others send is
-// gathered, never completed, and fetched again by who misses it, which takes a timer for each: far slower than no
-// switch at all. Such a job is let pass for a while, longer each time.
+// Detects jobs of which only a part passes this switch. If one worker reaches the server by another path, fragments are
+// claimed here but never completed. A resend fetches each one after a timeout, which is far slower than no aggregation.
+// Such a job is forwarded unaggregated for 30 s, and each time for twice as long, up to 32 min.
+// The pause returns to 30 s when most of the job's claimed fragments complete here.
 //
-// Calling order: judge() for each job about once a second; forget() one that is gone. Threads: none. Failure: none.
+// Calling order: judge() for each job about once a second; forget() when a job is removed.
+// Threads: none. Failure: none.
 class Coverage {
   public:
-    // Of such seconds in a row. A worker that is late holds up the others, who claim nothing in the meantime.
+    // In a row, before a job is forwarded unaggregated. One late worker cannot cause them: the others claim nothing
+    // while they wait for it.
     static constexpr unsigned fruitless_seconds = 3;
-    static constexpr std::uint64_t fewest_claims = 16;  // of a second that says anything
+    static constexpr std::uint64_t fewest_claims = 16;  // per call; with fewer, a second is not fruitless
     static constexpr Duration first_pause = std::chrono::seconds(30);
     static constexpr Duration longest_pause = std::chrono::minutes(32);
 
-    // With its counters so far. True: it is to be aggregated; false: to pass.
+    // `counters` are the totals of the job. True: aggregate the job; false: forward it unaggregated.
     [[nodiscard]] bool judge(std::uint32_t job, const protocol::SwitchCounters& counters, Time now);
     void forget(std::uint32_t job) { jobs_.erase(job); }
 
-    // Those that were to pass when they were last judged.
+    // The jobs for which the last judge() returned false, in ascending order.
     [[nodiscard]] std::vector<std::uint32_t> passing() const;
 
   private:
-    struct Counted {
+    struct Counted {  // totals at the last judge()
         std::uint64_t claimed = 0, completed = 0, fetched = 0;
     };
     struct Job {
         Counted counted;
-        unsigned fruitless = 0;  // seconds in a row
-        bool passes = false;
+        unsigned fruitless = 0;  // calls of judge() in a row with claims, few completions and many fetches
+        bool passes = false;     // forwarded unaggregated until `until`
         Time until{};
-        Duration pause = first_pause;  // the next one
+        Duration pause = first_pause;  // length of the next pause
     };
 
     std::unordered_map<std::uint32_t, Job> jobs_;

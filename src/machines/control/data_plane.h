@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a data plane in the path (a kernel program, a pipeline) is told of jobs.
+// The jobs that the control plane admits to a data plane in the path (a kernel program, a pipeline).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace atp::control {
 struct AdmittedJob {
     std::uint32_t job = 0;
     std::uint32_t token = 0;
-    std::uint8_t level = 0;  // the hop that the switch serves for it
+    std::uint8_t level = 0;  // at which the switch aggregates for the job: the hop of its packets
 
     bool operator==(const AdmittedJob&) const = default;
 };

@@ -13,7 +13,7 @@ namespace atp::control {
 namespace {
 
 constexpr unsigned address_bits = 32;
-// 224.0.0.0/4; a range of groups lies within.
+// 224.0.0.0/4, which must contain the range of groups.
 constexpr unsigned class_bits = 4;
 constexpr std::uint32_t class_of_groups = 0xE;
 

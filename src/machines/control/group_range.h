@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results by IP multicast: from which groups the channels of a job take theirs.
+// Results by IP multicast: the group of each channel.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace atp::control {
 
-// Every channel hashes to one group of a range, all channels of all jobs on one port, which no switch listens at.
+// Each channel hashes to one group of a range. All channels of all jobs use one port, on which no switch receives.
 struct Multicast {
     static constexpr std::uint16_t port = 4792;
 
-    bool wanted = false;
-    std::uint32_t network = 0xEFC00000;  // 239.192.0.0, of the addresses that an organisation gives out itself
-    std::uint8_t prefix_bits = 16;
+    bool wanted = false;                 // results go by multicast
+    std::uint32_t network = 0xEFC00000;  // in host order. 239.192.0.0: organisation-local scope (RFC 2365)
+    std::uint8_t prefix_bits = 16;       // 4 to 32
 
     bool operator==(const Multicast&) const = default;
 };
 
-// "off", "on", "239.192.0.0/16", or one group: "239.192.1.2".
+// Accepts "off", "on", a range ("239.192.0.0/16") or one group ("239.192.1.2"); nullopt for any other text.
 [[nodiscard]] std::optional<Multicast> parse_multicast(std::string_view text);
-// As it is parsed.
+// In the form that parse_multicast() accepts.
 [[nodiscard]] std::string to_string(const Multicast& multicast);
 
-// Of no family where none is wanted.
+// Of no family if multicast is off.
 [[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint32_t token,
                                       std::uint16_t channel);
 

@@ -7,48 +7,49 @@
 
 namespace atp::control {
 
-// Whether what is sent to a channel's group arrives at this worker: what its JOINs say of that.
+// Decides whether this worker receives the multicast group of its channel. The next JOIN reports the decision.
 //
-// Calling order: handle_*() for what arrives, judge() for each JOIN. Threads: none. Failure: none. Who doubts says no,
-// and gets copies of its own.
+// Calling order: handle_*() for each packet, then judge() once for each JOIN. Threads: none.
+// Failure: while the worker suspects loss, it reports false, and the switch sends unicast copies instead.
 class Hearing {
   public:
-    // The switch speaks to the group at least every second.
+    // How long one JOINED to the group counts as reception. The switch sends one at least every second.
     static constexpr Duration memory = std::chrono::milliseconds(3500);
-    // The group is heard, and most results are not: then it may be heard no longer, or somebody on the way carries a
-    // little of it, and no more. So the doubt is short at first, and doubles until most results come by the group.
+    // If more than 16 results were requested since the last JOIN, and at most as many arrived by the group, the group
+    // is treated as not received: it was lost, or the path forwards only a part of it. That lasts 1 s, and each
+    // repetition twice as long, up to 32 s. The time returns to 1 s when most results arrive by the group.
     static constexpr std::uint64_t most_results_asked_for = 16;
     static constexpr Duration first_distrust = std::chrono::seconds(1);
     static constexpr Duration longest_distrust = std::chrono::seconds(32);
-    // The switch speaks to the group when somebody joins. What it says first may come before a bridge on the way has
-    // learnt who listens: then so many JOINs do not wait for their usual time.
+    // The switch sends JOINED to the group after a JOIN. A bridge on the path may not know this member yet and drop the
+    // first ones. This many JOINs without the group therefore follow each other early.
     static constexpr unsigned most_hurried = 20;
-    // After so many JOINs without the group, and every so many, bridges are told anew that somebody listens. One that
-    // begins to snoop does not know those who kept silent because they had heard another listener's report (IGMPv2).
+    // After each 10 JOINs in a row without the group, the worker leaves the group and joins it again. A bridge that
+    // starts to snoop does not know members that suppressed their IGMPv2 reports because another member sent one.
     static constexpr unsigned joins_between_reports = 10;
 
-    // A message of the tree came by the group. True: that is news, which is worth a JOIN at once.
+    // A JOINED arrived by the group. True: the worker did not report reception so far and should send a JOIN at once.
     [[nodiscard]] bool handle_message(Time now);
-    // A result came by the group, or to this worker alone because it had asked.
+    // A result arrived by the group, or by unicast because this worker had requested it.
     void handle_group_result() { ++group_results_; }
     void handle_own_result() { ++own_results_; }
-    // What the next JOIN says, of a worker that is let in or not yet.
+    // The report for the next JOIN. `let_in`: the switch has admitted this worker.
     [[nodiscard]] bool judge(Time now, bool let_in);
-    // After judge(), of one that is let in: whether the JOIN after this one comes soon,
+    // After judge() with `let_in`: send the JOIN after this one early.
     [[nodiscard]] bool hurries() const { return !said_ && deaf_joins_ <= most_hurried; }
-    // and whether the network is to be told anew that it listens.
+    // After judge() with `let_in`: leave the group and join it again, so that bridges learn this member.
     [[nodiscard]] bool reports_anew() const { return deaf_joins_ != 0 && deaf_joins_ % joins_between_reports == 0; }
 
   private:
     [[nodiscard]] bool hears(Time now) const { return now < heard_until_ && now >= distrusts_until_; }
 
-    Time heard_until_{};
-    Time distrusts_until_{};
-    std::uint64_t group_results_ = 0;  // since the last JOIN
-    std::uint64_t own_results_ = 0;
-    Duration distrust_ = first_distrust;  // how long the next one is
-    unsigned deaf_joins_ = 0;             // in a row, since it was let in
-    bool said_ = false;
+    Time heard_until_{};                  // `memory` after the last JOINED by the group
+    Time distrusts_until_{};              // until then, the group is treated as not received
+    std::uint64_t group_results_ = 0;     // by the group, since the last JOIN
+    std::uint64_t own_results_ = 0;       // requested and received by unicast, since the last JOIN
+    Duration distrust_ = first_distrust;  // length of the next period without the group
+    unsigned deaf_joins_ = 0;             // JOINs in a row that reported false, since the worker was admitted
+    bool said_ = false;                   // report of the last JOIN
 };
 
 }  // namespace atp::control

@@ -18,7 +18,7 @@ struct HostedServer {
 
     protocol::Membership membership;
     protocol::Server server;
-    bool queued = false;  // among those that have something to send
+    bool queued = false;  // in the driver's queue of servers that have packets to send
 };
 
 [[nodiscard]] inline protocol::ChannelConfig channel_config(const wire::ChannelTerms& terms) {
@@ -32,8 +32,8 @@ struct HostedServer {
             .first_seq = terms.first_seq};
 }
 
-// nullptr where the members contradict each other, and where there is no memory: what one job asks for must not end
-// the switch of all others.
+// nullptr if the ranks of the members are inconsistent, or if memory is exhausted: one job's request must not end the
+// switch of all other jobs.
 [[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const Branch& branch) {
     auto membership = branch.membership();
     if (!membership) return nullptr;

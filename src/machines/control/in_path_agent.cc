@@ -6,12 +6,12 @@
 namespace atp::control {
 namespace {
 
-// They are said every second, and letters may be late.
+// Members send a JOIN every second. The rest allows for control messages that arrive late.
 constexpr Duration time_of_two_joins = std::chrono::milliseconds(2500);
 
 }  // namespace
 
-// Workers of a rack that join a switch of level 1 by themselves leave level 0 to whoever is in the path.
+// If workers of a rack join a switch of level 1 separately, a switch in the path may aggregate for level 0.
 bool Admission::passes_here(const wire::Join& join) const {
     if (join.terms.protocol != wire::ChannelProtocol::atp || join.level >= ATP_LEVELS) return false;
     const wire::JoiningUnit& unit = join.units.front();

@@ -13,15 +13,17 @@
 
 namespace atp::control {
 
-// Whom a switch that nobody addresses is to serve: learnt from the control messages that pass, as a bridge learns who
-// is in a multicast group. A JOIN to a switch of level 0 or 1 says that packets of its job will pass on their way to
-// that level; they are aggregated here for the level that this switch is of, where workers leave that one to the path.
-// Soft state: a job whose JOINs, which are said again every second, are not heard for `hold` is gone. A LEAVE is one
-// member's and of one channel: after it a job is gone that nobody else speaks of for as long as two JOINs take.
+// Decides which jobs a switch in the path serves. Such a switch has no address. It learns jobs from the control
+// messages that it forwards, as a bridge learns the members of a multicast group. It serves the jobs whose JOINs go to
+// its own level, and those whose workers join a higher level separately. Jobs are soft state: members repeat their
+// JOINs every second, and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After
+// it, a job expires unless another JOIN of the job arrives within 2.5 s.
 //
-// Calling order: handle_message() for each; it says what changes. poll_expired() until it returns nothing.
-// Threads: none. Failure: what is no such message changes nothing; nor does a JOIN with another token than that of a
-// job that is still heard, unless somebody has left it.
+// Calling order: handle_message() for each control message, which returns the change; poll_expired() until it returns
+//   nothing.
+// Threads: none.
+// Failure: other messages change nothing. A JOIN with another token than a known job changes nothing, unless a member
+//   has left that job.
 class Admission {
   public:
     enum class Change : std::uint8_t { none, admit };
@@ -32,20 +34,20 @@ class Admission {
 
     Admission(std::uint32_t jobs, Duration hold, std::uint8_t level) : jobs_limit_(jobs), hold_(hold), level_(level) {}
 
-    // Of an earlier start: admitted already, to be heard again.
+    // Adds a job that the data plane admitted before this process started. It expires unless a JOIN arrives in `hold`.
     void remember(const AdmittedJob& job, Time now);
     [[nodiscard]] Verdict handle_message(std::span<const std::byte> message, Time now);
-    // A job that nobody has spoken of for too long; forgotten with this.
+    // Removes and returns one job whose JOINs have stopped.
     [[nodiscard]] std::optional<AdmittedJob> poll_expired(Time now);
 
-    // JOINs of jobs that found no room. Each member and channel of such a job says one every second.
+    // JOINs of jobs beyond the limit. Each member and channel of such a job sends one every second.
     [[nodiscard]] std::uint64_t not_admitted() const { return not_admitted_; }
 
   private:
     struct Heard {
         AdmittedJob job;
-        Time until;
-        bool left = false;  // by somebody, and nobody has joined since
+        Time until;         // when the job expires
+        bool left = false;  // a LEAVE arrived, and no JOIN since
     };
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;

@@ -13,7 +13,7 @@ namespace {
 
 bool is_single_unit(const wire::ChannelTerms& terms) { return std::has_single_bit(terms.mask1); }
 
-// Which of the fields that members must agree on differs; nullptr when none does.
+// The first field that differs, of those that all members must agree on; nullptr: none.
 const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b) {
     if (a.lanes != b.lanes) return "lanes of a packet";
     if (a.window_log2 != b.window_log2) return "window";
@@ -28,7 +28,7 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
     return nullptr;
 }
 
-// What is lost where a switch that hosted a channel has restarted.
+// What a switch that hosted a channel loses when it restarts.
 std::string_view hosted(const wire::ChannelTerms& terms) {
     return wire::is_switchml(terms.protocol) ? "the slots of this job were here and are gone"
                                              : "the parameter server of this job was here and is gone";
@@ -38,7 +38,7 @@ std::string_view hosted(const wire::ChannelTerms& terms) {
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     if (wire::is_switchml(terms.protocol)) return 0;
-    // Integers, floats, the result; and the masks and the state of a record.
+    // A lane: integer sum, float sum, result. A record: its masks and its state.
     constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
     constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
     return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
@@ -89,7 +89,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     open_server(*branch);
     ascend(*branch, now);
-    // Who completes a branch brings good news to all who waited.
+    // This JOIN made the branch ready: notify every child, not only the sender.
     if (branch->ready() && !was_ready) {
         tell_all(*branch);
         branch->group_next = now;
@@ -204,7 +204,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     const Branch::Child* const child = branch.at(seat);
     if (child == nullptr) return std::nullopt;
     const bool changed = child->unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
-    // A switch that restarted may come from another port, and proves by the token that it is the same one's successor.
+    // A restarted switch may send from another port. Its token proves that it serves the same incarnation.
     const bool restarted_switch = branch.level != 0 && join.begun && !seat.in_rack() && !join.units.front().direct;
     if (changed && (child->address == from || restarted_switch)) {
         return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
@@ -217,7 +217,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     return std::nullopt;
 }
 
-// Who there is to be, as this member sees it and as the others do.
+// Checks that this member expects the same set of members as the others.
 std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& branch, const wire::Join& join) {
     const wire::JoiningUnit& unit = join.units.front();
     const Branch::Seat seat = Branch::seat_of(join);
@@ -260,7 +260,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
 }
 
-// Only where everybody's ranks come together can it be seen that two claim the same.
+// Only the host of a channel receives the ranks of all members, so only the host can find a rank that two claim.
 bool JoinTree::contradicts_itself(const Branch& branch) {
     return branch.complete() && branch.hosts && !branch.opened && !branch.membership();
 }
@@ -313,7 +313,7 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     unseat(*branch, seat);
 }
 
-// An incarnation does not go on without one of its members: the others learn whom they miss.
+// An incarnation cannot continue without one of its members. The others are therefore notified which one is missing.
 bool JoinTree::unseat(Branch& branch, const Branch::Seat& seat) {
     branch.unseat(seat);
     const bool gone = branch.deserted();
@@ -364,7 +364,7 @@ wire::Join JoinTree::join_upwards(const Branch& branch) {
             .units = branch.units()};
 }
 
-// Asks the way up to stand, when everybody below is there.
+// Sends a JOIN upwards if all children have joined and the next JOIN is due.
 void JoinTree::ascend(Branch& branch, Time now) {
     if (branch.hosts || !branch.complete() || branch.up_next > now) return;
     outbox_.push_back({branch.up, join_upwards(branch)});
@@ -373,7 +373,7 @@ void JoinTree::ascend(Branch& branch, Time now) {
 
 // ------------------------------------------------------------------------------------------------------------ Others
 
-// Of the receiver's own unit it tells the members that are missing, where it knows them; otherwise the units.
+// Reports the missing members of the child's own unit if this switch knows them, otherwise the missing units.
 void JoinTree::tell(const Branch& branch, const Branch::Child& child) {
     wire::Joined joined = joined_of(branch);
     const std::uint8_t unit = child.unit.unit;
@@ -390,8 +390,8 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     return joined;
 }
 
-// What is said there, members hear or do not, and say so in their next JOIN: until everybody hears as often as they
-// ask, and then to let them know that it is still so.
+// Each member reports in its next JOIN whether it receives the group. Until all do, the group gets a JOINED after a
+// JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a loss.
 void JoinTree::tell_group(Branch& branch, const wire::Address& near, Time now) {
     if (branch.group.family() != near.family() || now < branch.group_next) return;
     outbox_.push_back({branch.group, joined_of(branch), near});

@@ -19,23 +19,23 @@ namespace atp::control {
 
 struct JoinTreeConfig {
     wire::Address parent;          // of no family: this switch is the last
-    bool serves_atp = true;        // to channels of that protocol
-    bool serves_switchml = false;  // likewise
-    std::uint32_t jobs = 64;       // at once
-    std::uint32_t channels = 256;  // at once, of all jobs
+    bool serves_atp = true;        // accepts channels of ATP
+    bool serves_switchml = false;  // accepts channels of SwitchML
+    std::uint32_t jobs = 64;       // limit at a time
+    std::uint32_t channels = 256;  // limit at a time, over all jobs
     std::shared_ptr<SwitchRoom>
-        room{};  // of all trees of the switch; none: `jobs` and `channels` are this tree's alone
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // that the servers hosted here may take, together
-    Duration hold = std::chrono::seconds(10);              // whoever is silent for so long is gone
-    Duration refresh = std::chrono::seconds(1);            // how often a standing branch is confirmed upwards
-    Duration impatient = std::chrono::milliseconds(50);    // and one that does not stand yet
+        room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
+    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
+    Duration hold = std::chrono::seconds(10);              // a child or parent silent for longer is treated as lost
+    Duration refresh = std::chrono::seconds(1);            // interval of JOINs upwards while the parent is ready
+    Duration impatient = std::chrono::milliseconds(50);    // interval of JOINs upwards until then
 };
 
 struct TreeEvent {
     enum class Kind : std::uint8_t {
-        admitted,  // a channel entered: its job's packets are to be accepted
-        opened,    // hosts, and everybody is there for the first time: make the server, or give it slots
-        closed,    // forget it
+        admitted,  // first JOIN of a channel: accept packets of its job
+        opened,    // this switch hosts the channel, and all members have joined: create the server, or allocate slots
+        closed,    // the channel ended: release all that belongs to it
     };
     Kind kind = Kind::admitted;
     std::uint32_t job = 0;
@@ -43,40 +43,44 @@ struct TreeEvent {
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
-    bool last_of_job = false;  // closed: no other channel of the job is left here
+    bool last_of_job = false;  // closed: the job has no other channel here
 };
 
 struct TreeCounters {
-    std::uint64_t joins = 0;
-    std::uint64_t refused = 0;
-    std::uint64_t forged = 0;   // answers or leaves that belong to nothing here
-    std::uint64_t expired = 0;  // children that fell silent
-    std::uint64_t left = 0;
+    std::uint64_t joins = 0;    // received
+    std::uint64_t refused = 0;  // JOINs, and channels that could not open
+    std::uint64_t forged = 0;  // JOINED, REFUSED or LEAVE without a matching channel and token, or from a wrong address
+    std::uint64_t expired = 0;  // children removed after `hold` without a JOIN
+    std::uint64_t left = 0;     // children removed by a LEAVE
 };
 
-// The tree of one switch (or of one shard of it): soft state that JOINs build and refresh, and that fades without them.
+// The tree of one switch, or of one shard of it (docs/protocol.md#joining). It is soft state: JOINs build and refresh
+// it, and children without a JOIN for `hold` are removed.
 //
-// Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(); after each, poll_event() and
-// poll_transmit() until they return nothing. opened() or could_not_open() answers the event of that name.
-// Owns: the branches, at most as many as configured. A pointer to a branch holds until the next handle_*().
-// Threads: none. Failure: what is refused is answered with the reason, counted, and changes nothing.
+// Ownership: owns the branches, at most as many as configured. A pointer to a branch is valid until the next handle_*()
+//   or could_not_open().
+// Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(). After each, poll_event() and
+//   poll_transmit() until they return nothing. Answer the event `opened` with opened() or could_not_open().
+// Threads: none.
+// Failure: a refused JOIN is answered with the reason and counted. It changes nothing, unless it completes the channel
+//   with inconsistent ranks: then all members are refused, and the channel is closed.
 class JoinTree {
   public:
     explicit JoinTree(const JoinTreeConfig& config);
 
     void handle_join(const wire::Join& join, const wire::Address& from, Time now);
     void handle_leave(const wire::Leave& leave, const wire::Address& from, Time now);
-    // From above: a switch or a server elsewhere.
+    // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from);
     void handle_timeout(Time now);
-    // The server of an opened event exists, or the channel has its slots, under the number of its stream.
+    // The server of the event exists, or the channel has its slots. `stream`: number of its job in SwitchML's packets.
     void opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream = 0);
-    // There is no room for it, and why: everybody is told, and the channel is forgotten.
+    // The driver has no room for the channel. Sends `why` to all members and closes the channel.
     void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
 
     struct Transmit {
-        wire::Address to;  // a group: where it is to be found, is where `near` is
+        wire::Address to;  // for a group, send on the interface that reaches `near`
         std::variant<wire::Join, wire::Joined, wire::Refused, wire::Leave> message;
         wire::Address near{};
     };
@@ -84,7 +88,7 @@ class JoinTree {
     std::optional<TreeEvent> poll_event();
     [[nodiscard]] Time poll_timeout() const { return next_sweep_; }
 
-    // nullptr where the channel did not join.
+    // nullptr: no member of the channel has joined.
     [[nodiscard]] Branch* find(std::uint32_t job, std::uint16_t channel);
     template <class Visit>
     void for_each(Visit&& visit) const {
@@ -111,7 +115,7 @@ class JoinTree {
     }
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
-    // Takes room for a further channel, or says why there is none.
+    // Takes room for a further channel, or returns which limit is reached.
     [[nodiscard]] std::optional<Objection> take_room(std::uint32_t job);
     [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
@@ -121,7 +125,7 @@ class JoinTree {
                                                               const wire::Address& from, Time now) const;
     Branch& open_branch(const wire::Join& join, Time now);
     void seat(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
-    // True where nobody is left, and the branch is gone.
+    // True: this was the last child, and the branch is destroyed.
     bool unseat(Branch& branch, const Branch::Seat& seat);
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
     void open_server(const Branch& branch);
@@ -138,16 +142,16 @@ class JoinTree {
     JoinTreeConfig config_;
     std::unordered_map<Key, std::unique_ptr<Branch>> branches_;
     std::unordered_map<std::uint32_t, Job> jobs_;
-    std::uint64_t server_bytes_ = 0;  // promised to the servers of branches
+    std::uint64_t server_bytes_ = 0;  // reserved for servers of branches
     std::deque<Transmit> outbox_;
     std::deque<TreeEvent> events_;
     Time next_sweep_ = never;
     Key last_key_ = 0;
-    Branch* last_ = nullptr;  // packets come in bursts of one channel
+    Branch* last_ = nullptr;  // result of the last find(): packets arrive in bursts of one channel
     TreeCounters counters_;
 };
 
-// What a channel's server takes at most; SwitchML has none.
+// Memory that the server of a channel needs at most; 0 for SwitchML, which has none.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
 
 }  // namespace atp::control

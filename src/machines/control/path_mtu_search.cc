@@ -30,7 +30,7 @@ PathMtuSearch::PathMtuSearch(std::uint32_t floor_bytes, std::uint32_t ceiling_by
 
 void PathMtuSearch::handle_arrived(std::uint32_t bytes) {
     arrived_bytes_ = std::max(arrived_bytes_, bytes);
-    too_long_bytes_ = std::max(too_long_bytes_, bytes + 1);  // it was an accident after all
+    too_long_bytes_ = std::max(too_long_bytes_, bytes + 1);  // earlier losses had another cause
     choose();
 }
 
@@ -50,7 +50,7 @@ void PathMtuSearch::choose() {
     if (too_long_bytes_ <= floor_bytes_) {
         probe_bytes_ = 0;
     } else if (arrived_bytes_ < floor_bytes_) {
-        // Halving starts from a size that works: without one, the ceiling's loss says nothing of what is in between.
+        // Halving needs a lower end that arrives.
         probe_bytes_ = floor_bytes_;
     } else {
         const std::uint32_t gap = too_long_bytes_ - arrived_bytes_;

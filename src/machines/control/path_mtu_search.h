@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a packet may be on the way to a peer. Bytes are of UDP payload throughout, but where the name says MTU.
+// The longest packet that a path to a peer carries. All lengths are bytes of UDP payload, except those named MTU.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,26 @@
 
 namespace atp::control {
 
-// The least that every path must carry: 1,280 (RFC 8200) less an IPv6 and a UDP header. IPv4 promises less and every
-// link in use gives more.
+// The least that every path must carry: 1,280 (RFC 8200) less an IPv6 and a UDP header. IPv4 guarantees less, but every
+// link in use carries more.
 inline constexpr std::uint32_t least_path_payload_bytes = 1232;
 
 [[nodiscard]] std::uint32_t payload_of_mtu(std::uint32_t mtu_bytes, wire::Family family);
 
-// The search for the longest packet that really arrives (RFC 8899's, for one sender that decides when it probes): the
-// ceiling first, because most paths carry what their first link does, then halving. A lost probe may be an accident, so
-// a size counts as too long only after several in a row.
+// Searches the longest packet that arrives at the peer (RFC 8899; the sender decides when it probes). The ceiling is
+// probed first, because most paths carry the length of their first link; then the interval is halved. A probe can be
+// lost for another reason than its length, so a size is too long only after `attempts` losses in a row.
 //
-// Calling order: while !done(), send a packet of probe_bytes() that the peer answers, with fragments forbidden; then
-// handle_arrived() when the answer comes, handle_lost() when it does not in time, handle_too_long() when the kernel
-// refuses to send it (EMSGSIZE).
-// Owns: nothing. Threads: one. Failure: none; without any answer at all, found() is 0.
+// Ownership: none.
+// Calling order: while !done(), send a packet of probe_bytes() that the peer answers, with IP fragmentation forbidden.
+//   Then call handle_arrived() for the answer, handle_lost() after a timeout, or handle_too_long() if the kernel
+//   refuses to send it (EMSGSIZE).
+// Threads: none. One thread drives one search.
+// Failure: none; if no probe is answered, found_bytes() is 0.
 class PathMtuSearch {
   public:
-    // `floor` is tried only if nothing longer arrives. Sizes between floor and ceiling are found to within `step`
-    // bytes.
+    // `floor_bytes` is probed only after the ceiling was too long. found_bytes() is less than `step_bytes` below the
+    // longest size that arrives, unless that is below `floor_bytes`.
     PathMtuSearch(std::uint32_t floor_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes = 8,
                   std::uint32_t attempts = 3);
 
@@ -33,7 +35,7 @@ class PathMtuSearch {
     [[nodiscard]] std::uint32_t probe_bytes() const { return probe_bytes_; }
     [[nodiscard]] std::uint32_t found_bytes() const { return arrived_bytes_; }
 
-    // About a probe of `bytes`; late news of an earlier one are welcome too.
+    // The result of a probe of `bytes`, which may be an earlier probe than the current one.
     void handle_arrived(std::uint32_t bytes);
     void handle_lost(std::uint32_t bytes);
     void handle_too_long(std::uint32_t bytes);
@@ -44,10 +46,10 @@ class PathMtuSearch {
     std::uint32_t floor_bytes_;
     std::uint32_t step_bytes_;
     std::uint32_t attempts_;
-    std::uint32_t arrived_bytes_ = 0;  // the longest that did
-    std::uint32_t too_long_bytes_;     // the shortest known not to
+    std::uint32_t arrived_bytes_ = 0;  // longest probe that arrived; 0: none
+    std::uint32_t too_long_bytes_;     // shortest size taken as too long
     std::uint32_t probe_bytes_ = 0;    // 0: done
-    std::uint32_t losses_ = 0;         // in a row, of that size
+    std::uint32_t losses_ = 0;         // of probe_bytes_, in a row
 };
 
 }  // namespace atp::control

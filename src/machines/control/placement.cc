@@ -16,12 +16,12 @@ namespace {
 Failure refuse(Reason reason, std::string text) { return fail(Operation::rendezvous, reason, {}, std::move(text)); }
 
 struct PlacedUnit {
-    std::uint64_t id = 0;  // of the switch
+    std::uint64_t id = 0;  // of the first switch on the path
     std::string rack;
     protocol::Unit unit;
 };
 
-// What a rank's own path says against its place, whatever the others' say.
+// The checks that need only the path of this rank and the last switch of rank 0.
 std::optional<Failure> objection_to(const Announcement& announcement, std::size_t rank, std::uint64_t root,
                                     bool one_switch) {
     const std::vector<wire::PathSwitch>& path = announcement.path;

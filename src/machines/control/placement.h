@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks sit in the tree of switches: which of them share a unit, computed by every rank alike.
+// Positions of the ranks in the tree of switches: which ranks share a unit. Every rank computes the same result.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace atp::control {
 
-// Ranks under one switch are a unit; where there are several switches, those under the last one itself are direct, a
-// unit each. Of those the ranks that name one rack are a unit instead. Units and their members are numbered in the
-// order of ranks. Fails with mismatched where the paths do not end in one switch, and with too_large beyond what
-// bitmaps hold.
+// Ranks with the same first switch and the same rack name form a unit. Exception: if the job has several units, each
+// rank at the last switch without a rack name is direct, a unit of its own. Units and members are numbered in the order
+// of ranks. Failure: mismatched if the paths end at different switches; unsupported if a path is longer than
+// ATP_LEVELS, or if a rank below another switch names a rack; too_large if a bitmap has too few bits.
 [[nodiscard]] Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements);
 
 }  // namespace atp::control

@@ -6,11 +6,12 @@
 
 namespace atp::control {
 
-// The jobs and channels that a switch serves at a time. Several trees may share one: a job whose channels lie in
+// Limits the jobs and channels that a switch serves at a time. Several trees may share one room. A job with channels in
 // several trees counts once.
 //
-// Calling order: one give_back() for each take() that was granted. Threads: none; a driver whose threads share a room
-// overrides both calls with a lock. Failure: take() returns which limit is reached, and then counts nothing.
+// Calling order: one give_back() for each take() that returned `granted`.
+// Threads: none. A driver whose threads share a room overrides both calls with a lock.
+// Failure: take() returns the limit that is reached, and then counts nothing.
 class SwitchRoom {
   public:
     enum class Answer : std::uint8_t { granted, no_channel, no_job };
@@ -20,7 +21,7 @@ class SwitchRoom {
     SwitchRoom& operator=(const SwitchRoom&) = delete;
     virtual ~SwitchRoom() = default;
 
-    // For one channel of the job.
+    // Counts one channel of the job, and the job with its first channel.
     [[nodiscard]] virtual Answer take(std::uint32_t job);
     virtual void give_back(std::uint32_t job);
 

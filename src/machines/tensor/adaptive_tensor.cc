@@ -12,22 +12,22 @@
 namespace atp::tensor {
 namespace {
 
-// Elements converted at once, on the stack.
+// Elements converted in one step, on the stack.
 constexpr std::size_t block = 512;
 using Floats = std::array<float, block>;
 using Lanes = std::array<std::byte, block * ATP_LANE_BYTES>;
 
-// What a width of integers asks of a scale.
+// Limits on a scale, by the width of the integers.
 struct Width {
-    int bits_of_sum;  // that the last sum's largest number would have: the rest is room to grow
-    float least;      // what the largest number of a fragment has to become, or too few of its digits are left
-    std::size_t bytes;
+    int bits_of_sum;    // of the largest number of the last sum, as an integer; the other bits are room to grow
+    float least;        // the largest number of a fragment must become at least this, or it loses too many digits
+    std::size_t bytes;  // of an element in a packet
 };
 // float32 has 24 bits: the largest number keeps all of them, and sums may grow 64-fold from one operation to the next.
 constexpr Width wide{.bits_of_sum = 25, .least = 0x1p11F, .bytes = ATP_LANE_BYTES};
 constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::short_bytes};
 
-// NaN is larger than any number, and stays.
+// NaN counts as larger than any number.
 float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
 
 const Width& width_of(bool shorts) { return shorts ? narrow : wide; }
@@ -58,7 +58,7 @@ protocol::Format FittedTensor::format(std::uint64_t first, std::uint64_t count) 
     return {.scale = scale, .shorts = may_be_short(count) && !unknown};
 }
 
-// With fixed scaling small numbers are rounded to what the job's scale can say.
+// With fixed scaling, small numbers are rounded to multiples of the job's scale, and none is too small.
 bool FittedTensor::is_too_fine(float largest, const protocol::Format& format) const {
     if (form_.scaling == Scaling::fixed || largest == 0) return false;
     return double{largest} * protocol::scale_from(format.scale, form_.scale) < width_of(format.shorts).least;
@@ -112,7 +112,7 @@ void FittedTensor::store_shorts(std::uint64_t first, std::span<const std::byte> 
     if (history_ != nullptr) settle(first, largest);
 }
 
-// Sums that are not finite say nothing of what comes next.
+// A sum that is not finite does not predict the next one, so the scale stays.
 void FittedTensor::settle(std::uint64_t first, float largest) {
     std::uint8_t scale = history_->scale(first);
     if (largest == 0) {

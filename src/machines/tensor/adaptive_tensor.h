@@ -12,16 +12,19 @@
 
 namespace atp::tensor {
 
-// A tensor of floats whose integers fit its numbers: at a scale for each fragment, in lanes of 16 bits, or both.
+// A tensor of floats with a scale for each fragment (dynamic scaling), with int16 lanes, or with both.
 //
-// With dynamic scaling a fragment without a history, or whose last sum was all zeros, travels as int32 at the job's
-// scale. Any other leaves room for its sum to grow before it overflows, and keeps all bits of float32 for the largest
-// number where lanes have 32. What is too large or too small for its scale travels as floats: a scale that is wrong
-// costs time, never digits.
-// Owns the tensor that it stands for, which is not plain; shares the history. Threads: as that tensor.
+// With dynamic scaling, a fragment without a last sum, or with one of zeros only, travels as int32 at the job's scale.
+// Any other scale leaves room for the sum to grow before it overflows. In int32 lanes the largest number keeps all bits
+// of its float32. If a fragment has a number too large or only numbers too small for its scale, it travels as floats.
+// A bad scale therefore costs time and no precision.
+//
+// Ownership: owns the wrapped tensor, which must not be plain; shares the history.
+// Calling order: that of protocol::Tensor. Construct the tensors of one history in the order of their operations.
+// Threads: as the wrapped tensor. Failure: none.
 class FittedTensor final : public protocol::Tensor {
   public:
-    // Without a history where scaling is fixed, or not all histories have room.
+    // `history` is nullptr if scaling is fixed, or if the communicator has reached its limit of histories.
     FittedTensor(std::unique_ptr<protocol::Tensor> tensor, const NumberForm& form, std::uint64_t elements_of_fragment,
                  std::shared_ptr<ScaleHistory> history);
 
@@ -43,9 +46,9 @@ class FittedTensor final : public protocol::Tensor {
 
     std::unique_ptr<protocol::Tensor> tensor_;
     NumberForm form_;
-    std::uint64_t fragment_;
+    std::uint64_t fragment_;  // elements
     std::shared_ptr<ScaleHistory> history_;
-    std::uint32_t round_;
+    std::uint32_t round_;  // number of this operation in the history
 };
 
 }  // namespace atp::tensor

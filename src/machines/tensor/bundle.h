@@ -9,10 +9,12 @@
 
 namespace atp::tensor {
 
-// Several tensors as one: their lanes follow each other without a gap, so small ones share packets.
+// Several tensors as one. Their lanes follow each other without a gap, so small tensors share packets.
+//
+// Ownership: owns the members. Calling order: that of protocol::Tensor. Threads: as the members. Failure: none.
 class Group final : public protocol::Tensor {
   public:
-    // At least one, all plain or none.
+    // Requires at least one member. Either all members are plain or none is.
     explicit Group(std::vector<std::unique_ptr<protocol::Tensor>> members) : members_(std::move(members)) {
         for (const auto& member : members_) {
             starts_.push_back(size_);
@@ -48,7 +50,7 @@ class Group final : public protocol::Tensor {
     }
 
   private:
-    // Calls for each member's share of the elements.
+    // Calls `call(member, offset, count)` for each member's part of the range.
     template <class Call>
     void visit(std::uint64_t first, std::uint64_t count, Call call) const {
         auto at = static_cast<std::size_t>(std::ranges::upper_bound(starts_, first) - starts_.begin()) - 1;
@@ -60,7 +62,7 @@ class Group final : public protocol::Tensor {
             count -= part;
         }
     }
-    // The same with the lanes of each.
+    // Calls `call(member, offset, lanes)` for each member's part of the range.
     template <class Lanes, class Call>
     void visit_lanes(std::uint64_t first, Lanes lanes, Call call) const {
         visit(first, lanes.size() / ATP_LANE_BYTES,
@@ -72,8 +74,8 @@ class Group final : public protocol::Tensor {
     }
 
     std::vector<std::unique_ptr<protocol::Tensor>> members_;
-    std::vector<std::uint64_t> starts_;
-    std::uint64_t size_ = 0;
+    std::vector<std::uint64_t> starts_;  // first element of each member
+    std::uint64_t size_ = 0;             // elements of all members
 };
 
 }  // namespace atp::tensor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the scaled numbers of a job travel.
+// The form in which the scaled numbers of a job travel.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace atp::tensor {
 
 // The scale at which the float32 numbers of a fragment travel.
 enum class Scaling : std::uint8_t {
-    fixed,    // the job's
-    dynamic,  // the one that fits the last sum at the same position; without one, the job's
+    fixed,    // the scale of the job
+    dynamic,  // the scale that fits the last sum at the same position; without a last sum, the scale of the job
 };
 
-// What carries a scaled number in a packet.
+// The type of a scaled number in a packet.
 enum class LaneType : std::uint8_t { int32, int16 };
 
 struct NumberForm {
-    double scale = 1e8;  // of fragments without a history
+    double scale = 1e8;  // of the job; used for fragments without a history
     Scaling scaling = Scaling::fixed;
     LaneType lane_type = LaneType::int32;
 };

@@ -5,7 +5,7 @@ namespace atp::tensor {
 
 bool ScaleHistory::settled(std::uint64_t first, std::uint32_t round) {
     if (rounds(first) == round) return true;
-    // It may settle between the look and the mark: whoever settles it after the mark sees the mark.
+    // The fragment may settle between the first load and the store. After the store, settle() sees the flag.
     waited_for_ = true;
     return rounds(first) == round;
 }

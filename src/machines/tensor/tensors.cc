@@ -18,12 +18,12 @@
 namespace atp::tensor {
 namespace {
 
-// Elements converted at once, on the stack.
+// Elements converted in one step, on the stack.
 constexpr std::size_t chunk = 256;
 
 std::size_t lanes_in(std::span<const std::byte> lanes) { return lanes.size() / ATP_LANE_BYTES; }
 
-// --- scaled numbers: what is said of each type is how it becomes float32, and how a sum times the factor becomes it
+// --- scaled numbers: each format converts elements to float32, and a sum times the factor to elements
 
 struct Float32 {
     using Element = float;
@@ -94,7 +94,7 @@ class ScaledTensor final : public protocol::Tensor {
     }
 
   private:
-    // Until `load` says no.
+    // Stops at the first chunk for which `load` returns false.
     template <class Load>
     bool load_chunks(std::uint64_t first, std::span<std::byte> lanes, const Load& load) const {
         std::array<float, chunk> buffer;
@@ -140,19 +140,19 @@ constexpr unsigned shift_of(std::size_t limb) { return static_cast<unsigned>(lim
 
 constexpr std::uint32_t limb_mask = (1U << bits_of_limb) - 1U;
 constexpr std::int32_t half_limb = 1 << (bits_of_limb - 1);
-constexpr std::int32_t half_last_limb = 1 << (63U - shift_of(2));  // what is left of 64 bits
+constexpr std::int32_t half_last_limb = 1 << (63U - shift_of(2));  // the last digit has the remaining bits of 64
 constexpr std::uint64_t balance = (std::uint64_t{half_limb} << shift_of(0)) +
                                   (std::uint64_t{half_limb} << shift_of(1)) +
                                   (std::uint64_t{half_last_limb} << shift_of(2));
 
-// The bound of tensors.h: the largest job there is, each of its workers at the lowest lane.
+// The bound of tensors.h, for the largest job and the extreme values of a lane.
 constexpr std::int64_t workers_max = std::int64_t{ATP_BITMAP_BITS} * ATP_BITMAP_BITS;
 static_assert(-half_limb * workers_max >= INT32_MIN && (half_limb - 1) * workers_max <= INT32_MAX);
 static_assert(half_last_limb <= half_limb);
 
 using Limbs = std::array<std::int32_t, lanes_of_int64>;
 
-// With the balance added, the digits are those from zero on, each too high by its half.
+// Adding `balance` makes every digit non-negative, so shifts and masks extract it. Each is then too high by its half.
 constexpr Limbs split(std::uint64_t value) {
     const std::uint64_t raised = value + balance;
     return {static_cast<std::int32_t>(raised & limb_mask) - half_limb,
@@ -160,7 +160,7 @@ constexpr Limbs split(std::uint64_t value) {
             static_cast<std::int32_t>(raised >> shift_of(2)) - half_last_limb};
 }
 
-// What a sum of lanes contributes to the sum of elements, modulo 2^64.
+// The contribution of a sum of lanes to the sum of elements, modulo 2^64.
 constexpr std::uint64_t contribution(std::int32_t sum, std::size_t limb) {
     return static_cast<std::uint64_t>(std::int64_t{sum}) << shift_of(limb);
 }
@@ -174,11 +174,12 @@ static_assert(join(split(0x8000000000000000U)) == 0x8000000000000000U &&
 
 std::int32_t lane_at(const std::byte* wire) { return static_cast<std::int32_t>(wire::load_u32(wire)); }
 
-// The three lanes of an element lie next to each other, so a fragment cuts at most its first and its last element. A
-// cut element is written when the last of its lanes has come: until then its input is still read for the neighbour, and
-// in place there is nowhere else to put a part. The parts wait in `cuts_`, one for each cut whose fragments are not all
-// there: in the usual order one at a time, and never more than fragments are on their way, plus one. Channels that
-// carry whole elements each share the list, so it has a lock, taken for their cut elements alone.
+// int64 elements, three adjacent lanes each. A fragment therefore cuts at most its first and its last element.
+//
+// A cut element is written when the last of its lanes has arrived. Until then a resend of the neighbouring fragment may
+// read its input, which can be the same memory. The partial sum waits in `cuts_`. In the usual order there is one entry
+// at a time; there are never more than the fragments in flight, plus one.
+// Threads: a lock protects `cuts_`, which all channels share. It is taken for cut elements only.
 class Int64Tensor final : public protocol::PlainTensor {
   public:
     Int64Tensor(const void* in, void* out, std::size_t elements)
@@ -205,7 +206,7 @@ class Int64Tensor final : public protocol::PlainTensor {
     void load(std::uint64_t first, std::span<std::byte> lanes) const override {
         std::byte* wire = lanes.data();
         std::uint64_t element = first / lanes_of_int64;
-        std::size_t limb = first % lanes_of_int64;  // not 0 where the first element is cut
+        std::size_t limb = first % lanes_of_int64;  // not 0: the first element is cut
         for (std::size_t left = lanes_in(lanes); left != 0; ++element, limb = 0) {
             const Limbs limbs = split(in_[element]);
             for (; limb != lanes_of_int64 && left != 0; ++limb, --left, wire += ATP_LANE_BYTES) {
@@ -220,7 +221,7 @@ class Int64Tensor final : public protocol::PlainTensor {
     struct Cut {
         std::uint64_t element = 0;
         std::uint64_t sum = 0;
-        std::size_t lanes = 0;  // that are in
+        std::size_t lanes = 0;  // included in `sum`
     };
 
     void store_part(std::uint64_t lane, std::int32_t sum) {
@@ -242,8 +243,8 @@ class Int64Tensor final : public protocol::PlainTensor {
     std::vector<Cut> cuts_;
 };
 
-// One contributes its bits and all others zeros: the sum of each lane is those bits, whatever they mean. Bytes go to
-// the wire in their order, so the hosts' byte orders do not matter.
+// One worker contributes its bits and all others zeros, so the sum of each lane is those bits. Bytes are copied in
+// order, so the byte orders of the hosts do not matter.
 class BroadcastTensor final : public protocol::PlainTensor {
   public:
     BroadcastTensor(const void* root, void* out, std::size_t bytes)
@@ -251,7 +252,7 @@ class BroadcastTensor final : public protocol::PlainTensor {
 
     [[nodiscard]] std::uint64_t size() const override { return (bytes_ + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES; }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
-        // Where root and out are the same memory, these bytes are there already and are written once more.
+        // On the root, `out` may be `root`: the copy then writes the same bytes.
         if (out_ != nullptr) std::memcpy(out_ + first * ATP_LANE_BYTES, lanes.data(), bytes_of_range(first, lanes));
     }
 
@@ -263,7 +264,7 @@ class BroadcastTensor final : public protocol::PlainTensor {
     }
 
   private:
-    // Less than the lanes hold only at the end.
+    // Less than lanes.size() only for the last lanes of the tensor.
     [[nodiscard]] std::size_t bytes_of_range(std::uint64_t first, std::span<const std::byte> lanes) const {
         return std::min<std::size_t>(lanes.size(), bytes_ - first * ATP_LANE_BYTES);
     }
@@ -273,7 +274,7 @@ class BroadcastTensor final : public protocol::PlainTensor {
     std::size_t bytes_;
 };
 
-// Sums of float32 are the usual case: the protocol's own tensor moves them without a step between.
+// Sums of float32 are the usual case: the protocol's own tensor converts them without an intermediate buffer.
 std::unique_ptr<protocol::Tensor> make_float_tensor(const void* in, void* out, std::size_t elements, float scale,
                                                     double factor) {
     if (factor != 1) return std::make_unique<ScaledTensor<Float32>>(in, out, elements, scale, factor);

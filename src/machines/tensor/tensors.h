@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors over a caller's memory, for each type of element: how its elements become lanes, and sums become elements.
+// Tensors over a caller's memory, one for each type of element. Each converts elements to lanes and sums to elements.
 //
 //   float32, float64, float16, bfloat16
-//       one lane each, of the element as a float32 (a float64 is rounded to it, and the others are float32 exactly),
-//       scaled to an integer, or as it is where some element of the fragment does not fit. The float32 sum times
-//       `factor`, computed in float64, is rounded once to float32 and from there, where they are narrower, to the
-//       element; infinities and NaN survive.
+//       One lane each: the element as a float32, scaled to an integer. A float64 is rounded to float32; the other types
+//       convert exactly. If an element of the fragment does not fit an integer, the fragment carries float32.
+//       The float32 sum times `factor` is computed in float64. A float64 element keeps that product. Otherwise it is
+//       rounded to float32, and for a 16-bit element from there to the element. Infinities and NaN are preserved.
 //   int32
-//       one plain lane; the sum is modulo 2^32.
+//       One plain lane. The sum is modulo 2^32.
 //   int64
-//       three plain lanes; the sum is modulo 2^64. See below.
+//       Three plain lanes. The sum is modulo 2^64 (see lanes_of_int64).
 //
-// Calling order: make one, submit it to a protocol::Worker, destroy it when its event was polled; the memory is the
-// caller's and outlives it. `in` and `out` may be the same memory, but may not overlap otherwise; both are aligned as
-// their element is. Threads: several workers may drive parts that share no element. Failure: none; what does not fit
-// integers is for the protocol to carry as floats.
+// Ownership: the caller owns the memory, which must outlive the tensor. `in` and `out` may be the same memory; any
+//   other overlap is forbidden. Both are aligned for their element.
+// Calling order: make a tensor, submit it to a protocol::Worker, destroy it after its event was polled.
+// Threads: several workers may drive parts that share no element.
+// Failure: none. The protocol carries numbers that do not fit an integer as floats.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +26,14 @@
 
 namespace atp::tensor {
 
-// `scale` is the job's; integers know none. `factor` is 1 for a sum and 1/N for an average, and 1 for integers in any
-// case. The tensor's size() counts lanes.
+// `scale` is the scale of the job; integers ignore it. `factor` is 1 for a sum and 1/N for an average; for integers it
+// must be 1. The tensor's size() counts lanes.
 [[nodiscard]] std::unique_ptr<protocol::Tensor> make_sum_tensor(numeric::ElementType type, const void* in, void* out,
                                                                 std::size_t elements, float scale, double factor);
 
-// Bytes of one worker for all: that one names them as `root`, everybody else says nullptr and contributes zeros. What
-// comes is put into `out`, which may be nullptr where it is not wanted. Four bytes a lane, no alignment asked.
+// Sends the bytes of one worker to all. That worker passes them as `root`; each other worker passes nullptr and
+// contributes zeros. The result is written to `out`, unless that is nullptr. A lane has 4 bytes; memory needs no
+// alignment.
 [[nodiscard]] std::unique_ptr<protocol::Tensor> make_broadcast_tensor(const void* root, void* out, std::size_t bytes);
 
 // The lanes of an int64: its digits to the base 2^22, balanced around zero,
@@ -39,8 +41,8 @@ namespace atp::tensor {
 //     value = lane[0] + lane[1] 2^22 + lane[2] 2^44   modulo 2^64,
 //     -2^21 <= lane[0], lane[1] < 2^21,  -2^19 <= lane[2] < 2^19.
 //
-// A job has at most 1,024 = 2^10 workers, so whatever set of them is added in whatever order, every sum of lanes lies
-// within [-2^31, 2^31): no switch and no server ever leaves 32 bits, and the equation holds for the sums as well.
+// A job has at most 1,024 = 2^10 workers. Every sum of lanes, of any set of workers in any order, therefore lies within
+// [-2^31, 2^31). No switch or server exceeds 32 bits, and the equation also holds for the sums.
 // Digits from 0 to 2^22 - 1 would need 33 bits, and two lanes would not be enough for more than one worker.
 inline constexpr std::size_t lanes_of_int64 = 3;
 inline constexpr unsigned bits_of_limb = 22;
