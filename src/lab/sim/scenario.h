@@ -110,7 +110,7 @@ inline constexpr std::string_view system_forms = "atp, switchml, or ps, ps-n or 
 
 // Settings shared by all SwitchML jobs. The number of jobs and the rate of the links determine the rest.
 struct SwitchmlSpec {
-    // Slots of the switch, divided equally among the jobs; 0: for each job, as many as in the paper
+    // Slots of the switch, divided equally among the jobs; 0: for each job, as many as in the paper.
     std::uint32_t pool = 0;
     std::uint16_t lanes = switchml::paper_lanes;
     bool halves = false;  // lanes travel as float16
@@ -176,7 +176,7 @@ struct Faults {
     double duplicate = 0;  // probability that a second copy follows
     double reorder = 0;    // probability that the packet is delayed by up to reorder_delay
     Duration reorder_delay = std::chrono::microseconds(20);
-    // Probability that a copy is kept and delivered again at the next incarnation (H27, docs/protocol.md#h27)
+    // Probability that a copy is kept and delivered again at the next incarnation (H27, docs/protocol.md#h27).
     double replay = 0;
     Time until = never;  // links are perfect from this time on
     std::vector<Outage> outages;
