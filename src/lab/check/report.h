@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exploration found.
+// Result of an exploration.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ struct Figure {
     std::string_view title{};
     std::string_view source{};  // position of the claim in the paper
     std::string_view claim{};
-    std::string_view setup{};        // what runs here, and what is omitted
+    std::string_view setup{};        // the runs, and parts of the paper's setup that are omitted
     std::string_view differences{};  // reasons for differences from the paper, if any
     Drawing (*draw)(const Lab& lab) = nullptr;
 };

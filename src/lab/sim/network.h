@@ -37,7 +37,7 @@ class Network {
     // The node at the end of the link is paused: delivers the packet again at `when`.
     void defer(const Arrival& arrival, Time when);
 
-    // Delivers all kept copies now. No copy can be later than these.
+    // Delivers all kept copies shortly after `now`, each after a random delay.
     void replay_kept(Time now);
     void drop_kept();
 
