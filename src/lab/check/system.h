@@ -72,8 +72,8 @@ struct FragmentPlace {
     std::int8_t offset = 0;
 };
 
-// Actions of a switch whose check needs the states of other nodes: it gave the aggregator of a fragment away because
-// the result must be known, or it claimed one for a fragment.
+// Actions of a switch that only the states of other nodes can confirm. superseded: the switch gave the aggregator of
+// this fragment away, because its result must be known. claimed: the switch claimed an aggregator for this fragment.
 struct Claims {
     std::optional<FragmentPlace> superseded;
     std::optional<FragmentPlace> claimed;
@@ -106,7 +106,7 @@ struct SystemJudgement {
     bool late_claim = false;     // a late copy claimed an aggregator for a fragment that was already complete
 };
 
-// The state machines of one configuration. One object per node serves all states of the node: a step loads a state,
+// The state machines of one configuration. Each machine serves all states of its node: a step loads a state,
 // calls the shipped code, checks the result and saves the new state.
 //
 // The state of a node includes ghosts beside the machine's own state: values that the checker needs and that no machine

@@ -39,8 +39,8 @@ struct PeerPorts {
 //
 // Ownership: owns all ports, allocated at construction. A pointer from in() or out() is valid until the next non-const
 //   call.
-// Calling order: in() or out() for each packet, then admit() on the port; forget_idle() at most once per round. `now`
-//   must not decrease.
+// Calling order: in() or out() for each packet, then admit() on the port; forget_idle() from time to time, at most once
+//   per round. `now` must not decrease.
 // Threads: one.
 // Failure: in() and out() return nullptr for a new peer if the table is full, like a switch without a free port. The
 //   caller drops the packet; refused() counts it.

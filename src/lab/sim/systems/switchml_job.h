@@ -2,8 +2,8 @@
 // A SwitchML job: its workers, and a part of the slots of the switch to which all of them connect.
 //
 // Not modelled: several switches; workers with several threads and slots for each thread; a second transmission as
-// floats of numbers that fit no integer (a tensor with such numbers ends as the state machines report, and its sums are
-// not checked).
+// floats of numbers that fit no integer. A tensor with such numbers ends as the state machines report, and its sums are
+// not checked.
 #pragma once
 
 #include <cstdint>
