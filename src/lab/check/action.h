@@ -5,21 +5,21 @@
 
 namespace atp::check {
 
-// One thing that happens to the whole system.
+// One event of the whole system.
 struct Action {
     enum class Kind : std::uint8_t {
         deliver,
         lose,
-        duplicate,  // deliver, and leave a copy in flight
+        duplicate,  // deliver, and keep a copy in flight
         deliver_aged,
         deliver_marked,
         timeout,
         restart,
         crash,
-        deadline,  // in healed runs only
+        deadline,  // used in healed runs only
     };
     Kind kind = Kind::deliver;
-    std::uint16_t at = 0;  // which of the packets in flight, or which node
+    std::uint16_t at = 0;  // index of the packet among those in flight, or number of the node
 
     [[nodiscard]] bool is_packet() const { return kind <= Kind::deliver_marked; }
     [[nodiscard]] std::uint16_t code() const {

@@ -11,7 +11,7 @@
 namespace atp::check {
 namespace {
 
-// Those that do not show with two workers and one fragment at a time.
+// Faults that are invisible with two workers and one fragment at a time.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deliberate mistakes of protocol/breaks.h, each with the configuration that shows it soonest.
+// The injected faults of protocol/breaks.h, each with the configuration that detects it fastest.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 namespace atp::check {
 
 struct Break {
-    unsigned number = 0;  // as explore() takes it
+    unsigned number = 0;  // argument of explore()
     std::string_view name;
-    unsigned hazard = 0;  // of docs/protocol.md
+    unsigned hazard = 0;  // number in docs/protocol.md
     std::string_view what;
     std::string_view configuration;  // with its quick budgets
 };

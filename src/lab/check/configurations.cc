@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configurations: each is here for a reason, with the faults that time allows. Full budgets were chosen for some
-// millions of states each, quick ones for some hundred thousand at most.
+// The configurations. Each one has a purpose and as many faults as time allows. Full budgets give some millions of
+// states each, quick budgets at most some hundred thousand.
 #include "check/configuration.h"
 
 namespace atp::check {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model checker: visits every state that a configuration can reach, and judges each.
+// The model checker: visits every state that a configuration can reach, and checks the invariants in each.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@
 
 namespace atp::check {
 
-// Over the machines as they ship. Any thread; each call keeps its own state.
+// Explores the shipped state machines. Threads: any; calls share no state.
 namespace shipped {
 [[nodiscard]] Report explore(const Configuration& configuration, const Limits& limits);
-// Carries out a trace from the initial state. What broke, or an empty text; "cannot follow" when it does not fit.
+// Executes a trace from the initial state. Returns the violation, an empty text, or "cannot follow" if the trace does
+// not fit.
 [[nodiscard]] std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace);
 }  // namespace shipped
 
-// Over the machines with one deliberate mistake: its position in the list of protocol/breaks.h, from 1; 0 is none.
+// Explores the state machines with one injected fault. `active_break`: position in the list of protocol/breaks.h, from
+// 1; 0: none.
 namespace breakable {
 [[nodiscard]] Report explore(const Configuration& configuration, const Limits& limits, unsigned active_break);
 [[nodiscard]] std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace,

@@ -9,7 +9,7 @@
 namespace atp::check {
 namespace {
 
-// One state in so many is also run to its end under a fair network, whatever is in flight.
+// One of 64 states is also run to its end without faults, whatever is in flight.
 constexpr std::uint64_t sampled_mask = 63;
 constexpr std::uint64_t progress_mask = (1U << 17U) - 1;
 
@@ -50,7 +50,7 @@ Report Explorer::run() {
     return std::move(report_);
 }
 
-// Notes a state and judges it when it is new. False when it breaks an invariant.
+// Stores a new state and checks it. False if it violates an invariant.
 bool Explorer::add(std::span<const std::uint32_t> state, std::uint32_t parent, Action action, std::uint32_t& number) {
     const std::uint64_t fingerprint = hash_words(state);
     const auto fresh = static_cast<std::uint32_t>(parents_.size());
@@ -98,8 +98,8 @@ bool Explorer::expand(std::span<const std::uint32_t> state, std::uint32_t number
     return sound;
 }
 
-// Follows deliveries from every state to one where nothing is in flight. Where they go in a circle, a fair run decides:
-// it never delivers the same packet for ever while others wait.
+// Follows deliveries from every state to one with nothing in flight. If deliveries form a cycle, a fair run decides: it
+// never delivers one packet for ever while others wait.
 bool Explorer::judge_calm_paths() {
     constexpr std::uint8_t unknown = 0;
     constexpr std::uint8_t on_path = 1;
@@ -153,7 +153,7 @@ void Explorer::fail_healing(std::uint32_t number) {
     report_.violation = std::move(violation);
 }
 
-// Goes from the initial state to this one again, noting each step, and returns it.
+// Repeats the path from the initial state to `state`, records each step, and returns the state.
 Words Explorer::trace_to(std::uint32_t state, std::vector<TraceStep>& trace) {
     std::vector<Action> actions;
     for (; parents_[state] != no_number; state = parents_[state]) actions.push_back(Action::of(actions_[state]));
@@ -174,7 +174,7 @@ void Explorer::show_progress(std::uint64_t frontier) {
 
 namespace {
 
-// The action of this state that the step describes: by what is in flight, as numbers differ from run to run.
+// The action that the step describes. Packets are compared by their bytes, because numbers differ between runs.
 std::optional<Action> find_action(const Model& model, std::span<const std::uint32_t> state, const TraceStep& step) {
     Action action{step.kind, step.node};
     if (!action.is_packet()) return action;

@@ -14,12 +14,15 @@
 
 namespace atp::check {
 
-// Breadth first through all states of a configuration, so that the first violation found has the shortest trace.
+// Breadth-first search of all states of a configuration. The first violation found therefore has the shortest trace.
 //
-// Only states whose actions are still to be tried are kept whole. Of the others there remain a fingerprint, to know
-// them again, the action that first led there, to tell how, and one successor: the one by delivering a packet.
-// Following these from any state leads to one with nothing in flight, from which a healed run was seen to complete: so
-// that everything can complete without further faults is shown for every state, for a few bytes each. Threads: none.
+// Only states with untried actions are kept whole. For each other state the explorer keeps a fingerprint to recognise
+// it, the action that first led to it, and one successor: the state after the delivery of a packet. These successors
+// lead from any state to one with nothing in flight. From there a healed run was seen to complete. Every state is thus
+// shown to complete without further faults, for a few bytes per state.
+//
+// Calling order: run() once.
+// Threads: none.
 class Explorer {
   public:
     Explorer(const Configuration& configuration, std::unique_ptr<System> system, const Limits& limits);
@@ -27,7 +30,7 @@ class Explorer {
     Report run();
 
   private:
-    // States one after the other, each behind its length; numbered from `first`.
+    // Consecutive states, each after its length. `first` is the number of the first one.
     struct Layer {
         Words words;
         std::uint32_t first = 0;
@@ -51,14 +54,15 @@ class Explorer {
     KeyMap visited_;
     std::vector<std::uint32_t> parents_;
     std::vector<std::uint16_t> actions_;
-    std::vector<std::uint32_t> calm_next_;  // the state after a delivery; itself where nothing is in flight
+    std::vector<std::uint32_t> calm_next_;  // the state after a delivery; the state itself if nothing is in flight
     Layer layer_;
     Layer next_layer_;
     Words next_;
     bool full_ = false;
 };
 
-// Carries out a trace from the initial state. What broke, or an empty text; "cannot follow" when it does not fit.
+// Executes a trace from the initial state. Returns the violation, an empty text, or "cannot follow" if the trace does
+// not fit.
 [[nodiscard]] std::string replay(Model& model, const std::vector<TraceStep>& trace);
 
 }  // namespace atp::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64-bit hashes of words and bytes: a 128-bit product of each word with a constant, folded.
+// 64-bit hashes of words and bytes: folds the 128-bit product of each word and a constant.
 #pragma once
 
 #include <cstddef>

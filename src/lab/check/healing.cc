@@ -6,7 +6,7 @@
 namespace atp::check {
 namespace {
 
-// Far more than any configuration needs: a fragment is recovered within a few expiries of its workers' timers.
+// Far more than any configuration needs: a fragment recovers within a few expiries of its workers' timers.
 constexpr unsigned max_expiries = 24;
 constexpr unsigned max_deliveries_an_expiry = 600;
 
@@ -60,7 +60,7 @@ bool HealedRun::fire(Action::Kind kind) {
     return true;
 }
 
-// Carries it out; what is in flight afterwards and was not before joins the queue.
+// Executes an action. Packets that were not in flight before are appended to the queue.
 bool HealedRun::act(Action action) {
     if (trace_ != nullptr) trace_->push_back(trace_step(model_, state_, action));
     const bool sound = model_.apply(state_, action, next_);

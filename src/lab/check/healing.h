@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Liveness: from every state, once faults stop, everything completes.
+// Liveness check: from every state, everything completes after faults stop.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace atp::check {
 
-// Runs the system on from a state as a kind network would: every packet is delivered, first in first out, and timers
-// fire when nothing is in flight. Where a worker has crashed, the others end with an error at their deadline.
+// Continues a state without faults. Every packet is delivered, first in first out, and timers fire when nothing is in
+// flight. If a worker has crashed, the operations of the others end with an error at their deadline.
 class HealedRun {
   public:
     explicit HealedRun(Model& model) : model_(model) {}
 
-    // Empty when everything ended well and in time; otherwise what went wrong.
+    // Returns an empty text if everything ended correctly and in time, else the violation.
     std::string run(std::span<const std::uint32_t> state);
-    // The same, noting each step.
+    // Also records each step.
     std::string run(std::span<const std::uint32_t> state, std::vector<TraceStep>& trace);
 
   private:
@@ -32,7 +32,7 @@ class HealedRun {
     Words state_;
     Words next_;
     Words stayed_;
-    Words queue_;  // packets in the order in which they were sent
+    Words queue_;  // packets in the order of sending
     std::size_t head_ = 0;
     std::vector<TraceStep>* trace_ = nullptr;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a single step may never do, whatever happened before: the invariants of docs/protocol.md that one node can
-// break.
+// Checks of single steps: the invariants of docs/protocol.md that one node can violate, in any state.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +10,7 @@
 namespace atp::check::ATP_VARIANT {
 namespace {
 
-// Ghost of a record in float mode: above the bits of ranks.
+// Ghost flag of a record in float mode, above the bits of the ranks.
 constexpr std::uint8_t float_mode = 0x80;
 
 bool is_claim(std::uint8_t event) {
@@ -39,7 +38,7 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
 
 }  // namespace
 
-// Nobody is further than W ahead of its results, and all packets of a fragment name the same aggregator.
+// A worker is never more than W ahead of its results, and all packets of a fragment name the same aggregator.
 void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
     const std::uint32_t seq = wire::load_u32(sent.bytes.data() + ATP_OFFSET_SEQ);
     const std::uint32_t index = wire::load_u32(sent.bytes.data() + ATP_OFFSET_INDEX);
@@ -68,7 +67,7 @@ void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent
     if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
 }
 
-// An accepted set is disjoint from what was in, or a superset of it; complete is everybody, exactly once.
+// An accepted set is disjoint from the included set, or a superset of it. A complete set has every worker exactly once.
 void Machines::judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
     const protocol::ServerCounters& after = server.machine->counters();
     if (after.audit_failures != before.audit_failures) step.violate("the audit lane caught a wrong sum at the server");
@@ -140,7 +139,7 @@ void Machines::judge_switch(SwitchNode& node, const atp_header& header, const at
         step.claims.superseded = place_of(before.job, before.seq);
     }
     if (is_release(event)) released = id_of(before);
-    // These leave a tombstone where nobody was, so that latecomers follow them.
+    // These events leave a tombstone in a free aggregator, so that late packets are forwarded as well.
     const bool closed = event == ATP_EVENT_CLOSED || event == ATP_EVENT_RESENT;
     if (closed && before.status == ATP_AGGREGATOR_FREE) released = mine;
     if (after.status != ATP_AGGREGATOR_FREE && id_of(after) == released) {
@@ -164,7 +163,7 @@ bool Machines::complete(Summaries after, FragmentPlace fragment) const {
     return (server.completed >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
 }
 
-// All workers use the same aggregator for the same fragment: no split, no leak (hazard 11).
+// All workers use the same aggregator for the same fragment: no split and no leak (H11, docs/protocol.md#h11).
 bool Machines::indices_agree(unsigned node, Summaries after) const {
     const Node& place = layout_.node(node);
     const Summary& mine = *after[node];
@@ -207,8 +206,8 @@ void Machines::summarise(unsigned node, Step& step) {
     }
 }
 
-// Whether others get the aggregator once its holder is silent, and the holder's own stream at once. Asks the machine in
-// hand, which the next step loads anew.
+// Whether another stream gets the aggregator after ageing, and the holder's own stream at once. Queries the current
+// machine, whose state the next step replaces.
 bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
     const atp_aggregator held = machine.aggregator(index);
     const std::uint8_t hop = held.unit != 0 ? 0 : 1;

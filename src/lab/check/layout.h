@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network of a configuration: its nodes, and where a packet goes from each of them. Every link is a place where
-// packets are lost, overtake each other and arrive twice.
+// The network of a configuration: its nodes, and the next node of a packet. Every link can lose, reorder and duplicate
+// packets.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ enum class NodeKind : std::uint8_t { worker, server, aggregating_switch };
 
 struct Node {
     NodeKind kind = NodeKind::worker;
-    std::uint8_t job = 0;    // of a worker or a server
-    std::uint8_t index = 0;  // a worker's rank, a switch's number
+    std::uint8_t job = 0;    // of a worker or server
+    std::uint8_t index = 0;  // rank of a worker, number of a switch
     std::uint8_t level = 0;  // of a switch
 };
 
-// Where a packet goes down: to one worker, or to those of `units` that `members` names (everybody when it is zero).
+// Destination of a packet downwards: one worker, or the members `members` of the units `units`. 0: all.
 struct Down {
     std::uint16_t worker = ATP_WORKER_ALL;
     std::uint32_t units = 0;
@@ -35,14 +35,14 @@ class Layout {
 
     [[nodiscard]] unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
     [[nodiscard]] const Node& node(unsigned at) const { return nodes_[at]; }
-    [[nodiscard]] const protocol::Membership& membership() const { return membership_; }  // the same for every job
+    [[nodiscard]] const protocol::Membership& membership() const { return membership_; }  // equal for every job
     [[nodiscard]] unsigned worker(unsigned job, unsigned rank) const { return job * (workers_ + 1) + rank; }
     [[nodiscard]] unsigned server(unsigned job) const { return job * (workers_ + 1) + workers_; }
     [[nodiscard]] std::string name(unsigned at) const;
 
     // The next node towards the server of `job`.
     [[nodiscard]] unsigned up(unsigned from, unsigned job) const;
-    // The next nodes downwards from a server or a switch.
+    // The next nodes downwards from a server or switch.
     void down(unsigned from, unsigned job, const Down& down, std::vector<unsigned>& to) const;
 
   private:

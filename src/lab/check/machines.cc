@@ -63,7 +63,7 @@ std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earli
     config.channel = channel_of(configuration_, job, earlier);
     config.channel.first_seq = first_seq;
     config.scale = 1;
-    // A request that is suppressed is like one that is lost, and time does not pass here: never suppress.
+    // Never suppress a request: time does not advance, and a suppressed request equals a lost one.
     config.repeat_interval = Duration::zero();
     return std::make_unique<protocol::Server>(config, layout_.membership());
 }
@@ -97,7 +97,7 @@ void Machines::start(unsigned node, Step& step) {
     summarise(node, step);
 }
 
-// What one worker sent and all were sent before, left over in the network: of another token, of the fragment before.
+// Packets of an earlier token or fragment that are still in flight: a gradient of one worker, and a result for all.
 void Machines::earlier_packets(std::vector<Sent>& sent) {
     for (unsigned job = 0; job < configuration_.jobs; ++job) {
         if (configuration_.earlier_incarnation) leave_behind(job, true, configuration_.first_seq, sent);
@@ -269,7 +269,7 @@ void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step
         step.sent.push_back(packet_);
         return;
     }
-    // Requests concern those they name. The rest ignores them, and a driver may or may not spare it.
+    // A request concerns the workers that it names. The others ignore it, so a driver may skip them.
     const bool named = packet.header.type == ATP_TYPE_NACK || packet.header.type == ATP_TYPE_FLUSH;
     layout_.down(node, job, {verdict.worker, verdict.units, named ? packet.header.bitmap0 : 0U}, next_);
     for (const unsigned to : next_) {

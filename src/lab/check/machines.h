@@ -23,7 +23,7 @@ namespace atp::check {
 
 namespace ATP_VARIANT {
 
-// A fragment and its stream, as a switch's ghost state remembers it.
+// Identifies a fragment in the ghost state of a switch.
 struct FragmentId {
     std::uint32_t job = 0;
     std::uint32_t token = 0;  // 0: none
@@ -31,7 +31,7 @@ struct FragmentId {
     bool operator==(const FragmentId&) const = default;
 };
 
-// ATP's: workers, servers and switches.
+// The nodes of an ATP configuration: workers, servers and switches.
 class Machines final : public System {
   public:
     explicit Machines(const Configuration& configuration);
@@ -53,19 +53,20 @@ class Machines final : public System {
         std::vector<std::unique_ptr<ModelTensor>> owned;
         std::vector<protocol::Tensor*> tensors;
         std::unique_ptr<protocol::Worker> machine;
-        // Ghosts.
-        std::uint32_t stored = 0;  // fragments whose sum was delivered
+        // Ghost state.
+        std::uint32_t stored = 0;  // bit mask of fragments whose sum was delivered
         std::array<std::uint8_t, max_window> sent_index{};
     };
     struct ServerNode {
         std::unique_ptr<protocol::Server> machine;
-        // Ghosts.
-        std::array<std::uint8_t, 2 * max_window> accepted{};  // by seq mod 2W: ranks whose numbers are in
+        // Ghost state.
+        std::array<std::uint8_t, 2 * max_window> accepted{};  // by seq mod 2W: ranks whose values are included
         std::uint32_t completed = 0;
     };
     struct SwitchNode {
         std::unique_ptr<protocol::Switch> machine;
-        std::vector<FragmentId> released;  // ghost, by aggregator: the last one released that nobody used since
+        // Ghost, by aggregator: the fragment released last, if no packet used the aggregator since.
+        std::vector<FragmentId> released;
     };
 
     [[nodiscard]] WorkerNode make_worker(unsigned job, unsigned rank, bool earlier, std::uint32_t first_seq) const;
@@ -90,7 +91,7 @@ class Machines final : public System {
     void route(unsigned node, const protocol::Verdict& verdict, Step& step);
     [[nodiscard]] std::span<std::byte> used_packet() { return std::span(packet_.bytes).first(packet_.size); }
 
-    // judgement.cc
+    // Defined in judgement.cc.
     void judge_sending(WorkerNode& worker, const Sent& sent, Step& step);
     void judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
     void judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
@@ -106,10 +107,10 @@ class Machines final : public System {
     Configuration configuration_;
     Layout layout_;
     Truth truth_;
-    std::vector<WorkerNode> workers_;  // all three by node number, empty where the node is of another kind
+    std::vector<WorkerNode> workers_;  // these three vectors are indexed by node; entries of other kinds are empty
     std::vector<ServerNode> servers_;
     std::vector<SwitchNode> switches_;
-    Sent packet_;  // a copy of the packet of the step in hand: machines may write to it
+    Sent packet_;  // the packet of the current step; a copy, because machines may write to it
     std::vector<unsigned> next_;
 };
 

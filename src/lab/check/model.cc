@@ -7,7 +7,7 @@
 namespace atp::check {
 namespace {
 
-// What the system is told when an action strikes, and the fault it costs.
+// The input of the system for each action, and the fault that the action costs.
 struct Strike {
     Input input;
     std::optional<Fault> fault;
@@ -43,7 +43,7 @@ std::string_view verb_of(Action::Kind kind) {
 
 constexpr std::uint32_t no_packet = no_number >> 3U;
 
-// A node state and an input with a packet, as a key: fewer than 2^29 packets.
+// Key of a node state and an input with a packet. Requires fewer than 2^29 packets.
 std::uint64_t key_of(std::uint32_t node_state, Input input, std::uint32_t packet) {
     return std::uint64_t{node_state} << 32U | std::uint64_t{packet} << 3U | static_cast<std::uint64_t>(input);
 }
@@ -94,7 +94,7 @@ const Model::Transition& Model::transition(unsigned node, std::uint32_t node_sta
     NodeStates& at = states_[node];
     const std::uint64_t key = key_of(node_state, input, packet);
     if (const std::uint32_t known = at.transitions.find(key); known != no_number) return transitions_[known];
-    // The machines write to their own copy of the packet, and the pool may move while new packets enter it.
+    // Machines write to a copy of the packet. The pool may move while new packets are added.
     const auto bytes = packet == no_packet ? std::span<const std::byte>{} : packets_[packet].subspan(1);
     system_->step(node, at.pool[node_state], input, bytes, step_);
     Transition made;
@@ -126,7 +126,7 @@ bool Model::differs_when(std::span<const std::uint32_t> state, std::uint32_t pac
 bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& next) {
     const Strike strike = strike_of(action.kind);
     next.assign(state.begin(), state.end());
-    // A healed run goes on when a budget is spent.
+    // A healed run continues although a budget is spent.
     if (strike.fault && left(state[0], *strike.fault) != 0) next[0] = spend(state[0], *strike.fault);
     unsigned node = action.at;
     std::uint32_t packet = no_packet;
@@ -148,7 +148,7 @@ bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& ne
     return judge_system(node, taken, next);
 }
 
-// What no node can judge alone.
+// Invariants that need several nodes.
 bool Model::judge_system(unsigned node, const Transition& taken, Words& next) {
     if (taken.violation != 0) {
         violation_ = violations_[taken.violation];
@@ -180,12 +180,13 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
     return false;
 }
 
-// Once everything is delivered and done, no aggregator is held, but for these: a fault or a timer struck (an ACK may
-// have been lost in front of it), or a late copy claimed it after another fragment had wiped its tombstone out. Such
-// leftovers cost room, not sums; that each can be reclaimed is judged in every state of every switch.
+// When everything is delivered and done, no aggregator may be held, with two exceptions. A fault or a timer occurred,
+// which may have removed an ACK before this switch. Or a late copy claimed the aggregator after another fragment had
+// overwritten its tombstone. Such leftovers occupy memory, but do not change sums. Every state of every switch is
+// checked to be reclaimable.
 bool Model::judge_quiet(std::span<const std::uint32_t> state) {
     if (!all_done(state) || state[0] != full_budget_) return true;
-    if (configuration_.mismatched_worker >= 0) return true;  // nobody sends the ACK that would free them: they age out
+    if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;
         violation_ = "without any fault, an aggregator is held although everything is done";

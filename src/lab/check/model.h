@@ -15,31 +15,32 @@
 
 namespace atp::check {
 
-// A state of the whole system: the faults that are left (and late_claim, below), the number of each node's state, and
-// then the numbers of the packets in flight in rising order. Equal states are equal words.
+// A state of the whole system: the remaining faults with late_claim, the number of each node's state, then the numbers
+// of the packets in flight in ascending order. Equal states are equal words.
 using Words = std::vector<std::uint32_t>;
 
-// Ghost, beside the budgets: a late copy began to gather for a fragment that was complete already.
+// Ghost bit beside the budgets: a late copy claimed an aggregator for a fragment that was already complete.
 inline constexpr std::uint32_t late_claim = 1U << 31U;
 static_assert(fault_count * 4 < 31);
 
 // The system of one configuration as a graph of states.
 //
-// Node states and packets are numbered as they are met, and what a node does in a state with a packet is computed by
-// its machine once and then remembered (it depends on nothing else): so a step of the system costs a few table
-// look-ups. Threads: none; one for each exploration.
+// Node states and packets are numbered in the order of discovery. The action of a node depends on its state, the input
+// and the packet only. The model computes it once and stores it, so a step of the system costs a few table look-ups.
+//
+// Threads: none. Each exploration has its own model.
 class Model {
   public:
     Model(const Configuration& configuration, std::unique_ptr<System> system);
 
-    // Judged already: violation() is empty, or says what is wrong with it.
+    // Already checked: violation() describes its violation, if any.
     [[nodiscard]] const Words& initial() const { return initial_; }
-    // Calls `visit(Action)` for everything that may happen in `state`.
+    // Calls `visit(Action)` for every possible event of `state`.
     template <class Visit>
     void for_each_action(std::span<const std::uint32_t> state, Visit visit);
-    // Carries out an action; a fault is taken from the budget. False when an invariant broke: see violation().
+    // Executes an action. A fault is subtracted from its budget. False if an invariant is violated: see violation().
     [[nodiscard]] bool apply(std::span<const std::uint32_t> state, Action action, Words& next);
-    // Invariants of states in which nothing is in flight.
+    // Checks the invariants of a state in which nothing is in flight.
     [[nodiscard]] bool judge_quiet(std::span<const std::uint32_t> state);
     [[nodiscard]] const std::string& violation() const { return violation_; }
 
@@ -55,23 +56,23 @@ class Model {
     }
     [[nodiscard]] bool done(std::span<const std::uint32_t> state, unsigned node) const;
 
-    // For people: one line.
+    // One line for users.
     [[nodiscard]] std::string describe(std::span<const std::uint32_t> state, Action action);
-    // The packet of an action as it is in flight, its first byte being the node it goes to; empty when it has none.
+    // The packet of an action as in flight: its first byte is the destination node. Empty: no packet.
     [[nodiscard]] std::span<const std::byte> packet_of(std::span<const std::uint32_t> state, Action action) const;
 
     [[nodiscard]] std::size_t node_states() const;
     [[nodiscard]] std::size_t packet_kinds() const { return packets_.size(); }
 
   private:
-    // What one node does, whole: everything a state of the system needs to know of it.
+    // The complete effect of one step of one node.
     struct Transition {
         std::uint32_t next = 0;
         std::uint32_t first_sent = 0;
         std::uint16_t sent_count = 0;
-        bool concerns_others = false;  // the system has to judge it as well
+        bool concerns_others = false;  // the system must check it as well
         Claims claims;
-        std::uint32_t violation = 0;  // an index of violations_; 0: none
+        std::uint32_t violation = 0;  // index into violations_; 0: none
     };
     struct NodeStates {
         BytePool pool;
@@ -102,9 +103,9 @@ class Model {
     std::uint32_t full_budget_ = 0;
     Words initial_;
     std::vector<NodeStates> states_;
-    std::vector<const Summary*> summaries_;  // of one state, while it is judged
+    std::vector<const Summary*> summaries_;  // of the state that is being checked
     BytePool packets_;
-    std::vector<std::uint8_t> targets_;  // of each packet
+    std::vector<std::uint8_t> targets_;  // node, by packet
     std::vector<Transition> transitions_;
     std::vector<std::uint32_t> sent_;  // packets of all transitions
     std::vector<std::string> violations_{""};

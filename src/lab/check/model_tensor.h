@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensor of a worker in the model: its elements come from the truth, and the sums it is given are judged at once
-// instead of kept.
+// A worker's tensor in the model. Truth provides its elements. Delivered sums are checked at once instead of stored.
 #pragma once
 
 #include <bit>
@@ -26,12 +25,12 @@ class ModelTensor final : public protocol::Tensor {
           fragments_(fragments),
           purpose_(purpose) {}
 
-    // Where to note which fragments were delivered, and what was wrong with them.
+    // Sets the destinations: a bit mask of delivered fragments, and a description of the first violation.
     void judge_into(std::uint32_t* stored, std::string* violation) {
         stored_ = stored;
         violation_ = violation;
     }
-    // The fragments of this tensor, as bits of `stored`.
+    // The fragments of this tensor, as a mask of bits in `stored`.
     [[nodiscard]] std::uint32_t all_stored() const {
         return ((1U << fragments_) - 1U) << static_cast<unsigned>(first_offset_);
     }
@@ -74,7 +73,7 @@ class ModelTensor final : public protocol::Tensor {
     std::string* violation_ = nullptr;
 };
 
-// Has the stores of a worker's tensors judged while it lives.
+// Enables the checks of a worker's tensors during its lifetime.
 class JudgedStores {
   public:
     JudgedStores(std::vector<std::unique_ptr<ModelTensor>>& tensors, std::uint32_t& stored, std::string& violation)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model has no clock. Time stands still while packets are delivered; a timer, a deadline or an abandoned aggregator
-// is an action of its own that may happen at any moment. So a point in time carries no more than this: it has passed, a
-// timer is armed, a deadline is set, or never.
+// The model has no clock. Time does not advance while packets are delivered. The expiry of a timer, a deadline or an
+// aggregator's age is a separate action that may happen at any moment. A point in time therefore has one of four
+// values: past, timer, deadline or never.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@ namespace atp::check {
 
 inline constexpr Time model_now{std::chrono::hours(1)};
 inline constexpr Duration model_timeout = std::chrono::milliseconds(1);
-// A timer that is armed fires before this: a worker may add up to half of its timeout.
+// An armed timer fires before this: a worker may add up to half of its timeout.
 inline constexpr Duration model_timer = 2 * model_timeout;
 inline constexpr Duration model_ageing = std::chrono::milliseconds(500);
 inline constexpr Duration model_deadline = std::chrono::hours(1);
-// When every timer, every aggregator's age, every deadline has run out, and none of the later ones.
+// Times at which every timer, every aggregator's age or every deadline has expired, and no later kind.
 inline constexpr Time after_timeout = model_now + model_timer;
 inline constexpr Time after_ageing = model_now + model_ageing + model_timer;
 inline constexpr Time after_deadline = model_now + model_deadline;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exploration found.
+// Result of an exploration.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ namespace atp::check {
 struct TraceStep {
     Action::Kind kind = Action::Kind::deliver;
     std::uint16_t node = 0;  // of an action without a packet
-    Bytes packet;            // as in flight: the node it goes to, then the bytes
-    std::string text;        // one line for people
+    Bytes packet;            // as in flight: destination node, then the bytes
+    std::string text;        // one line for users
 };
 
 struct Violation {
     std::string what;
-    std::vector<TraceStep> trace;  // from the initial state; shortest, but for the healed run at its end
-    std::size_t healed_from = 0;  // the step from which on there are no faults; the trace's length when there is no run
+    std::vector<TraceStep> trace;  // from the initial state; shortest, except for the healed run at its end
+    // Index of the first step without faults; the length of `trace` if there is no healed run.
+    std::size_t healed_from = 0;
 };
 
 struct Report {
@@ -36,7 +37,7 @@ struct Report {
     double seconds = 0;
     std::optional<Violation> violation;
 
-    // That two of the states shared a 64-bit fingerprint, so that one of them was not visited: about n^2 / 2^65.
+    // Probability that two states shared a 64-bit fingerprint, so that one was not visited: about n^2 / 2^65.
     [[nodiscard]] double missed_probability() const {
         return static_cast<double>(states) * static_cast<double>(states) / 36893488147419103232.0;
     }
@@ -50,7 +51,7 @@ struct Progress {
 
 struct Limits {
     std::uint64_t max_states = 200'000'000;
-    std::function<void(const Progress&)> progress;  // now and then; may be empty
+    std::function<void(const Progress&)> progress;  // called from time to time; may be empty
 };
 
 }  // namespace atp::check

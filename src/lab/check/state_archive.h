@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two archives (protocol/archive.h) with which the checker takes a machine's state out and puts it back.
+// The two archives (protocol/archive.h) that save and restore the state of a machine.
 //
-// States that behave alike must be equal bytes: a past time is only past, and a tensor is its number rather than its
-// address. Time stamps of aggregators are left out, because ageing is an action that calls any of them old.
+// States with equal behaviour must have equal bytes. A past time is stored as past, and a tensor as its number instead
+// of its address. Time stamps of aggregators are omitted, because ageing is an action that treats any aggregator as
+// old.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ inline constexpr std::uint32_t model_now_us = static_cast<std::uint32_t>(model_n
 
 class StateWriter {
   public:
-    // Appends to `out`. `now` is the time of the last call into the machine.
+    // Appends to `out`. `now`: time of the last call of the machine.
     StateWriter(Bytes& out, Time now, Tensors tensors = {}) : out_(out), now_(now), tensors_(tensors) {}
 
     template <class T>

@@ -32,7 +32,7 @@ std::vector<Report> run_suite(const std::vector<Task>& tasks, const SuiteOptions
     const std::size_t count = std::min<std::size_t>(options.threads, tasks.size());
     for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
     work();
-    threads.clear();  // waits for all
+    threads.clear();  // joins the threads
     return reports;
 }
 

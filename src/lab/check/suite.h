@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several explorations at once, one a thread.
+// Parallel explorations, one per thread.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Task {
 
 struct SuiteOptions {
     unsigned threads = 1;
-    std::uint64_t max_states = 0;  // of each
-    // From any thread, never two at once: how far a running exploration is, and one that has ended.
+    std::uint64_t max_states = 0;  // per exploration
+    // `progress` reports a running exploration, `ended` a finished one. Called from any thread, never by two at once.
     std::function<void(std::string_view configuration, const Progress&)> progress;
     std::function<void(const Report&)> ended;
 };
 
-// The reports in the order of the tasks.
+// The reports have the order of the tasks.
 [[nodiscard]] std::vector<Report> run_suite(const std::vector<Task>& tasks, const SuiteOptions& options);
 
 }  // namespace atp::check

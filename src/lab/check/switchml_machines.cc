@@ -75,7 +75,7 @@ void SwitchMlMachines::start(unsigned node, Step& step) {
     save(node, model_now, step);
 }
 
-// Nothing tells two incarnations of a job apart but its number, which a switch gives out anew.
+// Only the job number distinguishes two incarnations; a switch assigns a new one.
 void SwitchMlMachines::earlier_packets(std::vector<Sent>& /*sent*/) {}
 
 template <class Archive>
@@ -170,7 +170,7 @@ void SwitchMlMachines::step_switch(Input input, Step& step) {
     }
 }
 
-// Every result is the sum of every worker's number of that fragment exactly once.
+// Every result must include every worker exactly once.
 void SwitchMlMachines::judge_result(std::span<std::byte> result, Step& step) const {
     switchml::Packet packet;
     if (switchml::decode(result, packet) != switchml::DecodeError::none) {
@@ -199,7 +199,7 @@ void SwitchMlMachines::summarise(const WorkerNode& worker, Step& step) const {
     }
 }
 
-// No worker lags more than one phase behind another (§3.5), on which rests that one shadow copy is enough.
+// No worker may be more than one phase behind another (§3.5). One shadow copy is sufficient for this reason only.
 SystemJudgement SwitchMlMachines::judge(unsigned node, const Claims& /*claims*/, Summaries after) const {
     const unsigned first = first_node_of(node / membership_.workers());
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {

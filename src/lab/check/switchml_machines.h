@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's machines as the model explores them: the workers of each job around one switch.
+// The nodes of a SwitchML configuration: the workers of each job around one switch.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace atp::check {
 
-// Of a configuration, the window is the pool of each job.
+// The window of the configuration is the number of slots of each job.
 class SwitchMlMachines final : public System {
   public:
     SwitchMlMachines(const Configuration& configuration, switchml::Mode mode);
@@ -42,7 +42,7 @@ class SwitchMlMachines final : public System {
         std::vector<std::unique_ptr<ModelTensor>> owned;
         std::vector<protocol::Tensor*> tensors;
         std::unique_ptr<switchml::Worker> machine;
-        std::uint32_t stored = 0;  // ghost: fragments whose sum was delivered
+        std::uint32_t stored = 0;  // ghost: bit mask of fragments whose sum was delivered
     };
 
     [[nodiscard]] switchml::JobConfig job_config(unsigned job, switchml::Mode mode) const;
@@ -67,7 +67,7 @@ class SwitchMlMachines final : public System {
     Truth truth_;
     switchml::Switch switch_;
     std::vector<WorkerNode> workers_;
-    Sent packet_;  // a copy of the packet of the step in hand: machines may write to it
+    Sent packet_;  // the packet of the current step; a copy, because machines may write to it
 };
 
 }  // namespace atp::check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model explores: the nodes of one configuration, each of them machines of some protocol that take one step at
-// a time, and what must hold of the steps.
+// The system that the model explores: the nodes of one configuration. Each node executes one step at a time, and each
+// step is checked.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@
 
 namespace atp::check {
 
-// What happens to one node.
+// An event of one node.
 enum class Input : std::uint8_t {
     packet,
-    packet_aged,    // the aggregator it names counts as abandoned
-    packet_marked,  // congestion was marked on its way
+    packet_aged,    // the aggregator that it names counts as abandoned
+    packet_marked,  // with a congestion mark
     timeout,
     deadline,
     restart,
     crash,
 };
 
-// When: what happened is over, so that only its outcome is left to judge.
+// The time of the input: late enough for its timer, deadline or age to have expired.
 [[nodiscard]] constexpr Time time_of(Input input) {
     switch (input) {
         case Input::packet_aged: return after_ageing;
@@ -42,20 +42,20 @@ enum class Input : std::uint8_t {
     }
 }
 
-// What the checker knows of a node's state without loading it.
+// Properties of a node's state that the checker reads without loading the state.
 struct Summary {
-    // A worker:
+    // Workers:
     bool done = false;    // every tensor has ended
-    bool failed = false;  // with an error
+    bool failed = false;  // a tensor ended with an error
     bool crashed = false;
     bool timer_armed = false;
-    std::uint32_t next_offset = 0;                      // of the first fragment that it has not sent
-    std::array<std::uint8_t, max_window> sent_index{};  // ATP, by slot: the aggregator that its last fragment used
-    std::array<std::uint8_t, max_window> phase{};       // SwitchML, by slot: how often it was used before
-    // A server:
-    std::uint32_t completed = 0;  // a bit for each fragment
-    // A switch:
-    bool untouched = true;  // as after a restart
+    std::uint32_t next_offset = 0;                      // first fragment not yet sent
+    std::array<std::uint8_t, max_window> sent_index{};  // ATP, by slot: aggregator of its last fragment
+    std::array<std::uint8_t, max_window> phase{};       // SwitchML, by slot: number of earlier uses
+    // Servers:
+    std::uint32_t completed = 0;  // bit mask of fragments
+    // Switches:
+    bool untouched = true;  // equals the state after a restart
     std::uint8_t held = 0;  // aggregators that are not free
 };
 using Summaries = std::span<const Summary* const>;  // by node
@@ -63,31 +63,31 @@ using Summaries = std::span<const Summary* const>;  // by node
 struct Sent {
     unsigned to = 0;
     std::uint32_t size = 0;
-    std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};  // room for any protocol's
+    std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};  // large enough for each protocol
 };
 
-// A fragment by its place in the model: which job's, and how far from the first.
+// A fragment of the model: its job, and its distance from the first fragment.
 struct FragmentPlace {
     std::uint8_t job = 0;
     std::int8_t offset = 0;
 };
 
-// What a switch did that only the state of others can judge: gave a fragment's aggregator away because its result must
-// be known, and began to gather one.
+// Actions of a switch that only the states of other nodes can confirm. superseded: the switch gave the aggregator of
+// this fragment away, because its result must be known. claimed: the switch claimed an aggregator for this fragment.
 struct Claims {
     std::optional<FragmentPlace> superseded;
     std::optional<FragmentPlace> claimed;
 };
 
-// One step of one node.
+// Result of one step of one node.
 struct Step {
-    Bytes state;      // of the node, afterwards
+    Bytes state;      // of the node, after the step
     Summary summary;  // of that state
     std::vector<Sent> sent;
-    std::string violation;  // of what concerns this node alone; empty when there is none
+    std::string violation;  // of this node's invariants; empty: none
     Claims claims;
 
-    // The first thing wrong is the one reported; an empty text says that nothing is.
+    // Records a violation. Only the first one is kept; an empty text records none.
     void violate(std::string_view text) {
         if (violation.empty()) violation = text;
     }
@@ -100,17 +100,17 @@ struct Step {
     }
 };
 
-// What no node can judge alone.
+// Result of the checks that need several nodes.
 struct SystemJudgement {
-    std::string_view violation;  // empty when there is none
-    bool late_claim = false;     // a late copy began to gather for a fragment that was complete already
+    std::string_view violation;  // empty: none
+    bool late_claim = false;     // a late copy claimed an aggregator for a fragment that was already complete
 };
 
-// The machines of one configuration, each standing for all states of its node: a step loads a state, lets the shipped
-// code act on it, judges what it did, and saves the outcome.
+// The state machines of one configuration. Each machine serves all states of its node: a step loads a state,
+// calls the shipped code, checks the result and saves the new state.
 //
-// Beside the machine's own state a node's state holds ghosts: what the checker remembers in order to judge, and no
-// machine ever sees. A worker that crashed is the empty state.
+// The state of a node includes ghosts beside the machine's own state: values that the checker needs and that no machine
+// reads. A crashed worker has the empty state.
 class System {
   public:
     System() = default;
@@ -122,25 +122,25 @@ class System {
     [[nodiscard]] virtual NodeKind kind(unsigned node) const = 0;
     [[nodiscard]] virtual std::string name(unsigned node) const = 0;
 
-    // The node as it starts: workers have their tensors, and what they send at once is in step.sent.
+    // The initial state of a node. Workers have their tensors; step.sent holds the packets that they send at once.
     virtual void start(unsigned node, Step& step) = 0;
-    // Packets that are in flight from the beginning.
+    // Packets in flight from the start.
     virtual void earlier_packets(std::vector<Sent>& sent) = 0;
-    // Carries out one step from the state `before`. `packet` is empty unless `input` is a packet.
+    // Executes one step from the state `before`. `packet` is empty unless `input` is a packet.
     virtual void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
                       Step& step) = 0;
-    // Of a worker's step that sent something, or of a switch's with claims; `after` is of all nodes after it.
+    // Checks a worker's step that sent packets, or a switch's step with claims. `after`: all nodes after the step.
     [[nodiscard]] virtual SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const = 0;
-    // A packet for people, in a few words.
+    // A short description of a packet for users.
     [[nodiscard]] virtual std::string describe(std::span<const std::byte> packet) const = 0;
 };
 
-// Over the machines as they ship, of the configuration's protocol.
+// Creates the shipped machines of the configuration's protocol.
 namespace shipped {
 [[nodiscard]] std::unique_ptr<System> make_system(const Configuration& configuration);
 }  // namespace shipped
 
-// Over those that hold the deliberate mistakes; which of them are awake is the thread's affair (protocol/breaks.h).
+// Creates the machines with injected faults. A thread-local variable selects the active fault (protocol/breaks.h).
 namespace breakable {
 [[nodiscard]] std::unique_ptr<System> make_system(const Configuration& configuration);
 }  // namespace breakable

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three hash tables of the checker, all open-addressing and growing by doubling. Numbers are given in the order of
-// insertion, from 0.
+// The hash tables of the checker: open addressing, growth by doubling. Numbers are assigned in the order of insertion,
+// from 0.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace atp::check {
 
 inline constexpr std::uint32_t no_number = 0xffffffffU;
 
-// Byte strings, each kept once.
+// Set of byte strings.
 class BytePool {
   public:
     BytePool() : table_(64, no_number), starts_{0} {}
 
-    // The number of `item`, and whether it is new.
+    // Returns the number of `item`, and whether it is new.
     std::pair<std::uint32_t, bool> intern(std::span<const std::byte> item) {
         if ((size() + 1) * 2 > table_.size()) grow();
         const std::uint64_t hash = hash_bytes(item.data(), item.size());
@@ -61,14 +61,14 @@ class BytePool {
     std::vector<std::byte> arena_;
 };
 
-// 64-bit keys to 32-bit numbers that the caller chooses; the number no_number is not to be stored.
+// Map from 64-bit keys to 32-bit numbers that the caller chooses. no_number is not allowed as a number.
 class KeyMap {
   public:
     KeyMap() : keys_(64), numbers_(64, no_number) {}
 
-    // The number of `key`, or no_number.
+    // Returns the number of `key`, or no_number.
     [[nodiscard]] std::uint32_t find(std::uint64_t key) const { return numbers_[place(key)]; }
-    // What `key` has, after giving it `number` if it has none.
+    // Stores `number` for `key` unless the key has a number. Returns the stored number.
     std::uint32_t insert(std::uint64_t key, std::uint32_t number) {
         if ((size_ + 1) * 4 > numbers_.size() * 3) grow();
         const std::size_t at = place(key);

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::uint32_t canonical_nan = 0x7FC00000U;
 
-// Any sum of these, each taken at most a few times, tells which were taken and how often. With the factors below, all
-// sums stay under 2^24, so that float32 says them exactly.
+// The sum of these values, each taken at most a few times, shows which were taken and how often. With the factors below
+// all sums stay below 2^24, so float32 represents them exactly.
 constexpr std::array<float, max_workers> base_of_rank = {1, 100, 10'000, 1'000'000};
 
-// Does not fit an int32; exactly a float32, as are all its sums with the others in double.
+// Does not fit an int32. It is an exact float32, and so are its sums with the other values in double.
 constexpr float too_large = 3e9F;
-// Two of these leave 32 bits.
+// The sum of two of these exceeds 32 bits.
 constexpr float near_limit = 2e9F;
 
 std::string text_of(const char* format, std::uint32_t found, std::uint32_t wanted) {
@@ -111,7 +111,7 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     if (plain(offset) != ((header.flags & ATP_FLAG_PLAIN) != 0)) return "a gradient is of the wrong kind of numbers";
     const std::uint32_t audit_found = wire::load_u32(packet.lanes.data() + ATP_LANE_BYTES);
     if (audit_found != audit) return text_of("audit lane is 0x%x, its set has 0x%x", audit_found, audit);
-    if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the element means nothing, and says so
+    if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the packet declares its element invalid
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::uint32_t wanted = header.dtype == ATP_DTYPE_FLOAT32
                                      ? std::bit_cast<std::uint32_t>(last_value)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every worker adds, and so what every packet must say: known here from the configuration alone, never asked of
-// the machines.
+// Expected values: the elements of every worker, and the expected contents of every packet. They are computed from the
+// configuration only, independently of the machines.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,20 @@ inline constexpr std::uint16_t model_channel = 3;
 
 class Truth {
   public:
-    // Both outlive it.
+    // Borrows both; they must outlive this object.
     Truth(const Configuration& configuration, const protocol::Membership& membership)
         : configuration_(configuration), membership_(membership) {}
 
-    // The element that a worker contributes to the fragment at `offset` from the first.
+    // The element of a worker in the fragment at `offset` from the first.
     [[nodiscard]] float value(bool earlier_incarnation, unsigned rank, std::int32_t offset) const;
-    // Whether the fragment's integers are the numbers themselves.
+    // Whether the fragment carries unscaled integers.
     [[nodiscard]] bool plain(std::int32_t offset) const;
-    // The bits of the sum over all workers.
+    // The bit pattern of the sum over all workers.
     [[nodiscard]] std::uint32_t sum_bits(bool earlier_incarnation, std::int32_t offset) const;
 
-    // What is wrong with a gradient's lanes or audit word, given the set it names; empty when nothing is.
+    // Describes a wrong lane or audit word of a gradient, given the set that it names; empty if correct.
     [[nodiscard]] std::string wrong_gradient(const wire::Packet& packet) const;
-    // What is wrong with a result, likewise.
+    // Describes a wrong result; empty if correct.
     [[nodiscard]] std::string wrong_ack(const wire::Packet& packet) const;
 
     [[nodiscard]] std::int32_t offset_of(std::uint32_t seq) const {

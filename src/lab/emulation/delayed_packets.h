@@ -14,36 +14,39 @@
 
 namespace atp::emulation {
 
-// What is to happen to a packet when its time has come.
+// The action for a packet at its departure.
 enum class HeldFor : std::uint8_t { processing, sending };
 
 struct HeldPacket {
-    std::span<std::byte> bytes;  // to be read or rewritten in place
-    std::size_t capacity = 0;    // how far it may grow in place
-    wire::Address peer;          // who sent it, or who is to have it
+    std::span<std::byte> bytes;  // may be read or rewritten in place
+    std::size_t capacity = 0;    // maximum size in place
+    wire::Address peer;          // sender or destination
     wire::Ecn ecn = wire::Ecn::not_capable;
     HeldFor purpose = HeldFor::processing;
     Time departs{};
 };
 
-// The packets of all emulated ports that wait for their departure, each copied into a slot of its own: a heap over
-// them, because ports depart independently of each other. The slot freed last is taken first, so memory that was never
-// needed is never touched.
+// Packets of all emulated ports that wait for their departure. Each packet is copied into a slot. A heap orders the
+// slots, because ports depart independently. The slot freed last is used first, so memory that is not needed is never
+// touched.
 //
-// Calling order: hold() at any time; pop_due() again and again until it is empty, at next_departure() or later. What it
-// gives stays valid until the next pop_due(), and hold() may be called meanwhile.
-// Owns: all memory, claimed at construction. Threads: one.
-// Failure: hold() is false where no slot is free or the packet is longer than a slot; the caller drops it, and counts.
+// Ownership: owns all memory, allocated at construction.
+// Calling order: hold() at any time; at next_departure() or later, pop_due() until it returns nothing. A popped packet
+//   is valid until the next pop_due(); hold() is allowed meanwhile.
+// Threads: one.
+// Failure: hold() returns false if no slot is free or the packet is longer than a slot. The caller drops and counts the
+//   packet.
 class HeldPackets {
   public:
-    // Up to `packets` wait at once, each up to `max_packet_bytes` long.
+    // Holds at most `packets` packets of at most `max_packet_bytes` each.
     HeldPackets(std::uint32_t packets, std::uint32_t max_packet_bytes);
 
     [[nodiscard]] bool hold(std::span<const std::byte> bytes, const wire::Address& peer, wire::Ecn ecn, HeldFor purpose,
                             Time departs);
-    // The packet that departs first, where that is `now` or before; of several with one departure, the one held first.
+    // The packet with the earliest departure, if that is `now` or earlier. Equal departures leave in the order of
+    // hold().
     [[nodiscard]] std::optional<HeldPacket> pop_due(Time now);
-    // never where nothing waits.
+    // `never` if no packet waits.
     [[nodiscard]] Time next_departure() const;
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(waiting_.size()); }
@@ -60,7 +63,7 @@ class HeldPackets {
     };
     struct Waiting {
         Time departs;
-        std::uint64_t order = 0;  // in which they were held
+        std::uint64_t order = 0;  // sequence number of hold(), for equal departures
         std::uint32_t slot = 0;
     };
 
@@ -71,13 +74,13 @@ class HeldPackets {
 
     std::uint32_t packet_limit_;
     std::uint32_t max_packet_bytes_;
-    std::size_t stride_bytes_;  // whole cache lines
-    net::AlignedBytes arena_;   // a slot more than can wait: for the packet that was popped last
+    std::size_t stride_bytes_;  // a multiple of the cache line
+    net::AlignedBytes arena_;   // one slot more than packet_limit_, for the packet popped last
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;
-    std::vector<Waiting> waiting_;  // a heap
+    std::vector<Waiting> waiting_;  // binary heap
     std::uint64_t order_ = 0;
-    std::uint32_t popped_ = none;  // slot in the caller's hands
+    std::uint32_t popped_ = none;  // slot that the caller uses
 };
 
 }  // namespace atp::emulation

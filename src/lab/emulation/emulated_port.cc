@@ -8,12 +8,12 @@ namespace atp::emulation {
 namespace {
 
 constexpr std::uint64_t work_per_byte = 8 * 1'000'000'000ULL;
-// A full queue's work and the packet's that is let into it.
+// The work of a full queue plus one admitted packet fits 64 bits.
 static_assert(most_queue_bytes <= std::numeric_limits<std::uint64_t>::max() / work_per_byte / 2);
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
 
-// SplitMix64's finaliser.
+// The finaliser of SplitMix64.
 std::uint64_t scramble(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
     value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
@@ -72,7 +72,7 @@ Admission EmulatedPort::admit(std::uint32_t bytes, Time now) {
     ++counters_.passed;
     counters_.bytes += wire_bytes;
     counters_.marked += mark ? 1 : 0;
-    // What was held is gone only when its time has come, however early the next may pass: so none overtakes.
+    // A held packet leaves at its departure, not earlier. No packet may pass before that, so none overtakes.
     const bool passes = departs <= now + early_ && held_until_ <= now;
     if (!passes) held_until_ = departs;
     return {.verdict = passes ? Verdict::pass_now : Verdict::hold, .mark = mark, .departs = departs};
@@ -87,7 +87,7 @@ std::uint64_t EmulatedPort::backlog_work(Time now) const {
     return static_cast<std::uint64_t>((busy_until_ - now).count()) * rate_bits_per_s_ + rest_work_;
 }
 
-// When the last bit of the packet is sent, rounded up: none leaves before its time.
+// Time at which the last bit is sent, rounded up: no packet leaves early.
 Time EmulatedPort::occupy(std::uint64_t wire_bytes, Time now) {
     if (rate_bits_per_s_ == 0) return now;
     if (busy_until_ < now) {

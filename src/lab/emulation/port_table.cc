@@ -43,7 +43,7 @@ PortTable::Entry* PortTable::entry_of(const wire::Address& peer, Time now) {
 }
 
 std::uint32_t PortTable::find(const wire::Address& peer) {
-    // Packets come in bursts of one peer.
+    // Packets often arrive in bursts from one peer.
     if (newest_ != none && entries_[newest_].peer == peer) return newest_;
     std::uint32_t at = bucket_of(peer);
     while (at != none && entries_[at].peer != peer) at = entries_[at].chained;
@@ -75,8 +75,8 @@ void PortTable::forget_idle(Time now) {
     while (oldest_ != none && forgettable(entries_[oldest_], now)) forget(oldest_);
 }
 
-// Queues drain in far less than the time of an idle peer, unless the rate is tiny: a packet may still be held then, and
-// a port made anew would let the next overtake it.
+// Queues drain faster than a peer becomes idle, unless the rate is tiny. Then a packet may still be held, and with a
+// new port the next packet would overtake it.
 bool PortTable::forgettable(const Entry& entry, Time now) const {
     return now - entry.used >= config_.forget_after && entry.in.idle(now) && entry.out.idle(now);
 }

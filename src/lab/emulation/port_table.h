@@ -14,13 +14,13 @@ namespace atp::emulation {
 struct PortTableConfig {
     PortConfig in{};                                  // from each peer
     PortConfig out{};                                 // to each peer
-    std::uint32_t peers = 1024;                       // known at once
-    Duration forget_after{std::chrono::seconds(10)};  // without a packet either way
+    std::uint32_t peers = 1024;                       // maximum number known at a time
+    Duration forget_after{std::chrono::seconds(10)};  // after this time without a packet in either direction
     std::uint64_t seed = 1;                           // of all losses
-    std::uint64_t lossy_peers = UINT64_MAX;           // only so many lose packets: those that came first
+    std::uint64_t lossy_peers = UINT64_MAX;           // number of peers whose packets can be lost: the first ones
 };
 
-// False: without a table everything would pass just the same.
+// False: a table of this configuration passes every packet unchanged.
 [[nodiscard]] bool emulates(const PortTableConfig& config);
 
 struct PortPairCounters {
@@ -33,30 +33,31 @@ struct PeerPorts {
     PortPairCounters counters;
 };
 
-// The emulated ports of a switch: a pair for each peer's address, made when a packet first comes from it or goes to it,
-// forgotten when none did for a while and its queues are empty. The n-th peer since the start loses the same packets in
-// every run with the same seed, whatever its address.
+// The emulated ports of a switch: a pair for each peer address. The first packet from or to a peer creates its pair.
+// The table removes a pair after an idle time, when its queues are empty. The n-th peer since the start loses the same
+// packets in every run with the same seed, for any address.
 //
-// Calling order: in() or out() for each packet, and admit() it there; forget_idle() now and then, at most once a round.
-// Time must not run backwards.
-// Owns: all ports, claimed at construction; what in() and out() give holds until the next call that is not const.
+// Ownership: owns all ports, allocated at construction. A pointer from in() or out() is valid until the next non-const
+//   call.
+// Calling order: in() or out() for each packet, then admit() on the port; forget_idle() from time to time, at most once
+//   per round. `now` must not decrease.
 // Threads: one.
-// Failure: in() and out() are nullptr for a new peer where the table is full of peers that are not to be forgotten yet:
-// a switch without a free port. The caller drops the packet; refused() counts it.
+// Failure: in() and out() return nullptr for a new peer if the table is full, like a switch without a free port. The
+//   caller drops the packet; refused() counts it.
 class PortTable {
   public:
     explicit PortTable(const PortTableConfig& config);
 
     [[nodiscard]] EmulatedPort* in(const wire::Address& from, Time now);
     [[nodiscard]] EmulatedPort* out(const wire::Address& to, Time now);
-    // Looks at one peer that may stay, whatever their number.
+    // Removes idle peers, the least recently used first, and looks at no more than one peer that stays.
     void forget_idle(Time now);
 
     [[nodiscard]] std::uint32_t size() const { return size_; }
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
-    // Of forgotten peers too.
+    // Includes removed peers.
     [[nodiscard]] PortPairCounters totals() const;
-    // Those that are known, the one with the latest packet first.
+    // The known peers, the most recently used first.
     [[nodiscard]] std::vector<PeerPorts> peers() const;
 
   private:
@@ -67,8 +68,8 @@ class PortTable {
         EmulatedPort in;
         EmulatedPort out;
         Time used{};
-        std::uint32_t chained = none;  // the next of the same bucket, or the next that is free
-        std::uint32_t newer = none;    // in order of use
+        std::uint32_t chained = none;  // next entry of the same bucket, or next free entry
+        std::uint32_t newer = none;    // more recently used entry
         std::uint32_t older = none;
     };
 
@@ -85,7 +86,7 @@ class PortTable {
 
     PortTableConfig config_;
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> buckets_;  // a power of two; the first entry of each
+    std::vector<std::uint32_t> buckets_;  // size is a power of two; first entry of each bucket
     std::uint32_t free_ = none;
     std::uint32_t newest_ = none;
     std::uint32_t oldest_ = none;

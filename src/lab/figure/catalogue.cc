@@ -17,7 +17,7 @@ constexpr std::array all{&fig8,          &fig9,          &fig10,         &fig11,
                          &switchml_fig6, &switchml_fig7, &switchml_fig8, &switchml_fig10,  &beyond_server,
                          &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
 
-// Letters to add, to take away or to change, to make one of the other.
+// Edit distance: the letters to insert, delete or replace.
 std::size_t distance_between(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -42,7 +42,7 @@ const Figure* find_figure(std::string_view id) {
     return found == all.end() ? nullptr : *found;
 }
 
-// Whatever begins like that; else what holds it or is spelled nearly so.
+// The ids that start with `text`. If there are none, the ids that contain it or have a similar spelling.
 std::vector<std::string_view> ids_near(std::string_view text) {
     std::vector<std::string_view> beginning;
     std::vector<std::string_view> similar;

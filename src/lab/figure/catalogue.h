@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every figure, in the order of the page.
+// All figures, in the order of the page.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 namespace atp::figure {
 
 [[nodiscard]] std::span<const Figure* const> catalogue();
-// nullptr where there is none.
+// nullptr: unknown id.
 [[nodiscard]] const Figure* find_figure(std::string_view id);
-// Those that somebody who typed this may have meant.
+// Ids that are similar to a mistyped one.
 [[nodiscard]] std::vector<std::string_view> ids_near(std::string_view text);
 
 }  // namespace atp::figure

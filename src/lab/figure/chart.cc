@@ -19,11 +19,11 @@ constexpr double margin = 14;
 constexpr double heading_height = 34;
 constexpr std::size_t charts_a_row = 2;
 
-// More points than this are a course, whatever they are.
+// A line with more points has no markers.
 constexpr std::size_t markers_most = 40;
-// More bars than this have no room for their numbers.
+// With more bars there is no room for their numbers.
 constexpr std::size_t numbers_most = 28;
-constexpr double bars_share = 0.78;  // of a category's room
+constexpr double bars_share = 0.78;  // share of a category's width
 
 void append(std::vector<double>& numbers, const std::vector<Level>& levels) {
     for (const Level& level : levels) numbers.push_back(level.value);
@@ -31,7 +31,7 @@ void append(std::vector<double>& numbers, const std::vector<Level>& levels) {
 
 bool has_markers(const Line& line) { return line.markers && line.x.size() <= markers_most; }
 
-// Several levels of one name need to be told once.
+// Several levels with one name have one entry.
 void append(std::vector<LegendEntry>& legend, const std::vector<Level>& levels) {
     for (const Level& level : levels) {
         const bool known = std::ranges::any_of(legend, [&](const LegendEntry& e) { return e.name == level.name; });
@@ -98,7 +98,7 @@ std::string bar_text(double value) {
 
 bool has_numbers(const BarChart& chart) { return chart.bars.size() * chart.categories.size() <= numbers_most; }
 
-// For the number above the longest bar.
+// Room for the number above the longest bar.
 void add_headroom(std::vector<double>& values) {
     double most = 0;
     for (const double value : values) most = std::isfinite(value) ? std::max(most, value) : most;
@@ -112,7 +112,7 @@ struct PlacedBar {
     double width = 0;
 };
 
-// Those of one category, beside each other.
+// The bars of one category, side by side.
 std::vector<PlacedBar> place_bars(const BarChart& chart, std::size_t category, const Area& room, const Scale& y) {
     const double width = room.width * bars_share / static_cast<double>(chart.bars.size());
     const double left = room.left + room.width * (1 - bars_share) / 2;
@@ -148,7 +148,7 @@ void draw(Svg& svg, const Area& area, const BarChart& chart) {
     append(values, chart.levels);
     if (has_numbers(chart)) add_headroom(values);
     Axis axis = chart.y;
-    if (!axis.logarithmic && !axis.from) axis.from = 0;  // a bar's length is its number
+    if (!axis.logarithmic && !axis.from) axis.from = 0;  // the length of a bar is its number
     const Scale y = y_scale(frame, axis, values);
     frame.draw_y_axis(axis, y);
     Area room = frame.plot();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as data, and the picture that they make.
+// Charts as data, and their rendering as SVG.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace atp::figure {
 
-// A dashed line across the chart: what the paper says, what a link can carry.
+// A dashed horizontal line, for example the paper's value or the capacity of a link.
 struct Level {
     std::string name;
     double value = 0;
@@ -21,8 +21,8 @@ struct Level {
 struct Line {
     std::string name;
     std::vector<double> x{};
-    std::vector<double> y{};  // as many
-    bool markers = true;      // points apart rather than a course
+    std::vector<double> y{};  // same length as x
+    bool markers = true;      // separate points instead of a continuous curve
 };
 
 struct LineChart {
@@ -35,7 +35,7 @@ struct LineChart {
 
 struct Bars {
     std::string name;
-    std::vector<double> values{};  // one of each category; none where it is not a number
+    std::vector<double> values{};  // by category; NaN: no bar
 };
 
 struct BarChart {
@@ -48,7 +48,7 @@ struct BarChart {
 
 using Chart = std::variant<LineChart, BarChart>;
 
-// Two beside each other.
+// Places two charts side by side.
 [[nodiscard]] std::string to_svg(std::string_view title, std::span<const Chart> charts);
 
 }  // namespace atp::figure

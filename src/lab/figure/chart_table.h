@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers behind charts.
+// The numbers of charts as tables.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace atp::figure {
 
-// A row for each place on the x axis, a column for each series.
+// One row per x value, one column per series.
 [[nodiscard]] Table table_of(const Chart& chart);
-// A row for each number: which chart, which series, where, and what.
+// One row per number: chart, series, position and value.
 [[nodiscard]] Table points_of(std::span<const Chart> charts);
 
 }  // namespace atp::figure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure of the papers, drawn again: what is claimed, and how to see whether it is so.
+// A reproduced figure of the papers: the claim, and the checks of the claim.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 
 namespace atp::figure {
 
-// What came out.
+// Result of a figure.
 struct Drawing {
     std::vector<Chart> charts;
     std::vector<Check> checks;
-    std::string skipped;  // why there is nothing of the above
+    std::string skipped;  // reason for omitting charts and checks; empty: not skipped
 
     [[nodiscard]] Verdict verdict() const { return skipped.empty() ? verdict_of(checks) : Verdict::skipped; }
     // In one sentence.
@@ -27,10 +27,10 @@ struct Drawing {
 struct Figure {
     std::string_view id{};
     std::string_view title{};
-    std::string_view source{};  // where the claim stands
+    std::string_view source{};  // position of the claim in the paper
     std::string_view claim{};
-    std::string_view setup{};        // what runs here, and what it leaves out
-    std::string_view differences{};  // why ours is not the paper's, where it is not
+    std::string_view setup{};        // the runs, and parts of the paper's setup that are omitted
+    std::string_view differences{};  // reasons for differences from the paper, if any
     Drawing (*draw)(const Lab& lab) = nullptr;
 };
 
@@ -39,7 +39,7 @@ struct Failure {
     bool interrupted = false;
 };
 
-// Draws it with a lab of these options.
+// Draws the figure with a Lab of these options.
 [[nodiscard]] tl::expected<Drawing, Failure> draw(const Figure& figure, const LabOptions& options);
 
 }  // namespace atp::figure

@@ -13,7 +13,7 @@ constexpr double legend_height = 18;
 constexpr double left_margin = 74;
 constexpr double right_margin = 18;
 constexpr double bottom_margin = 50;
-constexpr double sample_width = 22;  // of a legend's line
+constexpr double sample_width = 22;  // line in the legend
 constexpr double legend_gap = 14;
 constexpr double title_size = 14;
 constexpr double label_size = 12.5;
@@ -27,7 +27,7 @@ constexpr std::string_view level_dashes = "6 4";
 constexpr std::array<std::string_view, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                   "#e69f00", "#56b4e9", "#222222", "#8a6d00"};
 
-// Corners on a circle, the first at that angle.
+// Polygon with corners on a circle, the first at `first_angle`.
 void draw_polygon(Svg& svg, Spot center, unsigned corners, double radius, double first_angle, std::string_view fill) {
     std::vector<Spot> spots;
     for (unsigned i = 0; i < corners; ++i) {
@@ -74,7 +74,7 @@ Frame::Frame(Svg& svg, const Area& area, std::string_view title, const std::vect
     draw_legend(area, legend);
 }
 
-// In rows above the plot, as many as it takes.
+// Above the plot, in as many rows as needed.
 void Frame::draw_legend(const Area& area, const std::vector<LegendEntry>& legend) {
     Spot at{.x = plot_.left, .y = plot_.top + legend_height / 2};
     double rows = legend.empty() ? 0 : 1;

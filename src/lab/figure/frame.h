@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every chart has around it: title, legend, axes, grid; and the colours of its series.
+// The frame of a chart: title, legend, axes and grid; and the colours of its series.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@
 
 namespace atp::figure {
 
-// Okabe and Ito's, which people of every colour vision tell apart.
+// From the palette of Okabe and Ito, which is distinguishable with every colour vision.
 [[nodiscard]] std::string_view colour_of(std::size_t series);
 
-// A small mark of a series, another shape for each colour.
+// Draws the marker of a series. Each colour has its own shape.
 void draw_marker(Svg& svg, Spot at, std::size_t series);
 
-// The part of a picture that one chart has.
+// The rectangle of one chart in a picture.
 struct Area {
     double left = 0;
     double top = 0;
@@ -32,10 +32,10 @@ struct LegendEntry {
     std::size_t series = 0;
 };
 
-// Calling order: made; then whatever is drawn inside; levels last.
+// Calling order: construct; draw the contents; draw_levels() last.
 class Frame {
   public:
-    // Draws title and legend; the plot keeps what they leave.
+    // Draws title and legend. The plot is the remaining area.
     Frame(Svg& svg, const Area& area, std::string_view title, const std::vector<LegendEntry>& legend);
 
     [[nodiscard]] const Area& plot() const { return plot_; }

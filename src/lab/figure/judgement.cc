@@ -10,7 +10,7 @@
 namespace atp::figure {
 namespace {
 
-// Three digits tell a factor; a count keeps all of its own.
+// Three digits for factors; all digits for counts.
 std::string short_text(double number) {
     if (number == std::round(number) && std::abs(number) < 1e15) return fmt::format("{:.0f}", number);
     return std::abs(number) >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
@@ -18,7 +18,7 @@ std::string short_text(double number) {
 
 }  // namespace
 
-// A number that is none lies nowhere.
+// NaN is within no bounds.
 bool Check::holds() const {
     const bool enough = !least || value >= *least;
     const bool not_too_much = !most || value <= *most;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is claimed, as numbers that are to lie within bounds.
+// Claims as numbers with bounds.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace atp::figure {
 
-// One statement: what the number is, in words, and what it has to be.
+// One statement: the meaning of a number, its value and its bounds.
 struct Check {
     std::string what;
     double value = 0;
@@ -18,20 +18,20 @@ struct Check {
 
     [[nodiscard]] bool holds() const;
     [[nodiscard]] std::string value_text() const;
-    [[nodiscard]] std::string bar_text() const;  // ">= 1.2"; empty where nothing is demanded
+    [[nodiscard]] std::string bar_text() const;  // ">= 1.2"; empty: no bounds
 };
 
 [[nodiscard]] Check at_least(double bar, std::string what, double value);
 [[nodiscard]] Check at_most(double bar, std::string what, double value);
 [[nodiscard]] Check between(double least, double most, std::string what, double value);
-// Told, not judged.
+// A value without bounds: reported only.
 [[nodiscard]] Check told(std::string what, double value);
 
 enum class Verdict { holds, differs, skipped };
 
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 [[nodiscard]] Verdict verdict_of(std::span<const Check> checks);
-// All of them in one sentence.
+// All checks in one sentence.
 [[nodiscard]] std::string sentence_of(std::span<const Check> checks);
 
 }  // namespace atp::figure

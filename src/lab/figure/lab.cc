@@ -13,7 +13,7 @@
 namespace atp::figure {
 namespace {
 
-// Tells the share of all points from what each tells of itself.
+// Computes the progress of all points from the progress of each point.
 class SharedProgress {
   public:
     SharedProgress(std::size_t points, const std::function<void(double)>& tell) : shares_(points), tell_(tell) {}

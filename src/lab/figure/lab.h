@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where figures get their points from.
+// Runs simulations and commands for figures.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,25 @@
 
 namespace atp::figure {
 
-// Why a command printed nothing: it failed, or it says that it lacks something on this machine.
+// Reason of a failed command. `lacks`: the machine lacks something that the command needs.
 struct CommandFailure {
     std::string text;
     bool lacks = false;
 };
 
 struct LabOptions {
-    bool quick = false;  // fewer and smaller points, which show the same shape
+    bool quick = false;  // fewer and smaller points with the same shape
     std::uint64_t seed = 1;
     unsigned threads = 1;
-    const std::atomic<bool>* stop = nullptr;  // set by whoever lost patience
-    // Called now and then with the share of the points at hand that is done, 0 to 1.
+    const std::atomic<bool>* stop = nullptr;  // the caller sets it to stop the run
+    // Called from time to time with the completed share of the current points, 0 to 1.
     std::function<void(double)> progress{};
-    // Runs a command, and returns what it printed, or why it did not. `atp` is this program; others are given with
-    // their folder.
+    // Runs a command and returns its standard output, or the reason of the failure. `atp` is this program; other
+    // commands include their folder.
     std::function<tl::expected<std::string, CommandFailure>(const std::vector<std::string>&)> command{};
 };
 
-// What a figure's function meets when there is no use in going on. They never leave this module.
+// Exceptions that end the function of a figure. They never leave this module.
 struct Interrupted {};
 struct Failed : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -42,25 +42,25 @@ struct Lacking : Failed {
     using Failed::Failed;
 };
 
-// Calling order: any. Borrows nothing but `stop`. One thread, which gets helpers while points run.
+// Ownership: borrows `stop` only. Calling order: any. Threads: one; run() starts further threads and joins them.
 class Lab {
   public:
     explicit Lab(LabOptions options) : options_(std::move(options)) {}
 
     [[nodiscard]] bool quick() const { return options_.quick; }
     [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
-    // The first for a quick look, the second where there is time.
+    // Selects the first value in quick mode, else the second.
     template <class T>
     [[nodiscard]] T pick(T quick, T full) const {  // NOLINT(performance-unnecessary-value-param): braced lists
         return options_.quick ? quick : full;
     }
 
-    // Runs all of them, over all threads, each with the lab's seed; reports in their order, the same for every number
-    // of threads. Throws Failed where a sum was wrong or something did not finish.
+    // Runs all points on all threads, each with the seed of this Lab. Reports have the order of the points and do not
+    // depend on the number of threads. Throws Failed if a sum was wrong or a run did not finish.
     [[nodiscard]] std::vector<sim::Report> run(std::vector<sim::Scenario> points) const;
     [[nodiscard]] sim::Report run(const sim::Scenario& point) const;
 
-    // What the command printed. Throws Failed where it did not end well, Lacking where it could not begin.
+    // Standard output of the command. Throws Failed if it failed, Lacking if it could not start.
     [[nodiscard]] std::string output_of(const std::vector<std::string>& command) const;
 
   private:

@@ -22,7 +22,8 @@ tl::unexpected<std::string> cannot_write(const std::filesystem::path& path, cons
     return tl::unexpected(fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
-// A bar in a table of Markdown would end its cell.
+// Escapes "
+// ", which would end a cell in a Markdown table.
 std::string cell(std::string_view text) {
     std::string out;
     for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -89,7 +90,7 @@ tl::expected<void, std::string> write_file(const std::filesystem::path& path, st
     std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "w"));
     if (!file) return cannot_write(path, std::strerror(errno));
     const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    // Where the disk fills up, only the last bytes may show it.
+    // A full disk may cause an error at the last bytes only.
     if (std::fclose(file.release()) != 0 || !written) return cannot_write(path, std::strerror(errno));
     return {};
 }

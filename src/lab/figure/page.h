@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures as files, and the page that shows them all.
+// Writes figures to files, and a page with all of them.
 #pragma once
 
 #include <filesystem>
@@ -17,13 +17,13 @@ struct Drawn {
     Drawing drawing;
 };
 
-// The command that repeats a figure.
+// The command line that reproduces a figure.
 [[nodiscard]] std::string command_of(std::string_view id, const LabOptions& options);
-// Markdown. Pictures and points lie in `folder`, beside the page.
+// Markdown. The page refers to pictures and points in `folder`, beside the page.
 [[nodiscard]] std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder);
 
-// Writes ID.csv and ID.svg, into a folder that is made where there is none; nothing of what was skipped. The error
-// names the file and the reason.
+// Writes ID.csv and ID.svg to a folder, which is created if missing. A skipped figure writes nothing. The error
+// contains the file and the reason.
 [[nodiscard]] tl::expected<void, std::string> write_files(const Drawn& drawn, const std::filesystem::path& folder);
 [[nodiscard]] tl::expected<void, std::string> write_file(const std::filesystem::path& path, std::string_view text);
 [[nodiscard]] tl::expected<void, std::string> make_folder(const std::filesystem::path& folder);

@@ -28,7 +28,7 @@ void for_each_on_threads(std::size_t count, unsigned threads, const std::functio
     std::vector<std::jthread> helpers;
     for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(take_turns);
     take_turns();
-    helpers.clear();  // joins
+    helpers.clear();  // joins the threads
     if (first_thrown) std::rethrow_exception(first_thrown);
 }
 

@@ -6,8 +6,8 @@
 
 namespace atp::figure {
 
-// Calls work(0), work(1) ... work(count - 1), several at once on that many threads, and returns when all have returned.
-// Where some threw, the rest is not begun and the first of them is thrown.
+// Calls work(0) to work(count - 1) on `threads` threads, and returns when all calls have returned. After an exception
+// no further call starts, and the first exception is rethrown.
 void for_each_on_threads(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace atp::figure

@@ -11,11 +11,11 @@ namespace atp::figure {
 namespace {
 
 constexpr double ticks_wanted = 5;
-constexpr double decades_most = 9;  // with a tick each
-// Rounding must not lose the tick at the end.
+constexpr double decades_most = 9;  // with one tick each
+// Prevents the loss of the last tick by rounding.
 constexpr double slack = 1e-9;
 
-// The first of 1, 2 and 5 times a power of ten that is not less.
+// The smallest of 1, 2 and 5 times a power of ten that is not below `least`.
 double round_step(double least) {
     const double power = std::pow(10, std::floor(std::log10(least)));
     for (const double factor : {1.0, 2.0, 5.0}) {
@@ -26,7 +26,7 @@ double round_step(double least) {
 
 std::string tick_text(double value) {
     if (value != 0 && (std::abs(value) >= 1e6 || std::abs(value) < 1e-4)) return fmt::format("{:g}", value);
-    return fmt::format("{}", std::round(value * 1e6) / 1e6 + 0.0);  // never -0
+    return fmt::format("{}", std::round(value * 1e6) / 1e6 + 0.0);  // + 0.0 avoids -0
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ void Scale::choose_linear_ticks(const Axis& axis) {
 
 void Scale::choose_logarithmic_ticks() {
     if (from_ == to_) to_ = 10 * from_;
-    // Between few powers of ten there is room for more.
+    // With few powers of ten there is room for more ticks.
     const double decades = std::log10(to_ / from_);
     const bool few = decades < 2;
     const double step = std::max(1.0, std::ceil(decades / decades_most));

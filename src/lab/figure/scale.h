@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From numbers to pixels, and the numbers at which an axis has its ticks.
+// Maps numbers to pixels, and selects the ticks of an axis.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace atp::figure {
 struct Axis {
     std::string label{};
     bool logarithmic = false;
-    bool ticks_at_numbers = false;  // of which there are few, in place of round ones
-    // Shown whatever the numbers are, if given. Numbers beyond them widen the axis.
+    bool ticks_at_numbers = false;  // ticks at the given numbers, which must be few, instead of round ones
+    // Ends of the axis. Numbers beyond them widen the axis.
     std::optional<double> from{};
     std::optional<double> to{};
 };
@@ -24,8 +24,8 @@ struct Tick {
 
 class Scale {
   public:
-    // Wide enough for the numbers, and to the next tick where the axis says nothing. What has no logarithm is left out
-    // of a logarithmic one.
+    // Covers all numbers. An end that the axis does not set is rounded to the next tick. A logarithmic scale ignores
+    // numbers without a logarithm.
     Scale(const Axis& axis, const std::vector<double>& numbers, double first_pixel, double last_pixel);
 
     [[nodiscard]] double pixel_of(double number) const;

@@ -10,7 +10,7 @@ namespace atp::figure {
 namespace {
 
 constexpr std::string_view fonts = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
-// Of a letter, in parts of its size, over the fonts above.
+// Width of a letter relative to its size, for the fonts above.
 constexpr double letter_width = 0.54;
 
 std::string attributes_of(const Stroke& stroke) {
@@ -107,7 +107,7 @@ std::string Svg::finish() && {
 }
 
 double width_of(std::string_view text, double size) {
-    // Bytes that continue a character of UTF-8 take no room.
+    // Continuation bytes of UTF-8 have no width.
     const auto letters =
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; });
     return static_cast<double>(letters) * size * letter_width;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few elements of SVG that charts are made of.
+// The SVG elements that charts use.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ struct Spot {
     double y = 0;
 };
 
-// For text and attributes of XML; characters that XML has no place for are left out.
+// Escapes text for XML elements and attributes. Omits characters that XML does not allow.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 enum class Anchor { start, middle, end };
@@ -23,17 +23,18 @@ struct TextStyle {
     Anchor anchor = Anchor::start;
     std::string_view colour = "#222222";
     bool bold = false;
-    bool upwards = false;  // turned by a quarter, to be read from below
-    bool halo = false;     // legible over lines
+    bool upwards = false;  // rotated by 90 degrees, read from bottom to top
+    bool halo = false;     // white outline, legible over lines
 };
 
 struct Stroke {
     std::string_view colour = "#222222";
     double width = 1;
-    std::string_view dashes{};  // lengths of strokes and gaps
+    std::string_view dashes{};  // lengths of dashes and gaps
 };
 
-// Calling order: elements, each over those before it; then finish(). Distances are in pixels from the top left.
+// Calling order: add elements, each above the earlier ones; then finish(). Distances are in pixels from the top left
+//   corner.
 class Svg {
   public:
     Svg(double width, double height);
@@ -50,7 +51,7 @@ class Svg {
     std::string text_;
 };
 
-// How wide a text is, about: fonts differ from reader to reader.
+// Estimated width of a text; fonts differ between systems.
 [[nodiscard]] double width_of(std::string_view text, double size);
 
 }  // namespace atp::figure

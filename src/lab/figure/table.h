@@ -12,11 +12,11 @@ struct Table {
     std::vector<std::vector<std::string>> rows{};
 };
 
-// The shortest text that tells its six leading digits.
+// The shortest text with the same six leading digits.
 [[nodiscard]] std::string number_text(double number);
-// RFC 4180, the columns in the first line.
+// RFC 4180. The first line holds the columns.
 [[nodiscard]] std::string to_csv(const Table& table);
-// Aligned columns, for people.
+// Aligned columns for users.
 [[nodiscard]] std::string to_text(const Table& table);
 
 }  // namespace atp::figure

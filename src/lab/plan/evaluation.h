@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long an iteration of each job takes with a system, and what it waits for.
+// Duration of an iteration of each job with a given system, and the resources that limit it.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,33 @@
 
 namespace atp::plan {
 
-// Aggregators of each switch, for the packets of its jobs.
+// Number of aggregators, by switch.
 using Memories = std::vector<double>;
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-// A resource: a link of the network, or, behind all of them, a job's window.
+// Resources are numbered: first the links of the network, then the window of each job.
 struct JobOutcome {
     Duration iteration{};
-    std::vector<Duration> limited;  // by resource, of an iteration
+    std::vector<Duration> limited;  // time per iteration in which the resource was the limit, by resource
 };
 
-// While some jobs send.
+// State of the network while a given set of jobs sends.
 struct Rush {
-    std::vector<double> rates;                // by job: bytes of gradients a second
-    std::vector<std::vector<double>> wanted;  // aggregators, by switch and job
-    std::vector<double> added;                // by switch: the share of packets that find one
+    std::vector<double> rates;                // by job: bytes of gradients per second
+    std::vector<std::vector<double>> wanted;  // required aggregators, by switch and job
+    std::vector<double> added;                // by switch: share of packets that get an aggregator, 0 to 1
 };
 
-// Rates of jobs that share a network, with one system for all; those that ATP cannot serve have a parameter server.
-// Borrows the network.
+// Rates of jobs that share a network and a system. A job that ATP cannot serve uses a parameter server.
+//
+// Ownership: borrows the network, which must outlive this object.
 class Rates {
   public:
     Rates(const Network& network, const System& system, Memories memories);
 
     [[nodiscard]] const std::vector<Share>& of(const std::vector<bool>& active);
     [[nodiscard]] Rush rush(const std::vector<bool>& active);
-    [[nodiscard]] Traffic traffic(std::size_t job) const;  // with room for everything
+    [[nodiscard]] Traffic traffic(std::size_t job) const;  // with an aggregator for every packet
     [[nodiscard]] std::size_t resources() const { return network_.links().size() + streams_.size(); }
 
   private:
@@ -49,14 +50,14 @@ class Rates {
     const Network& network_;
     std::vector<System> systems_;  // by job
     Memories memories_;
-    std::vector<Stream> streams_;  // likewise
-    std::vector<double> weights_;  // likewise
+    std::vector<Stream> streams_;  // by job
+    std::vector<double> weights_;  // by job
     std::map<std::vector<bool>, std::vector<Share>> known_;
 };
 
 [[nodiscard]] std::vector<JobOutcome> evaluate(const Network& network, const System& system, const Memories& memories);
 
-// What the switches have.
+// The aggregators that the switches have; 0 for a switch that does not aggregate.
 [[nodiscard]] Memories memories_of(const Cluster& cluster, const std::vector<bool>& aggregates);
 
 }  // namespace atp::plan

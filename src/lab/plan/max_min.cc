@@ -7,7 +7,7 @@
 namespace atp::plan {
 namespace {
 
-// Of a capacity: what rounding may take.
+// Relative rounding tolerance of a capacity.
 constexpr double tolerance = 1e-9;
 
 class Filling {
@@ -40,7 +40,7 @@ class Filling {
         }
     }
 
-    // Exact where loads do not depend on rates; else the bound is halved until it is met.
+    // Exact if loads do not depend on rates. Otherwise the bound is halved until it holds.
     double highest_level() {
         raise_to(0);
         double most = level_of_constant_loads(resources_(rates_));
@@ -80,7 +80,7 @@ class Filling {
                                    [&](const Resource& one) { return used(one) <= one.capacity * (1 + tolerance); });
     }
 
-    // Of those that somebody who rises uses.
+    // Among the resources that participants with rising rates use.
     [[nodiscard]] std::size_t fullest(const std::vector<Resource>& resources) const {
         std::size_t found = 0;
         double most = -1;

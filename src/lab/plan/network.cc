@@ -12,12 +12,12 @@ constexpr double bits_a_byte = 8;
 
 double bytes_per_s(std::int64_t bits_per_s) { return static_cast<double>(bits_per_s) / bits_a_byte; }
 
-// Of the job's workers under all switches before this one: their ranks come first.
+// The number of the job's workers under all earlier switches, whose ranks come first.
 unsigned first_rank_below(const Job& job, std::size_t at) {
     return std::accumulate(job.workers.begin(), job.workers.begin() + static_cast<std::ptrdiff_t>(at), 0U);
 }
 
-// Channel c has its server at the rank c modulo the workers.
+// Channel c has its server at rank c modulo the number of workers.
 double servers_of_rank(const Job& job, unsigned rank) {
     if (job.server != ServerPlace::colocated) return 0;
     const unsigned workers = job.worker_count();
@@ -60,7 +60,7 @@ std::size_t Network::add_link(const Link& link) {
     return links_.size() - 1;
 }
 
-// Jobs that share hosts take the same ones, from the first; every other job has its own.
+// Jobs that share hosts use the same hosts, from the first on. Every other job has hosts of its own.
 void Network::add_hosts(std::size_t at) {
     const std::size_t jobs = cluster_.jobs.size();
     std::vector<std::vector<Tenancy>> shared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a cluster. Each carries in one direction what it carries in the other: gradients or pushes up, as many
-// results or pulls down, so one direction stands for both.
+// The links of a cluster. Each link carries equal traffic in both directions: gradients or pushes up, results or pulls
+// down. One direction therefore represents both.
 #pragma once
 
 #include <cstddef>
@@ -14,33 +14,33 @@ namespace atp::plan {
 
 struct Link {
     enum class Kind : std::uint8_t {
-        worker,  // of hosts alike: one stands for them all
+        worker,  // one link represents all hosts with the same jobs
         uplink,
-        server,  // of a host that holds nothing but a job's server
-        card,    // of the host that a switch's program runs on
+        server,  // of a host that runs only the server of one job
+        card,    // of the host that runs the switch program
     };
     Kind kind = Kind::worker;
-    std::size_t at = 0;  // the switch that it hangs on; an uplink's lower end
+    std::size_t at = 0;  // the switch next to the host; for an uplink, its lower switch
     double bytes_per_s = 0;
 };
 
-// What one host has of one job.
+// The roles of one job on one host.
 struct Tenancy {
     bool worker = false;
-    bool only_server = false;  // the job's one parameter server, where servers stand on workers' hosts
-    double servers = 0;        // the share of ATP's servers that stand there
+    bool only_server = false;  // this host runs the job's single parameter server; servers are on workers' hosts
+    double servers = 0;        // share of the job's ATP servers on this host
 
     friend bool operator==(const Tenancy&, const Tenancy&) = default;
 };
 
-// Hosts under one switch that all have the same: index `link` in links().
+// Hosts with equal tenancies below one switch. `link`: index into links().
 struct HostClass {
     std::size_t link = 0;
     std::size_t at = 0;
     std::vector<Tenancy> tenancies;  // by job
 };
 
-// Owns nothing of the cluster, which outlives it.
+// Ownership: borrows the cluster, which must outlive this object.
 class Network {
   public:
     explicit Network(const Cluster& cluster);
@@ -48,11 +48,12 @@ class Network {
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] const std::vector<HostClass>& hosts() const { return hosts_; }
-    [[nodiscard]] std::size_t uplink(std::size_t at) const { return uplinks_[at]; }         // not of the root
-    [[nodiscard]] std::size_t server_link(std::size_t job) const { return servers_[job]; }  // should it be dedicated
-    [[nodiscard]] std::size_t card(std::size_t at) const { return cards_[at]; }             // of a switch that has one
+    [[nodiscard]] std::size_t uplink(std::size_t at) const { return uplinks_[at]; }  // all switches except the root
+    // Used if the server is dedicated.
+    [[nodiscard]] std::size_t server_link(std::size_t job) const { return servers_[job]; }
+    [[nodiscard]] std::size_t card(std::size_t at) const { return cards_[at]; }  // only of a switch with a card
 
-    // The share of the job's servers on workers' hosts that stand below the switch itself.
+    // The share of the job's servers on hosts of workers directly below the switch.
     [[nodiscard]] double servers_below(std::size_t at, std::size_t job) const;
 
   private:

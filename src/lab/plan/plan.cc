@@ -15,7 +15,7 @@ namespace {
 using Kind = System::Kind;
 
 constexpr std::size_t options_without_switches = 3;
-// Of an iteration: less waiting than this is not worth a name.
+// Share of an iteration: shorter waits are not reported.
 constexpr double noticeable = 0.05;
 constexpr double memory_noticeable = 0.02;
 
@@ -43,7 +43,7 @@ class Planner {
     [[nodiscard]] std::size_t switches() const { return cluster_.switches.size(); }
     [[nodiscard]] const System& everything() const { return plan_.options.back().system; }
 
-    // Whether it could aggregate, for some job.
+    // Whether the switch could aggregate for some job.
     [[nodiscard]] bool is_candidate(std::size_t at) const {
         return cluster_.switches[at].aggregates &&
                std::ranges::any_of(cluster_.jobs, [&](const Job& job) { return cluster_.serves(at, job); });
@@ -158,7 +158,7 @@ class Planner {
         return {};
     }
 
-    // How slow all jobs are together: halving one's time counts as much as halving any other's.
+    // Total slowness of all jobs. Halving the time of any job has the same weight.
     struct Cost {
         double slowness = 0;
         double bytes = 0;
@@ -181,7 +181,7 @@ class Planner {
 
     using Set = std::vector<bool>;
 
-    // Each switch alone; the leaves of each job, and all leaves, since some gain only together.
+    // Each single switch, the leaves of each job, and all leaves: some switches gain only together.
     [[nodiscard]] std::set<Set> steps_from(const Set& bought) const {
         std::set<Set> steps;
         const auto add = [&](auto&& wanted) {
@@ -202,11 +202,11 @@ class Planner {
 
     struct Step {
         Set set;
-        double gain = 0;    // for each of its switches,
-        double relief = 0;  // and bytes that it takes off the links
+        double gain = 0;    // per switch of the set
+        double relief = 0;  // bytes removed from the links, per switch
         Cost cost;
 
-        // Where gains do not tell, the traffic does.
+        // If gains are equal, traffic decides.
         [[nodiscard]] bool better_than(const Step& other) const {
             constexpr double same = 1e-3;
             if (std::abs(gain - other.gain) > same) return gain > other.gain;

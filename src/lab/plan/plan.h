@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to buy, what it would gain, and what holds each job back.
+// A plan: which switches to purchase, the gain, and the bottleneck of each job.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace atp::plan {
 
-// What could sum the gradients of all jobs.
+// A system that could sum the gradients of all jobs.
 struct Option {
-    std::string key;  // for programs
+    std::string key;  // identifier in JSON
     std::string title;
     System system;
 };
@@ -23,43 +23,44 @@ struct Option {
 struct Bottleneck {
     enum class Kind : std::uint8_t { computation, worker_link, uplink, server_link, card, window, memory };
     Kind kind = Kind::computation;
-    std::size_t at = 0;  // the switch meant
+    std::size_t at = 0;  // index of the switch
 };
 [[nodiscard]] std::string_view to_string(Bottleneck::Kind kind);
 
 struct JobPlan {
-    std::vector<std::optional<Duration>> iterations;  // by option; nothing: these switches cannot serve the job
-    Duration computes{};                              // of an iteration
-    double gain = 1;                                  // the best of ATP's options against the best without it
+    std::vector<std::optional<Duration>> iterations;  // by option; empty: these switches cannot serve the job
+    Duration computes{};                              // computation per iteration
+    double gain = 1;                                  // best option without ATP divided by the best one with ATP
     Bottleneck bottleneck;                            // with every switch that could aggregate
-    double waits = 0;                                 // the share of an iteration in which the job does not compute
-    double bytes_per_s = 0;                           // of gradients, while every job sends
+    double waits = 0;                                 // share of an iteration without computation, 0 to 1
+    double bytes_per_s = 0;                           // gradients, while every job sends
 };
 
 struct SwitchPlan {
     double aggregators = 0;
-    std::vector<double> wanted;  // by job, while every job sends
-    double wanted_at_most = 0;   // of them all, or of one that sends alone
-    double added = 1;            // the share of packets that find an aggregator, while every job sends
+    std::vector<double> wanted;  // required aggregators by job, while every job sends
+    double wanted_at_most = 0;   // larger of the requirement of all jobs together and that of one job alone
+    double added = 1;            // share of packets that get an aggregator while every job sends, 0 to 1
 };
 
-// The next switch to buy, or some that gain only together, and iterations of all jobs with these and those before.
+// The next switches to purchase: one, or several that gain only together. Iterations of all jobs with these and the
+// previous purchases.
 struct Purchase {
     std::vector<std::size_t> switches;
     std::vector<Duration> iterations;
 };
 
-// Every switch has that share of the aggregators that it is wanted to have.
+// Every switch has the share `share` of its required aggregators.
 struct Shortage {
     double share = 1;
     std::vector<Duration> iterations;  // by job
 };
 
 struct Plan {
-    std::vector<Option> options;  // those without ATP first; all that could aggregate last
+    std::vector<Option> options;  // options without ATP first; the option with every possible switch last
     std::vector<JobPlan> jobs;
     std::vector<SwitchPlan> switches;
-    std::vector<Duration> without;  // iterations of jobs, with one parameter server each
+    std::vector<Duration> without;  // by job, with one parameter server each
     std::vector<Purchase> purchases;
     std::vector<Shortage> shortages;
 };

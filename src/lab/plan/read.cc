@@ -35,7 +35,7 @@ tl::expected<std::string, std::string> read_file(const std::string& path) {
     return text;
 }
 
-// The tables [[kind]] of a document that holds nothing else.
+// The tables [[kind]] of a document, which may contain no other key.
 struct Tables {
     toml::table document;
     std::string kind;
@@ -69,7 +69,7 @@ tl::expected<NamedParent, std::string> read_switch(const toml::table& table, std
     TableReader reader(table, std::move(place));
     NamedParent found;
     Switch& one = found.described;
-    // What those who train read.
+    // Keys for training, which the planner only checks.
     (void)reader.text("address", "\"host:port\"");
     reader.list("hosts", "a list of names, IP addresses and networks");
     reader.list("ranks", "a list of numbers and ranges, such as [0, \"4-7\"]");
@@ -114,7 +114,7 @@ std::optional<std::string> find_root(Cluster& cluster, const std::vector<std::op
                        cluster.switches[static_cast<std::size_t>(second - parents.begin())].name);
 }
 
-// One root, and the others right below it.
+// Connects switches: one root, and all others directly below it.
 std::optional<std::string> connect(Cluster& cluster, const std::vector<std::optional<std::string>>& parents) {
     for (std::size_t at = 0; at < parents.size(); ++at) {
         Switch& one = cluster.switches[at];
@@ -154,7 +154,7 @@ tl::expected<Cluster, std::string> parse_topology(const Document& source) {
 
 // --------------------------------------------------------------------------------------------------------------- Jobs
 
-// Of a network that nobody knows but by numbers: its layers are alike.
+// A network that is described by numbers only: all its layers are equal.
 workload::Model model_of_numbers(std::uint64_t parameters, Duration compute) {
     constexpr std::uint64_t layers = 16;
     workload::Model model{.name = {}, .sample = "batch", .batch = 1, .source = {}, .layers = {}};
@@ -225,7 +225,7 @@ std::optional<bool> parse_hosts(std::string_view text) {
     return std::nullopt;
 }
 
-// Each is followed through a dozen iterations of every plan.
+// Limit of the running time: every plan simulates about a dozen iterations of each bucket.
 constexpr std::uint64_t buckets_max = 300'000;
 
 bool too_many_buckets(const workload::Model& model, std::uint64_t bucket_bytes) {
@@ -274,7 +274,7 @@ std::optional<std::string> read_jobs(const Document& source, Cluster& cluster) {
 
 // ---------------------------------------------------------------------------------------------------------- Together
 
-// An upper bound: everything crosses the slowest link, and eight packets at a time the longest way.
+// An upper bound: all bytes cross the slowest link, and every eight packets take the longest path.
 double most_seconds(const Cluster& cluster) {
     double rate = std::numeric_limits<double>::infinity();
     double delay = 0;
@@ -286,7 +286,7 @@ double most_seconds(const Cluster& cluster) {
         delay = std::max(delay, std::chrono::duration<double>(one.delay).count());
         lanes = std::min(lanes, static_cast<double>(one.lanes));
     }
-    constexpr double headers = 256;  // of a packet, and more than all of them
+    constexpr double headers = 256;  // per packet; more than all headers
     double seconds = 0;
     for (const Job& job : cluster.jobs) {
         const double packets = static_cast<double>(job.workload.elements()) / lanes + 1;
@@ -296,7 +296,8 @@ double most_seconds(const Cluster& cluster) {
     return seconds;
 }
 
-// Beyond, a unit was forgotten; and times are nanoseconds in 64 bits, with room for a dozen of such iterations.
+// Longer iterations indicate a missing unit. Times are nanoseconds in 64 bits, with room for a dozen iterations of this
+// length.
 std::optional<std::string> find_endless(const Cluster& cluster) {
     constexpr double year = 365.0 * 24 * 3600;
     if (most_seconds(cluster) < year) return std::nullopt;

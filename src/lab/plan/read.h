@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters from two TOML files, which docs/lab/plan.md describes.
+// Reads a cluster from two TOML files. docs/lab/plan.md describes them.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace atp::plan {
 
-// The error is a line for whoever wrote the file: where it is wrong, and what is accepted there.
+// The error is one line with the file, the position and the accepted values.
 [[nodiscard]] tl::expected<Cluster, std::string> read_cluster(const std::string& topology_path,
                                                               const std::string& jobs_path);
 
-// The same of texts; the names stand in errors.
+// As read_cluster(), from texts. Errors contain the names.
 struct Document {
     std::string_view name;
     std::string_view text;

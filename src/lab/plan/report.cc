@@ -49,7 +49,7 @@ std::string describe(const Cluster& cluster, const Bottleneck& bottleneck) {
 
 // ------------------------------------------------------------------------------------------------------------- Tables
 
-// Columns as wide as their longest cell; the first to the left, the others to the right.
+// A text table. Columns are as wide as their longest cell. The first column is left-aligned, the others right-aligned.
 class Table {
   public:
     explicit Table(std::vector<std::string> head) { add(std::move(head)); }
@@ -59,7 +59,7 @@ class Table {
         for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
         rows_.push_back(std::move(row));
     }
-    // Cells of the last column may be long and stand to the left.
+    // Cells of the last column may be long; they can be left-aligned.
     [[nodiscard]] std::string text(bool last_to_the_left = false) const {
         std::string text;
         for (const std::vector<std::string>& row : rows_) {
@@ -83,7 +83,7 @@ class Table {
     std::vector<std::size_t> widths_;
 };
 
-// A head with the names of all jobs, behind other columns.
+// Appends the names of all jobs to the column titles.
 std::vector<std::string> with_jobs(std::vector<std::string> head, const Cluster& cluster) {
     for (const Job& job : cluster.jobs) head.push_back(job.name);
     return head;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as tables for people, or as one JSON object.
+// Formats a plan as tables for users, or as one JSON object.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 namespace atp::plan {
 namespace {
 
-// As it would stand in the file.
+// The value as TOML text.
 std::string text_of(const toml::node& node) {
     std::ostringstream text;
     node.visit([&](const auto& value) { text << value; });

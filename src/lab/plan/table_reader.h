@@ -11,11 +11,14 @@
 
 namespace atp::plan {
 
-// Calling order: read keys, with what holds where they are missing; then problem(), which is the first wrong one, or a
-// key that nobody read. Borrows the table.
+// Collects the first error of a TOML table.
+//
+// Ownership: borrows the table.
+// Calling order: read every key; the caller supplies defaults of missing keys. Then problem(), which describes the
+//   first wrong key, or else a key that was never read.
 class TableReader {
   public:
-    // `place`: the file and the table, in front of every complaint.
+    // `place`: file and table, the prefix of every error.
     TableReader(const toml::table& table, std::string place) : table_(table), place_(std::move(place)) {}
 
     [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
@@ -23,9 +26,9 @@ class TableReader {
     [[nodiscard]] bool flag(std::string_view key, bool missing);
     [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key, std::uint64_t least, std::uint64_t most);
     [[nodiscard]] const toml::table* table(std::string_view key, std::string_view accepted);
-    void list(std::string_view key, std::string_view accepted);  // of which nothing is needed
+    void list(std::string_view key, std::string_view accepted);  // checked only, the contents are ignored
 
-    // A text that `parse` makes a value of; a whole number is taken for its digits.
+    // Parses a text with `parse`. An integer is parsed as its digits.
     template <class Parse>
     [[nodiscard]] auto quantity(std::string_view key, Parse parse, std::string_view accepted)
         -> decltype(parse(std::string_view())) {
@@ -37,10 +40,10 @@ class TableReader {
         return value;
     }
 
-    // The value of that key is wrong; `accepted` says what would be right.
+    // Reports a wrong value. `accepted` describes valid values.
     void refuse(std::string_view key, std::string_view accepted);
     void require(std::string_view key, std::string_view accepted);
-    void complain(std::string_view words);  // of the table as a whole
+    void complain(std::string_view words);  // reports an error of the whole table
     [[nodiscard]] std::optional<std::string> problem();
 
   private:

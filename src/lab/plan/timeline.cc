@@ -8,7 +8,7 @@
 namespace atp::plan {
 namespace {
 
-// Of each job. Those of different lengths meet in ever other places; the average settles soon.
+// Per job. Jobs with iterations of different lengths overlap differently each time; the mean converges soon.
 constexpr unsigned iterations_wanted = 12;
 constexpr unsigned no_last_iteration = std::numeric_limits<unsigned>::max();
 
@@ -86,7 +86,7 @@ void Timeline::pass(Time until) {
 }
 
 void Timeline::handle(Job& job) {
-    constexpr double nothing = 1e-3;  // of a byte
+    constexpr double nothing = 1e-3;  // bytes
     if (!job.waiting.empty() && job.left <= nothing) {
         const Duration again = job.whole_buckets ? now_ - job.begun : Duration::zero();
         job.sums.push_back({.at = now_ + job.latency + again, .bucket = job.waiting.front()});

@@ -15,23 +15,25 @@
 namespace atp::plan {
 
 struct Course {
-    Duration iteration{};           // on average, without the first one
-    std::vector<Duration> limited;  // by resource: in which it held back this job's transfer, of an iteration
+    Duration iteration{};  // mean, without the first iteration
+    // By resource: time per iteration in which the resource limited this job's transfer.
+    std::vector<Duration> limited;
 };
 
-// Every bucket of gradients is handed over when it appears, and moved after those before it.
+// Simulates jobs that compute and send in turn. A bucket of gradients is queued when it is ready, and sent after
+// earlier buckets. workload::Training models the computation, as in the simulator.
 //
-// Calling order: add() each job, then run() once. Borrows the workloads. What a job does is workload::Training's, which
-// is the simulator's too.
+// Ownership: borrows the workloads, which must outlive this object.
+// Calling order: add() each job, then run() once.
 class Timeline {
   public:
-    // Rates of those that send, in bytes of gradients a second.
+    // Rates of the active jobs, in bytes of gradients per second.
     using Rates = std::function<const std::vector<Share>&(const std::vector<bool>& active)>;
 
-    // `latency` passes between a bucket's last byte and its sum; `whole_buckets`: so does the time of a second
+    // `latency`: time between the last byte of a bucket and its sum. `whole_buckets`: adds the time of a second
     // transfer.
     void add(const workload::Workload& workload, Duration latency, bool whole_buckets);
-    // Until each job has gone through some iterations.
+    // Runs until each job has completed some iterations.
     [[nodiscard]] std::vector<Course> run(const Rates& rates, std::size_t resources);
 
   private:
@@ -44,10 +46,10 @@ class Timeline {
         Duration latency;
         bool whole_buckets;
         workload::Training training;
-        std::deque<std::uint32_t> waiting;  // buckets; the first is being moved
-        double left = 0;                    // bytes of it
-        Time begun{};                       // its transfer
-        std::deque<Sum> sums;               // on their way
+        std::deque<std::uint32_t> waiting;  // buckets; the first one is in transfer
+        double left = 0;                    // bytes left of the first bucket
+        Time begun{};                       // start of the transfer
+        std::deque<Sum> sums;               // in flight
         std::vector<Duration> limited;
     };
 

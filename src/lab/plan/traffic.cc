@@ -17,13 +17,13 @@ using Kind = System::Kind;
 
 constexpr std::uint32_t lanes_max = ATP_MAX_LANES;
 const double overhead_bytes = sim::Scenario{}.overhead_bytes;
-// The simulator's flows: 1,460 bytes and a header of 12 in each packet, and an acknowledgement for every other one.
+// Flows as in the simulator: 1,460 bytes and a header of 12 bytes per packet, one acknowledgement per two packets.
 constexpr double segment_payload = 1460;
 constexpr double segment_header = 12;
 const double segment_wire = segment_payload + segment_header + overhead_bytes;
 const double flow_wire = (segment_wire + (segment_header + overhead_bytes) / 2) / segment_payload;
 
-// Of a packet, over a link.
+// Time of a packet on a link.
 double hop_s(std::int64_t bits_per_s, double wire_bytes, Duration delay) {
     return std::chrono::duration<double>(delay).count() + wire_bytes * 8 / static_cast<double>(bits_per_s);
 }
@@ -41,7 +41,7 @@ class Placed {
     [[nodiscard]] double workers() const { return workers_; }
     [[nodiscard]] double workers_at(std::size_t at) const { return job_.workers[at]; }
     [[nodiscard]] std::size_t switches() const { return cluster_.switches.size(); }
-    // An uplink that the job uses.
+    // Whether the job uses the uplink of this switch.
     [[nodiscard]] bool climbs_from(std::size_t at) const { return at != last_ && job_.workers[at] != 0; }
 
     [[nodiscard]] double host_s(std::size_t at, double wire_bytes) const {
@@ -59,14 +59,14 @@ class Placed {
         }
         return longest;
     }
-    // At the slowest port of a switch.
+    // At the slowest port of the switch.
     [[nodiscard]] double queueing_s(std::size_t at) const {
         const Switch& one = cluster_.switches[at];
         const std::int64_t slowest =
             climbs_from(at) ? std::min(one.host_bits_per_s, one.uplink_bits_per_s) : one.host_bits_per_s;
         return static_cast<double>(one.queue_bytes) * 8 / static_cast<double>(slowest);
     }
-    // From the last switch to a server that is not on it.
+    // From the last switch to a server on another host.
     [[nodiscard]] double server_s(double wire_bytes) const {
         return job_.server == ServerPlace::colocated ? climb_s(wire_bytes) : host_s(last_, wire_bytes);
     }
@@ -84,7 +84,7 @@ bool server_is_on_switch(const Placed& placed, const std::vector<bool>& aggregat
 
 // ---------------------------------------------------------------------------------------------------------------- ATP
 
-// Copies of each packet that leave a switch towards the server: those that found an aggregator as one.
+// Copies of each packet that leave a switch towards the server. Packets that get an aggregator leave as one.
 double leaving(double entering, bool aggregates, double added) {
     return aggregates ? added + (1 - added) * entering : entering;
 }
@@ -128,7 +128,7 @@ class AtpTraffic {
         return leaving(placed_.workers_at(at), aggregates_[at], added_[at]);
     }
 
-    // What finds no aggregator at the switch where it should is added by the server and by no other switch.
+    // A packet that finds no aggregator at its leaf is added by the server, and by no other switch.
     [[nodiscard]] double missed_at_leaf(std::size_t at) const {
         return aggregates_[at] ? (1 - added_[at]) * placed_.workers_at(at) : 0;
     }
@@ -210,7 +210,7 @@ Traffic many_servers(const Network& network, std::size_t job, const Placed& plac
     return traffic;
 }
 
-// Ranks follow each other switch by switch, so each uplink is crossed once in each direction.
+// Ranks are ordered by switch, so the ring crosses each uplink once in each direction.
 Traffic ring(const Network& network, std::size_t job, const Placed& placed) {
     Traffic traffic = begin_flows(network);
     const double workers = placed.workers();
@@ -229,7 +229,7 @@ Traffic ring(const Network& network, std::size_t job, const Placed& placed) {
     return traffic;
 }
 
-// Those that workers join at: an aggregating switch of their own, or the last one.
+// The units of the job: workers join at an aggregating switch of their own, or at the last switch.
 std::vector<protocol::Unit> units_of(const Placed& placed, const std::vector<bool>& aggregates) {
     std::vector<protocol::Unit> units;
     std::vector<std::uint16_t> at_last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one iteration of a job puts on each link, by the system that sums its gradients.
+// Traffic of one iteration of a job on each link, for each system.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,44 @@ namespace atp::plan {
 
 struct System {
     enum class Kind : std::uint8_t {
-        server,   // one parameter server, without switches
-        servers,  // one on each worker's host, for an equal part
-        ring,     // all-reduce
+        server,   // one parameter server, no aggregation in switches
+        servers,  // one server on each worker's host, for an equal part
+        ring,     // ring all-reduce
         atp,
     };
     Kind kind = Kind::atp;
-    std::vector<bool> aggregates;  // of ATP, by switch
+    std::vector<bool> aggregates;  // ATP only, by switch
 };
 
 struct Traffic {
-    std::vector<double> loads;   // by link: bytes on the wire for each byte of gradients
-    double flow = 0;             // of these, one flow's: flows share a link evenly
-    Duration latency{};          // of a bucket's last byte, until all have its sum
-    bool whole_buckets = false;  // a sum leaves the server when all of its bucket is there
+    std::vector<double> loads;   // by link: bytes on the wire per byte of gradients
+    double flow = 0;             // load of a single flow; flows share a link evenly
+    Duration latency{};          // from the last byte of a bucket until all workers have its sum
+    bool whole_buckets = false;  // the server sends a sum only when its bucket is complete
 };
 
-// How ATP's packets of a job look, and how many are under way.
+// Packets of an ATP job, and the number in flight.
 struct Stream {
     std::uint32_t lanes = 0;
-    double payload_bytes = 0;  // of a packet
+    double payload_bytes = 0;  // per packet
     double wire_bytes = 0;
-    Duration round_trip{};  // through empty queues
-    Duration queueing{};    // in the longest queue that congestion control lets grow
-    double window = 0;      // packets under way at most
+    Duration round_trip{};  // with empty queues
+    Duration queueing{};    // in the longest queue that congestion control allows
+    double window = 0;      // maximum packets in flight
 
-    // Packets under way, of each worker, at this rate.
+    // Packets in flight per worker at this rate.
     [[nodiscard]] double under_way(double bytes_per_s) const;
-    // Bytes of gradients that a full window moves.
+    // Gradient rate of a full window.
     [[nodiscard]] double window_bytes_per_s() const;
 };
 
-// Whether ATP can sum the job's gradients with these switches: one at least stands on its way, and none has more of its
-// workers and switches below than a bitmap has bits.
+// Whether ATP can sum the job's gradients with these switches. At least one must be on the job's path, and none may
+// have more workers and switches of the job below than a bitmap has bits.
 [[nodiscard]] bool can_serve(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);
 
 [[nodiscard]] Stream stream_of(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);
 
-// `added`: by switch, the share of the packets that find an aggregator there.
+// `added`: by switch, share of packets that get an aggregator, 0 to 1.
 [[nodiscard]] Traffic traffic_of(const Network& network, std::size_t job, const System& system,
                                  std::span<const double> added);
 

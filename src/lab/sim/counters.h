@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machines' counters by name, so that sums and reports cannot forget one.
+// The counters of the state machines by name, so that no sum or report omits one.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ struct CounterField {
     std::uint64_t Counters::*field;
 };
 
-// Of a flow between two hosts.
+// Counters of a flow between two hosts.
 struct FlowCounters {
-    std::uint64_t segments = 0;  // first sendings
+    std::uint64_t segments = 0;  // first transmissions
     std::uint64_t resent = 0;
     std::uint64_t timeouts = 0;
     std::uint64_t halvings = 0;         // of the window
-    std::uint64_t delivered_bytes = 0;  // of messages, in order
+    std::uint64_t delivered_bytes = 0;  // complete messages, in order
 };
 
 using protocol::ServerCounters;
@@ -108,7 +108,7 @@ inline constexpr std::array link_fields{
     CounterField<LinkCounters>{"reordered", &LinkCounters::reordered},
 };
 
-// Counters are nothing but their fields: one without a name would be one forgotten.
+// Counter structs contain nothing but counters: these assertions fail if a field has no name.
 static_assert(sizeof(WorkerCounters) == worker_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(ServerCounters) == server_fields.size() * sizeof(std::uint64_t));
 static_assert(sizeof(SwitchmlCounters) == switchml_fields.size() * sizeof(std::uint64_t));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens next, in virtual time. Events of one instant happen in the order in which they were scheduled, so a run
-// is a function of its inputs.
+// Pending events in virtual time. Events of the same time occur in the order in which they were scheduled. A run is
+// therefore a function of its inputs.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace atp::sim {
 
 struct Event {
     enum class Kind : std::uint16_t {
-        path,     // target: a path of a link whose first packet arrives
-        loose,    // target: a packet that arrives out of its link's order
-        wake,     // target: what the program means by it
-        fault,    // target: an entry of the schedule of faults
-        restart,  // target: likewise; its end
-        sample,   // counters are read
+        path,     // target: a path of a link, whose first packet arrives
+        loose,    // target: a packet that arrives out of order
+        wake,     // target: chosen by the program
+        fault,    // target: an entry of the fault schedule
+        restart,  // target: an entry of the fault schedule, which ends
+        sample,   // the sampler reads the counters
     };
     Time time;
     std::uint64_t order = 0;
@@ -30,14 +30,14 @@ struct Event {
 };
 static_assert(sizeof(Event) == 24);
 
-// A heap with four children a node: half the levels of a binary one, and the children share a cache line or two.
+// A heap with four children per node: half the levels of a binary heap; the children share one or two cache lines.
 class EventQueue {
   public:
     [[nodiscard]] bool empty() const { return heap_.empty(); }
     [[nodiscard]] const Event& top() const { return heap_.front(); }
     [[nodiscard]] std::size_t size() const { return heap_.size(); }
 
-    // A ticket for an event that is pushed later but counts as scheduled now: packets that wait in their link's queue.
+    // Reserves the order of an event that is pushed later, such as a packet that waits in the queue of its link.
     [[nodiscard]] std::uint64_t next_order() { return order_++; }
 
     void push(Time time, Event::Kind kind, std::uint32_t target) {
@@ -60,7 +60,7 @@ class EventQueue {
         if (!heap_.empty()) replace_top(last);
     }
 
-    // pop() and push() in one descent.
+    // Equals pop() and push(), in one pass.
     void replace_top(const Event& event) {
         const Key event_key = key(event);
         std::size_t at = 0;
@@ -84,7 +84,7 @@ class EventQueue {
 
   private:
     static constexpr std::size_t arity = 4;
-    // Which child is earliest is as good as random: one wide comparison costs less than a branch guessed wrong.
+    // The earliest child is unpredictable: one wide comparison costs less than mispredicted branches.
     __extension__ using Key = unsigned __int128;
     static Key key(const Event& event) {
         const auto since_start = static_cast<std::uint64_t>(event.time.time_since_epoch().count());

@@ -22,10 +22,10 @@ unsigned switch_of_worker(const TopologySpec& spec, unsigned rank) {
     return 0;
 }
 
-// Where a server goes that is not on a worker's host: the last switch, in every shape.
+// The switch next to a server that is not on a worker's host: the last switch of every shape.
 unsigned main_switch(const TopologySpec& spec) { return count_switches(spec) - 1; }
 
-// The workers that lend their hosts to colocated servers are taken in turn.
+// Colocated servers use the hosts of the workers in turn.
 unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers_of(job); }
 
 unsigned root_switch(const Scenario& s, unsigned job) {
@@ -47,7 +47,7 @@ class Builder {
     Fabric build() {
         fabric_.switches = count_switches(scenario_.topology);
         for (unsigned i = 0; i < fabric_.switches; ++i) add_node(fmt::format("s{}", i), true);
-        // Every shape is a tree whose last switch is next to all others.
+        // Every shape is a tree: the last switch connects to all others.
         for (NodeId i = 0; i + 1 < fabric_.switches; ++i) {
             add_cable(i, fabric_.switches - 1, FabricLink::Kind::trunk, FabricLink::Kind::trunk);
         }
@@ -85,7 +85,7 @@ class Builder {
         return add_host(std::move(name), switch_of_worker(scenario_.topology, rank));
     }
 
-    // Each job's worker of that rank runs on it. Ranks come in order.
+    // The host of every job's worker `rank`. Calls must have ascending ranks.
     NodeId shared_host(unsigned rank) {
         if (rank == shared_hosts_.size()) shared_hosts_.push_back(add_worker_host(fmt::format("h{}", rank), rank));
         return shared_hosts_[rank];
@@ -124,7 +124,7 @@ class Builder {
 
     [[nodiscard]] LinkId link(NodeId from, NodeId to) const { return cables_.at({from, to}); }
 
-    // Towards `root`, in a tree of switches of depth one.
+    // The next switch towards `root`, in a tree of depth one.
     [[nodiscard]] NodeId parent_of(NodeId at_switch, NodeId root) const {
         const NodeId center = fabric_.switches - 1;
         return at_switch == center ? root : (center == root ? root : center);
@@ -144,7 +144,7 @@ class Builder {
         for (unsigned rank = 0; rank < workers; ++rank) route_worker(site, static_cast<std::uint16_t>(rank), root);
     }
 
-    // From the worker up to the root, noting at each switch the link that was climbed.
+    // Sets the route from a worker to the root, and at each switch the link back to the worker.
     void route_worker(Site& site, std::uint16_t rank, NodeId root) {
         NodeId below = site.worker_hosts[rank];
         NodeId at = switch_of_worker(scenario_.topology, rank);
@@ -160,7 +160,7 @@ class Builder {
         }
     }
 
-    // For packets that go from host to host and mean nothing to a switch.
+    // Routes of packets between hosts, which switches only forward.
     void route_plainly() {
         fabric_.uplinks.assign(fabric_.nodes.size(), no_link);
         fabric_.routes.assign(fabric_.switches, std::vector<LinkId>(fabric_.nodes.size(), no_link));
@@ -196,8 +196,8 @@ unsigned count_switches(const TopologySpec& spec) {
 
 std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned job) {
     const unsigned root = root_switch(s, job);
-    // Alone with the server, or served by racks only: a rack like any other. Otherwise those beside the server are
-    // units of their own (ATP §3.2.2), which is where Figure 9's factor comes from.
+    // If all workers are next to the server, or switches serve racks only, the rack at the root is like any other.
+    // Otherwise each worker next to the server is a unit of its own (ATP §3.2.2). This causes the factor of Figure 9.
     const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
     std::vector<protocol::Unit> units;
     std::map<unsigned, std::size_t> unit_of_switch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a graph, and each job's place in it: which hosts, which switch serves which level, which way is up.
+// The network as a graph, and the position of each job in it: its hosts, the switch of each level, and the routes.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ struct FabricNode {
 // One direction of a cable.
 struct FabricLink {
     enum class Kind : std::uint8_t {
-        from_host,  // queues at the host, which waits rather than drop
+        from_host,  // queues at the host, which waits instead of dropping
         to_host,
         trunk,     // between switches
-        internal,  // between a switch and the server on its box: no wire at all
+        internal,  // between a switch and the server on its host: takes no time
     };
     NodeId from = 0;
     NodeId to = 0;
     Kind kind = Kind::trunk;
 };
 
-// A job's view of the graph. Its tree is rooted at the switch that the server's host hangs on.
+// The network as one job sees it. The root of its tree is the switch next to the server's host.
 struct Site {
     explicit Site(protocol::Membership members) : membership(std::move(members)) {}
 
     protocol::Membership membership;
     std::vector<NodeId> worker_hosts;  // by rank
     NodeId server_host = 0;
-    std::vector<int> levels;                                // by switch: the hop it serves, or -1: it only forwards
-    std::vector<LinkId> up;                                 // by node: towards the server
-    std::vector<std::vector<LinkId>> to_worker;             // by switch and rank; no_link where the way is up
+    std::vector<int> levels;                     // by switch: the hop that it serves; -1: it only forwards
+    std::vector<LinkId> up;                      // by node: towards the server
+    std::vector<std::vector<LinkId>> to_worker;  // by switch and rank; no_link if the worker is not below this switch
     std::vector<std::vector<std::vector<LinkId>>> to_unit;  // by switch and unit
 };
 
@@ -54,7 +54,7 @@ struct Fabric {
     std::vector<LinkId> uplinks;              // by host; no_link for switches
     std::vector<std::vector<LinkId>> routes;  // by switch and destination
 
-    // Of a packet for another node.
+    // The link towards node `to`.
     [[nodiscard]] LinkId next_hop(NodeId at, NodeId to) const { return at < switches ? routes[at][to] : uplinks[at]; }
 };
 

@@ -11,32 +11,32 @@
 
 namespace atp::sim {
 
-// What both ends read of a packet. Shorter than any packet of ATP, so nothing takes it for one.
+// The fields that both ends read. Shorter than any ATP packet, so it cannot be decoded as one.
 struct Segment {
     std::uint32_t flow = 0;
     std::uint16_t payload = 0;  // 0: an acknowledgement
-    bool push = false;          // the sender may send no more: acknowledge now
-    bool echo = false;          // marked segments have arrived
-    std::uint64_t number = 0;   // of the segment; in an acknowledgement of the one that called for it
+    bool push = false;          // the sender cannot send more: acknowledge at once
+    bool echo = false;          // the receiver has seen marked segments
+    std::uint64_t number = 0;   // of the segment; in an acknowledgement, of the segment that caused it
     std::uint64_t expected = 0;
 };
 static_assert(sizeof(Segment) == 24);
 
 namespace {
 
-// Beyond UDP, which the scenario's overhead holds: TCP's header has 12 bytes more, and RoCEv2's is 12 bytes.
+// In addition to UDP, which overhead_bytes includes: TCP's header is 12 bytes longer, and RoCEv2 adds 12 bytes.
 constexpr std::uint32_t header_bytes = 12;
 constexpr std::uint32_t mtu_bytes = 1500;
 constexpr std::uint32_t payload_max = mtu_bytes - 20 - 8 - header_bytes;
 constexpr unsigned segments_an_ack = 2;
 constexpr unsigned newer_until_lost = 3;
 constexpr double initial_window = 10;
-// Linux's largest send buffer, 4 MB.
+// 4 MB, the maximum send buffer of Linux.
 constexpr double window_max = 4'000'000.0 / payload_max;
 constexpr double window_min = 2;
 constexpr std::uint64_t at_host_max_bytes = 32'000;
 
-// Segments that keep the path busy, twice: a queue on the way costs nothing.
+// Twice the segments that keep the path busy, so a queue in the path does not reduce the rate.
 double window_of_path(const Shared& shared, const Flow::Ends& ends) {
     unsigned links = 1;
     for (NodeId at = ends.from;; ++links) {
@@ -176,7 +176,7 @@ void Flow::handle_ack(const Segment& segment, Time now) {
     transmit(now);
 }
 
-// How many this makes: one, or none.
+// Returns the number of segments newly known to have arrived: 0 or 1.
 std::uint64_t Flow::note_seen(std::uint64_t number, Time now) {
     if (number < oldest_) return 0;
     Sent& segment = sent(number);
@@ -215,11 +215,11 @@ void Flow::grow(std::uint64_t segments) {
     const bool slow_start = window_ < slow_start_until_;
     if (transport_ == Transport::rdma || (!slow_start && oldest_ < recovery_until_)) return;
     const auto count = static_cast<double>(segments);
-    if (static_cast<double>(in_flight_) + count + 1 < window_) return;  // something else holds it back
+    if (static_cast<double>(in_flight_) + count + 1 < window_) return;  // the window is not the limit
     window_ = std::min(slow_start ? window_ + count : window_ + count / window_, window_max);
 }
 
-// RFC 6298.
+// RTT estimation as in RFC 6298.
 void Flow::measure(Duration round_trip) {
     if (smoothed_ == Duration::zero()) {
         smoothed_ = round_trip;
@@ -241,7 +241,7 @@ void Flow::arm(Time now) {
     wake_by(timer_);
 }
 
-// Timers mostly move later: an event that comes too early looks again.
+// Most timers move later: an event that fires too early schedules the next one.
 void Flow::wake_by(Time time) {
     if (time >= woken_at_) return;
     woken_at_ = time;
@@ -253,7 +253,7 @@ void Flow::wake_by(Time time) {
 }
 
 void Flow::on_wake(Time now) {
-    if (woken_at_ > now) return;  // one that an earlier event has overtaken
+    if (woken_at_ > now) return;  // superseded by an earlier event
     woken_at_ = never;
     if (timer_ <= now) on_timeout(now);
     transmit(now);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reliable stream of bytes between two hosts, for the systems that ATP is compared with.
+// A reliable byte stream between two hosts. The systems that ATP is compared with use it.
 //
-// Two transports, one machine. Segments fill a 1,500-byte MTU; each second one is acknowledged, others at once where
-// they are out of order, marked, or the last that the sender may send. Three newer segments seen, or a timeout, and a
-// segment is sent again. A host keeps few of a flow's bytes in its queue, as TCP small queues do and network cards that
-// serve queue pairs in turn, so flows and programs share a host's link.
+// Both transports share one state machine. Segments fill an MTU of 1,500 bytes. The receiver acknowledges every second
+// segment. It acknowledges at once a segment that is out of order, marked, or the last one that the sender may send.
+// The sender resends a segment after three newer segments have arrived, or after a timeout. Each flow keeps few bytes
+// in its host's queue, as TCP small queues and network cards with queue pairs do. Flows and programs therefore share
+// the link of a host.
 //
-//   rdma  stands for RDMA over Converged Ethernet with PFC: a window of twice the bandwidth-delay product that never
-//         changes, and no queue drops its packets. Left out: what pauses do to bystanders (head-of-line blocking,
-//         storms) and DCQCN.
-//   tcp   a window with slow start, halved at most once a window for loss or ECN, one segment after a timeout. Left
-//   out: handshakes, receive windows, pacing, CUBIC's growth.
+//   rdma: models RDMA over Converged Ethernet with PFC. The window is constant, twice the bandwidth-delay product, and
+//     no queue drops packets of the flow. Not modelled: effects of pauses on other flows (head-of-line blocking,
+//     storms) and DCQCN.
+//   tcp: slow start; the window is halved at most once per window, for loss or ECN; one segment after a timeout. Not
+//     modelled: handshakes, receive windows, pacing, CUBIC's growth.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +26,31 @@
 
 namespace atp::sim {
 
-// A part of the stream that means something to those who use it.
+// A part of the stream, delivered as a whole.
 struct Message {
     std::uint64_t bytes = 0;
-    std::uint32_t label = 0;  // of what it is about,
-    std::uint32_t step = 0;   // and the place in its procedure
-    std::uint64_t word = 0;   // stands for the contents: sums of words are checked in place of sums of tensors
+    std::uint32_t label = 0;  // chosen by the caller: the bucket
+    std::uint32_t step = 0;   // chosen by the caller: the step of its procedure
+    std::uint64_t word = 0;   // represents the contents: the sums of words are checked instead of sums of tensors
 };
 
-// Calling order: send() messages; handle_packet() for each packet of this flow at either of its ends, and on_wake() for
-// its events; after each, poll_received() until it returns nothing. It transmits by itself. Owns: both ends. Borrows
-// what its program shares. Failure: none; it tries for ever.
+// One direction of data between two hosts, with its acknowledgements.
+//
+// Ownership: owns the state of both ends. Borrows the objects in Shared.
+// Calling order: send() for messages; handle_packet() for each packet of this flow at either end; on_wake() for its
+//   events. After each call, poll_received() until it returns nothing. The flow transmits by itself.
+// Failure: none. The flow resends without limit.
 class Flow {
   public:
     struct Ends {
         NodeId from = 0;
         NodeId to = 0;
     };
-    // `number` tells the program's flows apart: it is their event, too.
+    // `number` identifies the flow within its program, and is also the number of its event.
     Flow(const Shared& shared, ProgramId program, std::uint32_t number, const Ends& ends, Transport transport);
 
-    // Behind those of the same or a lower rank that wait, in front of those of a higher one. What has begun is
-    // finished.
+    // Queues the message behind messages of the same or a lower rank, and before messages of a higher rank. A message
+    // that the flow has begun to send is completed first.
     void send(const Message& message, std::uint32_t rank, Time now);
     void handle_packet(const Arrival& arrival, Time now);
     void on_wake(Time now);
@@ -65,7 +69,7 @@ class Flow {
         Time at{};
         std::uint32_t bytes = 0;
         State state = State::sent;
-        bool resent = false;  // its round trip says nothing, and it is not taken for lost again
+        bool resent = false;  // excluded from round-trip measurement, and from loss detection by newer segments
     };
     struct Waiting {
         Message message;
@@ -74,7 +78,7 @@ class Flow {
     };
     struct Begun {
         Message message;
-        std::uint64_t end = 0;  // the segment behind its last
+        std::uint64_t end = 0;  // one past its last segment
     };
 
     void transmit(Time now);
@@ -108,30 +112,30 @@ class Flow {
     Ends ends_;
     Transport transport_;
     LinkId uplink_;
-    HostQueue at_host_;  // of the sender, in bytes
+    HostQueue at_host_;  // bytes in the sender's host queue
 
-    // The sender's end. Segments are numbered from 0.
-    std::deque<Waiting> waiting_;  // the first may have begun
-    std::deque<Sent> sent_;        // from the oldest without acknowledgement
+    // Sender. Segments are numbered from 0.
+    std::deque<Waiting> waiting_;  // the first message may be partly sent
+    std::deque<Sent> sent_;        // from the oldest unacknowledged segment on
     std::deque<std::uint64_t> lost_;
     std::uint64_t oldest_ = 0;
-    std::uint64_t scanned_ = 0;       // everything before it was looked at for being lost
-    std::uint64_t highest_seen_ = 0;  // behind the newest segment known to have arrived
+    std::uint64_t scanned_ = 0;       // segments before this one were checked for loss
+    std::uint64_t highest_seen_ = 0;  // one past the newest segment known to have arrived
     std::uint64_t in_flight_ = 0;
-    std::uint64_t recovery_until_ = 0;  // at most one halving a window
+    std::uint64_t recovery_until_ = 0;  // no further halving until this segment is acknowledged
     double window_;
     double slow_start_until_;
     Duration smoothed_{};
     Duration variation_{};
     unsigned backoff_ = 0;
     Time timer_ = never;
-    Time woken_at_ = never;  // the earliest event on the way
+    Time woken_at_ = never;  // earliest scheduled event
 
-    // The receiver's end.
-    std::deque<Begun> begun_;  // of both: cut there, delivered here
+    // Receiver.
+    std::deque<Begun> begun_;  // used by both ends: the sender appends, the receiver delivers
     std::deque<Message> received_;
     std::uint64_t expected_ = 0;
-    std::deque<bool> arrived_;  // from the expected one
+    std::deque<bool> arrived_;  // from expected_ on
     unsigned unacknowledged_ = 0;
     bool echo_ = false;
 

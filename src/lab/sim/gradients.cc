@@ -20,15 +20,15 @@ namespace {
 constexpr std::size_t pattern_words = 4096;
 constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
-constexpr std::uint64_t plain_draw = 0x706c61696e;  // apart from the numbers of fragments
+constexpr std::uint64_t plain_draw = 0x706c61696e;  // a random stream apart from those of fragments
 
-// Elements stay within the 24 bits of a float32.
+// Elements fit the 24 significant bits of a float32.
 unsigned bits_of_small_element(unsigned workers, unsigned sum_bits) {
     const auto bits_of_workers = static_cast<unsigned>(std::bit_width(workers));
     return std::min(24U, sum_bits - bits_of_workers);
 }
 
-// What does not fit an integer at any usual scale, and what is most easily lost on the way.
+// Values that fit no integer at any usual scale, and values that conversions lose most easily.
 float special_float(std::uint64_t random) {
     constexpr float inf = std::numeric_limits<float>::infinity();
     constexpr std::array<float, 11> specials{std::numeric_limits<float>::quiet_NaN(),
@@ -58,7 +58,7 @@ GradientSource::GradientSource(const GradientShape& shape)
     value_mask_ = (1U << (bits - 1)) - 1U;
     Random random(shape.key, 0);
     for (std::uint32_t& word : pattern_) word = static_cast<std::uint32_t>(random.next() >> 32U);
-    // An odd factor permutes the values modulo a power of two: no two workers weigh the same.
+    // An odd factor permutes the values modulo a power of two, so all workers have different weights.
     const auto offset = static_cast<std::uint32_t>(random.next());
     for (unsigned rank = 0; rank < shape.workers; ++rank) {
         weights_[rank] = static_cast<std::int32_t>((rank * 2654435761U + offset) & value_mask_);
@@ -113,7 +113,7 @@ void GradientSource::fill_small(const Fragment& fragment, std::int32_t weight, s
     }
 }
 
-// Of 24 significant bits, which a float32 holds.
+// The size keeps 24 significant bits, which a float32 holds.
 void GradientSource::fill_peak(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     constexpr std::int32_t significant = ~0x7f;
     fill_small(fragment, weight(rank), out);
@@ -125,28 +125,28 @@ void GradientSource::fill_peak(const Fragment& fragment, unsigned rank, std::spa
     out[lane] = (random & 1U) != 0 ? magnitude : -magnitude;
 }
 
-// Each lane draws a case: where one worker alone is at the end of int32, where two meet there exactly, where only some
-// orders overflow, where all do (hazards 21, 22, 23).
+// Each lane draws a case: one worker reaches the limit of int32 alone, two reach it exactly, only some orders overflow,
+// or all orders overflow (H21, H22, H23, docs/protocol.md#hazards).
 void GradientSource::fill_overflow(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     const bool first = rank == fragment.key % shape_.workers;
     const bool even = ((rank ^ fragment.key) & 1U) == 0;
     const auto small = static_cast<std::int32_t>(rank % 7) + 1;
     const std::array<std::int32_t, 8> cases{
         1 << 30,                             // two reach 2^31: overflow in every order
-        even ? int_max : -int_max,           // cancels, or overflows when two of a kind meet first
-        first ? int_max : small,             // the last step over the edge
-        first ? -int_max : -1,               // INT32_MIN on the way, then past it
-        first ? int_max : 0,                 // exactly at the end: no overflow
-        first ? -int_max : 0,                // likewise below
-        even ? -(1 << 30) : 0,               // two give INT32_MIN exactly
-        -static_cast<std::int32_t>(1) << 30  // everybody down
+        even ? int_max : -int_max,           // cancels, or overflows if two equal values meet first
+        first ? int_max : small,             // the last addition exceeds the limit
+        first ? -int_max : -1,               // INT32_MIN as a partial sum, then below it
+        first ? int_max : 0,                 // exactly the limit: no overflow
+        first ? -int_max : 0,                // exactly the negative limit: no overflow
+        even ? -(1 << 30) : 0,               // two reach INT32_MIN exactly
+        -static_cast<std::int32_t>(1) << 30  // all workers negative
     };
     for (std::size_t lane = 0; lane < out.size(); ++lane) {
         out[lane] = cases[(pattern_[(fragment.key + lane) & (pattern_words - 1)] >> 8U) % cases.size()];
     }
 }
 
-// Every eighth lane is INT32_MIN, which no scaled number is.
+// Every eighth lane is INT32_MIN, a value that scaled numbers never have.
 void GradientSource::fill_wide(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     for (std::size_t lane = 0; lane < out.size(); ++lane) {
         const std::uint64_t random = mix64(fragment.key ^ (std::uint64_t{rank} << 32U), lane);
@@ -166,7 +166,7 @@ void GradientSource::fill_integers(const Fragment& fragment, unsigned rank, std:
     }
 }
 
-// In a fragment of floats about every fourth worker has the odd values, and one always.
+// In a fragment of floats one worker always has special values, and about every fourth of the others.
 bool GradientSource::odd(const Fragment& fragment, unsigned rank) const {
     return rank == mix64(fragment.key, 2) % shape_.workers || mix64(fragment.key, 3 + rank) % 4 == 0;
 }
@@ -191,7 +191,7 @@ void GradientSource::write_floats(const Fragment& f, unsigned rank, std::span<st
     for (std::size_t lane = 0; lane < integers.size(); ++lane) {
         float value = static_cast<float>(integers[lane] / gradient_scale);
         const std::uint64_t random = mix64(f.key ^ (std::uint64_t{rank} << 32U), lane);
-        // Lane 0 alone makes the fragment unfit for integers.
+        // Lane 0 alone prevents the use of integers for the fragment.
         if (has_specials && lane == 0) value = (random & 1U) != 0 ? 1e30F : -1e30F;
         if (has_specials && lane != 0 && random % 8 == 0) value = special_float(random >> 8U);
         wire::store_u32(lanes.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));
@@ -208,7 +208,7 @@ void GradientSource::add_everybody(const Fragment& f, std::span<std::int64_t> su
     for (std::int64_t& sum : sums) sum = (sum - weights_[0]) * std::int64_t{shape_.workers} + weights_sum_;
 }
 
-// The definition of a result (docs/protocol.md), worked out plainly: exact sums, one division by the scale.
+// The definition of a result (docs/protocol.md), computed directly: exact sums, one division by the scale.
 void GradientSource::compute_expected(Fragment& f) {
     const std::size_t lanes = shape_.payload_lanes;
     const std::span<std::byte> out = expected_of(f);

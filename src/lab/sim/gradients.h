@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that need no memory: each element is a function of (key, rank, tensor, fragment, lane), and so is each sum,
-// which every result is held against bit by bit.
+// Synthetic tensors that need no memory. Each element is a function of (key, rank, tensor, fragment, lane), and so is
+// each sum. Every result is compared with that sum bit by bit.
 //
 // Kinds of fragments, drawn by share:
-//   small      integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank), weights
-//   distinct, so
-//              that a worker left out, counted twice or swapped for another shows in every lane;
-//   overflow   integers at and around the ends of int32: some partial sums leave 32 bits, in some orders;
-//   peak       small, but for one lane of a size that is drawn from a distribution: each worker has its own sign there,
-//              and a half to all of the size;
-//   floats     some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once;
-//   wide       any int32, INT32_MIN among them: what plain tensors have in place of floats.
-// A share of the tensors is plain: integers that are summed as they are, modulo 2^32.
+//   small: integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank). All weights differ,
+//     so a worker that is omitted, counted twice or exchanged shows in every lane.
+//   overflow: integers at and near the limits of int32; some partial sums exceed 32 bits in some orders.
+//   peak: small except for one lane, whose size is drawn from a distribution. In this lane each worker has its own
+//     sign, and between half of the size and all of it.
+//   floats: some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once.
+//   wide: any int32, including INT32_MIN; plain tensors contain these instead of floats.
+// A share of the tensors is plain: unscaled integers that are summed modulo 2^32.
 #pragma once
 
 #include <cstddef>
@@ -26,38 +25,39 @@
 
 namespace atp::sim {
 
-// A power of two near the usual 1e8, and integers of at most 24 bits: the float and the integer of an element are the
-// same number, and both directions are exact.
+// A power of two near the usual 1e8. Integers have at most 24 bits, so the float and the integer of an element are the
+// same number, and both conversions are exact.
 inline constexpr double gradient_scale = 67108864.0;  // 2^26
 
 struct GradientShape {
-    std::uint64_t key = 0;  // of this job, incarnation and channel: other values, should packets be mixed
+    std::uint64_t key = 0;  // of job, incarnation and channel: packets of another one hold other values
     unsigned workers = 1;
     std::uint16_t payload_lanes = 61;
-    std::uint32_t window = 256;  // results are cached for a few windows
+    std::uint32_t window = 256;  // fragments; results are cached for a few windows
     double float_share = 0;
     double overflow_share = 0;
-    double plain_share = 0;            // of the tensors
-    std::optional<LogNormal> sizes{};  // of the largest element, where the scale is 1e8
-    unsigned sum_bits = 30;            // partial sums of small elements need no more, sign included
+    double plain_share = 0;            // share of tensors
+    std::optional<LogNormal> sizes{};  // largest element of a fragment, for a scale of 1e8
+    unsigned sum_bits = 30;            // bits of the partial sums of small elements, including the sign
 };
 
-// All workers of one channel share it. Not thread-safe: a simulation is one thread.
+// The gradients of all workers of one channel. Threads: one.
 class GradientSource {
   public:
     explicit GradientSource(const GradientShape& shape);
 
-    // Whether the sums of this tensor are wanted as integers.
+    // Whether the tensor requires its sums as unscaled integers.
     [[nodiscard]] bool plain(std::uint64_t tensor) const;
-    // False when this worker's values of the fragment do not fit integers.
+    // False if this worker's values of the fragment do not fit integers.
     [[nodiscard]] bool integers(unsigned rank, std::uint64_t tensor, std::uint64_t fragment,
                                 std::span<std::byte> lanes);
     void floats(unsigned rank, std::uint64_t tensor, std::uint64_t fragment, std::span<std::byte> lanes);
-    // Whether the lanes are the sum of all workers' fragment; what is wrong goes to mismatch().
+    // Whether the lanes are the sum of the fragment over all workers. If not, mismatch() describes the first
+    // difference.
     [[nodiscard]] bool verify(std::uint64_t tensor, std::uint64_t fragment, std::span<const std::byte> lanes);
 
     [[nodiscard]] const GradientShape& shape() const { return shape_; }
-    [[nodiscard]] const std::string& mismatch() const { return mismatch_; }  // the first one
+    [[nodiscard]] const std::string& mismatch() const { return mismatch_; }  // the first mismatch
 
   private:
     enum class Kind : std::uint8_t { small, peak, overflow, floats, wide };
@@ -68,7 +68,7 @@ class GradientSource {
         std::uint64_t key = 0;
         Kind kind = Kind::small;
         bool plain = false;
-        bool known = false;  // this entry of the cache holds a fragment
+        bool known = false;  // this cache entry holds a fragment
         bool expected_known = false;
     };
 
@@ -88,8 +88,8 @@ class GradientSource {
     [[nodiscard]] std::int32_t weight(unsigned rank) const { return weights_[rank]; }
 
     GradientShape shape_;
-    std::uint32_t value_mask_ = 0;        // of a small element before it is centred
-    std::vector<std::uint32_t> pattern_;  // random words, read from a place that depends on the fragment
+    std::uint32_t value_mask_ = 0;        // of a small element before centring
+    std::vector<std::uint32_t> pattern_;  // random words, read from an offset that depends on the fragment
     std::vector<std::int32_t> weights_;
     std::int64_t weights_sum_ = 0;
     std::vector<Fragment> cache_;
@@ -98,7 +98,7 @@ class GradientSource {
     std::string mismatch_;
 };
 
-// One worker's tensor of one channel.
+// One tensor of one worker, for one channel.
 class GradientTensor final : public protocol::Tensor {
   public:
     GradientTensor(GradientSource& source, unsigned rank, std::uint64_t tensor, std::uint64_t elements)
@@ -117,7 +117,7 @@ class GradientTensor final : public protocol::Tensor {
         right_ &= source_.verify(tensor_, fragment_of(first), lanes);
     }
 
-    // Every element was delivered once, and every sum was right.
+    // Every element was delivered once, and every sum was correct.
     [[nodiscard]] bool right() const { return right_ && stored_ == elements_; }
     [[nodiscard]] std::uint64_t stored() const { return stored_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one sender has in the queue of its own host, in a unit of its choice. A host takes little at once of each
-// sender, as TCP small queues and transmit rings do: so several share its link, and what is not in the queue yet can
-// still be thought better of.
+// Packets or bytes that one sender has in the queue of its host. The sender chooses the unit. A host accepts little at
+// a time from each sender, as TCP small queues and transmit rings do. Several senders therefore share its link, and a
+// sender can still change data that is not queued yet.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class HostQueue {
         departures_.push_back({.at = departs, .amount = amount});
         held_ += amount;
     }
-    // Of a full queue: who waits until then wakes less often than for every packet.
+    // Requires a full queue. A sender that waits until then wakes less often than once per packet.
     [[nodiscard]] Time half_empty_at() const { return departures_[departures_.size() / 2].at; }
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the things in a simulated network: places in the vectors that hold them.
+// Identifiers in a simulated network: indexes into the vectors of nodes, links, packets and programs.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ void Job::begin(unsigned rank, unsigned iterations_done, Time now) {
 }
 
 void Job::resume(unsigned rank, Time now) {
-    if (finished() || now < training_.due(rank)) return;  // the event of an incarnation that has ended
+    if (finished() || now < training_.due(rank)) return;  // event of an ended incarnation
     const workload::Training::Buckets buckets = training_.advance(rank, now);
     if (training_.due(rank) != never) wake_at(training_.due(rank), rank);
     if (buckets.first != buckets.last) submit(rank, buckets, now);

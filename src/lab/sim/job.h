@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every system's jobs have in common: ranks that compute, and buckets of gradients that somebody has to sum.
+// Base class of the jobs of every system: ranks that compute, and buckets of gradients to be summed.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace atp::sim {
 
-// A system says how buckets are summed: submit() hands them over, summed() takes them back.
-// Owns: the state of its ranks. Borrows what is shared, and its site.
+// A derived class sums the buckets: submit() passes buckets to it, and it calls summed() for each sum.
+//
+// Ownership: owns the state of its ranks. Borrows the objects in Shared, including its site.
 class Job : public Program {
   public:
     Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned index);
@@ -29,29 +30,29 @@ class Job : public Program {
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
     [[nodiscard]] virtual JobReport report() const;
-    [[nodiscard]] virtual double share_done() const;              // of its work, roughly: for progress
-    [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // of sums, to each worker, on average
-    [[nodiscard]] virtual std::string whereabouts() const = 0;    // of a job that is stuck: who lacks what
-    // Packets that somebody added to others, where there are such.
+    [[nodiscard]] virtual double share_done() const;  // estimated share of the work, 0 to 1, for progress reports
+    [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // bytes of sums, mean over the workers
+    [[nodiscard]] virtual std::string whereabouts() const = 0;    // of a stuck job: missing sums by rank
+    // Packets whose values were added to others; 0 if the system does not add there.
     [[nodiscard]] virtual std::uint64_t added_in_network() const { return 0; }
     [[nodiscard]] virtual std::uint64_t added_at_server() const { return 0; }
-    // What must not be, now that it is over.
+    // Reports violated invariants at the end of the run.
     virtual void check(const JobReport& /*report*/) {}
 
   protected:
     [[nodiscard]] const Site& site() const { return shared_.fabric.sites[index_]; }
     [[nodiscard]] unsigned ranks() const { return report_.workers; }
-    // Stands for a rank's values of one part of a bucket, and for everybody's sum.
+    // Represents a rank's values of one part of a bucket. sum_of_words() represents their sum over all ranks.
     [[nodiscard]] std::uint64_t word_of(unsigned iteration, std::uint32_t bucket, std::uint32_t part,
                                         unsigned rank) const;
     [[nodiscard]] std::uint64_t sum_of_words(unsigned iteration, std::uint32_t bucket, std::uint32_t part) const;
 
-    // Starts a rank soon after `now`: workers of a job begin about together, never at the same instant.
+    // Starts a rank shortly after `now`. Workers of a job begin at similar but different times.
     void begin(unsigned rank, unsigned iterations_done, Time now);
     virtual void submit(unsigned rank, workload::Training::Buckets buckets, Time now) = 0;
     void summed(unsigned rank, std::uint32_t bucket, Time now);
 
-    // Events of the system, counted from 0.
+    // Events of the derived class, counted from 0.
     void wake_system_at(Time time, std::uint32_t event) { wake_at(time, ranks() + event); }
     virtual void on_system_event(std::uint32_t event, Time now) = 0;
     [[nodiscard]] virtual NodeId node_of_system_event(std::uint32_t event) const = 0;
@@ -70,7 +71,7 @@ class Job : public Program {
     std::uint64_t summed_elements_ = 0;
 };
 
-// The job of that index, of the system that the scenario names.
+// Creates job number `index` with the system of the scenario.
 [[nodiscard]] std::unique_ptr<Job> make_job(const Shared& shared, ProgramId id, unsigned index);
 
 }  // namespace atp::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction of a cable with the queue in front of it. First in, first out at a fixed rate, so a packet's departure
-// is known when it is queued: the queue is a number, not a container.
+// One direction of a cable, with the queue in front of it. The queue is first in, first out at a fixed rate. The
+// departure of a packet is therefore known when it is queued, and the queue is a number instead of a container.
 #pragma once
 
 #include <algorithm>
@@ -15,28 +15,28 @@
 namespace atp::sim {
 
 struct LinkCounters {
-    std::uint64_t packets = 0;  // offered
-    std::uint64_t bytes = 0;    // that left, with the overhead of the wire
-    std::uint64_t lost = 0;     // by chance, or by a test
+    std::uint64_t packets = 0;  // offered to the link
+    std::uint64_t bytes = 0;    // accepted, including the overhead of the wire
+    std::uint64_t lost = 0;     // by random loss or by a test
     std::uint64_t dropped = 0;  // the queue was full
-    std::uint64_t marked = 0;   // CE: the queue was beyond the threshold
+    std::uint64_t marked = 0;   // CE: the queue was longer than the threshold
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
 };
 
 struct LinkConfig {
-    std::int64_t rate_bits_per_s = 0;  // 0: no wire, no time
+    std::int64_t rate_bits_per_s = 0;  // 0: transmission takes no time
     Duration delay{};
-    std::uint64_t queue_bytes = 0;  // 0: nothing is dropped here
-    std::uint64_t ecn_bytes = 0;    // 0: nothing is marked here
+    std::uint64_t queue_bytes = 0;  // 0: unlimited
+    std::uint64_t ecn_bytes = 0;    // 0: never marks
     unsigned paths = 1;
     Duration path_skew{};
-    double loss = 0;       // probability for each packet
-    bool faulty = false;   // chance and tests may harm what passes
-    bool at_host = false;  // one of its ends: a processor works for every packet
+    double loss = 0;       // probability per packet
+    bool faulty = false;   // random faults and tests may affect packets
+    bool at_host = false;  // one end is a host, whose processor handles every packet
 };
 
-// A packet on its way to the end of a link.
+// A packet in flight on a link.
 struct Arrival {
     Time time;
     std::uint64_t order = 0;
@@ -46,7 +46,7 @@ struct Arrival {
 };
 static_assert(sizeof(Arrival) == 32);
 
-// Arrivals of one path in order of time: only the first of them needs to be in the queue of events.
+// Arrivals of one path, in order of time. Only the first one needs an event in the queue.
 class ArrivalRing {
   public:
     [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -84,15 +84,15 @@ class Link {
     struct Departure {
         bool dropped = false;
         bool marked = false;
-        Time arrival{};  // on the shortest path
+        Time arrival{};  // by the shortest path
     };
 
     struct Service {
-        std::int64_t least_ps = 0;  // where a processor is slower than the wire
-        bool lossless = false;      // the queue may grow beyond its size: what pauses upstream would prevent
+        std::int64_t least_ps = 0;  // least service time, if a processor is slower than the wire
+        bool lossless = false;      // the queue may exceed its size; models PFC, which pauses the sender
     };
 
-    // Queues `bytes`, overhead included.
+    // Queues `bytes`, which include the overhead.
     Departure enqueue(std::uint64_t bytes, Time now) { return enqueue(bytes, Service{}, now); }
     Departure enqueue(std::uint64_t bytes, const Service& service, Time now) {
         ++counters_.packets;
@@ -110,7 +110,7 @@ class Link {
         busy_until_ps_ = start_ps + std::max(static_cast<std::int64_t>(bytes) * ps_per_byte_, service.least_ps);
         return {.marked = marked, .arrival = idle_at() + config_.delay};
     }
-    // When everything queued until now has left.
+    // Departure of the last byte queued so far.
     [[nodiscard]] Time idle_at() const { return Time(Duration((busy_until_ps_ + 999) / 1000)); }
 
     [[nodiscard]] const FabricLink& ends() const { return ends_; }
@@ -118,9 +118,9 @@ class Link {
     [[nodiscard]] LinkCounters& counters() { return counters_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
 
-    std::uint64_t last_copy = 0;  // of the multicast that crossed it last: one copy a link
+    std::uint64_t last_copy = 0;  // the last multicast copy that crossed: each link carries one copy
 
-    static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // eight bits at one bit a second
+    static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // picoseconds per byte at 1 bit/s
 
   private:
     FabricLink ends_;

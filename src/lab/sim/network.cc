@@ -16,7 +16,7 @@ constexpr std::uint64_t link_stream = 0x11a1;
 constexpr std::size_t kept_max = 256;
 constexpr Duration replay_spread = std::chrono::microseconds(500);
 
-// no_node where the job has no such rank.
+// no_node: the job has no such rank.
 NodeId host_of(const Site& site, unsigned rank) {
     return rank < site.worker_hosts.size() ? site.worker_hosts[rank] : no_node;
 }
@@ -227,7 +227,7 @@ void Network::drop_kept() {
 void Network::defer(const Arrival& arrival, Time when) {
     Arrival later = arrival;
     later.time = when;
-    --hops_;  // it has not been handled yet
+    --hops_;  // not processed yet: counted when it is delivered again
     carry_loose(later);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries packets over the links of a fabric, harming them as the scenario says. Knows nothing of what they mean.
+// Carries packets over the links of a fabric and applies the faults of the scenario. It does not read packet contents.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,31 @@ namespace atp::sim {
 
 class Program;
 
-// Calling order: send() what machines emit; when an event of kind path or loose is on top of the queue, take_arrival()
-// removes it and says what arrived where; the caller then holds the packet's reference.
-// Owns: links and packets. Borrows the scenario, the fabric, the queue of events, the programs (to describe their
-// packets) and the trace, which outlive it.
+// Ownership: owns links and packets. Borrows the scenario, the fabric, the event queue, the programs (to describe their
+//   packets) and the trace; all of them must outlive it.
+// Calling order: send() for each packet that a state machine emits. If the top of the event queue is of kind path or
+//   loose, take_arrival() removes it and returns the packet and the node; the caller then holds the reference.
 class Network {
   public:
     using Programs = std::vector<std::unique_ptr<Program>>;
 
     Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs, Trace* trace);
 
-    // Takes over one reference to the packet, whatever becomes of it. `congested`: it carries a mark already.
+    // Takes over one reference to the packet in every case. `congested`: the packet already carries CE.
     void send(LinkId link, PacketId packet, bool congested, Time now);
 
     [[nodiscard]] Arrival take_arrival(const Event& event);
-    // The node at the link's end is paused: the packet arrives there again at `when`.
+    // The node at the end of the link is paused: delivers the packet again at `when`.
     void defer(const Arrival& arrival, Time when);
 
-    // Copies that were kept arrive now, as the latest of late packets.
+    // Delivers all kept copies shortly after `now`, each after a random delay.
     void replay_kept(Time now);
     void drop_kept();
 
-    // What a host spends on each packet of this program; nothing unless told.
+    // Sets the time that a host spends on each packet of this program. The default is none.
     void charge(ProgramId program, const HostCost& cost);
 
-    // Tells the trace what befell a packet at a node.
+    // Writes a line about a packet at a node to the trace.
     void tell(NodeId at, std::string_view what, PacketId packet, Time now) {
         if (trace_ != nullptr) write_trace(fabric_.nodes[at].name, packet, what, now);
     }
@@ -55,7 +55,7 @@ class Network {
     [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
     [[nodiscard]] std::uint64_t hops() const { return hops_; }
 
-    // For multicasts: false when this link was marked with the same copy before.
+    // For multicasts: false if this link already carried the copy.
     [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
     [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
         return std::exchange(links_[id].last_copy, copy) != copy;
@@ -79,7 +79,7 @@ class Network {
     EventQueue& events_;
     const Programs& programs_;
     Trace* trace_;
-    bool harmful_;  // the scenario harms packets at all
+    bool harmful_;  // the scenario has faults
     Random random_;
     PacketPool pool_;
     struct Charge {
@@ -88,11 +88,11 @@ class Network {
     };
     std::vector<Charge> charges_;  // by program
     std::vector<Link> links_;
-    unsigned paths_each_;             // path p of link l is event target l * paths_each_ + p
+    unsigned paths_each_;             // event target of path p of link l: l * paths_each_ + p
     std::vector<ArrivalRing> paths_;  // by event target
-    std::vector<Arrival> loose_;      // arrivals out of order, by event target
+    std::vector<Arrival> loose_;      // out of order, by event target
     std::vector<std::uint32_t> free_loose_;
-    std::vector<Arrival> kept_;  // for replay_kept(); bounded
+    std::vector<Arrival> kept_;  // copies for replay_kept(); bounded
     std::uint64_t copies_ = 0;
     std::uint64_t hops_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the packets in flight: buffers of one size, counted references, so that a multicast is one buffer however
-// many links it crosses.
+// Memory of the packets in flight: buffers of one size with counted references. A multicast is one buffer, regardless
+// of the number of links that it crosses.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace atp::sim {
 
-// Owns: every buffer; grows by chunks to the most that was ever in flight at once, and never shrinks.
-// A holder of a reference may read; only the single holder may write (see exclusive()).
+// Ownership: owns every buffer. The pool grows in chunks to the largest number in flight, and never shrinks. Any holder
+//   of a reference may read. Only the holder of the single reference may write; exclusive() gives it.
 class PacketPool {
   public:
     explicit PacketPool(std::size_t capacity_bytes)
@@ -26,7 +26,7 @@ class PacketPool {
           chunk_shift_(static_cast<unsigned>(
               std::countr_zero(std::bit_floor(std::max<std::size_t>(chunk_bytes / capacity_, 1))))) {}
 
-    // A buffer with one reference and of no size yet.
+    // A buffer of size 0 with one reference, which the caller holds.
     [[nodiscard]] PacketId allocate(ProgramId owner) {
         if (free_.empty()) grow();
         const PacketId id = free_.back();
@@ -41,7 +41,7 @@ class PacketPool {
         if (--meta_[id].references == 0) free_.push_back(id);
     }
 
-    // The same bytes in a buffer that nobody else holds. Takes over the caller's reference.
+    // The same bytes in a buffer with a single reference. Takes over the caller's reference.
     [[nodiscard]] PacketId exclusive(PacketId id) {
         if (meta_[id].references == 1) return id;
         const PacketId copy = allocate(owner(id));
@@ -61,10 +61,10 @@ class PacketPool {
         meta_[id].wire_size = static_cast<std::uint32_t>(size) & ((1U << 31U) - 1U);
     }
     [[nodiscard]] ProgramId owner(PacketId id) const { return meta_[id].owner; }
-    // What it takes on the wire: bytes that nobody reads need no memory.
+    // Bytes on the wire. Payload that no node reads needs no memory, so this may exceed size().
     [[nodiscard]] std::uint32_t wire_size(PacketId id) const { return meta_[id].wire_size; }
     [[nodiscard]] bool lossless(PacketId id) const { return meta_[id].lossless; }
-    // Of packets that switches only forward.
+    // Used for packets that switches only forward.
     [[nodiscard]] NodeId destination(PacketId id) const { return meta_[id].destination; }
     void address(PacketId id, NodeId destination, std::uint32_t wire_bytes, bool lossless) {
         meta_[id].destination = destination;
@@ -73,7 +73,7 @@ class PacketPool {
     }
     [[nodiscard]] std::span<std::byte> bytes(PacketId id) const { return {data(id), size(id)}; }
     [[nodiscard]] std::span<std::byte> room(PacketId id) const { return {data(id), capacity_}; }
-    // The packet will be needed soon: thousands are in flight, more than the near caches hold.
+    // Prefetches a packet: thousands are in flight, more than fit the first cache levels.
     void prefetch(PacketId id) const {
         constexpr std::size_t prefetched_bytes = 512;
         const std::byte* const at = data(id);
@@ -92,7 +92,7 @@ class PacketPool {
         std::uint32_t wire_size : 31 = 0;
         bool lossless : 1 = false;
         NodeId destination = 0;
-        std::uint16_t references = 0;  // one for each link that it is on, a few for copies that are kept
+        std::uint16_t references = 0;  // one for each link that carries it, and one for each kept copy
         ProgramId owner = 0;
     };
     static_assert(sizeof(Meta) == 16);

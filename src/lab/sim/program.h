@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever sends and receives packets in the simulated network.
+// A participant of the simulated network that sends and receives packets.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,27 @@
 
 namespace atp::sim {
 
-// What the programs of one world share.
+// State that all programs of one world share.
 struct Shared {
     const Scenario& scenario;
     const Fabric& fabric;
     EventQueue& events;
     Network& network;
     std::vector<protocol::Switch>& switches;
-    switchml::Switch& switchml;  // the one on which all workers of its jobs hang
+    switchml::Switch& switchml;  // the switch of all SwitchML jobs
     Trace* trace = nullptr;
     std::vector<std::string>& failures;
     unsigned& unfinished_jobs;
 };
 
-// Calling order: a program schedules its first event when it is made; the world calls wake() when an event comes, and
-// receive() and forward() as packets move. Every packet that a program allocates bears its id, so it meets nobody
-// else's. A system with switches of its own kind keeps their state, and passes its packets through them in forward().
-// Owns: its own state. Borrows what is shared. One thread.
+// Base class of jobs and background flows.
+//
+// Ownership: owns its own state. Borrows the objects in Shared.
+// Calling order: the constructor schedules the first event. The world calls wake() for each event, and receive() and
+//   forward() as packets move. A packet carries the id of the program that allocated it, so a program sees its own
+//   packets only. A system with its own kind of switch keeps the state of the switch, and processes packets in
+//   forward().
+// Threads: one.
 class Program {
   public:
     Program(const Shared& shared, ProgramId id, const HostCost& cost) : shared_(shared), id_(id) {
@@ -44,15 +48,15 @@ class Program {
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
 
-    // A packet is at a host. It stays the caller's.
+    // A packet has arrived at a host. The caller keeps its reference.
     virtual void receive(const Arrival& arrival, Time now) = 0;
-    // A packet is at a switch: takes it over. Unless a program knows better, it goes on to its destination.
+    // A packet has arrived at a switch. Takes over the reference. By default it sends the packet on to its destination.
     virtual void forward(const Arrival& arrival, Time now);
-    // An event that the program has scheduled, and numbered as it likes.
+    // An event that this program scheduled. The program chooses the number.
     virtual void wake(std::uint32_t event, Time now) = 0;
-    // The node on which it happens, which delays it while paused; no_node where there is none.
+    // The node on which the event occurs; a pause of the node delays the event. no_node: none.
     [[nodiscard]] virtual NodeId node_of(std::uint32_t event) const = 0;
-    // For traces.
+    // One line for the trace.
     [[nodiscard]] virtual std::string describe(std::span<std::byte> packet) const = 0;
 
   protected:

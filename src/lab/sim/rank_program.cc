@@ -13,11 +13,11 @@
 namespace atp::sim {
 namespace {
 
-// How long the survivors take to agree on the next incarnation.
+// Time of the remaining ranks to agree on the next incarnation.
 constexpr Duration forming_time = std::chrono::milliseconds(1);
 constexpr std::size_t errors_kept = 8;
 
-// As a logarithm: as many slots as aggregators, so that what has no aggregator waits for one.
+// Logarithm of the number of slots: at most one slot per aggregator, so that fragments without an aggregator wait.
 std::uint8_t slots_within(std::uint32_t aggregators) {
     return static_cast<std::uint8_t>(std::bit_width(aggregators) - 1);
 }
@@ -104,7 +104,7 @@ void AtpJob::form_channel(unsigned channel) {
                                                        .overflow_share = s.overflow_share,
                                                        .plain_share = s.plain_share,
                                                        .sizes = s.gradients});
-    // A worker whose answer was lost asks again after a timeout at the least, so whoever asks is answered.
+    // A worker repeats a request after at least one timeout. A shorter interval suppresses no repeated request.
     c.server.emplace(
         protocol::ServerConfig{
             .channel = channel_config(channel), .scale = gradient_scale, .repeat_interval = s.min_timeout / 2},
@@ -129,7 +129,7 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     endpoint.worker.emplace(config);
 }
 
-// Keeps what the machine counted, and ends it.
+// Adds the counters of the machine to the report, and destroys the machine.
 void AtpJob::retire(Endpoint& endpoint) {
     if (endpoint.worker) add_counters(worker_fields, endpoint.worker->counters(), report_.worker);
     endpoint = Endpoint{};
@@ -145,7 +145,7 @@ bool AtpJob::gave_up_or_done(unsigned rank) const {
     bool failed = true;
     for (unsigned channel = 0; channel < channels_.size(); ++channel) {
         const Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
-        // A channel that is through with its part of the iteration waits for the failed ones.
+        // A channel that has finished its part of the iteration waits for the failed channels.
         failed &= !endpoint.worker || endpoint.failed || (endpoint.open == 0 && training_.waits_for_sums(rank));
     }
     return failed;
@@ -181,7 +181,7 @@ void AtpJob::crash_server(Duration lasts, Time now) {
 // -------------------------------------------------------------------------------------------------------- Iterations
 
 void AtpJob::submit(unsigned rank, workload::Training::Buckets buckets, Time now) {
-    if (forming_ || !endpoints_[endpoint_of(0, rank)].worker) return;  // crashed: the next incarnation begins anew
+    if (forming_ || !endpoints_[endpoint_of(0, rank)].worker) return;  // crashed: continues in the next incarnation
     Rank& r = ranks_[rank];
     r.open_channels.resize(workload_.buckets.size());
     for (unsigned channel = 0; channel < channels_.size(); ++channel) {
@@ -199,7 +199,7 @@ void AtpJob::submit_bucket(unsigned channel, unsigned rank, std::uint32_t bucket
     Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
     if (bucket == 0) {
         endpoint.tensors.clear();
-        endpoint.tensors.reserve(buckets);  // the machine borrows them
+        endpoint.tensors.reserve(buckets);  // the worker borrows the tensors: no reallocation
         endpoint.first_tensor = std::uint64_t{done - first_iteration_} * buckets;
     }
     endpoint.tensors.emplace_back(*channels_[channel].source, rank, std::uint64_t{done} * buckets + bucket,
@@ -222,7 +222,7 @@ void AtpJob::on_completed(std::uint32_t id, std::uint64_t number, Time now) {
     if (--ranks_[rank_of(id)].open_channels[bucket] == 0) summed(rank_of(id), bucket, now);
 }
 
-// Every failure is typed, names what is known of the culprit, and comes when the deadline passes: not before, not late.
+// Every failure must have a type and name the known cause. It must not come later than the deadline.
 void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) {
     const Scenario& s = shared_.scenario;
     endpoints_[id].failed = true;
@@ -321,7 +321,7 @@ void AtpJob::on_event(std::uint32_t id, const protocol::WorkerEvent& event, Time
     }
 }
 
-// Deadlines mostly move later with every ACK: an event that comes too early looks again, so that most moves cost
+// Most deadlines move later with each ACK. An event that fires too early schedules the next one, so most moves cost
 // nothing.
 void AtpJob::set_timer(std::uint32_t id) {
     Endpoint& endpoint = endpoints_[id];
@@ -333,7 +333,7 @@ void AtpJob::set_timer(std::uint32_t id) {
 
 void AtpJob::on_timer(std::uint32_t id, Time now) {
     Endpoint& endpoint = endpoints_[id];
-    if (endpoint.wake_at > now) return;  // an earlier incarnation's, or one that an earlier event has overtaken
+    if (endpoint.wake_at > now) return;  // of an earlier incarnation, or superseded by an earlier event
     endpoint.wake_at = never;
     if (!endpoint.worker) return;
     if (endpoint.worker->poll_timeout() > now) {
@@ -411,7 +411,7 @@ std::string AtpJob::whereabouts() const {
     return text;
 }
 
-// Nothing here sends what nobody could send: whatever machines refused, they refused each other's packets.
+// No component sends invalid packets here: every refused packet is an error of the state machines.
 void AtpJob::check(const JobReport& job) {
     const auto expect_none = [&](std::string_view what, std::uint64_t count) {
         if (count != 0) Program::fail(fmt::format("job {}: {}: {}", job.job, what, count));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of one job of ATP: its incarnations, its iterations, and the machines of its workers and servers.
+// One ATP job: its incarnations and iterations, and the state machines of its workers and servers.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,14 @@
 
 namespace atp::sim {
 
-// Each worker submits the buckets of an iteration as they appear, striped over all of its channels. When an operation
-// times out the incarnation is over: once every living worker knows, the job forms anew with another token, and repeats
-// the iterations that some worker lacks. Old packets may still be on their way.
+// Each worker submits the buckets of an iteration as they become ready, striped over all channels. If an operation
+// times out, the incarnation ends. When every live worker knows, the job forms again with another token. It then
+// repeats the iterations that some worker lacks. Packets of the previous incarnation may still be in flight.
 //
-// Its packets pass the shipped switch wherever a switch serves a level for it, and find their way by the job's tree.
-// Owns: machines and tensors of the current incarnation. Borrows what is shared.
+// Switches that serve a level of the job process its packets with the shipped protocol::Switch. The job's tree
+// determines the route.
+//
+// Ownership: owns state machines and tensors of the current incarnation. Borrows the objects in Shared.
 class AtpJob final : public Job {
   public:
     AtpJob(const Shared& shared, ProgramId id, unsigned index);
@@ -42,27 +44,27 @@ class AtpJob final : public Job {
     void check(const JobReport& report) override;
 
   private:
-    // One worker's end of one channel.
+    // The state of one worker in one channel.
     struct Endpoint {
-        std::optional<protocol::Worker> worker;  // nothing while crashed
+        std::optional<protocol::Worker> worker;  // empty while crashed
         std::vector<GradientTensor> tensors;     // of the current iteration, by bucket
-        std::uint64_t first_tensor = 0;          // the machine's number of the first of them
-        unsigned open = 0;                       // of them, not yet summed
+        std::uint64_t first_tensor = 0;          // number that the worker gave to the first of them
+        unsigned open = 0;                       // tensors not yet summed
         bool failed = false;
-        Time wake_at = never;  // the earliest event of its timer on the way
+        Time wake_at = never;  // earliest scheduled timer event
     };
 
     struct Rank {
-        std::vector<unsigned> open_channels;  // by bucket of the current iteration
-        Time up_at{};                         // crashed until then
+        std::vector<unsigned> open_channels;  // channels not yet summed, by bucket of the current iteration
+        Time up_at{};                         // end of the crash
     };
 
     struct Channel {
         std::unique_ptr<GradientSource> source;
-        std::optional<protocol::Server> server;  // nothing while crashed
+        std::optional<protocol::Server> server;  // empty while crashed
     };
 
-    // Events: a timer of each endpoint, and a new incarnation.
+    // Events: a timer for each endpoint, and the start of an incarnation.
     [[nodiscard]] std::uint32_t form_event() const { return static_cast<std::uint32_t>(endpoints_.size()); }
     void on_system_event(std::uint32_t event, Time now) override;
     [[nodiscard]] NodeId node_of_system_event(std::uint32_t event) const override;
@@ -99,14 +101,14 @@ class AtpJob final : public Job {
     [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
     void fail(const std::string& text);
 
-    std::vector<std::int32_t> rank_at_;  // by node, or -1
+    std::vector<std::int32_t> rank_at_;  // by node; -1: not a worker of this job
     std::uint32_t token_ = 0;
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;
     std::vector<Rank> ranks_;
-    unsigned first_iteration_ = 0;  // of this incarnation
-    bool broken_ = false;           // a worker or the server died, or an operation timed out
-    bool forming_ = false;          // the next incarnation is on its way
+    unsigned first_iteration_ = 0;  // of the current incarnation
+    bool broken_ = false;           // a worker or the server crashed, or an operation timed out
+    bool forming_ = false;          // the start of the next incarnation is scheduled
     Time server_up_at_{};
 };
 

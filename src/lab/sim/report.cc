@@ -239,7 +239,7 @@ std::string switches_text(const Report& report) {
     return text;
 }
 
-// Every link of a small network, the busiest of a large one.
+// All links of a small network, the busiest links of a large one.
 std::string links_text(const Report& report) {
     constexpr std::size_t shown = 16;
     std::vector<const LinkReport*> links;

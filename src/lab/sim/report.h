@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run has shown.
+// Results of a run.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace atp::sim {
 
-// Of a job of SwitchML.
+// Results of a SwitchML job.
 struct SwitchmlReport {
-    std::uint32_t slots = 0;     // its part of the pool
-    SwitchmlCounters workers{};  // all together
+    std::uint32_t slots = 0;     // the job's part of the pool
+    SwitchmlCounters workers{};  // sum over all workers
     switchml::SwitchCounters at_switch{};
-    Duration round_trip{};  // of a packet, from its first sending to its result, on average
+    Duration round_trip{};  // mean time from the first transmission of a packet to its result
 
     [[nodiscard]] std::uint64_t count(switchml::Event event) const { return at_switch.count(event); }
 };
@@ -26,38 +26,38 @@ struct SwitchmlReport {
 struct JobReport {
     std::uint32_t job = 0;
     std::string system;
-    std::string model;  // empty without one
+    std::string model;  // empty: no model
     unsigned workers = 0;
     unsigned iterations = 0;
-    Duration iteration_time{};  // on average, without the first one where there are more
-    double samples_per_s = 0;   // of a model, at each worker
+    Duration iteration_time{};  // mean; excludes the first iteration if there are several
+    double samples_per_s = 0;   // per worker; 0 without a model
     unsigned incarnations = 0;
     Time started{};
     std::optional<Time> finished;
-    std::uint64_t tensor_bytes = 0;    // that each worker contributed, repetitions of incarnations left out
-    std::uint64_t server_packets = 0;  // into the server
-    std::uint64_t server_bytes = 0;    // likewise: UDP payloads
-    WorkerCounters worker{};           // of all workers, channels and incarnations
+    std::uint64_t tensor_bytes = 0;    // contributed by each worker, without repetitions in later incarnations
+    std::uint64_t server_packets = 0;  // packets into the server
+    std::uint64_t server_bytes = 0;    // UDP payload of these packets
+    WorkerCounters worker{};           // sum over workers, channels and incarnations
     ServerCounters server{};
-    FlowCounters flows{};  // of systems that have them: all together
+    FlowCounters flows{};  // sum over all flows of the job
     std::optional<SwitchmlReport> switchml;
-    std::uint64_t timed_out = 0;      // operations
-    std::vector<std::string> errors;  // the first few of them, typed and named
+    std::uint64_t timed_out = 0;      // operations that timed out
+    std::vector<std::string> errors;  // the first few, with type and name
 
     [[nodiscard]] Duration time() const { return finished ? *finished - started : Duration::zero(); }
-    // Bits of a worker's own tensor summed each second.
+    // Bits of a worker's own tensor that are summed per second.
     [[nodiscard]] double goodput_bits_per_s() const;
-    // The share of all additions that the network made.
+    // Share of all additions that the network made, 0 to 1.
     [[nodiscard]] double share_aggregated() const;
     [[nodiscard]] std::uint64_t fragments() const;  // completed by ATP or SwitchML
-    [[nodiscard]] std::uint64_t resends() const;    // of their workers
+    [[nodiscard]] std::uint64_t resends() const;    // by ATP or SwitchML workers
 };
 
-// Of a background flow.
+// Results of a background flow.
 struct BackgroundReport {
     std::string name;
     Time started{};
-    Time ended{};  // its last byte came
+    Time ended{};  // arrival of the last byte
     FlowCounters flows{};
 
     [[nodiscard]] double goodput_bits_per_s() const;
@@ -66,7 +66,7 @@ struct BackgroundReport {
 struct SwitchReport {
     std::string name;
     SwitchCounters counters{};
-    std::uint32_t occupied = 0;  // aggregators at the end
+    std::uint32_t occupied = 0;  // aggregators in use at the end
     bool forwards_only = false;
 };
 
@@ -76,22 +76,22 @@ struct LinkReport {
     LinkCounters counters{};
 };
 
-// What every job and flow got, and every link carried, in each interval of a run.
+// Counters per interval of a run.
 struct Series {
     Duration interval{};
-    std::vector<std::vector<std::uint64_t>> job_bytes;             // of sums that each worker got, by job
+    std::vector<std::vector<std::uint64_t>> job_bytes;             // bytes of sums that each worker received, by job
     std::vector<std::vector<std::uint64_t>> job_added_in_network;  // packets that switches added, by job
-    std::vector<std::vector<std::uint64_t>> job_added_at_server;   // likewise the server
-    std::vector<std::vector<std::uint64_t>> background_bytes;      // delivered, by flow
-    std::vector<std::vector<std::uint64_t>> link_bytes;            // by link
+    std::vector<std::vector<std::uint64_t>> job_added_at_server;   // packets that the server added, by job
+    std::vector<std::vector<std::uint64_t>> background_bytes;      // delivered bytes, by flow
+    std::vector<std::vector<std::uint64_t>> link_bytes;            // bytes carried, by link
 };
 
 struct Report {
     std::uint64_t seed = 0;
     std::string topology;
-    bool complete = false;     // every operation of every job
-    bool interrupted = false;  // by whoever ran it
-    Time ended{};              // virtual
+    bool complete = false;     // every operation of every job completed
+    bool interrupted = false;  // the caller set RunOptions::stop
+    Time ended{};              // virtual time
     std::uint64_t packet_hops = 0;
     std::uint64_t events = 0;
     std::vector<JobReport> jobs;
@@ -99,15 +99,15 @@ struct Report {
     std::optional<Series> series;
     std::vector<SwitchReport> switches;
     std::vector<LinkReport> links;
-    std::vector<std::string> failures;  // what must not be: wrong sums, audit failures, unfinished operations, leaks
+    std::vector<std::string> failures;  // violated checks: wrong sums, audit failures, unfinished operations, leaks
 
     [[nodiscard]] bool passed() const { return failures.empty() && complete; }
     [[nodiscard]] std::uint64_t audit_failures() const;
 };
 
-// One JSON object, a pure function of the scenario: no wall-clock times.
+// One JSON object. It depends on the scenario only and contains no wall-clock time.
 [[nodiscard]] std::string to_json(const Report& report);
-// For people; several lines.
+// Several lines of text for users.
 [[nodiscard]] std::string to_text(const Report& report);
 
 }  // namespace atp::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads counters at regular times and keeps what they grew by.
+// Reads counters at regular intervals and keeps the differences.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Sampler {
   public:
     explicit Sampler(Duration interval) { series_.interval = interval; }
 
-    // What the counters say now, each list always in the same order.
+    // Current values of the counters. The order within each list never changes.
     struct Reading {
         std::vector<std::uint64_t> job_bytes;
         std::vector<std::uint64_t> job_added_in_network;

@@ -15,7 +15,7 @@ namespace atp::sim {
 namespace {
 
 constexpr unsigned bits_max = ATP_BITMAP_BITS;
-// Numbers of tensors that a worker's queue holds at once.
+// Capacity of a worker's queue of tensors.
 constexpr unsigned tensors_max = 256;
 constexpr std::uint64_t arrival_stream = 0xa441;
 constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
@@ -74,7 +74,7 @@ Time Scenario::start_of(unsigned job) const {
     return Time(job * stagger + Duration(waited));
 }
 
-// Without a model all tensors are there at once, and the computation begins when they are summed.
+// Without a model, all tensors are ready at once, and the computation starts when they are summed.
 workload::Workload Scenario::workload(unsigned job) const {
     if (const workload::Model* found = workload::find_model(model_of(job))) {
         workload::Model model = *found;
@@ -145,7 +145,7 @@ std::optional<std::string> problem_of_switchml_pool(const Scenario& s, unsigned 
     return std::nullopt;
 }
 
-// What SwitchML has no answer to.
+// Settings that SwitchML does not support.
 std::optional<std::string> problem_of_switchml(const Scenario& s, unsigned job) {
     if (count_switches(s.topology) != 1) {
         return fmt::format(

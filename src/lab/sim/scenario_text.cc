@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies and systems as people type them.
+// Conversion of topologies and systems from and to text.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -10,7 +10,7 @@
 namespace atp::sim {
 namespace {
 
-// Takes `token` off the front of `text`.
+// Removes `token` from the front of `text`, if present.
 bool take(std::string_view& text, std::string_view token) {
     if (!text.starts_with(token)) return false;
     text.remove_prefix(token.size());
@@ -25,7 +25,7 @@ std::optional<unsigned> take_number(std::string_view& text) {
     return value;
 }
 
-// "AxB" within the limits of a bitmap.
+// Parses "AxB" within the limits of a bitmap.
 std::optional<std::pair<unsigned, unsigned>> parse_pair(std::string_view text) {
     const auto first = take_number(text);
     if (!first || !take(text, "x")) return std::nullopt;

@@ -6,7 +6,7 @@
 namespace atp::sim {
 namespace {
 
-// Events between two looks at the world outside: a few milliseconds of a processor.
+// Events between two checks of RunOptions: a few milliseconds of processor time.
 constexpr unsigned events_between_looks = 1U << 14U;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's front door.
+// Entry point of the simulator.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,12 @@ namespace atp::sim {
 
 struct RunOptions {
     Trace* trace = nullptr;
-    const std::atomic<bool>* stop = nullptr;  // set by whoever lost patience: the report then says interrupted
-    // Called now and then with the share of the work that is done, 0 to 1.
+    const std::atomic<bool>* stop = nullptr;  // the caller sets it to stop the run: the report then has `interrupted`
+    // Called from time to time with the share of the work that is done, 0 to 1.
     std::function<void(double)> progress;
 };
 
-// Runs the scenario to its end. It must have no problem_of(). The report depends on the scenario alone.
+// Runs the scenario to its end. Requires problem_of(scenario) to be empty. The report depends on the scenario only.
 [[nodiscard]] Report run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace atp::sim

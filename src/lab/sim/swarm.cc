@@ -114,11 +114,12 @@ void draw_outages(Random& random, Scenario& s) {
     if (random.chance(0.05)) add(Outage::Kind::pause, Outage::Node::server);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::worker);
     if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::server);
-    std::ranges::stable_sort(s.faults.outages, {}, &Outage::kind);  // as flags are read: crashes, then pauses
+    // In the order of the command line: crashes, then pauses.
+    std::ranges::stable_sort(s.faults.outages, {}, &Outage::kind);
     if (!s.ends_incarnations() && !random.chance(0.05)) return;
     s.deadline = between(random, milliseconds(100), milliseconds(1000));
     if (!random.chance(0.3)) return;
-    // Packets that outlive their incarnation (hazard 27).
+    // Packets that outlive their incarnation (H27, docs/protocol.md#h27).
     s.faults.replay = 0.2;
     s.faults.reorder = 0.05;
     s.faults.reorder_delay = *s.deadline * 2;
@@ -140,7 +141,7 @@ void draw_faults(Random& random, Scenario& s) {
     }
 }
 
-// Where a job of SwitchML can be at all: one switch that never forgets, and nobody who gives up.
+// A SwitchML job needs a single switch, no crashes and no deadlines.
 void draw_switchml(Random& random, Scenario& s) {
     const bool possible =
         s.topology.shape == TopologySpec::Shape::star && !s.deadline &&
@@ -162,7 +163,8 @@ void draw_switchml(Random& random, Scenario& s) {
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
-    // A few draws cannot be run, such as more units than a bitmap has bits: the next draw of the same seed then.
+    // Some draws cannot run, for example with more units than a bitmap has bits. Then the next draw of the same seed is
+    // used.
     for (std::uint64_t attempt = 0;; ++attempt) {
         Random random(seed, swarm_stream + attempt);
         Scenario s;
@@ -172,7 +174,7 @@ Scenario draw_scenario(std::uint64_t seed) {
         draw_jobs(random, s);
         draw_protocol(random, s);
         draw_faults(random, s);
-        // Last: whatever is drawn later changes nothing else of a seed.
+        // Drawn last, so that the rest of a seed does not change with these settings.
         if (random.chance(0.3)) s.plain_share = random.chance(0.5) ? 1.0 : 0.5;
         draw_switchml(random, s);
         s.time_limit = s.faults.until + healed_phase;
@@ -219,7 +221,7 @@ SwarmSummary run_swarm(const SwarmOptions& options) {
     std::vector<std::jthread> threads;
     for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
     work();
-    threads.clear();  // joins
+    threads.clear();  // joins the threads
     return summary;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many small runs, each drawn whole from its seed: topology, sizes, windows, memory, faults. Every run has a phase of
-// faults and then a healed one, in which everything must finish within healed_phase.
+// Many small runs. The seed of a run determines topology, sizes, windows, memory and faults. Every run has a phase of
+// faults and then a phase without faults, in which everything must finish within healed_phase.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,7 @@
 
 namespace atp::sim {
 
-// What a healed network is given to finish: deadlines of up to a second, a new incarnation, timers backed off to 200
-// ms.
+// Time to finish without faults: a deadline of up to 1 s, a new incarnation, timers backed off to 200 ms.
 inline constexpr Duration healed_phase = std::chrono::seconds(4);
 
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
@@ -23,7 +22,7 @@ struct SwarmOptions {
     std::uint64_t runs = 1;
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;
-    // Called with each run that failed, and with how many are done; never by two threads at once.
+    // `failed` receives each failed run, `progress` the number of finished runs. Never called by two threads at once.
     std::function<void(const Report&)> failed;
     std::function<void(std::uint64_t)> progress;
 };
@@ -35,9 +34,9 @@ struct SwarmSummary {
     std::uint64_t fragments = 0;  // completed
     std::uint64_t incarnations = 0;
     std::uint64_t resends = 0;
-    std::uint64_t lost = 0;  // packets, by chance and by full queues
+    std::uint64_t lost = 0;  // packets, by random loss and full queues
     std::uint64_t slowest_seed = 0;
-    Duration slowest{};  // virtual time until its last job was done
+    Duration slowest{};  // virtual time until the last job is done
 };
 
 [[nodiscard]] SwarmSummary run_swarm(const SwarmOptions& options);

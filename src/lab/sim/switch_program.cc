@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a job's packets: through the shipped switches, by the job's tree, to its machines.
+// The path of a job's packets: through the shipped switches along the job's tree, to its state machines.
 #include <fmt/format.h>
 
 #include <bit>
@@ -10,7 +10,7 @@
 namespace atp::sim {
 namespace {
 
-// Single fields of a packet that its sender has encoded: routing needs few of them.
+// Single fields of a packet that its sender has encoded. Routing needs only a few of them.
 std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
 bool goes_up(const std::byte* packet) {
     return type_of(packet) == ATP_TYPE_GRADIENT || type_of(packet) == ATP_TYPE_PROBE;
@@ -57,12 +57,12 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
         pool.release(packet);
         return;
     }
-    // The mark stays on the packet: a worker that gets it knows that the congestion was on its own way down (hazard
-    // 32).
+    // The mark stays on the packet. It shows the receiving worker that its own downlink is congested (H32,
+    // docs/protocol.md#h32).
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
 }
 
-// Whether a fragment passes the switches is a function of the fragment, so that all of its packets do.
+// The decision to bypass switches is a function of the fragment, so it is equal for all packets of the fragment.
 void AtpJob::bypass_forced(std::byte* packet) const {
     const double share = shared_.scenario.forward_share;
     if (share == 0 || type_of(packet) != ATP_TYPE_GRADIENT) return;
@@ -81,7 +81,7 @@ void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now
     }
 }
 
-// To one worker, or one copy for each link that leads to a unit that is meant. No worker has a use for a FLUSH.
+// Sends to one worker, or one copy over each link that leads to a destination unit. No worker uses a FLUSH.
 void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
     Network& network = shared_.network;
     const std::byte* bytes = network.pool().data(packet);

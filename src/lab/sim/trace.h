@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to every packet: one line each time, greppable.
+// Writes one line per event of a packet, suitable for grep.
 //
 //   12.034us s0>p0 sent GRADIENT job=1 token=... seq=17 ...
 //   13.100us s0 completed ...
@@ -14,10 +14,10 @@ namespace atp::sim {
 
 class Trace {
   public:
-    // The file stays the caller's.
+    // Borrows the file, which the caller closes.
     explicit Trace(std::FILE* file) : file_(file) {}
 
-    // Something befell the packet at a node or between two.
+    // An event of the packet at a node, or on the link between two nodes.
     void packet(Time now, std::string_view where, std::string_view what, std::string_view description);
     void note(Time now, std::string_view where, std::string_view what);
 

@@ -9,7 +9,7 @@
 namespace atp::sim {
 namespace {
 
-// As many slots as its jobs have together.
+// The total number of slots of the SwitchML jobs.
 switchml::SwitchConfig switchml_switch_config(const Scenario& scenario) {
     switchml::SwitchConfig config{.slots = 0, .lanes = scenario.switchml.lanes};
     for (unsigned job = 0; job < scenario.jobs; ++job) {

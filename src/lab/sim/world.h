@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: nodes, jobs and links put together, and the loop that lets time pass.
+// One run: nodes, jobs and links, and the loop that advances virtual time.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@
 
 namespace atp::sim {
 
-// Calling order: step() until it is false, then finish() once.
-// Borrows the scenario and the trace, which outlive it. One thread.
+// Ownership: owns fabric, network, programs and switches. Borrows the scenario and the trace, which must outlive it.
+// Calling order: step() until it returns false, then finish() once.
+// Threads: one.
 class World {
   public:
     World(const Scenario& scenario, Trace* trace);
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    // Lets the next event happen. False when nothing is left to happen, or the scenario's time is over.
+    // Processes the next event. False if no event is left or the time limit of the scenario is reached.
     bool step();
-    // Checks what must hold at the end, and tells what was seen.
+    // Checks the invariants of a finished run and returns the report.
     [[nodiscard]] Report finish();
 
     [[nodiscard]] Time now() const { return now_; }
     [[nodiscard]] std::uint64_t packet_hops() const { return network_.hops(); }
     [[nodiscard]] bool all_finished() const;
-    [[nodiscard]] double share_done() const;  // of the jobs' fragments, roughly: for progress
+    [[nodiscard]] double share_done() const;  // estimated share of the jobs' fragments, 0 to 1, for progress reports
 
   private:
     struct Node {
@@ -64,8 +65,8 @@ class World {
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;
     unsigned unfinished_jobs_;
-    std::vector<Job*> jobs_;               // among the programs
-    std::vector<Background*> background_;  // likewise
+    std::vector<Job*> jobs_;               // also in programs_
+    std::vector<Background*> background_;  // also in programs_
     std::optional<Sampler> sampler_;
     Time now_{};
     std::uint64_t steps_ = 0;

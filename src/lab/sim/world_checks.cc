@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold when a run is over.
+// Checks of a finished run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Report World::finish() {
     for (const Job* job : jobs_) report.jobs.push_back(job->report());
     for (const Background* flow : background_) report.background.push_back(flow->report());
     if (sampler_) {
-        take_sample();  // since the last interval
+        take_sample();  // the remainder since the last interval
         report.series = sampler_->series();
     }
     for (NodeId s = 0; s < fabric_.switches; ++s) {
@@ -52,15 +52,15 @@ void World::check_end() {
                                         static_cast<double>(now_.time_since_epoch().count()) / 1e6,
                                         job->whereabouts()));
     }
-    if (!events_.empty()) return;  // stopped: packets are still on their way
+    if (!events_.empty()) return;  // stopped early: packets are still in flight
     if (network_.pool().in_use() != 0) {
         failures_.push_back(fmt::format("the simulator lost track of {} packets", network_.pool().in_use()));
     }
     check_reclaimable();
 }
 
-// Whatever still occupies an aggregator belongs to nobody any more: once it has aged, a newcomer must get it (hazard
-// 29).
+// An aggregator that is still occupied has no user. After ageing, a new fragment must be able to claim it (H29,
+// docs/protocol.md#h29).
 void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
     const std::uint32_t newcomer = scenario_.first_job + scenario_.jobs;

@@ -19,7 +19,7 @@ constexpr std::size_t lane_bytes = 4;
 constexpr std::uint16_t half_magnitude_mask = 0x7FFF;
 constexpr std::uint16_t half_infinity = 0x7C00;
 
-// As many at a time as stay in the nearest cache.
+// A block fits the first-level cache.
 constexpr std::size_t block_lanes = 256;
 using Halves = std::array<std::uint16_t, block_lanes>;
 using Floats = std::array<float, block_lanes>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all members of a job of SwitchML, its workers and its switch, must agree on before the first packet.
+// Parameters on which all workers of a SwitchML job and its switch must agree before the first packet.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 namespace atp::switchml {
 
 enum class Mode : std::uint8_t {
-    lossless,         // Algorithms 1 and 2: for networks that neither lose nor duplicate
-    faithful,         // Algorithms 3 and 4 as printed: a bit alone tells two phases of a slot apart (hazard 37)
-    compares_offsets  // the same, and the switch knows which fragment each copy of a slot is for
+    lossless,  // Algorithms 1 and 2: for networks without loss or duplication
+    // Algorithms 3 and 4 as printed: a single bit distinguishes two phases of a slot (H37, docs/protocol.md#h37).
+    faithful,
+    compares_offsets  // like faithful, and the switch stores the offset of each copy of a slot
 };
 
-// A job is one stream of fragments, numbered by their offset: in packets, from tensor to tensor, over the job's whole
-// life. Fragment q belongs to slot q mod s, whose two copies take turns.
+// A job is one stream of fragments. The offset numbers them: in packets, across tensors, for the whole life of the job.
+// Fragment q uses slot q mod s. The two copies of a slot alternate.
 struct JobConfig {
-    std::uint8_t job = 0;  // as its switch knows it
+    std::uint8_t job = 0;  // number of the job at its switch
     std::uint8_t workers = 2;
-    std::uint8_t slots_log2 = 7;                  // s = 2^slots_log2: how many packets a worker has in flight (§3.6)
-    std::uint16_t lanes = switchml::paper_lanes;  // of every packet
-    bool halves = false;                          // they travel as float16
+    std::uint8_t slots_log2 = 7;                  // s = 2^slots_log2 packets in flight per worker (§3.6)
+    std::uint16_t lanes = switchml::paper_lanes;  // per packet
+    bool halves = false;                          // packets carry float16 lanes
     Mode mode = Mode::compares_offsets;
     std::uint32_t first_offset = 0;
 
@@ -30,7 +31,7 @@ struct JobConfig {
     [[nodiscard]] constexpr std::uint16_t slot(std::uint32_t offset) const {
         return static_cast<std::uint16_t>(offset & (slots() - 1U));
     }
-    // Which of the slot's copies: 0 or 1. Without recovery there is one.
+    // The copy of the slot, 0 or 1. Always 0 in mode lossless, which has one copy.
     [[nodiscard]] constexpr unsigned version(std::uint32_t offset) const {
         return mode == Mode::lossless ? 0 : offset >> slots_log2 & 1U;
     }
@@ -38,7 +39,7 @@ struct JobConfig {
         using namespace atp::switchml;
         return header_bytes + lanes * (halves ? half_lane_bytes : int32_lane_bytes);
     }
-    // Whether it can be said in a packet at all.
+    // Whether the fields fit the packet format.
     [[nodiscard]] constexpr bool valid() const {
         using namespace atp::switchml;
         return workers >= 1 && workers <= max_workers && slots_log2 <= max_slots_log2 && lanes >= 1 &&
@@ -47,7 +48,7 @@ struct JobConfig {
 
     bool operator==(const JobConfig&) const = default;
 
-    static constexpr unsigned max_slots_log2 = 16;  // a slot is 16 bits of a packet
+    static constexpr unsigned max_slots_log2 = 16;  // a packet has 16 bits for the slot
 };
 
 }  // namespace atp::switchml

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first-in first-out queue of slot numbers, each in it at most once, from which any can be taken in constant time.
+// A first-in first-out queue of slot numbers. It holds each slot at most once. Removing any slot takes constant time.
 #pragma once
 
 #include <cassert>
@@ -17,7 +17,7 @@ class SlotQueue {
     [[nodiscard]] bool contains(std::uint32_t slot) const { return links_[slot].next != nowhere; }
     [[nodiscard]] std::uint32_t front() const { return links_[end_].next; }
 
-    // The first that is such.
+    // The first slot for which `holds(slot)` is true.
     template <class Condition>
     [[nodiscard]] std::optional<std::uint32_t> find(Condition&& holds) const {
         for (std::uint32_t slot = front(); slot != end_; slot = links_[slot].next) {
@@ -32,7 +32,7 @@ class SlotQueue {
         links_[slot] = {.next = end_, .previous = last};
         links_[last].next = links_[end_].previous = slot;
     }
-    // False when it was not in it.
+    // Returns false if the slot was not queued.
     bool remove(std::uint32_t slot) {
         if (!contains(slot)) return false;
         const Link link = links_[slot];
@@ -67,7 +67,7 @@ class SlotQueue {
         std::uint32_t previous = nowhere;
     };
 
-    std::vector<Link> links_;  // a circle through the last one, which is no slot
+    std::vector<Link> links_;  // circular list; the last element is the anchor and no slot
     std::uint32_t end_;
 };
 

@@ -82,7 +82,7 @@ std::optional<std::uint8_t> StreamPool::free_number() const {
     return std::nullopt;
 }
 
-// Of what is too short for a header or of no stream here the machine keeps count.
+// Returns true if the packet is too short for a header or names no stream: the switch counts these packets.
 bool StreamPool::names_its_sender(std::span<const std::byte> bytes, const wire::Address& from) const {
     if (bytes.size() < switchml::header_bytes) return true;
     const auto& stream = streams_[wire::load_u8(bytes.data() + switchml::offset_job)];

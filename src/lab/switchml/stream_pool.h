@@ -15,27 +15,29 @@
 
 namespace atp::switchml {
 
-// SwitchML's part of a shard: its switch, and which branch of the tree each of its jobs is. A channel that speaks
-// SwitchML is a stream here: what the protocol calls a job, under a number that this pool gives out.
+// The SwitchML part of a shard: its switch, and the branch of the tree to which each of its jobs belongs. Here a stream
+// is a channel that uses SwitchML. The protocol calls it a job; this pool assigns its number.
 //
-// Its packets have no token, so the address that a member joined from stands for it: what comes from another is
+// SwitchML packets have no token. The address from which a member joined replaces it: a packet from another address is
 // dropped.
 //
-// Calling order: open() a branch that is complete; handle_packet() for what arrives; close() before the branch's place
-// in the tree is somebody else's. Owns: the pool, claimed at construction. Borrows branches while they are open.
-// Threads: one. Failure: open() says why there is no room; other packets than a stream's own are dropped and counted.
+// Ownership: owns the pool, allocated at construction. Borrows each branch while it is open.
+// Calling order: open() for a complete branch; handle_packet() for each packet; close() before another branch takes
+//   this branch's position in the tree.
+// Threads: one.
+// Failure: open() returns the reason if there is no room. Packets that belong to no stream are dropped and counted.
 class StreamPool {
   public:
     explicit StreamPool(const switchml::SwitchConfig& config);
 
-    // The stream's number, or why it cannot be had. Numbers go round, so that none comes again soon.
+    // Returns the number of the stream, or the reason of a refusal. Numbers rotate, so a number is not reused soon.
     [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch);
-    // Does nothing where the channel has no stream.
+    // No effect if the channel has no stream.
     void close(std::uint32_t job, std::uint16_t channel);
 
-    // The packet is rewritten in place where it is to leave again, and keeps its length.
+    // If the verdict sends the packet, the packet was rewritten in place; its length is unchanged.
     switchml::Verdict handle_packet(std::span<std::byte> bytes, const wire::Address& from);
-    // Of a verdict that sends something.
+    // Requires a verdict that sends a packet.
     [[nodiscard]] const control::Branch& branch_of(std::uint8_t stream) const { return *streams_[stream]->branch; }
 
     [[nodiscard]] PoolSnapshot snapshot() const;
@@ -53,10 +55,11 @@ class StreamPool {
     switchml::Switch switch_;
     std::array<std::optional<Stream>, 256> streams_;
     std::uint8_t next_ = 0;
-    std::uint64_t strangers_ = 0;  // packets that did not come from the member that they name
+    std::uint64_t strangers_ =
+        0;  // dropped packets whose source address differs from that of the worker that they name
 };
 
-// As its switch is to admit a channel of such terms, and as its workers are to speak.
+// The parameters of a channel with these terms, for the switch and for the workers.
 [[nodiscard]] switchml::JobConfig stream_config(const wire::ChannelTerms& terms, unsigned workers);
 
 }  // namespace atp::switchml

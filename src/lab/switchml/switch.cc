@@ -41,7 +41,7 @@ bool Switch::admit(const JobConfig& config) {
 
 void Switch::dismiss(std::uint8_t job) { jobs_[job].reset(); }
 
-// The first row of so many slots that no job has.
+// The first range of `slots` consecutive slots that no job uses.
 std::optional<std::uint32_t> Switch::room_for(std::uint32_t slots) const {
     std::uint32_t first = 0;
     while (slots <= config_.slots && first <= config_.slots - slots) {
@@ -60,7 +60,7 @@ std::uint32_t Switch::free_slots() const {
     return free;
 }
 
-// Every copy is as if the fragment before its first one were complete.
+// Sets every copy as if the fragment before its first one were complete.
 void Switch::reset(const Job& job) {
     const JobConfig& config = job.config;
     const std::uint32_t copies = 2 * config.slots();
@@ -108,7 +108,7 @@ void Switch::count(Job& job, Event event) {
     ++job.counters.events[static_cast<std::size_t>(event)];
 }
 
-// Whether a worker of this job may have sent it.
+// Whether a worker of this job may have sent the packet.
 bool Switch::fits(const JobConfig& config, const Packet& packet) {
     const switchml::Header& header = packet.header;
     if (header.result() || header.halves() != config.halves || packet.lane_count() != config.lanes) return false;
@@ -144,14 +144,15 @@ Switch::Standing Switch::standing(const JobConfig& config, const Packet& packet,
     if (config.mode == Mode::faithful) return seen ? Standing::present : Standing::absent;
     const std::uint32_t offset = packet.header.offset;
     if (protocol::before(offset, copy.offset))
-        return Standing::late;  // hazard 37: the version bit would take it for the next
+        return Standing::late;  // a version bit alone would accept it (H37, docs/protocol.md#h37)
     if (offset == copy.offset) return seen || copy.complete() ? Standing::present : Standing::absent;
-    // Its sender has the result of the phase in between, and so has everybody the one that is overwritten here.
+    // The sender has the result of the phase in between. Every worker therefore has the result that is overwritten
+    // here.
     const bool next = offset == copy.offset + 2 * config.slots() && offset == other.offset + config.slots();
     return next && other.complete() ? Standing::absent : Standing::ahead;
 }
 
-// Algorithm 3, lines 6 to 17; without recovery, Algorithm 1.
+// Algorithm 3, lines 6 to 17; in mode lossless, Algorithm 1.
 Verdict Switch::gather(Job& job, Packet& packet) {
     Copy& copy = copy_of(job, packet);
     if (job.config.mode != Mode::lossless) {
@@ -169,7 +170,7 @@ Verdict Switch::gather(Job& job, Packet& packet) {
     return verdict;
 }
 
-// The first of a fragment overwrites what its copy held of the fragment two phases ago.
+// The first packet of a fragment overwrites the sum of the fragment two phases earlier.
 void Switch::add(Job& job, const Packet& packet, Copy& copy) {
     const bool first = copy.gathered == 0;
     const std::size_t lanes = job.config.lanes;
@@ -191,7 +192,7 @@ void Switch::add(Job& job, const Packet& packet, Copy& copy) {
     job.counters.overflows += overflow ? 1U : 0U;
 }
 
-// Makes the packet the result.
+// Turns the packet into the result.
 void Switch::emit(const Job& job, Packet& packet, Copy& copy) {
     std::byte* const lanes = packet.lanes.data();
     if (job.config.halves) {

@@ -16,20 +16,20 @@
 namespace atp::switchml {
 
 struct SwitchConfig {
-    std::uint32_t slots = 4096;  // of the pool, of which every job has a part for itself; each is two copies
-    std::uint32_t lanes = switchml::paper_lanes;  // of a copy
+    std::uint32_t slots = 4096;  // of the pool, which is divided among the jobs; each slot has two copies
+    std::uint32_t lanes = switchml::paper_lanes;  // per copy
 };
 
-// What became of one packet.
+// Result of one packet.
 enum class Event : std::uint8_t {
-    gathered,   // added, others are missing: absorbed
-    completed,  // added, and it was the last: it leaves as the result, to every worker
-    duplicate,  // in already, others are missing: absorbed
-    answered,   // in already, and complete: it leaves as the result, to its worker
-    late,       // of a fragment that every worker has the result of: dropped
-    ahead,      // of a fragment that nobody can have come to: dropped
-    misfit,     // of a shape that its job never has: dropped
-    forged,     // of no job here: dropped
+    gathered,   // added; other workers are missing: absorbed
+    completed,  // added as the last worker: sent as the result to every worker
+    duplicate,  // already included; other workers are missing: absorbed
+    answered,   // already included in a complete sum: sent as the result to its worker
+    late,       // every worker has the result of its fragment: dropped
+    ahead,      // no worker can have reached its fragment: dropped
+    misfit,     // of a shape that its job does not use: dropped
+    forged,     // of an unknown job: dropped
     refused,    // undecodable: dropped
 };
 inline constexpr std::size_t event_count = 9;
@@ -43,46 +43,48 @@ struct Verdict {
     Route route = Route::drop;
     Event event = Event::refused;
     std::uint8_t job = 0;
-    std::uint8_t worker = 0;  // Route::worker: whose it is
+    std::uint8_t worker = 0;  // Route::worker: the destination
 };
 
 struct SwitchCounters {
     std::array<std::uint64_t, event_count> events{};
     std::array<std::uint64_t, switchml::decode_error_count> refused{};  // by reason
-    std::uint64_t overflows = 0;                                        // packets that left 32 bits behind
+    std::uint64_t overflows = 0;                                        // packets that caused a sum to exceed 32 bits
 
     [[nodiscard]] std::uint64_t count(Event event) const { return events[static_cast<std::size_t>(event)]; }
 };
 
-// SwitchML's switch: a pool of slots, of which each job has a part to itself, as long as it is here (§6, tenancy).
+// A SwitchML switch: a pool of slots. Each job has a part of the pool to itself while it is admitted (§6, tenancy).
 //
-// Calling order: admit() jobs; handle_packet() for whatever arrives; send it on as the verdict says, to one worker or a
-// copy to each of the job's. It never sends by itself, has no timers and knows no time: who misses something sends
-// again. Owns: its pool, claimed at construction; never grows. Borrows a packet for the length of a call.
-// Threads: none. Failure: what cannot be decoded or belongs to no job is dropped and counted; nothing else can fail.
+// Sums saturate. If a sum saturates, or a packet reports that a value did not fit its lane, the result carries
+// flag_overflow.
 //
-// Sums saturate. Where one does, or a packet says that a number did not fit its lane, the result says so.
+// Ownership: owns the pool, allocated at construction; it never grows. Borrows a packet for the duration of a call.
+// Calling order: admit() jobs; handle_packet() for each packet; then send the packet as the verdict requires, to one
+//   worker or a copy to each worker of the job. There are no timers: a worker that misses a result resends.
+// Threads: none.
+// Failure: packets that cannot be decoded or belong to no job are dropped and counted. Nothing else can fail.
 class Switch {
   public:
     explicit Switch(const SwitchConfig& config);
 
-    // Gives the job its slots. False when there is no such row of free slots, its packets are longer than a slot is,
-    // or the job is here already and another.
+    // Assigns slots to the job. False if there are not enough consecutive free slots, if its packets have more lanes
+    // than a slot, or if the number is in use with another configuration.
     [[nodiscard]] bool admit(const JobConfig& config);
     void dismiss(std::uint8_t job);
 
-    // The packet is rewritten in place where it leaves again, and its length stays.
+    // If the verdict sends the packet, the packet was rewritten in place; its length is unchanged.
     Verdict handle_packet(std::span<std::byte> bytes);
-    // Forgets every sum, as a restart does. Jobs stay; what they were doing ends at their deadline.
+    // Clears every sum, as a restart does. Jobs stay admitted; operations in flight end at their deadlines.
     void clear();
 
     [[nodiscard]] const SwitchConfig& config() const { return config_; }
     [[nodiscard]] const SwitchCounters& counters() const { return counters_; }
-    // Both of a job that is not here: nullptr.
+    // Both return nullptr for an unknown job.
     [[nodiscard]] const SwitchCounters* job_counters(std::uint8_t job) const;
     [[nodiscard]] const JobConfig* job_config(std::uint8_t job) const;
     [[nodiscard]] std::uint32_t free_slots() const;
-    // What a slot of so many lanes takes of memory.
+    // Memory of a slot with `lanes` lanes, in bytes.
     [[nodiscard]] static constexpr std::uint64_t bytes_of_slot(std::uint32_t lanes) {
         return 2 * (sizeof(Copy) + std::uint64_t{lanes} * switchml::int32_lane_bytes);
     }
@@ -99,17 +101,17 @@ class Switch {
         [[nodiscard]] std::uint32_t end_slot() const { return first_slot + config.slots(); }
     };
 
-    // One of the two copies of a slot; the lanes lie elsewhere. Of the paper's three arrays, count and seen.
+    // One of the two copies of a slot: `count` and `seen` of the paper's three arrays. The lanes are in lanes_.
     struct Copy {
         std::uint64_t seen = 0;
-        std::uint32_t offset = 0;   // of the last fragment begun
-        std::uint8_t gathered = 0;  // modulo the number of workers: 0 is complete, or not begun
+        std::uint32_t offset = 0;   // of the fragment begun last
+        std::uint8_t gathered = 0;  // modulo the number of workers; 0: complete or not begun
         bool overflowed = false;
 
         [[nodiscard]] bool complete() const { return gathered == 0; }
     };
 
-    // Where a worker's packet stands towards what its copy holds.
+    // Relation of a worker's packet to the fragment of its copy.
     enum class Standing : std::uint8_t { absent, present, late, ahead };
 
     using Packet = switchml::Packet;
@@ -140,7 +142,7 @@ class Switch {
     SwitchConfig config_;
     std::vector<Copy> copies_;
     std::vector<std::int32_t> lanes_;
-    std::vector<std::byte> integers_;  // of one packet in float16, as integers
+    std::vector<std::byte> integers_;  // of one float16 packet, converted to integers
     std::array<std::optional<Job>, 256> jobs_;
     SwitchCounters counters_;
 };

@@ -35,7 +35,7 @@ void Worker::set_job(std::uint8_t job) {
 }
 
 std::optional<std::uint64_t> Worker::submit(protocol::Tensor& tensor, Time now, Time deadline) {
-    constexpr std::uint64_t most_outstanding = 1U << 30U;  // far from where offsets come around
+    constexpr std::uint64_t most_outstanding = 1U << 30U;  // far below the range at which offsets wrap around
     const std::uint64_t elements = tensor.size();
     const std::uint64_t fragments = (elements + config_.job.lanes - 1) / config_.job.lanes;
     if (failed_ || elements == 0 || (config_.job.halves && tensor.plain())) return std::nullopt;
@@ -112,7 +112,7 @@ Worker::Part Worker::part_of(const Entry& owner, std::uint32_t offset) const {
     return {first, static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.job.lanes))};
 }
 
-// The last tensor that begins at or before it.
+// The last tensor that begins at or before `offset`.
 Worker::Entry& Worker::owner_of(std::uint32_t offset) {
     std::uint64_t low = tensors_done_;
     std::uint64_t high = tensors_queued_;
@@ -140,8 +140,7 @@ void Worker::store(Entry& owner, std::uint32_t offset, std::span<const std::byte
     owner.tensor->store(first, std::span(floats_).first(bytes));
 }
 
-// Every packet is as long as any other (§3.6): behind a tensor's last element there are zeros. False when an element
-// does not fit.
+// All packets have equal length (§3.6): zeros follow the last element of a tensor. False if an element does not fit.
 bool Worker::load(const Entry& owner, std::uint32_t offset, std::span<std::byte> lanes) {
     const auto [first, elements] = part_of(owner, offset);
     const std::span<std::byte> integers = config_.job.halves ? std::span(integers_) : lanes;
@@ -159,7 +158,7 @@ Time Worker::poll_timeout() const {
     return std::min(deadline_, slots_[in_flight_.front()].sent_at + config_.timeout);
 }
 
-// Of the operations that are not done.
+// Of the unfinished operations.
 Time Worker::earliest_deadline() const {
     Time earliest = never;
     for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
@@ -204,8 +203,8 @@ std::optional<WorkerEvent> Worker::poll_event() {
     return event;
 }
 
-// The next to be sent. What cannot be read yet makes way for others, resends above all: who waits for them may be what
-// it waits for.
+// The next slot to send. A slot whose elements cannot be read yet lets other slots pass, resends in particular.
+// Otherwise two workers could wait for each other.
 std::optional<std::uint32_t> Worker::take_next() {
     const auto is_ready = [this](std::uint32_t slot) { return ready(slot); };
     while (!to_send_.empty()) {

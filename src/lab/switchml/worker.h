@@ -20,63 +20,67 @@ namespace atp::switchml {
 struct WorkerConfig {
     JobConfig job;
     std::uint8_t rank = 0;
-    double scale = 1e8;  // integers are x * scale; results are float32(sum / scale), unless the tensor is plain
-    Duration timeout = std::chrono::milliseconds(1);  // fixed (§5.5); a packet is sent again when its result is so late
-    std::uint32_t tensors = 256;                      // queued at once
+    double scale = 1e8;  // integers are x * scale, results float32(sum / scale); plain tensors use no scale
+    // Constant (§5.5); a packet is resent if its result takes longer.
+    Duration timeout = std::chrono::milliseconds(1);
+    std::uint32_t tensors = 256;  // maximum number queued
 };
 
 struct WorkerCounters {
-    std::uint64_t refused = 0;  // undecodable, or of a shape that this job never has
-    std::uint64_t forged = 0;   // another job's, or no result
-    std::uint64_t sent = 0;     // fragments, first sendings
-    std::uint64_t resent = 0;   // all further sendings
+    std::uint64_t refused = 0;  // undecodable, or of a shape that this job does not use
+    std::uint64_t forged = 0;   // of another job, or not a result
+    std::uint64_t sent = 0;     // first transmissions of fragments
+    std::uint64_t resent = 0;   // further transmissions
     std::uint64_t results = 0;  // first result of each fragment
     std::uint64_t stale_results = 0;
-    std::uint64_t overflowed = 0;        // results of numbers that did not fit
-    std::uint64_t misfit_fragments = 0;  // sent although a number of theirs did not fit an integer
+    std::uint64_t overflowed = 0;        // results whose values did not fit
+    std::uint64_t misfit_fragments = 0;  // sent although a value did not fit an integer
 };
 
-// A tensor is done, or will never be.
+// The end of a tensor's operation.
 struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
-        overflowed,  // a number or a sum of it did not fit; every worker is told the same, and the sums are no sums
-        timed_out,   // its deadline passed, or another's: one ends every operation of the job that is not done
+        overflowed,  // a value or a sum did not fit; every worker gets this event, and the sums are invalid
+        // This deadline or another one of the job passed; all unfinished operations of the job end.
+        timed_out,
     };
     Kind kind = Kind::completed;
-    std::uint64_t tensor = 0;  // as submit() numbered it
+    std::uint64_t tensor = 0;  // number that submit() returned
     Duration elapsed{};
-    bool switch_heard = false;  // and when last
+    bool switch_heard = false;  // whether the switch ever answered; `heard` is the time of its last answer
     Time heard{};
 };
 
-// One worker's end of one job of SwitchML: s packets in flight at most, one a slot, and whatever comes back for a slot
-// calls for the slot's next packet (Algorithms 2 and 4). There is no other flow control, and no congestion control.
+// One worker of one SwitchML job. At most s packets are in flight, one per slot. A result for a slot triggers the next
+// packet of the slot (Algorithms 2 and 4). There is no other flow control and no congestion control.
 //
-// The calling order and the deadlines are those of ATP's worker (protocol/worker.h): submit() tensors; after each call
-// of submit(), handle_packet() or handle_timeout(), call poll_transmit() until it returns nothing, then poll_event()
-// until it returns nothing, then sleep until poll_timeout() or a packet. A fragment that cannot be read yet waits, and
-// nobody else's waits for it: poll_transmit() again when there is more of its tensor.
-// Owns: s slots and the queue of tensors, claimed at construction. Borrows each Tensor until its event was polled.
-// Threads: none; one thread drives one job. Failure: when the deadline of an operation passes, it and all behind it end
-// with timed_out and the worker sends no more. Packets that do not belong here are dropped and counted.
+// Ownership: owns s slots and the queue of tensors, allocated at construction. Borrows each Tensor until poll_event()
+//   returned its event.
+// Calling order: as for ATP's worker (protocol/worker.h). submit() tensors. After each submit(), handle_packet() or
+//   handle_timeout(), call poll_transmit() until it returns nothing, then poll_event() until it returns nothing. Then
+//   sleep until poll_timeout() or a packet. A fragment that cannot be read yet does not delay other fragments; when
+//   more of its tensor is available, call poll_transmit() again.
+// Threads: none. One thread drives one job.
+// Failure: if the deadline of an operation passes, all unfinished operations end with timed_out, and the worker sends
+//   no more. Packets of other jobs are dropped and counted.
 class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
 
-    // The switch knows the job by this number. For those who are told it late; before the first tensor.
+    // The number of the job at its switch, if the caller learns it after construction. Call it before the first tensor.
     void set_job(std::uint8_t job);
-    // Queues a tensor of at least one element. Its number, counting from 0; nothing when the queue is full, the job has
-    // failed, or the tensor is plain and float16 cannot say its integers.
+    // Queues a tensor of at least one element and returns its number, counted from 0. Returns nothing if the queue is
+    // full, the job has failed, or the tensor is plain and float16 cannot represent its integers.
     [[nodiscard]] std::optional<std::uint64_t> submit(protocol::Tensor& tensor, Time now, Time deadline = never);
-    // A mark of congestion tells this protocol nothing.
+    // `congested` is ignored: SwitchML has no congestion control.
     void handle_packet(std::span<std::byte> bytes, bool congested, Time now);
     void handle_timeout(Time now);
 
-    // Writes one packet to the switch and returns its size; nothing when there is nothing to send now. `buffer` holds
+    // Writes one packet to the switch and returns its size, or nothing if there is nothing to send. `buffer` must hold
     // at least packet_bytes().
     std::optional<std::size_t> poll_transmit(std::span<std::byte> buffer, Time now);
-    // When to call handle_timeout(); `never` while nothing is outstanding.
+    // Time to call handle_timeout(); `never` while nothing is outstanding.
     [[nodiscard]] Time poll_timeout() const;
     std::optional<WorkerEvent> poll_event();
 
@@ -85,7 +89,7 @@ class Worker {
     [[nodiscard]] std::size_t packet_bytes() const { return config_.job.packet_bytes(); }
     [[nodiscard]] const WorkerConfig& config() const { return config_; }
     [[nodiscard]] const WorkerCounters& counters() const { return counters_; }
-    // The fragment that a slot is at: in flight, or yet to come.
+    // The current fragment of a slot: in flight, or the next to be sent.
     [[nodiscard]] std::uint32_t offset_of(std::uint32_t slot) const { return slots_[slot].offset; }
 
     template <class Archive>
@@ -95,7 +99,7 @@ class Worker {
     struct Slot {
         std::uint32_t offset = 0;
         bool sent = false;  // at least once
-        Time sent_at{};     // the last time
+        Time sent_at{};     // last transmission
     };
 
     struct Entry {
@@ -108,9 +112,9 @@ class Worker {
         Time deadline = never;
     };
 
-    // What one fragment is made of.
+    // The elements of one fragment.
     struct Part {
-        std::uint64_t first = 0;  // element of its tensor
+        std::uint64_t first = 0;  // index in its tensor
         std::size_t elements = 0;
     };
 
@@ -132,14 +136,14 @@ class Worker {
     WorkerConfig config_;
     std::vector<Slot> slots_;
     std::vector<Entry> entries_;
-    std::vector<std::byte> integers_;  // of one packet: float16 as integers
+    std::vector<std::byte> integers_;  // of one packet: float16 converted to integers
     std::vector<std::byte> floats_;    // of one result
     SlotQueue to_send_;
-    SlotQueue unready_;                 // likewise, when their elements can be read
-    SlotQueue in_flight_;               // the oldest sending first, so that the first one's timer is the first to fire
-    std::uint64_t tensors_queued_ = 0;  // numbers of tensors: those submitted,
-    std::uint64_t tensors_done_ = 0;    // and those whose event was polled
-    std::uint32_t end_ = 0;             // behind the last fragment of the last tensor
+    SlotQueue unready_;                 // to be sent as soon as their elements can be read
+    SlotQueue in_flight_;               // oldest transmission first, so the timer of the first slot expires first
+    std::uint64_t tensors_queued_ = 0;  // tensors submitted
+    std::uint64_t tensors_done_ = 0;    // tensors whose event was polled
+    std::uint32_t end_ = 0;             // one past the last fragment of the last tensor
     bool failed_ = false;
     Time failed_at_{};
     Time deadline_ = never;  // earliest_deadline()

@@ -11,7 +11,7 @@
 namespace atp::workload {
 namespace {
 
-// Builds layers as torchvision does, whose counts of parameters are the known ones.
+// Builds layers as torchvision does; the numbers of parameters equal the published ones.
 class Layers {
   public:
     void convolution(std::string name, std::uint64_t in, std::uint64_t out, std::uint64_t kernel, std::uint64_t side,
@@ -47,7 +47,7 @@ std::vector<ModelLayer> alexnet() {
     return std::move(layers).take();
 }
 
-// Convolutions in each of the five groups.
+// `groups`: convolutions in each of the five groups.
 std::vector<ModelLayer> vgg(const std::array<unsigned, 5>& groups) {
     Layers layers;
     std::uint64_t in = 3;
@@ -64,7 +64,7 @@ std::vector<ModelLayer> vgg(const std::array<unsigned, 5>& groups) {
     return std::move(layers).take();
 }
 
-// Bottleneck blocks in each of the four groups.
+// `groups`: bottleneck blocks in each of the four groups.
 std::vector<ModelLayer> resnet(const std::array<unsigned, 4>& groups) {
     constexpr std::uint64_t expansion = 4;
     Layers layers;
@@ -89,8 +89,8 @@ std::vector<ModelLayer> resnet(const std::array<unsigned, 4>& groups) {
     return std::move(layers).take();
 }
 
-// GPT-2 small, on sequences of half of its context. The output layer shares the tokens' table, whose gradient is
-// complete when the backward pass is.
+// GPT-2 small, with sequences of half its context. The output layer shares the token table. The gradient of this table
+// is complete at the end of the backward pass.
 std::vector<ModelLayer> gpt2() {
     constexpr std::uint64_t width = 768;
     constexpr std::uint64_t context = 1024;
@@ -115,7 +115,7 @@ std::vector<ModelLayer> gpt2() {
     return std::move(layers).take();
 }
 
-// Throughputs of one GPU in the papers: SwitchML, Table 1, an eighth of the ideal of eight.
+// Throughput of one GPU from SwitchML, Table 1: an eighth of the ideal throughput of eight GPUs.
 constexpr double vgg16_images_per_s = 1180.0 / 8;
 constexpr double resnet50_images_per_s = 1838.0 / 8;
 constexpr std::string_view measured = "SwitchML, Table 1, one eighth of the ideal";
@@ -153,7 +153,7 @@ bool same_letters(std::string_view a, std::string_view b) {
 
 Duration nanoseconds(double count) { return Duration(static_cast<std::int64_t>(std::llround(count))); }
 
-// Cuts and joins tensors, as they appear, to buckets.
+// Splits and joins tensors to buckets, in the order in which their gradients become ready.
 class Bucketeer {
   public:
     Bucketeer(const Model& model, const Bucketing& bucketing)
@@ -205,7 +205,7 @@ class Bucketeer {
     std::uint64_t bucket_elements_;
     Workload workload_;
     std::uint64_t open_ = 0;  // elements of the bucket that is being filled
-    Duration now_{};          // since the backward pass began
+    Duration now_{};          // since the start of the backward pass
 };
 
 }  // namespace

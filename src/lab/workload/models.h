@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neural networks as tables of layers: how many parameters, how much arithmetic. No network is ever run.
+// Neural networks as tables of layers: numbers of parameters and operations. Networks are never executed.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,39 @@ namespace atp::workload {
 
 struct ModelLayer {
     std::string name;
-    std::vector<std::uint64_t> tensors;  // parameters of each
-    double forward_flops = 0;            // of one sample; the backward pass takes twice as many
+    std::vector<std::uint64_t> tensors;  // parameters of each tensor
+    double forward_flops = 0;            // per sample; the backward pass takes twice as many
 
     [[nodiscard]] std::uint64_t parameters() const;
 };
 
-// From the input to the output.
+// Layers are in order from input to output.
 struct Model {
     std::string name;
-    std::string sample;  // what throughput counts
+    std::string sample;  // unit of throughput
     unsigned batch = 64;
-    double samples_per_s = 0;  // of one worker that waits for nobody
-    std::string source;        // of that number
+    double samples_per_s = 0;  // of one worker without communication
+    std::string source;        // source of samples_per_s
     std::vector<ModelLayer> layers;
 
     [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] double forward_flops() const;
-    // Of a batch: its share of the model's time, by arithmetic.
+    // Per batch: the layer's share of the model's time, in proportion to its operations.
     [[nodiscard]] Duration forward_time(const ModelLayer& layer) const;
     [[nodiscard]] Duration backward_time(const ModelLayer& layer) const;
 };
 
 [[nodiscard]] std::span<const Model> models();
-// Whatever the case of its letters; nullptr where there is none.
+// Ignores case. nullptr: unknown name.
 [[nodiscard]] const Model* find_model(std::string_view name);
 [[nodiscard]] std::string model_names();
 
 struct Bucketing {
-    // Tensors, from the back, are cut and joined to buckets of this size. BytePS cuts at 4 MB and joins nothing;
-    // PyTorch's DistributedDataParallel joins to 25 MB and cuts nothing.
+    // Size of a bucket, in bytes. Tensors, from the last to the first, are split or joined to buckets of this size.
+    // BytePS splits at 4 MB and joins nothing; PyTorch's DistributedDataParallel joins to 25 MB and splits nothing.
     std::uint64_t bytes = 4'000'000;
-    double scale = 1;                  // parameters, buckets and times are divided by it
-    std::uint64_t least_elements = 1;  // of a bucket
+    double scale = 1;                  // divisor of parameters, buckets and times
+    std::uint64_t least_elements = 1;  // minimum size of a bucket
 };
 [[nodiscard]] Workload workload_of(const Model& model, const Bucketing& bucketing);
 

@@ -61,7 +61,7 @@ Training::Buckets Training::advance(unsigned id, Time now) {
     return {.first = first, .last = rank.appeared};
 }
 
-// Computes the stage, if the sums it needs are there; behind the last one the next backward pass begins.
+// Starts the stage if its sums are available. After the last stage, starts the next backward pass.
 void Training::try_stage(Rank& rank, Time now) {
     rank.due = never;
     if (rank.stage == workload_.forward.size()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a job do between two sums: gradients appear back to front while the backward pass runs, and the
-// next forward pass goes from layer to layer as far as their sums are there.
+// Timing of the ranks of a job between sums. During the backward pass gradients become ready from the last layer to the
+// first. The next forward pass computes layer by layer, each as soon as its sums are available.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace atp::workload {
 
-// One iteration of each rank: a backward pass, whose gradients are summed in buckets, and the forward pass of the next.
+// One iteration of each rank: a backward pass, whose gradients are summed in buckets, and the next forward pass.
 struct Workload {
     struct Bucket {
         std::uint64_t elements = 0;  // float32
-        Duration ready{};            // after the backward pass began; rising
+        Duration ready{};            // since the start of the backward pass; increasing
     };
     struct Stage {
         Duration compute{};
-        std::uint32_t first = 0;  // needs the buckets first .. last - 1
+        std::uint32_t first = 0;  // requires buckets first .. last - 1
         std::uint32_t last = 0;
     };
     std::vector<Bucket> buckets;
@@ -28,21 +28,23 @@ struct Workload {
     [[nodiscard]] Duration compute() const;  // of an iteration whose sums take no time
 };
 
-// Calling order: begin() each rank; advance() when its due() comes, which says which buckets are to be summed; summed()
-// for each of them. Owns its state, borrows the workload. One iteration's last forward pass is not computed: nobody
-// waits for it.
+// State of all ranks of one job. The last forward pass of a job is not computed, because no result depends on it.
+//
+// Ownership: owns its state. Borrows the workload.
+// Calling order: begin() for each rank; advance() at due(), which returns the buckets to be summed; summed() for each
+//   of them.
 class Training {
   public:
     Training(const Workload& workload, unsigned ranks, unsigned iterations);
 
-    // The rank (again) starts the backward pass of its next iteration at that time, whatever it did before.
+    // Starts the backward pass of the rank's next iteration at `when`, in any previous state.
     void begin(unsigned rank, unsigned iterations_done, Time when);
 
     struct Buckets {
         std::uint32_t first = 0;
         std::uint32_t last = 0;
     };
-    // Those that appeared since it was asked last. Without effect before due().
+    // Buckets that became ready since the last call. No effect before due().
     Buckets advance(unsigned rank, Time now);
     void summed(unsigned rank, std::uint32_t bucket, Time now);
 
@@ -51,20 +53,20 @@ class Training {
     [[nodiscard]] bool finished(unsigned rank) const { return ranks_[rank].done == iterations_; }
     [[nodiscard]] bool all_finished() const;
     [[nodiscard]] bool waits_for_sums(unsigned rank) const { return ranks_[rank].summed_count < ranks_[rank].appeared; }
-    // Where the last rank ended its first iteration, and its last one until now.
+    // Time at which the last rank ended its first iteration; and the end of the latest iteration so far.
     [[nodiscard]] Time first_end() const { return first_end_; }
     [[nodiscard]] Time last_end() const { return last_end_; }
 
   private:
     struct Rank {
         unsigned done = 0;           // iterations
-        bool forward = false;        // the pass that runs
-        bool computing = false;      // a stage of the forward pass
-        std::uint32_t stage = 0;     // of it
-        std::uint32_t appeared = 0;  // buckets of the iteration,
+        bool forward = false;        // in the forward pass
+        bool computing = false;      // computing a stage of the forward pass
+        std::uint32_t stage = 0;     // of the forward pass
+        std::uint32_t appeared = 0;  // buckets of this iteration that are ready
         std::uint32_t summed_count = 0;
         std::vector<bool> summed;
-        Time begun{};  // the backward pass
+        Time begun{};  // start of the backward pass
         Time due = never;
     };
 

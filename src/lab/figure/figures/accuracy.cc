@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What integers do to the accuracy of training: real trainings, by a program of its own.
+// The effect of integers on the accuracy of training. A separate program runs real trainings.
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,10 +13,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* program = "bench/accuracy/run";
-// Trainings that differ in nothing but the order of their sums differ by as much.
+// Trainings that differ only in the order of their sums differ by as much.
 constexpr double as_accurate = 0.03;
 
-// The figure as the program tells it; nothing, with the reason, where this machine lacks what it needs.
+// The output of the program, or the reason why this machine cannot run it.
 tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
     if (!std::filesystem::exists(program)) {
         return tl::unexpected(std::string(program) + " trains, and is not here: go to the project's folder");
@@ -30,7 +30,7 @@ tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
     }
 }
 
-// Nothing was found, or nothing finite.
+// null: no value, or no finite one.
 double number_of(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 LineChart chart_of(const Json& figure, const Axis& x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: more jobs than they had, which come when they like.
+// Beyond the papers: more jobs, with random arrivals.
 #include <algorithm>
 
 #include "figure/figures/figures.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody else's traffic on a worker's link.
+// Traffic of another application on a worker's link.
 #include <algorithm>
 
 #include "figure/figures/figures.h"
@@ -12,10 +12,10 @@ using std::chrono::microseconds;
 
 constexpr double line_gbps = 100;
 
-// A flow towards the second worker, where both meet in a queue of the switch, which marks and drops.
+// A flow to the second worker. It shares a switch queue with the job, which marks and drops.
 sim::Scenario contended(Duration begin, std::optional<Duration> lasts, Duration sample) {
     sim::Scenario point = testbed("star:6");
-    // Whoever has the link has it for the time on the wire.
+    // Hosts cost nothing: only the time on the wire counts.
     point.host_cost = {};
     point.tcp_cost = {};
     point.rdma_cost = {};
@@ -27,7 +27,7 @@ sim::Scenario contended(Duration begin, std::optional<Duration> lasts, Duration 
 struct Courses {
     Line job;
     Line background;
-    Line wire;  // all that the link carries, with headers
+    Line wire;  // all bytes on the link, with headers
 };
 
 Courses courses_of(const sim::Report& report) {
@@ -46,7 +46,7 @@ LineChart chart_of(std::string title, const Courses& courses, Level peak) {
             .levels = {std::move(peak)}};
 }
 
-// While the flow has settled and the job runs.
+// The interval in which the flow is stable and the job runs.
 struct Window {
     double from;
     double to;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half of the aggregators, with and without congestion control.
+// Half of the required aggregators, with and without congestion control.
 #include <algorithm>
 #include <chrono>
 
@@ -43,7 +43,7 @@ Drawing draw_fig15(const Lab& lab) {
         chart.lines.push_back(
             course_of(settings[i].name, reports[i].series->job_bytes.front(), reports[i].series->interval));
     }
-    // The collapsed one goes on for long.
+    // The last run takes much longer: the chart shows at most twice the duration of the second run.
     const double shown = 2 * static_cast<double>(chart.lines[1].x.size());
     Line& collapsed = chart.lines.back();
     const std::size_t kept = std::min(collapsed.x.size(), static_cast<std::size_t>(shown));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two jobs whose ways share a link between switches.
+// Two jobs whose paths share a link between switches.
 #include <algorithm>
 
 #include "figure/figures/figures.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements a second SwitchML sums: with more workers, larger packets, shorter numbers.
+// Elements per second that SwitchML sums: with more workers, larger packets and shorter numbers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::int64_t fast = 100'000'000'000;
 constexpr double bits_of_element = 32;
 constexpr double million = 1e6;
 
-// Hosts that cost nothing: the wire alone decides, as in the paper with its many cores.
+// Hosts cost nothing: the wire is the limit, as for the many cores of the paper.
 sim::Scenario tensor_at(std::string_view topology, const char* system, std::int64_t rate) {
     sim::Scenario point = testbed(topology);
     point.systems = {*sim::parse_system(system)};
@@ -31,7 +31,7 @@ sim::Scenario tensor_at(std::string_view topology, const char* system, std::int6
 
 double elements_per_s(const sim::Report& report) { return goodput_gbps(report) * giga / bits_of_element; }
 
-// Of a packet on the wire, gaps between packets included.
+// Bytes of a packet on the wire, including the gap between packets.
 double share_of_lanes(const sim::Scenario& point, std::size_t lanes) {
     const double bytes = static_cast<double>(lanes * switchml::int32_lane_bytes);
     return bytes / (bytes + switchml::header_bytes + point.overhead_bytes);
@@ -79,7 +79,7 @@ Drawing draw_switchml_fig4(const Lab& lab) {
         const double bound = static_cast<double>(rate) * share / bits_of_element;
         const LineChart chart = chart_of(rate, workers, reports, rate == slow ? 0 : reports.size() / 2, bound);
         const auto [least, most] = std::ranges::minmax(chart.lines[0].y);
-        // Its packets are larger, so it is held against what these could carry.
+        // Parameter servers use larger packets, so they are compared with the line rate.
         const double line_elements = static_cast<double>(rate) / bits_of_element / million;
         drawing.checks.push_back(
             at_least(0.97, chart.title + ": SwitchML, the slowest times the fastest", least / most));
@@ -124,7 +124,7 @@ Drawing draw_switchml_fig7(const Lab& lab) {
     return drawing;
 }
 
-// Seconds that a processor of this machine spends on one element, both ways: scaled into a packet, and out of a result.
+// Processor seconds per element on this machine: scaling into a packet, and conversion of the result.
 double seconds_an_element() {
     constexpr std::size_t elements = 1U << 20U;
     constexpr std::size_t lanes = switchml::paper_lanes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each is told in the file of its family.
+// The figures. The comment on each line names the file that defines it.
 #pragma once
 
 #include "figure/figure.h"

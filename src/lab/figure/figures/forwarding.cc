@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A share of all packets that no switch adds.
+// Switches forward a share of all packets unaggregated.
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs find aggregators: by a hash, in sequence, or in a part of their own.
+// Selection of aggregators: by hash, in sequence, or in a separate part per job.
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What real hosts spend on packets and numbers: measured on this machine, not simulated.
+// Time of real hosts per packet and number: measured on this machine, not simulated.
 #include <nlohmann/json.hpp>
 #include <sstream>
 

@@ -54,7 +54,7 @@ Drawing draw_fig20(const Lab& lab) {
     return drawing;
 }
 
-// Aggregators of which every system can use all: parts of SwitchML are powers of two.
+// Every system can use all of these aggregators: the parts of SwitchML are powers of two.
 constexpr std::uint32_t whole_windows = 256;
 
 struct Pair {

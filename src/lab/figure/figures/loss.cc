@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost packets, and how soon they are missed.
+// Lost packets, and the time until their loss is detected.
 #include <algorithm>
 
 #include "figure/figures/figures.h"
@@ -13,7 +13,7 @@ using std::chrono::microseconds;
 
 constexpr double percent = 100;
 
-// Both as the paper had them: no window shrinks, timers of a millisecond.
+// Both systems as in the paper: windows do not shrink, and timers have 1 ms.
 sim::Scenario lossy(std::string_view topology, const char* system, double loss) {
     sim::Scenario point = testbed(topology);
     point.systems = {*sim::parse_system(system)};
@@ -22,7 +22,7 @@ sim::Scenario lossy(std::string_view topology, const char* system, double loss) 
     return point;
 }
 
-// Values of each series over losses, divided by that without loss, which comes first.
+// The values of each series, divided by the value without loss, which comes first.
 std::vector<Line> normalised(const std::vector<const char*>& names, const std::vector<double>& losses,
                              const std::vector<double>& values) {
     std::vector<Line> lines;
@@ -63,7 +63,7 @@ Drawing draw_fig10(const Lab& lab) {
         }
     }
     const std::size_t half = points.size() / 2;
-    // The microbenchmark over ATP with most loss: what a resend that is lost waits for.
+    // The microbenchmark of ATP with the highest loss and a shorter timer: the wait of a lost resend.
     points.push_back(points[half + losses.size()]);
     points.back().min_timeout = microseconds(100);
     const std::vector<sim::Report> reports = lab.run(points);
@@ -105,7 +105,7 @@ Drawing draw_switchml_fig5(const Lab& lab) {
     for (const bool tcp : {false, true}) {
         for (const double loss : {0.0, 1e-4, 1e-3, 1e-2}) {
             sim::Scenario point = lossy("star:8", tcp ? "ring:tcp" : "switchml", loss);
-            if (tcp) point.min_timeout = std::chrono::milliseconds(200);  // Linux's
+            if (tcp) point.min_timeout = std::chrono::milliseconds(200);  // minimum of Linux
             point.rate_bits_per_s = 10'000'000'000;
             point.host_cost = {};
             point.tcp_cost = {};
@@ -148,7 +148,7 @@ Drawing draw_switchml_fig6(const Lab& lab) {
         point.sample = interval;
         points.push_back(point);
     }
-    // What the rate under much loss depends on.
+    // Parameters that determine the rate at high loss.
     const sim::Scenario worst = points.back();
     points.push_back(worst);
     points.back().switchml.pool = 512;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training throughput of whole models, beside the systems that ATP is compared with.
+// Training throughput of whole models, with ATP and the systems that it is compared with.
 #include <algorithm>
 #include <optional>
 
@@ -13,8 +13,8 @@ namespace {
 struct ModelsContender {
     const char* name;
     const char* system;
-    // ATP's greatest lead over it: roughly the paper's. Nothing is demanded of TCP's, whose stacks the papers' single
-    // numbers do not tell.
+    // Bounds of ATP's largest gain over this system, near the paper's. TCP has no bounds, because single numbers of the
+    // papers do not describe its stacks.
     std::optional<double> least_lead{};
     std::optional<double> most_lead{};
 };
@@ -56,7 +56,7 @@ Drawing draw_fig8(const Lab& lab) {
         const double alone = workload::find_model(models[model])->samples_per_s;
         chart.bars.back().values.push_back(samples_per_s(reports[i]) / alone);
     }
-    // Over one other system, with one model.
+    // ATP's gain over system `i` for one model.
     const auto lead = [&](std::size_t i, std::size_t model) {
         return chart.bars[0].values[model] / chart.bars[i].values[model];
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets that could overflow, and packets that do.
+// Packets that could overflow, and packets that overflow.
 #include <fmt/format.h>
 
 #include "figure/figures/figures.h"
@@ -8,7 +8,8 @@
 namespace atp::figure {
 namespace {
 
-// Of a worker in an epoch of ResNet50: 25.6 million parameters in 62 lanes, 1.28 million images in batches of 64.
+// Packets of one worker in an epoch of ResNet50: 25.6 million parameters in 62 lanes, 1.28 million images in batches of
+// 64.
 constexpr double packets_an_epoch = 8.3e9;
 
 struct Row {
@@ -22,7 +23,7 @@ std::string topology_of(unsigned workers) {
     return fmt::format("racks:{}x{}", workers / ATP_BITMAP_BITS, ATP_BITMAP_BITS);
 }
 
-// Of all packets of workers.
+// Share of all packets of workers.
 double share_bypassed(const sim::Report& report) {
     const sim::JobReport& job = report.jobs.front();
     return static_cast<double>(job.worker.bypassed) / static_cast<double>(job.server.completed * job.workers);
@@ -40,7 +41,7 @@ Drawing draw_table1(const Lab& lab) {
     for (const Row& row : wanted) {
         sim::Scenario point = testbed(topology_of(row.workers));
         point.gradients = sim::gradients_of_papers;
-        // As many packets of workers for each: seldom is what few workers overflow.
+        // Equal numbers of packets for each row: with few workers overflows are rare.
         point.bytes = lab.pick<std::uint64_t>(256'000'000, 2'000'000'000) / row.workers;
         points.push_back(point);
         point.proactive = true;

@@ -6,7 +6,7 @@
 namespace atp::figure {
 namespace {
 
-// What IP, UDP and ATP's header leave of 1,500 bytes, in multiples of eight lanes.
+// Multiples of eight lanes that fit 1,500 bytes after the headers of IP, UDP and ATP.
 constexpr std::uint16_t mtu_lanes = 352;
 constexpr std::uint16_t paper_lanes = 62;
 constexpr std::uint32_t paper_aggregators = 4096;
@@ -17,7 +17,7 @@ Drawing draw_mtu(const Lab& lab) {
         sim::Scenario point = testbed("star:8");
         point.bytes = lab.pick<std::uint64_t>(8'000'000, 200'000'000);
         point.lanes = lanes;
-        point.aggregators = paper_aggregators * paper_lanes / lanes;  // the same memory for lanes
+        point.aggregators = paper_aggregators * paper_lanes / lanes;  // the same memory in lanes
         points.push_back(point);
         point.host_cost = {};
         points.push_back(point);

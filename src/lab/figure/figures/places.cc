@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: where a job's server lives.
+// Beyond the papers: the position of a job's server.
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 

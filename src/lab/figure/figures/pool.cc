@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many slots of the switch SwitchML needs.
+// The number of switch slots that SwitchML needs.
 #include <algorithm>
 
 #include "figure/figures/figures.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double microseconds_a_millisecond = 1e3;
 
-// Packets that are on the way at once when a link is full.
+// Packets in flight that fill a link.
 double slots_of_bandwidth_delay(const sim::Scenario& point, double round_trip_us) {
     const double packet = switchml::header_bytes + double{switchml::paper_lanes} * sizeof(float) + point.overhead_bytes;
     return static_cast<double>(point.rate_bits_per_s) * round_trip_us * 1e-6 / 8 / packet;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a second level of aggregation saves the server.
+// The traffic that a second level of aggregation saves at the server.
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -9,7 +9,7 @@ namespace {
 Drawing draw_fig9(const Lab& lab) {
     sim::Scenario everywhere = testbed("fig9");
     everywhere.bytes = lab.pick<std::uint64_t>(1'000'000, 16'000'000);
-    everywhere.linear = true;  // the only job: nothing of it collides
+    everywhere.linear = true;  // the only job: no collisions
     sim::Scenario racks = everywhere;
     racks.aggregation = sim::Aggregation::racks;
     sim::Scenario nowhere = everywhere;

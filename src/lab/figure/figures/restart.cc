@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: the switch comes back empty in the middle of a job.
+// Beyond the papers: the switch restarts during a job.
 #include <chrono>
 
 #include "figure/figures/figures.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: racks and racks of workers.
+// Beyond the papers: many racks of workers.
 #include <fmt/format.h>
 
 #include "figure/figures/figures.h"

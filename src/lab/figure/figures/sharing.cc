@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three training jobs and the memory of one switch.
+// Three training jobs share the memory of one switch.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ using std::chrono::microseconds;
 
 constexpr unsigned jobs = 3;
 constexpr std::uint8_t window_log2 = 7;
-// With fewer a static part slows its job.
+// With fewer aggregators, a static part slows its job.
 constexpr std::uint32_t peak_aggregators = jobs << window_log2;
 
 sim::Scenario three_jobs(const Lab& lab) {
@@ -60,8 +60,8 @@ Drawing draw_fig13a(const Lab& lab) {
         const auto found = std::ranges::find(shares, share);
         return chart.lines[line].y[static_cast<std::size_t>(found - shares.begin())];
     };
-    // With a quarter and with half a window is the whole part; in between it is the smaller one of the two, and what
-    // all of the part would bring lies on the straight line.
+    // A job uses a static part of a quarter or half of a window in full. Of a part between them it uses only a quarter.
+    // The value of a fully used part is interpolated linearly.
     const double whole_third = at(1, 0.25) + (at(1, 0.5) - at(1, 0.25)) * (1.0 / 3 - 0.25) / (0.5 - 0.25);
     Drawing drawing;
     drawing.checks = {
@@ -74,7 +74,7 @@ Drawing draw_fig13a(const Lab& lab) {
     return drawing;
 }
 
-// Packets that were added each interval, one line for each job.
+// Packets added per interval, one line per job.
 std::vector<Line> additions_of(const std::vector<std::vector<std::uint64_t>>& added, Duration interval) {
     std::vector<Line> lines;
     for (std::size_t job = 0; job < added.size(); ++job) {
@@ -117,8 +117,7 @@ Drawing draw_fig13b(const Lab& lab) {
     return drawing;
 }
 
-// What a job that is on has the switch add in an interval, on average: while every other is on too, and while one is
-// not.
+// Mean additions per interval of an active job: while every other job is active, and while one is not.
 struct Crowds {
     double all_on = 0;
     double some_off = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: asking for what is missing, beside sending it again.
+// Beyond the papers: requests for missing results, compared with resends.
 #include <chrono>
 
 #include "figure/figures/figures.h"
@@ -10,13 +10,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The last worker begins every iteration when the others' timers have expired several times.
+// The last worker starts every iteration after the timers of the others have expired several times.
 sim::Scenario with_straggler(const Lab& lab, bool blind) {
     constexpr Duration late = milliseconds(5);
     sim::Scenario point = testbed("star:8");
     point.blind_resend = blind;
     point.linear = true;
-    point.bytes = 62'000;  // a window
+    point.bytes = 62'000;  // one window
     point.pause = milliseconds(1);
     point.iterations = lab.pick(10U, 50U);
     for (unsigned i = 0; i < point.iterations; ++i) {

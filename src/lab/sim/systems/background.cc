@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t background_start = 0;
 constexpr std::uint32_t flow_event = 1;
-// What the application writes at once. Enough of it waits that the flow is never idle.
+// Bytes per write of the application. Enough writes wait to keep the flow busy.
 constexpr std::uint64_t write_bytes = 64'000;
 constexpr std::uint64_t writes_waiting = 4;
 

@@ -23,7 +23,7 @@ std::uint32_t FlowJob::add_flow(NodeId from, NodeId to) {
     return number;
 }
 
-// The last buckets belong to the layers that the next forward pass needs first.
+// The last buckets belong to the layers that the next forward pass needs first. With `priority` they are sent first.
 void FlowJob::send(std::uint32_t flow, const Message& message, Time now) {
     const auto buckets = static_cast<std::uint32_t>(workload_.buckets.size());
     flows_[flow].send(message, shared_.scenario.priority ? buckets - message.label : 0, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that sums over flows between hosts: switches only forward.
+// A job that sums over flows between hosts. Switches only forward.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 
 namespace atp::sim {
 
-// Owns its flows. A system says what a message means.
+// Ownership: owns its flows. The derived class interprets the messages.
 class FlowJob : public Job {
   public:
     FlowJob(const Shared& shared, ProgramId id, unsigned index);
@@ -22,7 +22,7 @@ class FlowJob : public Job {
     [[nodiscard]] std::string whereabouts() const final;
 
   protected:
-    // Its number, counted from 0.
+    // Returns the number of the flow, counted from 0.
     std::uint32_t add_flow(NodeId from, NodeId to);
     void send(std::uint32_t flow, const Message& message, Time now);
     virtual void on_message(std::uint32_t flow, const Message& message, Time now) = 0;
@@ -31,7 +31,7 @@ class FlowJob : public Job {
     [[nodiscard]] NodeId node_of_system_event(std::uint32_t event) const final;
 
   private:
-    std::deque<Flow> flows_;  // event 1 + its number is a flow's; event 0 the job's start
+    std::deque<Flow> flows_;  // event 0 starts the job; event 1 + n belongs to flow n
 };
 
 }  // namespace atp::sim

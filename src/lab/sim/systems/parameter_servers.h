@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter servers without a switch's help, as in BytePS: every worker pushes its gradients and pulls the sums.
+// Parameter servers without aggregation in switches, as in BytePS: every worker pushes its gradients and pulls the
+// sums.
 //
-//   ps    one server, where the scenario puts it: N workers' bytes in, as many out.
-//   ps-n  a server on each worker's host, for an equal part of every bucket. BytePS hands out whole tensors instead,
-//         which balances worse.
+//   ps: one server, at the position that the scenario sets; it receives and sends the bytes of N workers.
+//   ps-n: a server on each worker's host, for an equal part of every bucket. BytePS assigns whole tensors instead,
+//     which balances worse.
 //
-// Left out: adding beyond what copying takes (sim/scenario.h).
+// Not modelled: time for additions beyond the time for copying (sim/scenario.h).
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@ class ParameterServers final : public FlowJob {
     ParameterServers(const Shared& shared, ProgramId id, unsigned index);
 
   private:
-    // From a worker to a server, or back.
+    // The path from a worker to a server, or back.
     struct Way {
         unsigned rank = 0;
         unsigned server = 0;
         bool push = false;
     };
-    // One server's part of a bucket. All its pushes of an iteration come before the first of the next: a worker goes on
-    // when it has pulled everything.
+    // One server's part of a bucket. A worker continues after it has pulled everything. All pushes of an iteration
+    // therefore arrive before the first push of the next one.
     struct Part {
         unsigned pushed = 0;
         std::uint64_t word = 0;
@@ -47,10 +48,10 @@ class ParameterServers final : public FlowJob {
 
     std::vector<NodeId> servers_;
     std::vector<Way> ways_;                      // by flow
-    std::vector<std::uint32_t> pushes_;          // flows by place
-    std::vector<std::uint32_t> pulls_;           // likewise
+    std::vector<std::uint32_t> pushes_;          // flows, by place()
+    std::vector<std::uint32_t> pulls_;           // flows, by place()
     std::vector<std::vector<Part>> parts_;       // by server and bucket
-    std::vector<std::vector<unsigned>> pulled_;  // parts, by rank and bucket
+    std::vector<std::vector<unsigned>> pulled_;  // number of parts, by rank and bucket
 };
 
 }  // namespace atp::sim

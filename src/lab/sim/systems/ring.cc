@@ -11,7 +11,7 @@ namespace atp::sim {
 Ring::Ring(const Shared& shared, ProgramId id, unsigned index)
     : FlowJob(shared, id, index), turns_(ranks(), std::vector<Turn>(workload_.buckets.size())) {
     if (ranks() == 1) return;
-    // Flow `rank` leads to the next one.
+    // Flow `rank` leads to the next rank.
     for (unsigned rank = 0; rank < ranks(); ++rank) {
         (void)add_flow(site().worker_hosts[rank], site().worker_hosts[next(rank)]);
     }
@@ -49,7 +49,7 @@ void Ring::on_message(std::uint32_t flow, const Message& message, Time now) {
 
 void Ring::take(unsigned rank, const Message& message, Time now) {
     const std::uint32_t bucket = message.label;
-    const std::uint32_t last_sum = ranks() - 2;  // from this step on chunks are complete
+    const std::uint32_t last_sum = ranks() - 2;  // chunks are complete from this step on
     const unsigned iteration = training_.iterations_done(rank);
     const unsigned chunk = chunk_of(rank, message.step + 1);
     std::uint64_t word = message.word;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring all-reduce, as in Horovod: a bucket is cut into as many chunks as there are ranks, each goes round once to be
-// summed and once more to be known, so every link carries 2 (N - 1) / N of the bytes.
+// Ring all-reduce, as in Horovod. A bucket is cut into one chunk per rank. Each chunk passes the ring once to be
+// summed, and once more to distribute the sum. Every link therefore carries 2 (N - 1) / N of the bytes.
 //
-// Left out: adding beyond what copying takes (sim/scenario.h), and what Horovod's ranks spend to agree on an order.
+// Not modelled: time for additions beyond the time for copying (sim/scenario.h), and Horovod's negotiation of an order.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ class Ring final : public FlowJob {
     Ring(const Shared& shared, ProgramId id, unsigned index);
 
   private:
-    // One rank's part in one bucket.
+    // State of one rank for one bucket.
     struct Turn {
-        bool ready = false;          // its own gradients are there
+        bool ready = false;          // this rank's own gradients are ready
         std::uint32_t received = 0;  // steps
-        std::vector<Message> early;  // came before the gradients were there
+        std::vector<Message> early;  // received before this rank's own gradients were ready
     };
 
     void submit(unsigned rank, workload::Training::Buckets buckets, Time now) override;
@@ -29,7 +29,7 @@ class Ring final : public FlowJob {
     void take(unsigned rank, const Message& message, Time now);
     void pass_on(unsigned rank, std::uint32_t bucket, std::uint32_t step, std::uint64_t word, Time now);
     [[nodiscard]] std::uint32_t steps() const { return 2 * (ranks() - 1); }
-    // What a rank sends in a step.
+    // The chunk that a rank sends in a step.
     [[nodiscard]] unsigned chunk_of(unsigned rank, std::uint32_t step) const {
         return (rank + 2 * ranks() - step) % ranks();
     }

@@ -17,9 +17,9 @@ using switchml::Verdict;
 using switchml::WorkerConfig;
 using switchml::WorkerEvent;
 
-// Of a network card: a usual length. Beyond it a packet waits in its worker, whose timers have not begun.
+// A usual length of a network card's ring. Further packets wait in the worker, before their timers start.
 constexpr std::uint64_t transmit_ring_packets = 1024;
-// A float16 says 11 bits and a sign exactly.
+// A float16 represents 11 bits and a sign exactly.
 constexpr unsigned half_sum_bits = 12;
 constexpr std::size_t errors_kept = 8;
 
@@ -76,7 +76,7 @@ void SwitchmlJob::submit(unsigned rank, workload::Training::Buckets buckets, Tim
     const std::size_t count = workload_.buckets.size();
     if (buckets.first == 0) {
         endpoint.tensors.clear();
-        endpoint.tensors.reserve(count);  // the machine borrows them
+        endpoint.tensors.reserve(count);  // the worker borrows the tensors: no reallocation
     }
     const std::optional<Duration> deadline = shared_.scenario.effective_deadline();
     for (std::uint32_t bucket = buckets.first; bucket < buckets.last; ++bucket) {
@@ -162,7 +162,7 @@ void SwitchmlJob::on_system_event(std::uint32_t event, Time now) {
         return;
     }
     Endpoint& endpoint = endpoints_[event];
-    if (endpoint.woken_at > now) return;  // an earlier event has overtaken it
+    if (endpoint.woken_at > now) return;  // superseded by an earlier event
     endpoint.woken_at = never;
     endpoint.worker.handle_timeout(now);
     drive(event, now);
@@ -172,7 +172,7 @@ NodeId SwitchmlJob::node_of_system_event(std::uint32_t event) const {
     return event == start_event() ? no_node : site().worker_hosts[event];
 }
 
-// Timers mostly move later: an event that comes too early looks again.
+// Most timers move later: an event that fires too early schedules the next one.
 void SwitchmlJob::wake_by(unsigned rank, Time time) {
     if (time >= endpoints_[rank].woken_at) return;
     endpoints_[rank].woken_at = time;

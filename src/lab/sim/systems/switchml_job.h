@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job of SwitchML: its workers, and a part of the slots of the switch on which they all hang.
+// A SwitchML job: its workers, and a part of the slots of the switch to which all of them connect.
 //
-// Left out: more than one switch; numbers that fit no integer, which no worker can send again as a float (a tensor that
-// has some ends as the machines say, and its sums are not looked at); workers of several threads, with slots of their
-// own each.
+// Not modelled: several switches; workers with several threads and slots for each thread; a second transmission as
+// floats of numbers that fit no integer. A tensor with such numbers ends as the state machines report, and its sums are
+// not checked.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@
 
 namespace atp::sim {
 
-// Each worker submits the buckets of an iteration as they appear. Packets go up to the switch, which is asked what
-// becomes of them, and results down from there: no host but the workers' has a part in it.
-// Owns: machines and tensors of its workers. Borrows what is shared, the switch among it.
-// Failure: with a deadline, a worker whose operation passes it sends no more, and the job stays unfinished.
+// Each worker submits the buckets of an iteration as they become ready. The switch adds the packets and returns results
+// to the workers. No other host takes part.
+//
+// Ownership: owns state machines and tensors of its workers. Borrows the objects in Shared, including the switch.
+// Failure: if an operation exceeds its deadline, its worker sends no more and the job remains unfinished.
 class SwitchmlJob final : public Job {
   public:
     SwitchmlJob(const Shared& shared, ProgramId id, unsigned index);
@@ -44,13 +45,13 @@ class SwitchmlJob final : public Job {
         switchml::Worker worker;
         std::vector<GradientTensor> tensors;  // of the current iteration, by bucket
         HostQueue at_host;                    // in packets
-        std::vector<Time> sent_at;            // by slot: the first time
-        Duration round_trips{};               // all together
+        std::vector<Time> sent_at;            // by slot: first transmission
+        Duration round_trips{};               // sum
         std::uint64_t overflowed = 0;         // tensors
-        Time woken_at = never;                // the earliest event on the way
+        Time woken_at = never;                // earliest scheduled event
     };
 
-    // Events: one of each endpoint, and the start.
+    // Events: one for each endpoint, and the start of the job.
     [[nodiscard]] std::uint32_t start_event() const { return ranks(); }
     void on_system_event(std::uint32_t event, Time now) override;
     [[nodiscard]] NodeId node_of_system_event(std::uint32_t event) const override;
@@ -71,7 +72,7 @@ class SwitchmlJob final : public Job {
     GradientSource source_;
     std::vector<Endpoint> endpoints_;  // by rank
     std::vector<unsigned> rank_at_;    // by node
-    std::uint64_t fragments_ = 0;      // of a worker in an iteration
+    std::uint64_t fragments_ = 0;      // per worker and iteration
 };
 
 }  // namespace atp::sim
