@@ -1,4 +1,4 @@
-# Kernels for NVIDIA's graphics processors. With ATP_CUDA=AUTO, the variable becomes ON or OFF here.
+# Kernels for NVIDIA GPUs. With ATP_CUDA=AUTO, this file sets the variable to ON or OFF.
 if(NOT ATP_CUDA)
   return()
 endif()
@@ -13,8 +13,7 @@ if(ATP_CUDA STREQUAL AUTO)
 endif()
 set(ATP_CUDA ON)
 
-# Machine code for each generation that this nvcc still knows, and for all that come later code that their driver
-# translates.
+# Machine code for each generation that this nvcc supports, and PTX, which the driver of a later generation compiles.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
@@ -30,12 +29,12 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
 endif()
 enable_language(CUDA)
-if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know it of nvcc 12 and later
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 lacks this option for nvcc 12 and later
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_EXTENSIONS OFF)
-# The same bits as on a processor: no product is fused with a sum. What is constexpr may run on the device.
+# The same bits as on a processor: no product is fused with a sum. Device code may call constexpr functions.
 set(ATP_CUDA_OPTIONS -fmad=false --expt-relaxed-constexpr)
 find_package(CUDAToolkit REQUIRED)
 message(STATUS "Found nvcc ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")

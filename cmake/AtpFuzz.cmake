@@ -1,13 +1,13 @@
-# One source, two programs. With ATP_FUZZ (the preset `fuzz`, Clang) a libFuzzer target that ctest runs for
-# ATP_FUZZ_SECONDS from the kept corpus; without it, the same source under a small main() that replays the corpus, so
-# that every build of every compiler keeps the target alive and every input ever kept stays tested.
+# One source, two programs. With ATP_FUZZ (the preset `fuzz`, Clang), a libFuzzer target that ctest runs for
+# ATP_FUZZ_SECONDS from the committed corpus. Without it, the same source with a small main() that replays the corpus.
+# Every build therefore compiles the target and tests every committed input.
 set(ATP_FUZZ_SECONDS 15 CACHE STRING "How long ctest lets each libFuzzer target search")
 if(ATP_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "ATP_FUZZ needs Clang for libFuzzer, not ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset fuzz`")
 endif()
 
 # atp_fuzz(NAME SOURCES ... USES target ... CORPUS folder [MAX_BYTES longest input]): sources define
-# LLVMFuzzerTestOneInput; the folder, relative to this one, holds the inputs that are kept.
+# LLVMFuzzerTestOneInput; the folder, relative to this one, holds the committed inputs.
 function(atp_fuzz name)
   cmake_parse_arguments(arg "" "CORPUS;MAX_BYTES" "SOURCES;USES" ${ARGN})
   if(NOT arg_MAX_BYTES)
@@ -24,7 +24,7 @@ function(atp_fuzz name)
     return()
   endif()
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  # New inputs go to the build folder first: keeping one is a person's choice, made with a copy into the corpus.
+  # libFuzzer writes new inputs to the build folder. A person copies those that are worth keeping into the corpus.
   set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}.found)
   file(MAKE_DIRECTORY ${found})
   add_test(NAME fuzz.${name}.search

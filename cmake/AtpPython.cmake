@@ -1,6 +1,6 @@
-# Python and the torch that it imports, for the backend in python/. Without a Python3_EXECUTABLE it is the one that
-# scripts/setup.sh has made, or else any. With ATP_PYTHON=AUTO, the variable becomes ON or OFF here.
-# find_package(Torch) asks for compilers of every device that torch was built for, so it is not used.
+# Python and its torch for the backend in python/. Without Python3_EXECUTABLE, the Python of scripts/setup.sh is used,
+# or else any other. With ATP_PYTHON=AUTO, this file sets the variable to ON or OFF. find_package(Torch) is not used,
+# because it requires compilers for every device that torch was built for.
 if(NOT ATP_PYTHON)
   return()
 endif()
@@ -27,8 +27,8 @@ endif()
 set(ATP_PYTHON ON)
 list(POP_FRONT torch torch_dir torch_version torch_new_abi)
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
-# The wheels of torch before 2.6 have the strings of gcc 4. So has then everything here, and what links libraries of the
-# system that have strings in their interface cannot be built: the tests in C++, the benchmarks.
+# Wheels of torch before 2.6 have the string type of gcc 4, so this build must use it too. It then cannot build programs
+# that link system libraries with strings in their interface: C++ tests and benchmarks.
 set(ATP_OLD_STRINGS OFF)
 if(NOT torch_new_abi)
   set(ATP_OLD_STRINGS ON)
@@ -40,6 +40,6 @@ add_library(atp_torch_libraries INTERFACE)
 target_include_directories(atp_torch_libraries SYSTEM INTERFACE
   ${torch_dir}/include ${torch_dir}/include/torch/csrc/api/include)
 target_compile_definitions(atp_torch_libraries INTERFACE TORCH_API_INCLUDE_EXTENSION_H ${torch})
-# No path to them: `import torch`, which precedes, has loaded them.
+# Needs no run-time path: `import torch` has loaded these libraries before.
 target_link_directories(atp_torch_libraries INTERFACE ${torch_dir}/lib)
 target_link_libraries(atp_torch_libraries INTERFACE c10 torch_cpu torch_python)

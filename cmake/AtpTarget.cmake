@@ -1,7 +1,7 @@
 # Compiler flags that all targets share, and unity builds.
 
-# In a unity build a local variable may have the name of a constant in another source, which only gcc can tell from a
-# local variable that hides another one.
+# In a unity build a local variable may have the name of a constant in another source. Only gcc can exclude this case
+# from the check for a local variable that hides another one.
 set(ATP_SHADOW_IN_GROUPS $<$<NOT:$<CXX_COMPILER_ID:Clang>>:-Wshadow=local>)
 
 add_library(atp_flags INTERFACE)
@@ -10,18 +10,18 @@ target_compile_options(atp_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:$<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,${ATP_SHADOW_IN_GROUPS},-Wshadow>>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
-  # At -O3 gcc 12 and 13 warn of overflows on paths that inlining invented, inside the standard library's own headers;
-  # what these warnings are meant to find, AddressSanitizer finds in the preset `asan`.
+  # At -O3, gcc 12 and 13 report overflows in the standard library's headers on paths that exist only after inlining.
+  # AddressSanitizer in the preset `asan` finds the errors that these warnings are for.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict>)
 if(ATP_SANITIZE)
   add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATP_SANITIZE})
 elseif(ATP_WARNINGS_AS_ERRORS)
-  # Sanitizers rewrite expressions before gcc warns of them; the other presets judge the code as it was written.
+  # Sanitizers rewrite expressions before gcc checks them; the other presets check the code as written.
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
-# For folders whose code sets up, prints or checks. Without optimisation a sanitized build compiles in half the time.
+# For folders whose code sets up, prints or checks. Without optimisation a sanitized build takes half the time.
 macro(atp_need_not_be_fast)
   if(ATP_SANITIZE)
     add_compile_options(-O0)
@@ -52,8 +52,8 @@ function(atp_group target)
   endif()
 endfunction()
 
-# A wheel runs on machines that lack the packages it was built with. fmt is compiled in everywhere, as headers; libbpf,
-# libelf and zlib are linked statically (AtpXdp.cmake); src/machines/numeric/highway_targets.cc stands for libhwy.
+# A wheel runs on hosts without the packages of its build. fmt is header-only in every target; libbpf, libelf and zlib
+# are linked statically (AtpXdp.cmake); src/machines/numeric/highway_targets.cc replaces libhwy.
 option(ATP_SELF_CONTAINED "Link no shared library that is neither of the compiler, the C library nor torch" OFF)
 if(ATP_SELF_CONTAINED)
   find_package(HWY REQUIRED)

@@ -1,10 +1,11 @@
-# One helper, discovery, a timeout: no test left uncompiled, none that hangs the run.
+# One helper with test discovery and a timeout: every test is compiled, and none can block the run.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 
-# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds] [APART source ...]): a GoogleTest program whose cases ctest sees one by one,
-# under the label of the folder it stands in. Properties: USES rapidcheck, #include <rapidcheck/gtest.h>.
+# atp_test(NAME SOURCES ... USES target ... [TIMEOUT seconds] [APART source ...]): a GoogleTest program whose cases are
+# single tests of ctest. Their label is the name of the folder. Property tests: USES rapidcheck, #include
+# <rapidcheck/gtest.h>.
 function(atp_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;DEFINITIONS;APART" ${ARGN})
   if(NOT arg_TIMEOUT)

@@ -1,4 +1,4 @@
-# The switch inside the kernel. With ATP_XDP=AUTO, the variable becomes ON or OFF here.
+# The switch inside the kernel. With ATP_XDP=AUTO, this file sets the variable to ON or OFF.
 if(NOT ATP_XDP)
   return()
 endif()
@@ -55,18 +55,19 @@ else()
 endif()
 
 # atp_bpf_program(TARGET NAME SOURCE): compiles SOURCE for the kernel, with its types, and gives TARGET the header
-# NAME.skel.h, which holds the object.
+# NAME.skel.h, which contains the object.
 function(atp_bpf_program target name source)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/skeletons)
   set(object ${folder}/${name}.bpf.o)
   set(skeleton ${folder}/${name}.skel.h)
   file(MAKE_DIRECTORY ${folder})
-  # The kernel's own headers are the same for every target, but Debian keeps some of them under the host's name.
+  # The kernel's headers are the same for every target, but Debian keeps some of them in a folder named after the
+  # host's.
   add_custom_command(OUTPUT ${skeleton}
     COMMAND ${ATP_CLANG} -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror
             -I${CMAKE_SOURCE_DIR}/src/machines -I${CMAKE_SOURCE_DIR}/src/drivers -isystem ${ATP_LIBBPF_INCLUDE} -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
             -MD -MF ${object}.d -MT ${skeleton} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}.debug
-    COMMAND ${ATP_BPFTOOL} gen object ${object} ${object}.debug # leaves debuggers' sections out
+    COMMAND ${ATP_BPFTOOL} gen object ${object} ${object}.debug # omits the sections for debuggers
     COMMAND ${ATP_BPFTOOL} gen skeleton ${object} name ${name} > ${skeleton}
     DEPENDS ${source} DEPFILE ${object}.d VERBATIM
     COMMENT "Building ${name} for the kernel")

@@ -8,7 +8,7 @@
 namespace atp::python {
 namespace {
 
-// Longer than callbacks that only compute mostly take: those keep the order.
+// Longer than a callback that only computes usually takes, so that such callbacks keep the order of posting.
 constexpr std::chrono::milliseconds patience{5};
 
 }  // namespace
@@ -26,7 +26,7 @@ Completions::~Completions() {
     for (std::thread& thread : threads_) thread.detach();
 }
 
-// Each thread holds the object, since the last of the others may let go of it in one of its own jobs.
+// Each thread shares ownership: the last other owner may release the object inside one of its jobs.
 void Completions::add_thread() {
     threads_.emplace_back([self = shared_from_this()] { self->run(); });
     pthread_setname_np(threads_.back().native_handle(), "atp-completions");
@@ -81,11 +81,11 @@ void Completions::run() {
         auto job = std::move(jobs_.front());
         jobs_.pop_front();
         last_begun_ = Clock::now();
-        // One more thread than jobs: somebody is there to see that this one takes long.
+        // Keep one idle thread: it begins the next job if this one takes longer than the turn.
         if (++running_ == threads_.size()) add_thread();
         lock.unlock();
         job();
-        job = nullptr;  // what it holds may be the last reference: not under the lock
+        job = nullptr;  // destroy captures without the lock: they may hold the last reference to a work
         lock.lock();
         --running_;
         changed_.notify_one();

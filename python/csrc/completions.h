@@ -14,7 +14,8 @@
 
 namespace atp::python {
 
-// The time in which this thread runs callbacks of a future. Threads: one object belongs to one thread; scopes nest.
+// Marks the time in which this thread runs callbacks of a future. Threads: one object belongs to one thread; scopes
+// nest.
 class CallbackScope {
   public:
     CallbackScope() { ++depth; }
@@ -28,18 +29,16 @@ class CallbackScope {
     static thread_local int depth;
 };
 
-// Threads that finish works: they copy results to where they belong and call back whoever waits for a future.
-// Channels must not do that, for callbacks are a program's own and take as long as they like.
+// Threads that finish works: they copy results to the caller's tensors and run the callbacks of futures. Channel
+// threads must not run callbacks, because the program supplies them and they have no time limit.
 //
-// Jobs begin in the order in which they were posted, one when the one before is done. But a job that takes long may be
-// a callback that waits for another operation's future, which a job behind it completes: so after a while the next one
-// begins beside it, on a thread of its own.
-//
-// Calling order: start(), post() as often as wanted, stop(). What was posted before stop() is done before it returns;
-// what is posted later is done at once by the caller, so nothing is ever forgotten.
-// Threads: post() and note_failure() from any; stop() from any. In a CallbackScope, stop() does not wait for jobs: one
-// of them may wait for this callback.
-// Failure: jobs do not throw.
+// Ownership: each thread shares this object and its works, so that a job may release the last other reference.
+// Calling order: start(), then post() for each work, then stop(). Jobs begin in the order of posting, each when the
+//   previous one is done. If a job takes longer than 5 ms, the next one begins on another thread: the job may be a
+//   callback that waits for a future that a later job completes. stop() returns after every job that was posted before
+//   it; after stop(), post() runs the job in the calling thread.
+// Threads: any. Inside a CallbackScope, stop() does not wait for jobs, because one of them may wait for this callback.
+// Failure: jobs must not throw.
 class Completions : public std::enable_shared_from_this<Completions> {
   public:
     [[nodiscard]] static std::shared_ptr<Completions> start();
@@ -50,7 +49,7 @@ class Completions : public std::enable_shared_from_this<Completions> {
     void post(std::function<void()> job);
     void stop();
 
-    // Some operation of this group has failed, so the group is of no further use.
+    // An operation of this group has failed: no later operation in the network can succeed.
     void note_failure() { failed_ = true; }
     [[nodiscard]] bool failed() const { return failed_; }
 

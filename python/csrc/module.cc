@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python sees of the backend: python/atp/ reads the configuration, and this makes it work.
+// Python bindings of the backend. python/atp/ reads the configuration and calls these functions.
 #include <pybind11/chrono.h>
 #include <pybind11/functional.h>
 #include <torch/csrc/utils/pybind.h>
@@ -32,7 +32,7 @@ Duration duration_of(double seconds) {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// Whoever says that it is still looking for its parent is there, too.
+// Reason::rejected also proves that the switch answers, for example while it looks for its parent.
 void reach_switch(const std::string& address, double timeout_s) {
     const Time deadline = net::now() + duration_of(timeout_s);
     const auto client = value_or_throw(client::SwitchClient::open(value_or_throw(net::resolve(address)).front()));
@@ -42,7 +42,7 @@ void reach_switch(const std::string& address, double timeout_s) {
     }
 }
 
-// Without its port.
+// Local address from which this host reaches `address`, without a port.
 std::string address_towards(const std::string& address) {
     const wire::Address peer = value_or_throw(net::resolve(address)).front();
     const std::string local = to_string(value_or_throw(net::local_address_towards(peer)));
@@ -94,7 +94,7 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     return value_or_throw(std::move(formed));
 }
 
-// An intrusive pointer to the base class, whose Python type PyTorch has registered.
+// Returns the base class, because PyTorch registered that Python type for intrusive pointers.
 c10::intrusive_ptr<c10d::Backend> create_backend(
     const std::shared_ptr<comm::Communicator>& communicator, const c10::intrusive_ptr<c10d::Store>& store,
     const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
@@ -110,7 +110,7 @@ void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend)
 
 PYBIND11_MODULE(_C, module) {
     module.doc() = "The native half of the package `atp`.";
-    py::module_::import("torch.distributed");  // registers the types that follow
+    py::module_::import("torch.distributed");  // registers the base classes of the types below
 
     py::class_<switchd::SwitchNode>(module, "SwitchNode", "A software switch inside this process.")
         .def_static("start", &start_switch, py::arg("listen"), py::call_guard<py::gil_scoped_release>())

@@ -14,15 +14,15 @@
 namespace atp::python {
 namespace {
 
-// How long the process with the switch waits at the end for those who may still need it.
+// Longest time for which the process that hosts the switch waits for the other ranks at shutdown.
 constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
-// The type of the elements that the network sums for `operation` on tensors of `type`.
+// The element type in which the network sums `operation` on tensors of `type`.
 at::ScalarType summed_type(at::ScalarType type, const c10d::ReduceOp& operation) {
     return operation == c10d::ReduceOp::AVG ? type_of_average(type) : type;
 }
 
-// Why the network does not sum these; nothing where it does. Equal on all ranks that call the same.
+// Why the network cannot sum these tensors; empty if it can. Every rank that makes the same call gets the same answer.
 std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
     if (tensors.empty()) return "no tensors";
     const at::ScalarType type = tensors.front().scalar_type();
@@ -37,7 +37,7 @@ std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, cons
     return std::nullopt;
 }
 
-// Older releases have backends that know nothing of these: see the header.
+// Backends of older releases lack these functions: see process_group.h.
 template <class Backend>
 void set_timeout_of(Backend& backend, std::chrono::milliseconds timeout) {
     if constexpr (requires { backend.setTimeout(timeout); }) backend.setTimeout(timeout);
@@ -72,8 +72,8 @@ ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicato
     init();
 }
 
-// Completions may be calling back into Python, so this must not hold its lock while it waits for them.
-// An exception of Python here ends the process, as it should.
+// A callback that Completions runs may wait for Python's lock, so release() must not hold it. A Python exception here
+// ends the process by design.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 ProcessGroupAtp::~ProcessGroupAtp() {
     if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
@@ -84,14 +84,14 @@ ProcessGroupAtp::~ProcessGroupAtp() {
     }
 }
 
-// Ends the communicator, whose operations then end too, and then waits until they have been settled.
+// Ends the communicator, which ends its operations, then waits until Completions has finished their works.
 void ProcessGroupAtp::release() {
     std::shared_ptr<comm::Communicator> communicator;
     c10::intrusive_ptr<c10d::Backend> fallback;
     {
         const std::scoped_lock lock(mutex_);
         communicator = std::exchange(communicator_, nullptr);
-        fallback = std::move(fallback_);  // whose threads must have ended before the process does
+        fallback = std::move(fallback_);  // its threads must end before the process does
     }
     if (communicator) communicator->abort();
     communicator.reset();
@@ -125,10 +125,10 @@ void ProcessGroupAtp::shutdown() {
     release();
 }
 
-// A rank that has its sum does not know that the others have theirs.
+// A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for it.
 void ProcessGroupAtp::say_goodbye() {
     if (!options_.hosts_switch) {
-        static_cast<void>(store_.set(goodbye_key(getRank()), "goodbye"));  // heard or not: it is over
+        static_cast<void>(store_.set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
         return;
     }
     std::vector<std::string> keys;

@@ -23,21 +23,22 @@
 
 namespace atp::python {
 
-// What a group is told beside its communicator.
+// Options of a group beside its communicator.
 struct GroupOptions {
-    bool hosts_switch = false;  // this process has the switch, and others may still need it
-    // Called once for each operation and reason that the fallback executes. The reason is empty for an operation that
-    // the network never executes.
+    bool hosts_switch = false;  // this process hosts the switch, which other ranks may need after this one is done
+    // Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network
+    // never executes that operation.
     std::function<void(const std::string& operation, const std::string& reason)> delegated;
 };
 
-// PyTorch's backend `atp`: sums, broadcasts and barriers in the network, and everything else by another backend.
+// PyTorch's backend `atp`: executes sums, broadcasts and barriers in the network and all other operations with the
+// fallback backend.
 //
-// Calling order: the constructor, with a communicator that was just formed; collectives, in the same order on every
-// rank; shutdown(), or the destructor, which waits for nobody. Owns: the communicator and the thread that finishes
-// works. Shares: the store and the fallback. Threads: any, but the order of collectives has to be the same among ranks.
-// No call may hold Python's lock. Failure: works fail as NetworkWork says. After one has failed, so does every later
-// one that goes through the network.
+// Ownership: owns the communicator and Completions; shares the store and the fallback.
+// Calling order: the constructor, with a newly formed communicator; collectives, in the same order on every rank; then
+//   shutdown() or abort(). The destructor waits for no other rank.
+// Threads: any. The caller must release Python's lock before each call.
+// Failure: works fail as NetworkWork documents. After one failure, every later operation in the network fails as well.
 class ProcessGroupAtp final : public c10d::Backend {
   public:
     ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Store> store,
@@ -45,20 +46,21 @@ class ProcessGroupAtp final : public c10d::Backend {
     ~ProcessGroupAtp() override;
 
     const std::string getBackendName() const override { return "atp"; }
-    void setSequenceNumberForGroup() override {}  // every rank counts from zero
+    void setSequenceNumberForGroup() override {}  // every rank counts from 0
     uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
-    // The base class has these four only since some release between 2.5 and 2.8, so they do not say `override`.
+    // The base class declares these four only since a release between 2.5 and 2.8, so they are without `override`.
     // NOLINTBEGIN(modernize-use-override)
     c10::intrusive_ptr<Options> getBackendOptions() { return backend_options_; }
     void setTimeout(std::chrono::milliseconds timeout);
-    // Ends at once what is under way, and the group.
+    // Ends the group and its operations in flight at once.
     void abort();
-    // Tells the others that this rank needs the switch no more; where this process has it, waits a while for them.
+    // Reports that this rank no longer needs the switch. If this process hosts it, waits up to 10 s for the other
+    // ranks.
     void shutdown();
     // NOLINTEND(modernize-use-override)
 
-    // Neither shut down nor aborted yet.
+    // False after shutdown() or abort().
     [[nodiscard]] bool active() const { return communicator() != nullptr; }
 
     using WorkPointer = c10::intrusive_ptr<c10d::Work>;
@@ -70,11 +72,11 @@ class ProcessGroupAtp final : public c10d::Backend {
     WorkPointer broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
     WorkPointer barrier(const c10d::BarrierOptions& options) override;
 
-    // As Communicator's, in the types that keys can hold; the memory is copied both ways.
+    // Communicator::push() and pull() for the types that keys support. Both copy the tensor's memory.
     void push(std::uint64_t key, const at::Tensor& tensor);
     void pull(std::uint64_t key, const at::Tensor& tensor);
 
-    // The fallback's.
+    // The fallback executes these.
     WorkPointer allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
     WorkPointer reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
     WorkPointer allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
@@ -118,13 +120,13 @@ class ProcessGroupAtp final : public c10d::Backend {
     std::shared_ptr<Completions> completions_;
     mutable std::mutex mutex_;
     std::shared_ptr<comm::Communicator> communicator_;
-    std::set<std::pair<std::string, std::string>> delegated_;  // operations and reasons that were reported
+    std::set<std::pair<std::string, std::string>> delegated_;  // pairs of operation and reason that were reported
     bool shut_down_ = false;
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};
 };
 
-// Throws std::invalid_argument where it is another kind of backend.
+// Throws std::invalid_argument for any other kind of backend.
 [[nodiscard]] ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend);
 
 }  // namespace atp::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a group, as parameter servers have them.
+// Keys of a group, with the interface of a parameter server.
 #include "push_pull.h"
 
 #include <ATen/ATen.h>

@@ -5,11 +5,11 @@
 
 namespace atp::python {
 
-// Python runs its handlers of signals when it is given the chance, and on its main thread alone: a wait that is to end
-// with ctrl-C gives it the chance so often.
+// Python runs signal handlers on its main thread, and only when native code lets it. A wait that Ctrl-C must be able to
+// end therefore calls handle_signals() at this interval.
 inline constexpr Duration signal_interval = std::chrono::milliseconds(100);
 
-// Throws what a handler has raised, KeyboardInterrupt for one. On any thread; takes Python's lock for a moment.
+// Throws what a handler has raised, for example KeyboardInterrupt. Any thread may call; takes Python's lock briefly.
 void handle_signals();
 
 }  // namespace atp::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices are used by way of c10's virtual guards alone: so this is the same with and without CUDA.
+// Uses devices only through c10's virtual guards, so that one source serves builds with and without CUDA.
 #include "staging.h"
 
 #include <ATen/ATen.h>
@@ -43,7 +43,7 @@ std::vector<comm::Buffer> buffers_of(const std::vector<Staged>& staged) {
     return buffers;
 }
 
-// What the device loads from now on comes after what the current stream was given so far.
+// Orders everything that the queue loads from now on after the work that the current stream already has.
 Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::Device device) {
     const VirtualGuardImpl guard(device.type());
     void* event = nullptr;
@@ -69,12 +69,12 @@ std::unique_ptr<staging::StagedTensor> convert(Staged& staged, const std::shared
     return tensor;
 }
 
-// All of one device.
+// All tensors must be on one device.
 Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std::vector<Staged>& staged,
                                           const std::shared_ptr<staging::DeviceQueue>& queue, numeric::ElementType type,
                                           comm::Reduction reduction, Time deadline) {
     const c10::Device device = staged.front().memory.device();
-    const c10::DeviceGuard guard(device);  // which the queue does not put back
+    const c10::DeviceGuard guard(device);  // the queue changes the current device and does not restore it
     if (auto ordered = load_after_current_stream(*queue, device); !ordered) return tl::unexpected(ordered.error());
     std::vector<std::unique_ptr<protocol::Tensor>> tensors;
     std::uint64_t elements = 0;
@@ -135,7 +135,7 @@ void deliver(const std::vector<Staged>& staged) {
         const auto error = each.converted == nullptr ? std::nullopt : each.converted->error();
         if (error) C10_THROW_ERROR(DistBackendError, message_of(*error));
     }
-    const c10::InferenceMode mode;  // without gradients, and tensors that inference_mode() made may be written, too
+    const c10::InferenceMode mode;  // no gradients, and tensors made by inference_mode() are writable
     const StreamOfItsOwn stream(staged);
     for (const Staged& each : staged) copy_back(each);
     stream.synchronise();

@@ -16,25 +16,27 @@
 
 namespace atp::python {
 
-// A tensor of the caller on its way to the network and back.
+// One tensor of the caller, with the copies of it that the network reads and writes.
 struct Staged {
-    at::Tensor tensor;                           // the caller's
-    at::Tensor memory;                           // its elements in their logical order, on its device
-    at::Tensor host;                             // what the network sees: `memory` itself, or page-locked memory
-    staging::StagedTensor* converted = nullptr;  // by the device, between the two; the operation's own
-    std::uint32_t divisor = 1;                   // of integers: the sum is divided by it, toward zero
+    at::Tensor tensor;  // owned by the caller
+    at::Tensor memory;  // its elements in logical order, on its device
+    at::Tensor host;    // memory that the network reads and writes: `memory` itself, or page-locked memory
+    // the device's conversion between the two; the operation owns it; null: none
+    staging::StagedTensor* converted = nullptr;
+    std::uint32_t divisor = 1;  // deliver() divides integers by this, rounding toward zero
 };
 
-// `type` is that of the memory: elements are converted where the tensor has another one.
+// `type` is the element type of `memory`. A tensor of another type is converted into new memory.
 [[nodiscard]] std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType type);
-// For a device's tensors, copies of their bytes: waits for the stream that is current.
+// Copies the bytes of device tensors to the host. Waits for the current stream.
 void bring_to_host(std::vector<Staged>& staged);
-// Once the operation has succeeded: returns when the callers' tensors have what came. Throws where a device failed.
+// Call after the operation succeeded. Returns when the callers' tensors hold the results. Throws if a device failed.
 void deliver(const std::vector<Staged>& staged);
-// Until no device reads or writes the host's memory any more; the operation is still there.
+// Waits until no device reads or writes the host's memory. The operation must still exist.
 void wait_for_devices(const std::vector<Staged>& staged);
 
-// Where tensors of a device are among them: makes a stream the current one that nothing else waits for.
+// If a tensor is on a device, makes a pooled stream current, so that a wait for it does not wait for other streams'
+// work.
 class StreamOfItsOwn {
   public:
     explicit StreamOfItsOwn(const std::vector<Staged>& staged);
@@ -46,18 +48,20 @@ class StreamOfItsOwn {
 };
 
 [[nodiscard]] std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged);
-// Those that are not the processor; each once.
+// Devices other than the CPU, each once.
 [[nodiscard]] std::vector<c10::Device> devices_of(const std::vector<Staged>& staged);
 
-// Begins sums, also of tensors that are on devices.
+// Begins sums of tensors on the CPU or on a device.
 //
-// An average of integers is a sum in the network, which deliver() divides.
-// Floats are converted by the device itself, in streams of this object, after what the current stream has been given so
-// far; where the device cannot, and for integers, the bytes are copied at once.
-// Threads: any. Failure: what the communicator says, or the device.
+// The device converts floats itself, on this object's queues, after the work that the current stream already has. If
+// the device cannot convert, and for integers, the bytes are copied to the host at once. An average of integers is a
+// sum in the network, which deliver() divides.
+// Ownership: shares one queue per device with the tensors in flight.
+// Threads: any.
+// Failure: the error of the communicator or of the device.
 class Stager {
   public:
-    // `staged` stays until the operation and its devices are done.
+    // The caller keeps `staged` until the operation and its devices are done.
     [[nodiscard]] Result<comm::Handle> all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
                                                   numeric::ElementType type, comm::Reduction reduction, Time deadline);
 
@@ -67,7 +71,7 @@ class Stager {
     [[nodiscard]] Queue queue_of(c10::Device device);
 
     std::mutex mutex_;
-    std::map<c10::DeviceIndex, Queue> queues_;  // none where the device cannot
+    std::map<c10::DeviceIndex, Queue> queues_;  // null: the device cannot convert
 };
 
 }  // namespace atp::python

@@ -12,8 +12,8 @@
 namespace atp::python {
 namespace {
 
-// A c10d store's own wait cannot be ended from outside, and says on stderr when its time is over: so the store is asked
-// again and again, the less often the longer it has been.
+// A c10d store's own wait cannot be interrupted and prints to stderr when it times out. This adapter polls instead,
+// with pauses that grow with the time waited.
 constexpr Duration shortest_pause = std::chrono::milliseconds(1);
 constexpr Duration longest_pause = std::chrono::milliseconds(500);
 constexpr int pauses_of_a_wait = 8;

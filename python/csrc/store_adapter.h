@@ -9,11 +9,12 @@
 
 namespace atp::python {
 
-// The store that PyTorch hands to every backend, as communicators want it.
+// Adapts the c10d store that PyTorch hands to every backend to store::Store.
 //
-// Shares: the c10d store. Threads: as that one's, usually one at a time. Failure: as store::Store says; whatever the
-// c10d store throws becomes Reason::failed. A signal that Python has a handler for, which raises, ends a wait with
-// Reason::closed.
+// Ownership: shares the c10d store.
+// Threads: those that the c10d store allows, usually one at a time.
+// Failure: as store::Store documents. An exception of the c10d store becomes Reason::failed. If Python's handler of a
+//   signal raises during a wait, the wait fails with Reason::closed, and rethrow_interruption() throws the exception.
 class StoreAdapter final : public store::Store {
   public:
     explicit StoreAdapter(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
@@ -23,11 +24,11 @@ class StoreAdapter final : public store::Store {
     [[nodiscard]] Result<void> wait(std::span<const std::string> keys, Time deadline) override;
     [[nodiscard]] Result<std::vector<std::string>> get_all(std::span<const std::string> keys, Time deadline) override;
     [[nodiscard]] Result<std::vector<std::string>> missing(std::span<const std::string> keys) override;
-    // A c10d store cannot tell which keys begin so: it removes none, and they go with the store.
+    // A c10d store cannot list keys by prefix, so this removes none. The keys live as long as the store.
     [[nodiscard]] Result<std::size_t> remove(std::string_view prefix) override;
     void close() noexcept override {}
 
-    // What a signal's handler has raised during a wait.
+    // Throws what a signal handler raised during a wait; does nothing if none did.
     void rethrow_interruption() const {
         if (interruption_) std::rethrow_exception(interruption_);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the network can carry of PyTorch's tensors.
+// Which of PyTorch's tensors the network can sum.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@ namespace atp::python {
 [[nodiscard]] std::optional<numeric::ElementType> element_type_of(at::ScalarType type);
 // The type in which the network sums an average of `type`: int32 for narrower integers, so that their sum fits.
 [[nodiscard]] at::ScalarType type_of_average(at::ScalarType type);
-// Dense, and where the network can have it, by way of the host if need be.
+// True for a dense tensor of the CPU or of CUDA, which the network can read directly or through a copy on the host.
 [[nodiscard]] bool lies_in_memory(const at::Tensor& tensor);
 
 }  // namespace atp::python

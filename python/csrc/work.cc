@@ -23,7 +23,7 @@ c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> dev
 
 }  // namespace
 
-// Programs for Gloo look for "Timed out" in an exception's text.
+// Programs written for Gloo look for "Timed out" in the text of an exception.
 std::string message_of(const Error& error) {
     std::string text = "atp: " + to_string(error);
     const std::size_t reason = text.find(": timed out");
@@ -40,7 +40,7 @@ NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::ui
       completions_(std::move(completions)),
       future_(make_future(devices_of(staged_))) {}
 
-// What the device may still be reading or writing goes after this.
+// A device may still read or write the tensors' memory, which the members below release.
 NetworkWork::~NetworkWork() { wait_for_devices(staged_); }
 
 void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
@@ -76,7 +76,8 @@ void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
 
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }
 
-// By whoever comes first: the thread that waits, which need not be woken by another one then, or the completions'.
+// Runs once, in the first thread that needs the result: one in wait(), which then needs no wake-up, or one of
+// Completions.
 void NetworkWork::settle() {
     std::call_once(settled_, [this] {
         std::exception_ptr exception;
@@ -95,8 +96,8 @@ void NetworkWork::settle() {
     });
 }
 
-// Two threads may come here: one in wait(), and one of the completions'. The first completes the future and runs its
-// callbacks. The other waits until the future is complete but not for the callbacks: they may wait for this work too.
+// A thread in wait() and one of Completions may both call this. The first completes the future and runs its callbacks.
+// The other waits until the future is complete, but not for the callbacks, which may wait for this work too.
 void NetworkWork::complete_future() {
     if (completing_.exchange(true)) {
         future_->wait();
@@ -106,7 +107,8 @@ void NetworkWork::complete_future() {
     if (exception_) {
         future_->setError(exception_);
     } else {
-        const StreamOfItsOwn stream(staged_);  // which a future takes for the one that its value comes from
+        // the future records the current stream as the one that produces its value
+        const StreamOfItsOwn stream(staged_);
         future_->markCompleted(c10::IValue(outputs()));
     }
 }

@@ -15,17 +15,16 @@
 
 namespace atp::python {
 
-// One operation in the network, as PyTorch sees it.
+// One operation in the network as a work of PyTorch.
 //
-// Calling order: make one from the operation's handle, then watch(). Shares: the operation and its tensors, until both
-// are done.
-// Threads: any. The future is complete before wait() returns or throws the operation's error, and before isCompleted()
-// returns true. Callbacks of the future run on the thread that completes it: a thread in wait(), or one of Completions.
-// wait() does not wait for callbacks on another thread. A callback may wait for this work and for others, and may
-// destroy the group.
-// Failure: wait() throws DistBackendError with the operation, the peer and the time elapsed; the future gets the same.
-// A wait that gives up by its own timeout, or that a signal's handler ends with an exception, leaves the operation in
-// flight.
+// Ownership: shares the operation and its tensors until both are done.
+// Calling order: construct it from the operation's handle, then call watch(). The future is complete before wait()
+//   returns or throws the operation's error, and before isCompleted() returns true.
+// Threads: any. Callbacks of the future run on the thread that completes it: one in wait(), or one of Completions.
+//   wait() does not wait for callbacks on another thread. A callback may wait for this work and for others, and may
+//   destroy the group.
+// Failure: wait() throws DistBackendError with the operation, the peer and the elapsed time; the future gets the same
+//   error. If wait() reaches its own timeout, or a signal handler raises, the operation stays in flight.
 class NetworkWork final : public c10d::Work {
   public:
     NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
@@ -55,7 +54,7 @@ class NetworkWork final : public c10d::Work {
     std::atomic<bool> completing_{false};
 };
 
-// The text of an error as exceptions carry it.
+// The text of `error` in exceptions.
 [[nodiscard]] std::string message_of(const Error& error);
 
 }  // namespace atp::python

@@ -29,7 +29,7 @@ struct Searched {
     int probes = 0;
 };
 
-// `arrives(bytes, nth probe)` is the path.
+// `arrives(bytes, nth probe)` simulates the path.
 Searched search(PathMtuSearch machine, const std::function<bool(std::uint32_t, int)>& arrives) {
     Searched searched;
     while (!machine.done() && searched.probes < 1000) {
@@ -135,7 +135,7 @@ TEST_P(Path, WithoutARouteThereIsNoMtu) {
     }));
 }
 
-// Sends a probe from one socket to the other; beyond `limit` the path swallows it.
+// Sends a probe from one socket to the other. The path drops probes longer than `limit`.
 client::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit) {
     return [&from, &to, limit](std::uint32_t bytes) -> Result<ProbeOutcome> {
         if (!put(from, packet(0, bytes), to.local())) return fail(Operation::send, Reason::failed, "", "full");
@@ -177,7 +177,8 @@ TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
         const Flush refused = from->flush();
         if (refused.refused != 10 || refused.packets != 0 || refused.refusal != EMSGSIZE) return "not refused";
         if (!from->report().in_use(Feature::gso)) return "GSO given up";
-        // Beside packets that fit, the last of the same message and others after it: those arrive.
+        // Five packets that are one byte too long, then five that fit: the kernel refuses the first five, the others
+        // arrive.
         for (std::size_t at = 0; at < 10; ++at) {
             if (!put(*from, packet(at, fits + (at < 5 ? 1 : 0)), to->local())) return "full";
         }
@@ -215,7 +216,7 @@ TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
     }));
 }
 
-// A link that is slower than the sender: the kernel itself says that the buffer is full, and when it no longer is.
+// A link slower than the sender: the kernel reports that the buffer is full, and when it has room again.
 TEST_P(Path, ASlowLinkFillsTheBufferAndNothingIsLost) {
     const wire::Family family = GetParam();
     if (std::system("tc -Version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no tc on this machine";

@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 constexpr milliseconds attempt{20};
 
-// Answers HELLOs as a switch does, in a thread. `late`: answers each question only when so many later ones have come.
-// `passes`: whether a question of this length arrives at all.
+// Answers HELLOs like a switch, in a thread of its own. `late`: answers each HELLO only after so many later ones.
+// `passes`: whether a HELLO of this length arrives.
 class FakeSwitch {
   public:
     using Passes = std::function<bool(std::size_t bytes)>;
@@ -110,7 +110,7 @@ TEST(SwitchClient, ProbeIsLostIfAShortQuestionIsAnsweredInstead) {
     EXPECT_EQ(probe(*client, 1232), ProbeOutcome::arrived);
 }
 
-// Answers to short questions of an earlier probe are late, and prove nothing about this one.
+// Late answers to short HELLOs of an earlier probe prove nothing about this one.
 TEST(SwitchClient, SlowSwitchBehindANarrowPathLosesOnlyTheLongProbe) {
     const FakeSwitch narrow(2, [](std::size_t bytes) { return bytes <= 1232; });
     const auto client = narrow.client();

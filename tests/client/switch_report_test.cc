@@ -77,7 +77,7 @@ TEST(SwitchReport, CountsTheMemoryOfThePartInsideTheKernel) {
     switchd::NodeSnapshot snapshot;
     snapshot.memory_bytes = 1000;
     snapshot.shards.resize(2);
-    snapshot.shards[0].aggregators = 7;  // of the thousand bytes
+    snapshot.shards[0].aggregators = 7;  // in user space: part of memory_bytes
     snapshot.shards[1].aggregators = 44'444;
     snapshot.shards[1].kernel = {.lanes = 352, .interfaces = {}};
     EXPECT_NE(switchd::to_json(snapshot).find(R"("memory_bytes":64000360,)"), std::string::npos)

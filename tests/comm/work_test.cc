@@ -35,7 +35,7 @@ TEST(Operation, WaitingUntilATimeThatIsOverSaysNothing) {
     EXPECT_TRUE(work.wait_until(net::now()).has_value());
 }
 
-// Ranks of different builds share a job: a number that changes here breaks every one of them.
+// Ranks of different builds share a job: a change of one of these numbers breaks such jobs.
 TEST(Purpose, NumbersOfOperationsTypesAndReductionsStayAsTheProtocolSays) {
     EXPECT_EQ(static_cast<unsigned>(Operation::all_reduce), 12U);
     EXPECT_EQ(static_cast<unsigned>(Operation::broadcast), 13U);
@@ -52,7 +52,7 @@ TEST(Purpose, NumbersOfOperationsTypesAndReductionsStayAsTheProtocolSays) {
     EXPECT_EQ(static_cast<unsigned>(Reduction::average), 1U);
 }
 
-// The numbers below were computed apart from this code, from the formula in docs/protocol.md.
+// Computed independently of this code, from the formula in docs/protocol.md.
 TEST(Purpose, HashesAreThoseOfTheProtocol) {
     const std::uint32_t sum_of_floats = detail_of(numeric::ElementType::float32, Reduction::sum);
     EXPECT_EQ(purpose_of(Operation::all_reduce, 1, mix(sum_of_floats + 1)), 34597U);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at an object compiled for the kernel's virtual machine the way the kernel's verifier would refuse it: nothing
-// for a linker to do, no call, and no cycle among the instructions. A jump backwards alone is none: compilers lay out
-// blocks as they like.
+// Checks an object for the kernel's virtual machine as the kernel's verifier does: no relocation, no call, and no cycle
+// among the instructions. A backward jump alone is no cycle, because compilers order blocks freely.
 #include <elf.h>
 
 #include <cstddef>
@@ -43,7 +42,7 @@ std::vector<T> table_at(std::span<const char> object, std::size_t offset, std::s
     return table;
 }
 
-// Every executable section; throws when one of them has relocations.
+// Every executable section; throws if one of them has relocations.
 std::vector<std::vector<Instruction>> programs_of(std::span<const char> object) {
     const auto header = table_at<Elf64_Ehdr>(object, 0, sizeof(Elf64_Ehdr)).at(0);
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_BPF) {
@@ -62,7 +61,7 @@ std::vector<std::vector<Instruction>> programs_of(std::span<const char> object) 
     return programs;
 }
 
-// Where control may be after the instruction at `at`.
+// The instructions that may follow the one at `at`.
 std::vector<std::size_t> successors(const std::vector<Instruction>& program, std::size_t at) {
     const Instruction& instruction = program.at(at);
     if (instruction.opcode == load_of_two_slots) return {at + 2};
@@ -76,7 +75,7 @@ std::vector<std::size_t> successors(const std::vector<Instruction>& program, std
     return {at + 1, target};
 }
 
-// Depth first, as the verifier does: an edge to an instruction that is still being followed closes a cycle.
+// Depth first, as the verifier does: an edge to an instruction of the current path closes a cycle.
 void require_no_cycle(const std::vector<Instruction>& program) {
     enum class Mark : std::uint8_t { unseen, open, closed };
     std::vector<Mark> marks(program.size(), Mark::unseen);

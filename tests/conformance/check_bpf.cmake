@@ -1,5 +1,4 @@
-# Compiles SOURCE for the kernel's virtual machine into OBJECT and has CHECKER look at what came out. CLANG may end in
-# NOTFOUND.
+# Compiles SOURCE for the kernel's virtual machine into OBJECT and runs CHECKER on it. CLANG may end in NOTFOUND.
 if(NOT CLANG)
   message("skipped: no clang is installed")
   return()

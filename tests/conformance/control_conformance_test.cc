@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds wire/control.h to the committed control.json, read the way an implementation in another language would read it.
+// Checks wire/control.h against the committed control.json, which the test reads like an implementation in another
+// language.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

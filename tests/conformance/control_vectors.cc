@@ -351,7 +351,7 @@ std::optional<std::string> text_of(const std::optional<Message>& message, Contro
     return fields.dump();
 }
 
-// Padding is counted.
+// The bytes beyond are padding, which a row writes as a count of zeros.
 constexpr std::size_t spell_out_up_to = 256;
 
 }  // namespace

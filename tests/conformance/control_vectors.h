@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of control.json: what every implementation that joins a tree of switches must read alike.
+// Messages of control.json: every implementation that joins a tree of switches must decode them to the same fields.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ struct ControlVector {
     std::string description;
     std::vector<std::byte> bytes;
     bool accepted = true;
-    std::string fields;  // where it is accepted: what a reader reads, as one JSON object
+    std::string fields;  // decoded fields as one JSON object; empty if the message is refused
 };
 
 [[nodiscard]] std::vector<ControlVector> control_vectors();
-// What a message of these bytes says, as one JSON object; nothing where it is refused. Reads with wire/control.h.
+// Fields of a message as one JSON object; nullopt if wire/control.h refuses it.
 [[nodiscard]] std::optional<std::string> control_fields(const std::vector<std::byte>& bytes);
 
-// The text of control.json: an array with one vector a line, so that a change shows as the lines that changed.
+// The text of control.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string control_vectors_to_json(const std::vector<ControlVector>& vectors);
 
 }  // namespace atp::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds atp_decide() and the software switch to the committed decide.json, read the way an implementation in another
-// language would read it.
+// Checks atp_decide() and the software switch against the committed decide.json, which the test reads like an
+// implementation in another language.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,8 +65,8 @@ TEST(DecideVectors, AreDecidedAsTheFileSays) {
 
 // --- the software switch, whose table is set and read through its persist()
 
-// Lanes as the software switch holds them: 16-bit numbers as they stand in packets, all else, the audit lane of either
-// kind among it, in the host's order. It is its own inverse.
+// Lanes as the software switch stores them: int16 lanes in packet order, all other lanes and the audit lane in host
+// order. The function is its own inverse.
 DecideLanes as_held(DecideLanes lanes, const atp_aggregator& aggregator) {
     if ((aggregator.flags & ATP_AGGREGATOR_INT16) == 0) return lanes;
     const std::size_t numbers = lanes.size() - ((aggregator.flags & ATP_FLAG_AUDIT) != 0 ? 1 : 0);
@@ -76,7 +76,7 @@ DecideLanes as_held(DecideLanes lanes, const atp_aggregator& aggregator) {
     return lanes;
 }
 
-// Puts one aggregator at `index` into a table that is otherwise empty, in the order in which the switch names fields.
+// Puts one aggregator at `index` into an otherwise empty table, in the order in which the switch names its fields.
 class Loader {
   public:
     Loader(std::uint32_t index, const atp_aggregator& aggregator, const DecideLanes& held) : held_(held) {
@@ -105,7 +105,7 @@ class Loader {
     DecideLanes held_;
 };
 
-// The lanes of the only aggregator in use.
+// Reads the lanes of the only aggregator in use.
 struct LaneReader {
     DecideLanes held;
 
@@ -143,7 +143,7 @@ void expect_switch_does(const DecideRow& row) {
     machine.handle_packet(parcel, Time{std::chrono::microseconds(row.given.now_us)});
     bytes.resize(parcel.size);
 
-    // What lies behind the switch's level it passes without asking.
+    // A switch forwards packets that have passed its level without a decision.
     const bool behind = packet.hop >= ATP_LEVELS;
     EXPECT_EQ(event_name(parcel.verdict.event), behind ? event_name(ATP_EVENT_PASSED) : row.event);
     EXPECT_EQ(parcel.verdict.route == protocol::Route::drop, row.packet_action == "drop");
@@ -152,7 +152,7 @@ void expect_switch_does(const DecideRow& row) {
     }
     const atp_aggregator& actual = machine.aggregator(packet.index);
     expect_same_id(actual, row.after.aggregator);
-    if (actual.status == ATP_AGGREGATOR_FREE) return;  // what else a free one holds means nothing
+    if (actual.status == ATP_AGGREGATOR_FREE) return;  // the other fields of a free aggregator have no meaning
     expect_same_aggregator(actual, row.after.aggregator);
     LaneReader reader;
     machine.persist(reader);
@@ -179,7 +179,7 @@ TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
     EXPECT_EQ(lanes_actions.size(), 5U);
     for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
         for (int hop = 0; hop < static_cast<int>(ATP_LEVELS); ++hop) {
-            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level 1 leaves it to a flush
+            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level 1 relies on FLUSH for this
             EXPECT_TRUE(events.contains({hop, std::string(event_name(event))})) << event_name(event) << hop;
         }
     }
@@ -205,8 +205,8 @@ TEST(DecideVectors, HaveEachADescriptionOfItsOwn) {
 }
 
 TEST(DecideVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
-    // Not EXPECT_EQ: it would print both files. `write_decide_vectors | diff tests/conformance/decide.json -` shows
-    // what changed.
+    // EXPECT_EQ would print both files. `write_decide_vectors
+    // diff tests/conformance/decide.json -` shows the changes.
     EXPECT_TRUE(committed_text("decide.json") == decide_vectors_to_json(decide_vectors()))
         << "tests/conformance/decide.json is not what write_decide_vectors writes";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed decide.json, read the way an implementation in another language would read it.
+// Reads the committed decide.json like an implementation in another language.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 namespace atp::conformance {
 
 struct DecideRow {
-    DecideVector given;  // without decision and after
+    DecideVector given;  // `decision` and `after` are empty
     std::string packet_action, lanes_action, event;
     DecideState after;
 };
 [[nodiscard]] std::vector<DecideRow> committed_rows();
 
-// Of the switch that meets the packet: a flush that is not for here is one of the other level; what lies behind both
-// levels meets the last.
+// Level of the switch that decides. A FLUSH that is not for this switch is for the other level. A packet that has
+// passed both levels meets the switch of the last one.
 [[nodiscard]] std::uint8_t level_of(const DecideVector& given);
 
-// The packet, as it stands behind the UDP header.
+// The packet as the payload of a UDP datagram.
 [[nodiscard]] std::vector<std::byte> bytes_of(const atp_header& header, const DecideLanes& lanes);
 
 }  // namespace atp::conformance

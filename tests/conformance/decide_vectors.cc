@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, ATP_EVENT_COUNT> event_names = {
     "collided",   "bypassed",   "late",    "resent",    "fetched", "released",  "expired",
     "taken_over", "superseded", "flushed", "closed",    "misfit"};
 
-// Member `bit` of unit 2 at level 0; the whole unit `bit` at level 1.
+// From member `bit` of unit 2 at level 0; from the whole unit `bit` at level 1.
 atp_header gradient(std::uint8_t hop, unsigned bit) {
     atp_header packet{};
     packet.version = ATP_VERSION;
@@ -87,7 +87,7 @@ atp_header flush(std::uint8_t hop) {
 
 std::uint32_t full(std::uint8_t hop) { return hop == 0 ? 0xF : 0x7; }
 
-// The aggregator of gradient(hop, …), holding `bitmap` and touched a little ago.
+// The aggregator of gradient(hop, …), which holds `bitmap` and was touched recently.
 atp_aggregator holding(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 0) {
     atp_aggregator aggregator{};
     aggregator.job = 0x01020304;
@@ -130,7 +130,7 @@ atp_header short_gradient(std::uint8_t hop, unsigned bit) {
     return changed(gradient(hop, bit), &atp_header::dtype, ATP_DTYPE_INT16);
 }
 
-// As workers send them: the purpose tells 16-bit lanes from wider ones, too.
+// Workers use different purposes for int16 and wider lanes.
 constexpr std::uint16_t purpose_of_shorts = purpose ^ 0x100;
 
 atp_header gradient_of_shorts(std::uint8_t hop, unsigned bit, unsigned flags = 0) {
@@ -150,7 +150,7 @@ constexpr std::int32_t shorts(int first, int second) {
     return static_cast<std::int32_t>(bits(first) << 16U | bits(second));
 }
 
-// Collects rows; the time and the lanes are the same in most.
+// Collects rows; most share time and lanes.
 class Table {
   public:
     void add(std::string description, atp_header packet, atp_aggregator aggregator, bool flush_here = false) {
@@ -405,7 +405,7 @@ bool add_lane(std::int32_t addend, std::int32_t& sum) {
     return exact != sum;
 }
 
-// Two numbers of 16 bits, each by itself.
+// Adds the two 16-bit numbers of a lane separately.
 bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
     bool overflowed = false;
     std::uint32_t sums = 0;
@@ -422,7 +422,7 @@ bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
     return overflowed;
 }
 
-// True when a number left its width. The audit lane, the last, has 32 bits whatever the others have, and wraps.
+// True if a number overflows. The audit lane, the last one, always has 32 bits and wraps.
 bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes& sums) {
     const bool audit = (packet.flags & ATP_FLAG_AUDIT) != 0;
     const auto add = packet.dtype == ATP_DTYPE_INT16 ? add_shorts_of_lane : add_lane;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decisions of decide.json: what every switch, in whatever language, must decide alike, and what its lanes must
-// read afterwards.
+// Decisions of decide.json: every switch in any language must decide the same and hold the same lanes afterwards.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@ namespace atp::conformance {
 
 using DecideLanes = std::vector<std::int32_t>;
 
-// A packet at a switch, and the aggregator that it names; then the same once more.
+// A packet at a switch and the aggregator that it names. A vector has this state before and after the decision.
 struct DecideState {
     atp_header packet{};
     DecideLanes lanes;  // of the packet
     atp_aggregator aggregator{};
-    DecideLanes held;  // lanes of the aggregator
+    DecideLanes held;  // of the aggregator
 };
 
 struct DecideVector {
@@ -32,17 +31,17 @@ struct DecideVector {
     DecideState after;
 };
 
-// With `decision` and `after` as this implementation decides: decide_test.cc holds it to the meaning of each row.
+// `decision` and `after` are those of this implementation; decide_test.cc checks the meaning of each row.
 [[nodiscard]] std::vector<DecideVector> decide_vectors();
 
-// Decides, moves the lanes in plain arithmetic, and fills `decision` and `after`.
+// Decides, computes the lanes in plain arithmetic, and fills `decision` and `after`.
 void carry_out(DecideVector& vector);
 
 [[nodiscard]] std::string_view packet_action_name(unsigned action);
 [[nodiscard]] std::string_view lanes_action_name(unsigned action);
 [[nodiscard]] std::string_view event_name(unsigned event);
 
-// The text of decide.json: an array with one vector a line, so that a change shows as the lines that changed.
+// The text of decide.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors);
 
 }  // namespace atp::conformance

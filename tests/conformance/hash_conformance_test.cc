@@ -65,7 +65,7 @@ TEST(HashVectors, PurposesAreAsTheFileSays) {
     }
 }
 
-// One element of zero.
+// One element with value 0.
 class OneZero final : public protocol::PlainTensor {
   public:
     [[nodiscard]] std::uint64_t size() const override { return 1; }
@@ -77,7 +77,7 @@ class OneZero final : public protocol::PlainTensor {
     }
 };
 
-// The first window has no ACK that could name an index: worker and server have nothing but the hash.
+// The first window has no earlier ACK that names an index: worker and server must compute the hash.
 TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
     const auto membership = *protocol::Membership::star(1);
     for (const json& row : rows_of("index")) {

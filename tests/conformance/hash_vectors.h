@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hashes of hash.json: what every worker, server and rank, in whatever language, must compute alike.
+// Hashes of hash.json: every worker, server and rank in any language must compute the same values.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HashVector {
 
 [[nodiscard]] std::vector<HashVector> hash_vectors();
 
-// The text of hash.json: an array with one vector a line, so that a change shows as the lines that changed.
+// The text of hash.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string hash_vectors_to_json(const std::vector<HashVector>& vectors);
 
 }  // namespace atp::conformance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds switchml/packet.h to the committed switchml.json, read the way an implementation in another language would.
+// Checks switchml/packet.h against the committed switchml.json, read like an implementation in another language.
 #include <gtest/gtest.h>
 
 #include <cstddef>

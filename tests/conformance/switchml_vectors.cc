@@ -16,7 +16,7 @@ using format::DecodeError;
 using format::Header;
 using Json = nlohmann::ordered_json;
 
-// Written shift by shift and on purpose not with switchml/packet.h: the vectors hold the shipped encoder to the format.
+// Does not use switchml/packet.h, because the vectors check the shipped encoder.
 void append(Bytes& bytes, std::size_t width, std::uint32_t value) {
     for (std::size_t byte = width; byte-- > 0;) bytes.push_back(static_cast<std::byte>(value >> (8 * byte)));
 }
@@ -33,7 +33,7 @@ Bytes to_bytes(const Header& header, const Lanes& lanes) {
     return bytes;
 }
 
-// Every field differs from every other and from 0, so that a decoder that mixes two of them up is seen.
+// Every field differs from every other and from 0, so that a decoder that exchanges two fields fails.
 Header update(std::uint8_t flags = 0) {
     return {.flags = flags, .job = 0x0A, .worker = 0x23, .slot = 0x0405, .offset = 0x11121405};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of switchml.json: what every implementation of SwitchML's format must read alike.
+// Packets of switchml.json: every implementation of SwitchML's format must decode them to the same fields.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace atp::conformance {
 struct SwitchMlVector {
     std::string description;
     std::vector<std::byte> bytes;
-    switchml::DecodeError error = switchml::DecodeError::none;  // what a decoder answers
-    switchml::Header header{};                                  // where there is no error: what it reads
-    std::vector<std::uint32_t> lanes;                           // as bits, whatever their width
+    switchml::DecodeError error = switchml::DecodeError::none;  // expected result of decode()
+    switchml::Header header{};                                  // expected fields if `error` is none
+    std::vector<std::uint32_t> lanes;                           // as bits, of any width
 };
 
 [[nodiscard]] std::vector<SwitchMlVector> switchml_vectors();
 
-// The text of switchml.json: an array with one vector a line, so that a change shows as the lines that changed.
+// The text of switchml.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string switchml_vectors_to_json(const std::vector<SwitchMlVector>& vectors);
 
 }  // namespace atp::conformance

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds wire/packet.h to the committed wire.json, read the way an implementation in another language would read it.
+// Checks wire/packet.h against the committed wire.json, which the test reads like an implementation in another
+// language.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -137,8 +138,8 @@ TEST(WireVectors, CoverEveryTypeFlagAndDtypeAndEveryReasonToRefuse) {
 }
 
 TEST(WireVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
-    // Not EXPECT_EQ: it would print both files. `write_wire_vectors | diff tests/conformance/wire.json -` shows what
-    // changed.
+    // EXPECT_EQ would print both files. `write_wire_vectors
+    // diff tests/conformance/wire.json -` shows the changes.
     EXPECT_TRUE(committed_text("wire.json") == wire_vectors_to_json(wire_vectors()))
         << "tests/conformance/wire.json is not what write_wire_vectors writes";
 }

@@ -17,7 +17,7 @@ using Lanes = std::vector<std::uint32_t>;
 using wire::DecodeError;
 using Json = nlohmann::ordered_json;
 
-// Written shift by shift and on purpose not with wire/packet.h: the vectors hold the shipped encoder to the format.
+// Does not use wire/packet.h, because the vectors check the shipped encoder.
 void put(Bytes& bytes, std::size_t offset, std::size_t width, std::uint32_t value) {
     for (std::size_t byte = 0; byte < width; ++byte) {
         bytes.at(offset + byte) = static_cast<std::byte>(value >> (8 * (width - 1 - byte)));
@@ -50,7 +50,7 @@ Bytes to_bytes(const atp_header& header, const Lanes& lanes) {
     return bytes;
 }
 
-// Every field differs from every other and from 0, so that a decoder that mixes two of them up is seen.
+// Every field differs from every other and from 0, so that a decoder that exchanges two fields fails.
 atp_header plain(atp_type type, atp_dtype dtype) {
     atp_header header{};
     header.version = ATP_VERSION;
@@ -304,7 +304,7 @@ Json to_json(const WireVector& vector) {
     }
     json["header"] = header_to_json(vector.header);
     json["lane_count"] = vector.lanes.size();
-    // What stands in the counted zeros is not spelt out here either; a lane that straddles the two is.
+    // Lanes within the counted zeros are left out; a lane that begins before them is written.
     const std::size_t lane_bytes = std::max<std::size_t>(spelt.bytes, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
     const auto spelt_out_lanes = static_cast<std::ptrdiff_t>((lane_bytes + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES);
     json["lanes"] = Lanes(vector.lanes.begin(), vector.lanes.begin() + spelt_out_lanes);

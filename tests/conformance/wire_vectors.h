@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of wire.json: what every implementation of the format, in whatever language, must read alike.
+// Packets of wire.json: every implementation of the format in any language must decode them to the same fields.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace atp::conformance {
 struct WireVector {
     std::string description;
     std::vector<std::byte> bytes;
-    wire::DecodeError error = wire::DecodeError::none;  // what a decoder answers
-    atp_header header{};                                // where there is no error: what it reads
+    wire::DecodeError error = wire::DecodeError::none;  // expected result of decode()
+    atp_header header{};                                // expected fields if `error` is none
     std::vector<std::uint32_t> lanes;
 };
 
 [[nodiscard]] std::vector<WireVector> wire_vectors();
 
-// The text of wire.json: an array with one vector a line, so that a change shows as the lines that changed.
+// The text of wire.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string wire_vectors_to_json(const std::vector<WireVector>& vectors);
 
 }  // namespace atp::conformance

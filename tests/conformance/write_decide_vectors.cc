@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes decide.json to stdout. What switches decide changes when a person runs this and commits what it wrote, and not
-// otherwise: see decide_conformance_test.cc.
+// Writes decide.json to stdout. No build runs this: a person runs it and commits the output if the decisions change.
+// See decide_conformance_test.cc.
 #include "decide_vectors.h"
 #include "vector_file.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes hash.json to stdout. The hashes change when a person runs this and commits what it wrote, and not otherwise:
-// see hash_conformance_test.cc.
+// Writes hash.json to stdout. No build runs this: a person runs it and commits the output if the hashes change. See
+// hash_conformance_test.cc.
 #include "hash_vectors.h"
 #include "vector_file.h"
 

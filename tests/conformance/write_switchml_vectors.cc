@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes switchml.json to stdout, or its packets as files for the fuzzer (tests/fuzz/corpus/switchml): the two
-// committed forms of the vectors. The format changes when a person runs this and commits what it wrote, and not
-// otherwise.
+// committed forms of the vectors. No build runs this: a person runs it and commits the output if the format changes.
 #include "switchml_vectors.h"
 #include "vector_file.h"
 

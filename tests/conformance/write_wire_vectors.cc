@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes wire.json to stdout, or the packets that fit a fuzzer's input as files (tests/fuzz/corpus/decode): the two
-// committed forms of the vectors. The format changes when a person runs this and commits what it wrote, and not
-// otherwise: see wire_conformance_test.cc.
+// committed forms of the vectors. No build runs this: a person runs it and commits the output if the format changes.
+// See wire_conformance_test.cc.
 #include "vector_file.h"
 #include "wire_vectors.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of which only a part passes are let pass as a whole.
+// Jobs of which only a part passes this switch are forwarded unaggregated as a whole.
 #include "control/coverage.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 constexpr std::uint32_t job = 7;
 
-// A job that is judged once a second.
+// A job that Coverage checks once per second.
 struct Judged {
     Coverage coverage;
     protocol::SwitchCounters counters;
@@ -30,14 +30,14 @@ struct Judged {
         return coverage.judge(job, counters, now);
     }
     bool fruitless_second() { return second(100, 0, 100); }
-    // True when it is let pass at the end of as many seconds as that takes.
+    // True if the switch stops aggregating the job exactly after the last fruitless second.
     bool gives_up() {
         for (unsigned i = 1; i < Coverage::fruitless_seconds; ++i) {
             if (!fruitless_second()) return false;
         }
         return !fruitless_second();
     }
-    // How long it is let pass.
+    // How long the job is forwarded unaggregated.
     seconds pause() {
         const Time before = now;
         while (!fruitless_second() && now < before + 2 * Coverage::longest_pause) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which groups a job may take, as people say it, and which it takes.
+// How operators write the range of multicast groups, and which group a job takes.
 #include "control/group_range.h"
 
 #include <gtest/gtest.h>

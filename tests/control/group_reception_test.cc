@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a worker says that it hears its group.
+// Whether a worker reports that it receives its multicast group.
 #include "control/group_reception.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 Time at(Duration since) { return Time{} + seconds(100) + since; }
 
-// One that has heard its group and said so.
+// A worker that has received its group and reported so.
 Hearing listener() {
     Hearing hearing;
     EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
@@ -22,7 +22,7 @@ Hearing listener() {
     return hearing;
 }
 
-// Results that come for this worker alone, because it had asked, and none by the group.
+// Results sent to this worker alone, because it had probed for them, and none by the group.
 void miss_results(Hearing& hearing) {
     for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
 }

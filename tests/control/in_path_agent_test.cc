@@ -124,13 +124,13 @@ TEST(Admission, CountsTheJoinsThatFoundNoRoom) {
     Admission admission(1, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(7, 1), at(1));
-    hear(admission, join(7, 2), at(1));  // not believed, whatever room there is
+    hear(admission, join(7, 2), at(1));  // another token for a known job: refused, not counted as full
     EXPECT_EQ(admission.not_admitted(), 0U);
     hear(admission, join(8, 1), at(1));
     hear(admission, join(8, 1), at(2));
     hear(admission, join(9, 1), at(2));
     EXPECT_EQ(admission.not_admitted(), 3U);
-    hear(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // it is nothing to any switch
+    hear(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // no switch has this level
     EXPECT_EQ(admission.not_admitted(), 3U);
 }
 
@@ -141,7 +141,7 @@ TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
 }
 
-// Of a worker whose rack has two members, at the switch that all racks address.
+// The JOIN of a worker whose rack has two members, at the switch that all racks address.
 wire::Join join_of_rack(std::uint32_t job) { return join_of(job, 1, 1); }
 
 TEST(Admission, ServesTheLevelThatItIsOf) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of switches, without a socket: JOINs by hand, answers and events as lists.
+// The tree of switches without a socket: the test supplies JOINs and reads answers and events as lists.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ inline std::vector<std::uint16_t> ranks_from(std::uint16_t first, unsigned count
     return ranks;
 }
 
-// Of member `member` of a unit of `members` workers, the first of which has rank `first`.
+// JOIN of member `member` of a unit of `members` workers, whose first rank is `first`.
 inline wire::Join join_of_member(std::uint8_t unit, unsigned members, unsigned member, std::uint16_t first = 0,
                                  std::uint32_t mask1 = 1) {
     wire::Join join;
@@ -72,7 +72,7 @@ inline wire::Join begun(wire::Join join) {
     return join;
 }
 
-// A tree, what it sent, and a clock.
+// A tree, its sent messages, and a clock.
 class Tree {
   public:
     explicit Tree(const JoinTreeConfig& config = {}) : tree(config) {}
@@ -96,7 +96,7 @@ class Tree {
                             from);
         drain();
     }
-    // Lets time pass, and every sweep that is due on the way happen.
+    // Advances time and runs every sweep that falls due meanwhile.
     void pass(Duration duration) {
         const Time end = now + duration;
         for (int sweep = 0; sweep < 10'000 && tree.poll_timeout() <= end; ++sweep) {
@@ -149,9 +149,9 @@ class Tree {
     }
 
     JoinTree tree;
-    bool opens = true;          // the server is made when it is asked for
-    bool lacks_memory = false;  // or cannot be
-    std::uint8_t stream = 0;    // SwitchML: under this number
+    bool opens = true;          // the server opens on request
+    bool lacks_memory = false;  // the server cannot open
+    std::uint8_t stream = 0;    // SwitchML: number of the stream
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results by multicast: to whom the tree speaks by the group, and when all results go there.
+// Results by multicast: when the tree sends JOINED to the group, and when all results go to it.
 #include <gtest/gtest.h>
 
 #include "join_tree_fixture.h"

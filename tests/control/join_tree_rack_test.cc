@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks whose workers join at the last switch one by one, since what aggregates for them cannot be addressed.
+// Racks whose workers join the last switch one by one, because the switch of their rack is in the path and has no
+// address.
 #include <gtest/gtest.h>
 
 #include "join_tree_fixture.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t two_units = 0x3;
 
-// Of two racks of two workers each.
+// A rank of two racks with two workers each.
 wire::Join member(unsigned rank) {
     const auto unit = static_cast<std::uint8_t>(rank / 2);
     return but(join_of_member(unit, 2, rank % 2, static_cast<std::uint16_t>(2 * unit), two_units),

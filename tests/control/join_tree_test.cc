@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may join, what becomes of those who do, and who is told.
+// Which workers may join, how members leave or expire, and which members are notified.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace atp::control {
 namespace {
 
-// --- standing
+// --- readiness
 
 TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
     Tree star;
@@ -490,7 +490,7 @@ TEST(JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
 TEST(JoinTree, PlaceOfASilentMemberMayBeTaken) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
-    star.now += star.tree.config().hold;  // no sweep has struck yet
+    star.now += star.tree.config().hold;  // no sweep has run yet
     star.join(join_of_member(0, 2, 0), worker(9));
     EXPECT_EQ(star.tree.counters().refused, 0U);
     EXPECT_EQ(star.tree.find(job, channel)->children[0].address, worker(9));
@@ -573,8 +573,8 @@ TEST(JoinTree, ChannelsOfAJobAreApart) {
 TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
-    star.leave(0, 0, worker(1));             // not the sender's place
-    star.leave(0, 1, worker(0));             // nobody's
+    star.leave(0, 0, worker(1));             // another member's position
+    star.leave(0, 1, worker(0));             // an empty position
     star.leave(0, 0, worker(0), token + 1);  // of another incarnation
     star.tree.handle_leave({.job = 9, .token = token, .channel = channel}, worker(0), star.now);
     EXPECT_EQ(star.tree.counters().forged, 4U);
@@ -592,7 +592,7 @@ TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
     EXPECT_FALSE(rack.tree.find(job, channel)->ready());
     EXPECT_TRUE(rack.sent.empty());
 
-    Tree star;  // has nobody above
+    Tree star;  // a root: it has no parent
     star.join(join_of_member(0, 1, 0), worker(0));
     star.forget();
     star.joined(false, host(66));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks are a unit, by the switches that they name and the racks that they say they are in.
+// Which ranks form a unit, given the switches and racks that they name.
 #include "control/placement.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using Ranks = std::vector<std::uint16_t>;
 
 constexpr std::uint64_t root = 100;
 
-// A rank that names this switch, which is the root or stands below it.
+// A rank that names this switch, which is the root or a child of it.
 Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
     Announcement announcement;
     announcement.path.push_back({.id = leaf});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program: what it prints, and its exit status.
+// The program's output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -42,7 +42,7 @@ std::unique_ptr<switchd::SwitchNode> start_plain_switch() {
     return node ? *std::move(node) : nullptr;
 }
 
-// The status of the first check whose name begins so.
+// Status of the first check whose name begins with `name`.
 std::string status_of(const Json& report, const std::string& name) {
     for (const Json& check : report["checks"]) {
         if (check["name"].get<std::string>().starts_with(name)) return check["status"];

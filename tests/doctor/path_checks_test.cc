@@ -94,7 +94,7 @@ TEST(PathChecks, DescribeTheTreeThatStands) {
 
 TEST(PathChecks, WarnOfASwitchThatIsFar) {
     PathFacts facts = good_path();
-    facts.round_trips.back() = std::chrono::milliseconds(50);  // one late answer is no distance
+    facts.round_trips.back() = std::chrono::milliseconds(50);  // one late answer does not show a longer path
     EXPECT_EQ(check_round_trip(facts).status, Status::ok);
     facts.round_trips.assign(20, std::chrono::milliseconds(5));
     EXPECT_EQ(check_round_trip(facts).status, Status::warn);
@@ -307,7 +307,7 @@ TEST(PathChecks, WarnOfMarksAndOfBitsThatAreCleared) {
 
 TEST(PathChecks, WarnOfDropsAtTheSwitch) {
     PathFacts facts = good_path();
-    facts.report->dropped_by_kernel = 10;  // of a million
+    facts.report->dropped_by_kernel = 10;  // of one million
     EXPECT_EQ(check_switch_drops(facts).status, Status::ok);
     facts.report->dropped_by_kernel = 10'000;
     EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("rmem_max"));

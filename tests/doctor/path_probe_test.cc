@@ -25,7 +25,7 @@ using test::Fate;
 using test::Relay;
 using test::Way;
 
-constexpr Duration patient = std::chrono::seconds(20);  // it ends sooner when everything came
+constexpr Duration patient = std::chrono::seconds(20);  // the train ends sooner if all packets arrive
 constexpr Duration usual = std::chrono::seconds(2);
 
 std::unique_ptr<switchd::SwitchNode> start_switch(switchd::SwitchNodeConfig config = {}) {
@@ -94,7 +94,7 @@ TEST(PathProbe, CountsWhatIsLostEitherWay) {
         return number % 10 == (way == Way::there ? 3U : 7U) ? Fate::lose : Fate::pass;
     });
     const TrainReport train = run_train(relay.address(), 1000, std::chrono::milliseconds(500));
-    // 100 on the way there, and every tenth of the 900 answers.
+    // 100 probes, and every tenth of the 900 answers.
     EXPECT_GE(train.lost(), 190U);
     EXPECT_LT(train.lost(), 1000U);
 }
@@ -197,7 +197,8 @@ TEST(PathProbe, TellsASwitchOfAnotherVersion) {
 
 bool run(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
 
-// A switch in a second network, behind a link whose far end takes shorter packets than the near end sends.
+// A switch in a second network namespace, behind a link whose far end accepts only shorter packets than the near end
+// sends.
 std::string judge_link(const wire::Address& at) {
     std::promise<std::string> moved;
     std::promise<void> linked;

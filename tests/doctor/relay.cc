@@ -32,7 +32,7 @@ net::Descriptor open_on_loopback(wire::Address& address) {
     net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const wire::Address any = wire::Address::loopback(wire::Family::ipv4, 0);
     const int buffer = 4 << 20;
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};  // no test waits for ever
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};  // bounds every wait of a test
     setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(socket.number(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     sockaddr_in6 name{};

@@ -14,11 +14,13 @@
 namespace atp::test {
 
 enum class Way : std::uint8_t { there, back };
-enum class Fate : std::uint8_t { pass, lose, repeat, delay };  // delay: until four later ones have passed
+enum class Fate : std::uint8_t { pass, lose, repeat, delay };  // delay: until four later datagrams have passed
 
-// A network between clients and one UDP server, which treats datagrams as it is told. It clears the ECN bits.
+// Relays datagrams between clients and one UDP server, and loses, repeats or delays them as `fate` decides. It clears
+// the ECN bits.
 //
-// Owns: its sockets and a thread, which ends with it. `fate` is called on that thread; numbers count each way from 0.
+// Ownership: owns its sockets and a thread, which the destructor ends.
+// Threads: `fate` runs on that thread. Numbers count each direction from 0.
 class Relay {
   public:
     using Rule = std::function<Fate(Way way, unsigned number, std::size_t bytes)>;
@@ -55,7 +57,7 @@ class Relay {
     std::thread thread_;
 };
 
-// A UDP socket on the loopback, on any free port, and its address.
+// Opens a UDP socket on any free port of loopback and stores its address.
 net::Descriptor open_on_loopback(wire::Address& address);
 
 }  // namespace atp::test

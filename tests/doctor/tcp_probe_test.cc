@@ -9,7 +9,7 @@
 namespace atp::doctor {
 namespace {
 
-// A TCP socket that is bound, and listens if asked; its address.
+// Binds a TCP socket and returns its address.
 wire::Address bind_tcp(const net::Descriptor& socket) {
     const wire::Address any = wire::Address::loopback(wire::Family::ipv4, 0);
     sockaddr_in name{};
@@ -37,7 +37,7 @@ TEST(TcpProbe, IsRefusedWhereNobodyListens) {
 }
 
 TEST(TcpProbe, GivesUpAtItsDeadline) {
-    // A queue of one that is full: the kernel then ignores whoever knocks.
+    // The queue has one position, which is taken: the kernel then ignores further connections.
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const wire::Address address = bind_tcp(socket);
     ASSERT_EQ(listen(socket.number(), 0), 0);

@@ -128,7 +128,7 @@ TEST(AllReduce, WithoutMemoryIsRefused) {
     });
 }
 
-// ------------------------------------------------------------------------------------------------ Numbers at the edge
+// ----------------------------------------------------------------------------------------------- Numbers at the limits
 
 template <class Value>
 std::vector<Value> sum_on_each(const std::vector<std::vector<Value>>& inputs, ElementType type) {
@@ -177,7 +177,7 @@ TEST(Numbers, FragmentsOfHugeFloatsLieBesideOthersInOneTensor) {
 }
 
 TEST(Numbers, SumsBeyondThirtyTwoBitsOfTheScaleAreRight) {
-    // Each fits an integer of the scale, and the sum does not: 3 * 20 * 1e8 > 2^31.
+    // Each value fits an integer of the scale, but the sum does not: 3 * 20 * 1e8 > 2^31.
     const std::vector<std::vector<float>> inputs(3, std::vector<float>(200, 20.0F));
     EXPECT_EQ(sum_on_each(inputs, ElementType::float32), std::vector<float>(200, 60.0F));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything but a single all_reduce: groups, handles, broadcasts, barriers, push and pull.
+// Everything except a single all_reduce: groups, handles, broadcasts, barriers, push and pull.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ TEST(Collectives, AHandleTellsWhenItIsDone) {
     EXPECT_TRUE(*outcome);
     EXPECT_TRUE((*work)->done());
     EXPECT_EQ(first, std::vector<float>(1000, 3));
-    // A callback that comes late is called at once.
+    // A callback that is set after the end runs at once.
     (*work)->on_done([&] { calls += 10; });
     for (int i = 0; i < 1000 && calls != 11; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(calls, 11);
@@ -148,7 +148,7 @@ TEST(Collectives, BroadcastCarriesAnyBytesFromEveryRoot) {
             for (const std::size_t bytes : {std::size_t{1}, std::size_t{3}, std::size_t{255}, std::size_t{40'001}}) {
                 Bytes expected(bytes);
                 for (std::size_t i = 0; i < bytes; ++i) expected[i] = static_cast<std::byte>(i * 7 + root + bytes);
-                // One byte off, so that nothing is aligned, and something behind that must stay.
+                // One byte off, so that nothing is aligned; the bytes around the buffer must not change.
                 Bytes memory(bytes + 9, std::byte{0xEE});
                 if (communicator.rank() == root) std::ranges::copy(expected, memory.begin() + 1);
                 if (!succeeds(communicator.broadcast(memory.data() + 1, bytes, root))) return;
@@ -218,7 +218,7 @@ TEST(Collectives, APushThatWaitsForItsRoundKeepsNoOtherKeyWaiting) {
         return succeeds(ranks[rank]->push(key, &one, 1, ElementType::float32));
     };
     ASSERT_TRUE(push(0, 1));
-    std::jthread again([&] { push(0, 1); });  // waits for rank 1, which waits for what follows
+    std::jthread again([&] { push(0, 1); });  // waits for rank 1, which waits for the next push
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ASSERT_TRUE(push(0, 2));
     for (const std::uint64_t key : {1U, 2U, 1U}) ASSERT_TRUE(push(1, key));
@@ -235,7 +235,7 @@ TEST(Collectives, APushThatNobodyWaitsForMayEndWithTheCommunicator) {
     Job job(2, {address_of(*node)});
     auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
-    // The other rank never pushes, so the values are under way when their owner goes.
+    // The other rank never pushes, so the values are in flight when their owner is destroyed.
     const std::vector<float> values(100'000, 1);
     ASSERT_TRUE(succeeds(ranks[0]->push(1, values.data(), values.size(), ElementType::float32)));
     ranks[0].reset();

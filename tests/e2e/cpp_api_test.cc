@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header for C++: every function of it, with two ranks that are threads.
+// The C++ header: every function, with two ranks that are threads.
 #include <gtest/gtest.h>
 #include <atp/atp.hpp>
 
@@ -31,7 +31,7 @@ class CppApi : public testing::Test {
     }
     void TearDown() override { stop_test_switch(); }
 
-    // Runs `body` on both ranks of a communicator, and reports what either throws.
+    // Runs `body` on both ranks of a communicator, and reports any exception.
     void on_both_ranks(const std::function<void(atp::Communicator&)>& body) {
         const atp::Store store = atp::Store::in_memory();
         std::array<std::string, 2> failures;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What end-to-end tests share: real switches on loopback, and jobs whose ranks are threads.
+// Shared by end-to-end tests: real switches on loopback, and jobs whose ranks are threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,17 +17,17 @@
 
 namespace atp::test {
 
-// No wait of a test is longer; what is meant to succeed takes milliseconds.
+// Longest wait of a test. Operations that should succeed take milliseconds.
 inline constexpr Duration patience = std::chrono::seconds(20);
 
 // Small, and on any free port of loopback.
 [[nodiscard]] switchd::SwitchNodeConfig small_switch();
-// With a pool for SwitchML as large as its table for ATP.
+// Adds a pool for SwitchML as large as the table for ATP.
 [[nodiscard]] switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config);
-// Nothing, and a failure of the test, where it does not start.
+// Null, and a failed test, if it does not start.
 [[nodiscard]] std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config);
 [[nodiscard]] std::string address_of(const switchd::SwitchNode& node);
-// Aggregators of this many packets, in bytes of SwitchNodeConfig::memory_bytes.
+// SwitchNodeConfig::memory_bytes for so many aggregators.
 [[nodiscard]] std::uint64_t memory_for(std::uint32_t aggregators, const switchd::SwitchNodeConfig& config);
 
 // Two leaves under a root.
@@ -47,7 +47,7 @@ inline constexpr std::uint32_t small_lanes = 64;
 inline constexpr std::uint32_t small_window = 16;
 inline constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;  // elements
 
-// The ranks of one job as threads, over one store. Rank r joins at switches[r % size].
+// The ranks of one job as threads, with one store. Rank r joins at switches[r % size].
 class Job {
   public:
     Job(std::uint32_t world, std::vector<std::string> switches, comm::Options options = small_options());
@@ -60,11 +60,11 @@ class Job {
     comm::Options& options() { return options_; }
 
     [[nodiscard]] Formed form(std::uint32_t rank);
-    // All ranks at once; what came of it, by rank.
+    // Forms all ranks at once. Returns the outcomes by rank.
     [[nodiscard]] std::vector<Formed> form_all();
-    // Likewise, and the test has failed where one of them did not form. Empty then.
+    // The same, but fails the test and returns nothing if a rank does not form.
     [[nodiscard]] std::vector<std::unique_ptr<comm::Communicator>> formed();
-    // Each rank forms, does `body` and ends, in a thread of its own.
+    // Each rank forms, runs `body` and ends, in a thread of its own.
     void run(const std::function<void(comm::Communicator&)>& body);
 
   private:
@@ -74,20 +74,20 @@ class Job {
     store::MemoryStore store_;
 };
 
-// In a thread for each number below `count`; returns when all have ended.
+// Runs `body` in a thread for each number below `count`. Returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
-// Whether it becomes true while the test has patience; asked again and again.
+// Polls the condition. False if it does not become true within `patience`.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
 
-// Waits for the operation. False, and a failure of the test that says why, where it did not succeed.
+// Waits for the operation. If it fails, returns false and fails the test with the reason.
 bool succeeds(const Result<comm::Handle>& work);
 bool succeeds(const Result<void>& done);
-// What the operation failed with; a failure of the test where it did not.
+// The error of the operation; fails the test if the operation succeeds.
 [[nodiscard]] Error error_of(const Result<comm::Handle>& work);
 [[nodiscard]] testing::AssertionResult says(const Error& error, std::string_view text);
 
-// Of all channels together, as they were published last: up to a second ago, so ask for them with eventually().
+// Sum over all channels as last published, up to 1 s ago: poll with eventually().
 [[nodiscard]] protocol::WorkerCounters counters_of(const comm::Communicator& communicator);
 
 }  // namespace atp::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong ends in time, on every rank, with an error that says what to do; and never in a wrong sum.
+// A failure ends every rank in time, with an error that names the next step, and never with a wrong sum.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
     EXPECT_TRUE(says(formed.error(), "atp doctor"));
 }
 
-// A switch that many jobs ask at once loses questions of any length, and answers again later.
+// A switch that many jobs ask at once drops some HELLOs of every length, and answers again later.
 TEST(Forming, OutlastsASwitchThatStopsAnsweringDuringTheProbesOfThePath) {
     const auto node = start(small_switch());
     constexpr unsigned silent_from = 1;  // after the first HELLO
@@ -76,7 +76,7 @@ TEST(Forming, ARankThatGivesUpTellsTheOthersWhy) {
     ASSERT_TRUE(silent);
     const std::string nowhere = to_string((*silent)->local());
     for (const std::uint32_t lost : {0U, 1U}) {
-        // Rank 2 never comes: the others learn the reason nevertheless.
+        // Rank 2 never comes; the other ranks still get the reason.
         Job job(3, {address_of(*node)});
         each(2, [&](std::uint32_t rank) {
             comm::Options options = job.options_of(rank);
@@ -128,7 +128,7 @@ TEST(Forming, RefusesWhatIsNoCommunicator) {
     EXPECT_TRUE(refused(0, 1, [](comm::Options& options) { options.switch_address.clear(); }));
 }
 
-// "For ever" is added to clocks and must not wrap around into the past.
+// An infinite timeout is added to clock values and must not wrap around into the past.
 TEST(Forming, MayTakeForEver) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
@@ -213,7 +213,7 @@ TEST(Forming, TheLimitOfJobsHoldsForAllThreadsOfASwitch) {
 TEST(Forming, TheLimitOfChannelsHoldsForAllThreadsOfASwitch) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
-    config.jobs = 2;  // a job counts once, on however many threads its channels lie
+    config.jobs = 2;  // a job counts once, on however many threads its channels run
     config.channels = 9;
     const auto node = start(config);
     comm::Options options = small_options();
@@ -267,7 +267,7 @@ TEST(Forming, TellsWhereTheServerIsMissed) {
     EXPECT_TRUE(says(formed.error(), "parameter server at " + options.dedicated_servers.front()));
 }
 
-// A leaf whose parent is down is up, and says what it waits for.
+// A leaf whose parent is down answers, and reports that it waits for the parent.
 TEST(Forming, TellsThatASwitchMissesItsParent) {
     const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(nobody);
@@ -283,7 +283,7 @@ TEST(Forming, TellsThatASwitchMissesItsParent) {
 
 // ------------------------------------------------------------------------------------------------- Ranks that disagree
 
-// Every rank calls something; all are told, soon, and nothing comes of what they began.
+// Every rank calls an operation. All get an error soon, and no operation has a result.
 void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels,
                      const std::function<Result<comm::Handle>(comm::Communicator&, std::vector<float>&)>& call) {
     comm::Options options = small_options();
@@ -356,7 +356,7 @@ TEST(Mismatch, OfRootsIsToldToEveryRank) {
 TEST(Mismatch, OfTheOrderOfOperationsIsToldToEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        // One rank has the barrier first.
+        // Rank 2 calls the barrier first.
         if (communicator.rank() == 2) return communicator.barrier();
         auto first = communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, Reduction::sum);
         auto second = communicator.barrier();
@@ -364,7 +364,7 @@ TEST(Mismatch, OfTheOrderOfOperationsIsToldToEveryRank) {
     });
 }
 
-// ------------------------------------------------------------------------------------------------- Those that go away
+// ---------------------------------------------------------------------------------------------------------- Departures
 
 TEST(Departure, OfARankIsToldToTheOthersByName) {
     const auto node = start(small_switch());
@@ -466,7 +466,7 @@ TEST(Departure, AnAbortedCommunicatorTouchesNoMemoryAnyMore) {
         ranks[0]->abort();
         static_cast<void>((*work)->wait());
         work->reset();
-        mine.reset();  // AddressSanitizer watches what packets that are still on their way do
+        mine.reset();  // AddressSanitizer checks what packets still in flight do
         static_cast<void>((*others)->wait());
     }
 }
@@ -496,7 +496,7 @@ TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
     std::vector<float> values(several_windows, 1.0F);
     auto work = sum(*ranks[0], values, net::now() + seconds(6));
     ASSERT_TRUE(work);
-    std::this_thread::sleep_for(seconds(1));  // in which the rank hears who is missing
+    std::this_thread::sleep_for(seconds(1));  // time in which this rank learns which rank is missing
     node->stop();
     const Error error = error_of(work);
     EXPECT_EQ(error.reason, Reason::timed_out);
@@ -517,9 +517,9 @@ TEST(Departure, OfALateRankIsNamedByTheDeadline) {
     });
 }
 
-// ----------------------------------------------------------------------------------------------- Those that come back
+// ------------------------------------------------------------------------------------------------------------- Returns
 
-// Again at its address.
+// Restarts a switch at the same address.
 std::unique_ptr<switchd::SwitchNode> restart(std::unique_ptr<switchd::SwitchNode> node) {
     switchd::SwitchNodeConfig config = node->config();
     config.udp.local = node->address();
@@ -539,7 +539,7 @@ TEST_P(Return, OfALeafCostsTimeAlone) {
     std::atomic<std::uint32_t> rounds{0};
     std::atomic<bool> back{false};
     std::jthread operator_of_switches([&] {
-        // Not before the JOINs are refreshed seldom.
+        // Wait until members refresh their JOINs at the slow rate.
         std::this_thread::sleep_for(milliseconds(200));
         if (!eventually([&] { return rounds > 40; })) return;
         fabric.leaves[1] = restart(std::move(fabric.leaves[1]));
@@ -550,7 +550,7 @@ TEST_P(Return, OfALeafCostsTimeAlone) {
         for (std::uint32_t round = 0; round < last; ++round) {
             expect_sum(communicator, several_windows, round);
             ++rounds;
-            // All ranks have to agree on the last round: rank 0 sets it well ahead of everybody.
+            // All ranks must agree on the last round: rank 0 sets it well ahead of the others.
             if (communicator.rank() == 0 && back && last == ~0U) last = round + 20;
             if (testing::Test::HasFailure()) return;
         }
@@ -558,7 +558,7 @@ TEST_P(Return, OfALeafCostsTimeAlone) {
     EXPECT_TRUE(back);
 }
 
-// Of shards, which come back at other ports.
+// Also with several threads, which use other ports after the restart.
 INSTANTIATE_TEST_SUITE_P(Failure, Return, testing::Values(1, 3));
 
 TEST(Reforming, IsAskedForWhenTheServersRestart) {
@@ -581,7 +581,7 @@ TEST(Reforming, IsAskedForWhenTheServersRestart) {
         const Error error = error_of(work);
         EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
         EXPECT_TRUE(says(error, "re-form"));
-        // The other one may have heard of it before it asks.
+        // The other rank may know of the failure before it submits.
         std::vector<float> late(several_windows, 1.0F);
         EXPECT_TRUE(says(error_of(sum(*ranks[1], late)), "re-form"));
         ranks.clear();

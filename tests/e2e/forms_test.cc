@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that travel in other forms than 32 bits at the job's scale, over sockets and several channels.
+// Numbers in other formats than 32-bit integers at the job's scale, over sockets and several channels.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -65,7 +65,7 @@ void expect_sums(const Values& sums, std::uint32_t round, double error) {
     }
 }
 
-// What all ranks came to, to be compared.
+// Collects the results of all ranks for comparison.
 class Collected {
   public:
     void add(const Values& values) {
@@ -104,7 +104,7 @@ TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
     collected.expect_equal_bits();
 }
 
-// On three channels, so that the last sum of a fragment comes in on another one than it is waited for.
+// Three channels, so that the last sum of an operation may arrive on another channel than the one that is waited for.
 TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
     const auto node = start(small_switch());
     Collected collected;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results by multicast on loopback: the same sums, and copies where somebody hears no group.
+// Results by multicast on loopback: the same sums, and unicast copies for a rank that does not receive the group.
 #include <gtest/gtest.h>
 
 #include "fabric.h"
@@ -23,7 +23,7 @@ std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
     return sent;
 }
 
-// Sums until a sum came by the group, and one more.
+// Sums until one result came by the group, and once more.
 void sum_by_group(comm::Communicator& communicator) {
     for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
     EXPECT_TRUE(eventually([&] { return communicator.results_by_group(); }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are processes, over a TCP store, and that end without a word.
+// Ranks that are processes, with a TCP store, and that end without a LEAVE.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     return comm::Communicator::form(**store, rank, processes, options);
 }
 
-// What the process of the last rank does: sums until it is killed, or until something fails.
+// Process of the last rank: sums until it is killed or an operation fails.
 [[noreturn]] void be_a_rank(int addresses, wire::ChannelProtocol protocol) {
     std::array<char, 256> text{};
     if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
@@ -55,7 +55,7 @@ class Processes : public testing::TestWithParam<wire::ChannelProtocol> {};
 TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
-    // Before this process has any other thread.
+    // Fork before this process has any other thread.
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) be_a_rank(pipe_ends[0], GetParam());

@@ -16,7 +16,7 @@
 namespace atp::test {
 namespace {
 
-// What is meant to end takes seconds at most.
+// Programs that should end take seconds at most.
 constexpr Duration longest_run = std::chrono::seconds(40);
 
 }  // namespace
@@ -37,7 +37,7 @@ Program::Program(const std::vector<std::string>& arguments, std::string program)
         _exit(127);
     }
     EXPECT_GT(id_, 0);
-    setpgid(id_, id_);  // whoever of the two is first
+    setpgid(id_, id_);  // both parent and child do this, since either may run first
     close(ends[1]);
     reader_ = std::thread([this, end = ends[0]] {
         std::array<char, 4096> part{};

@@ -9,9 +9,9 @@
 
 namespace atp::test {
 
-// The program `atp` as a process of its own, at the head of a group of processes as a shell starts it.
+// The program `atp` as a process of its own, the leader of a process group as a shell starts it.
 //
-// Owns: the process, which is killed where the test ends before it, and a thread that collects what it prints.
+// Ownership: owns the process, which the destructor kills if it still runs, and a thread that collects its output.
 class Program {
   public:
     explicit Program(const std::vector<std::string>& arguments, std::string program = ATP_PROGRAM);
@@ -20,13 +20,13 @@ class Program {
     Program& operator=(const Program&) = delete;
 
     void signal(int number) const;
-    // True once it has made sure that the signal does not end it without its doing.
+    // True once the process blocks the signal, so that the signal cannot end it before the process handles it.
     [[nodiscard]] bool awaits(int number) const;
-    // As ctrl-C of a terminal reaches it: with all that it has started.
+    // Sends the signal to the process and its children, as Ctrl-C in a terminal does.
     void signal_group(int number) const;
-    // Waits for its end. Its exit status; 128 and the number of a signal that ended it, as shells say it.
+    // Waits for the end. Returns the exit status, or 128 plus the number of the signal that ended the process.
     [[nodiscard]] int status();
-    // What it has printed, errors too; after status().
+    // Standard output and standard error; call it after status().
     [[nodiscard]] const std::string& output() const { return output_; }
 
   private:

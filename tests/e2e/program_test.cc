@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `atp bench` as processes that are told to stop, are killed, or wait for somebody who does not come.
+// `atp bench` as processes that are stopped, are killed, or wait for a rank that never comes.
 #include "program.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr int interrupted = 130;
 
-// Where nobody listens now; rank 0 will. Below the ports that the kernel gives to whoever wants any, and another one in
-// every process that runs beside this one.
+// A port that is free now, for rank 0. It is below the kernel's ephemeral ports, and differs between test processes
+// that run at the same time.
 std::string free_port() {
     constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
     static unsigned asked = 0;
@@ -56,7 +56,7 @@ TEST(SwitchProgram, MoreMemoryThanTheHostHasIsRefusedWithTheAmount) {
     EXPECT_NE(program.output().find("this host has"), std::string::npos) << program.output();
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow does not fit the limit
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory exceeds the limit
 TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
@@ -71,7 +71,7 @@ TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
 }
 #endif
 
-// The switch holds members that fall silent for longer than the test has patience.
+// The switch keeps silent members for longer than the test waits.
 TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {
     switchd::SwitchNodeConfig config = small_switch();
     config.hold = 10 * patience;
@@ -105,7 +105,7 @@ TEST(BenchRanks, OneThatIsToldToStopWhileItWaitsForOthersEnds) {
     EXPECT_EQ(waiting[0].status(), interrupted) << waiting[0].output();
 }
 
-// Rank 0 serves the store, and is the first whose time is over.
+// Rank 0 serves the store and is the first to time out.
 TEST(BenchRanks, AllNameTheRankThatDoesNotCome) {
     const auto node = start(small_switch());
     const std::string rendezvous = free_port();
@@ -126,7 +126,7 @@ std::vector<std::string> fleet(const std::string& switch_address) {
             "64",    "--bytes",   "64kB", "--rounds", "1000000"};
 }
 
-// Without what a sanitizer says when a thread ends just as it looks for leaks.
+// Output without the lines that a sanitizer prints if a thread ends while it looks for leaks.
 std::string words_of(Program& program) {
     std::istringstream lines(program.output());
     std::string words;
@@ -165,7 +165,7 @@ TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
         const auto size = nlohmann::json::parse(line, nullptr, false);
         ASSERT_TRUE(size.is_object()) << line;
         const std::uint64_t fragments = (size["bytes"].get<std::uint64_t>() + 255) / 256;
-        // 5 rounds of the tensor and a barrier each, resends apart.
+        // 5 rounds of the tensor and one barrier each, without resends.
         EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5 * (fragments + 1))
             << line;
         EXPECT_TRUE(size["without"].is_array());
@@ -180,7 +180,7 @@ TEST(BenchFleet, VerifiesSumsInEveryForm) {
             EXPECT_EQ(program.status(), 0) << program.output();
             const auto size = nlohmann::json::parse(program.output(), nullptr, false);
             ASSERT_TRUE(size.is_object()) << program.output();
-            // What 16 bits can say is far below the job's scale, which the first sums have to do with.
+            // 16-bit lanes cover far less than the job's scale, with which the first sums begin.
             const bool begins_as_floats = scaling == std::string("dynamic") && lanes == std::string("64:int16");
             EXPECT_EQ(size["float_fragments"] != 0, begins_as_floats);
         }
@@ -195,7 +195,7 @@ TEST(BenchFleet, NamesWhatLanesMayBe) {
     }
 }
 
-// The product's program has no flags of experiments.
+// The product's program has no flags for experiments.
 TEST(Editions, TheProductRefusesFlagsOfTheLaboratory) {
     const std::vector<std::vector<std::string>> commands{{"switch", "--protocol", "switchml"},
                                                          {"switch", "--port-rate", "1Gbps"},

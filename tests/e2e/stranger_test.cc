@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers on the same network (hazard 35): whatever they send to whatever port, sums stay right, nothing ends, and
-// what came of it is counted.
+// Strangers on the same network (H35, docs/protocol.md#h35): whatever they send to any port, sums stay right, no
+// operation fails, and the switch counts their packets.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A socket of nobody's, and what somebody without the token could send from it.
+// A socket outside every job, and the packets that an attacker without the token could send.
 class Stranger {
   public:
     explicit Stranger(std::uint32_t seed) : chance_(seed) {
@@ -58,7 +58,7 @@ class Stranger {
         }
         send(bytes, to);
     }
-    // Well-formed, of a real job, with any other token; cut short now and then.
+    // A valid packet of a real job with a random other token; sometimes truncated.
     void send_forgery(std::uint32_t job, const wire::Address& to) {
         const bool up = below(2) == 0;
         Bytes bytes(ATP_HEADER_BYTES + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
@@ -84,7 +84,7 @@ class Stranger {
         if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
         send(bytes, to);
     }
-    // Of SwitchML, whose packets have no token: of some stream and some member.
+    // A SwitchML packet, which has no token: of some stream and some member.
     void send_update(const wire::Address& to) {
         Bytes bytes(switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
         const std::uint32_t offset = below(200);
@@ -111,7 +111,7 @@ class Stranger {
         join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
         send({bytes.data(), wire::encode(join, bytes)}, to);
     }
-    // As if from a switch, or from a member that leaves.
+    // An answer as if from a switch, or a LEAVE as if from a member.
     void send_answer(std::uint32_t job, const wire::Address& to) {
         std::array<std::byte, 1024> bytes{};
         std::size_t size = 0;
@@ -136,7 +136,7 @@ class Stranger {
     std::mt19937 chance_;
 };
 
-// Every UDP port that this process has open, as the kernel lists its own sockets.
+// Every open UDP port of this process, as the kernel lists them.
 std::vector<wire::Address> open_ports() {
     std::vector<wire::Address> ports;
     for (int descriptor = 0; descriptor < 1024; ++descriptor) {
@@ -152,7 +152,7 @@ std::vector<wire::Address> open_ports() {
     return ports;
 }
 
-// Two ranks sum while two strangers send to every port there is.
+// Two ranks sum while two strangers send to every open port.
 void sum_among_strangers(const std::vector<std::string>& switches, const comm::Options& options = small_options()) {
     Job job(2, switches, options);
     const auto ranks = job.formed();
@@ -183,7 +183,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
         });
         over = true;
     }
-    // Without tokens strangers are told by their address, before the machine sees anything of theirs.
+    // Without tokens, the address identifies strangers, before the state machine sees their packets.
     const bool tokens = !wire::is_switchml(options.protocol);
     EXPECT_TRUE(eventually([&] { return !tokens || counters_of(*ranks[0]).forged != 0; }));
     EXPECT_TRUE(eventually([&] { return ranks[0]->counters()[0].strays != 0; }));
@@ -221,7 +221,7 @@ TEST(Strangers, ChangeNoSumOfSwitchMl) {
     })) << to_json(node->snapshot());
 }
 
-// Of the newest job that the switch knows.
+// The newest job that the switch knows.
 std::uint32_t job_at(const switchd::SwitchNode& node) {
     const auto jobs = node.snapshot().shards[0].jobs;
     return jobs.empty() ? 0 : jobs.back().job;
@@ -238,7 +238,7 @@ TEST(Strangers, KeepNoJobFromForming) {
                 for (const wire::Address& port : open_ports()) {
                     stranger.send_noise(port);
                     stranger.send_forgery(job, port);
-                    // A JOIN for a job that is not there yet would found it: nobody is asked who he is.
+                    // A JOIN for an unknown job would create it, because a switch does not authenticate members.
                     if (job != 0) stranger.send_answer(job, port);
                 }
             }
@@ -278,7 +278,7 @@ TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
     }
 }
 
-// Whatever a switch of another version answers, the ranks say so at once.
+// If a switch of another version answers, the ranks report that at once.
 TEST(Versions, OfASwitchAreToldToTheRanks) {
     auto opened = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(opened);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second protocol over real sockets: the same jobs, a pool that they share, and what it cannot do said in words.
+// SwitchML over real sockets: the same jobs, a shared pool of slots, and a clear error for what it cannot do.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -76,7 +76,8 @@ class SwitchMlModes : public testing::TestWithParam<ChannelProtocol> {};
 TEST_P(SwitchMlModes, SumToTheLastBitWhereNothingIsLost) {
     const auto node = start(pool_alone());
     comm::Options options = switchml_options(GetParam());
-    options.resend_after = seconds(1);  // nothing that printed SwitchML could take for another phase's (hazard 37)
+    // no resend that SwitchML as published could take for another phase's (H37, docs/protocol.md#h37)
+    options.resend_after = seconds(1);
     Job(3, {address_of(*node)}, options).run(sum_and_broadcast);
 }
 
@@ -125,8 +126,7 @@ TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
     }));
 }
 
-// ------------------------------------------------------------------------------------------------------- What is
-// refused
+// ------------------------------------------------------------------------------------------------------------ Refusals
 
 TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
     const auto node = start(pool_of(small_window * 3 / 2));
@@ -190,10 +190,9 @@ TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
     EXPECT_TRUE(refused(1, [](comm::Options& options) { options.resend_after = {}; }));
 }
 
-// -------------------------------------------------------------------------------------------- What it cannot sum, it
-// says
+// ------------------------------------------------------------------------------------------- Values that it cannot sum
 
-// Every rank is told, and what comes after is refused.
+// Every rank gets the error, and later operations are refused.
 template <class Value>
 void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& inputs) {
     const auto node = start(pool_alone());
@@ -212,7 +211,7 @@ void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& in
 }
 
 TEST(SwitchMl, SumsBeyondThirtyTwoBitsAreAnError) {
-    // Each fits an integer of the scale, and the sum does not: 3 * 20 * 1e8 > 2^31.
+    // Each value fits an integer of the scale, but the sum does not: 3 * 20 * 1e8 > 2^31.
     expect_overflow(ElementType::float32, std::vector(3, std::vector<float>(several_windows, 20.0F)));
     expect_overflow(ElementType::int32, std::vector(2, std::vector<std::int32_t>{1, 1 << 30, 1}));
 }
@@ -225,8 +224,7 @@ TEST(SwitchMl, NumbersThatAreNoIntegersOfTheScaleAreAnError) {
     expect_overflow(ElementType::float32, inputs);
 }
 
-// ---------------------------------------------------------------------------------------------------- Those that go
-// away
+// ---------------------------------------------------------------------------------------------------------- Departures
 
 TEST(SwitchMl, NamesARankThatLeaves) {
     const auto node = start(pool_alone());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same jobs over every arrangement of switches, servers, memory and loss: the same bits.
+// The same jobs with every arrangement of switches, servers, memory and loss give the same bits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -198,8 +198,8 @@ TEST(Topology, ShardsShareChannelsOfManyJobs) {
     EXPECT_GT(shards_used, 1U);
 }
 
-// Hazard 19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once, and few aggregators,
-// so that owners change all the time. ThreadSanitizer and the audit lane judge.
+// H19, docs/protocol.md#h19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once.
+// Aggregators are few, so their owners change often. ThreadSanitizer and the audit lane detect errors.
 TEST(Topology, ShardsUnderStressTearNothing) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
@@ -257,7 +257,7 @@ TEST(Topology, LossInTwoLevelsCostsTimeAlone) {
     });
 }
 
-// Whoever hosts a server stays for those who miss their last result.
+// A rank that hosts a server stays until the other ranks have their last result.
 TEST(Topology, LossWithServersBesideWorkersCostsTimeAlone) {
     const auto node = start(lossy_switch(0.05));
     comm::Options options = small_options();
@@ -270,7 +270,7 @@ TEST(Topology, LossWithServersBesideWorkersCostsTimeAlone) {
     }
 }
 
-// Who is through leaves at once; whoever lost the last result still gets it.
+// A rank that is done leaves at once; a rank that lost the last result still gets it.
 TEST(Topology, ARackThatIsThroughDoesNotTakeTheLastResultFromAnother) {
     TwoLevels fabric(small_switch(), lossy_switch(0.2));
     for (std::uint32_t round = 0; round < 5; ++round) {
@@ -296,7 +296,7 @@ TEST(Topology, ShortQueuesThatMarkAreHeardAndLoseNothing) {
 
 // ------------------------------------------------------------------------------------------------------- Same bits
 
-// Some fragments do not fit integers and some overflow on the way, so every mode of the server takes part.
+// Some fragments do not fit integers and some sums overflow, so every mode of the server takes part.
 Bytes mixed_numbers(std::uint32_t rank) {
     Bytes bytes = tensor_of(ElementType::float32, rank, several_windows, 7);
     for (std::size_t at = 0; at < several_windows; at += 331) {

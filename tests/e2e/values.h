@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors to sum, and what their sums are to the last bit, computed without any of the code under test but the
-// roundings to 16-bit floats, which have tests of their own.
+// Tensors and their exact sums. Of the code under test, the computation uses only the roundings to 16-bit floats, which
+// have tests of their own.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace atp::test {
 
 using Bytes = std::vector<std::byte>;
 
-// Numbers within +-1 for floats, over the whole range for integers: no two ranks' and no two seeds' alike.
+// Floats within +-1, integers over the whole range; they differ between ranks and between seeds.
 [[nodiscard]] Bytes tensor_of(numeric::ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed);
-// The sum or the average over all ranks' tensors where every float travels as an integer of the scale.
+// Sum or average of all ranks' tensors, with every float as an integer of the scale.
 [[nodiscard]] Bytes sum_of(numeric::ElementType type, comm::Reduction reduction, const std::vector<Bytes>& tensors,
                            double scale);
-// tensor_of() of all ranks, summed.
+// The sum of all ranks' tensor_of().
 [[nodiscard]] Bytes sum_of_ranks(numeric::ElementType type, comm::Reduction reduction, std::uint32_t world,
                                  std::size_t elements, std::uint32_t seed);
 
 // "elements 3 to 17 differ, the first ..." or empty.
 [[nodiscard]] std::string difference(const Bytes& expected, const Bytes& actual, std::size_t element_bytes);
 
-// One all_reduce of tensor_of(); a failure of the test where it fails or where a bit is wrong.
+// One all_reduce of tensor_of(). Fails the test if the operation fails or a bit is wrong.
 void expect_sum(comm::Communicator& communicator, numeric::ElementType type, comm::Reduction reduction,
                 std::size_t elements, std::uint32_t seed, bool in_place);
 // float32 sums.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: the decoders stay inside them, and what one accepts it has understood in full, so that writing it again
-// gives a message that says the same, and is no longer.
+// Arbitrary bytes: decoders must not read past them. A decoded message, encoded again, must decode to the same fields
+// and must not be longer.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Flags are read as "not zero" and padding is ignored: written anew, the bytes are this format's own, and written once
-// more they stay the same.
+// Flags decode as "not zero", and padding is ignored. The first encoding is therefore canonical, and the second one
+// must equal it.
 template <class Decode>
 void require_stable(std::span<const std::byte> bytes, Decode decode) {
     const auto message = decode(bytes);
@@ -59,7 +59,7 @@ void require_in_range(const wire::Join& join) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Bytes bytes(size);  // of exactly this size, so that a read past it is seen
+    Bytes bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     require_stable(bytes, wire::decode_join);
     require_stable(bytes, wire::decode_joined);

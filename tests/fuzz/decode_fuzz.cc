@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: decode() stays inside them, and what it accepts it has understood in full, so encoding it again gives the
-// same bytes.
+// Arbitrary bytes: decode() must not read past them. An accepted packet, encoded again, must have the same bytes.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +42,7 @@ void require_in_range(const atp_header& header) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // of exactly this size, so that a read past it is seen
+    std::vector<std::byte> bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     wire::Packet packet;
     if (wire::decode(bytes, packet) == wire::DecodeError::none) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets for machines under fuzzing: most are of the right job and decode, so that they get past the gate and meet
-// the state behind it; some fields are anything.
+// Packets for fuzzing state machines. Most have the right job and decode, so that they pass the first checks and reach
+// the state; some fields are arbitrary.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace atp::fuzz {
 
 using Bytes = std::vector<std::byte>;
 
-// Small enough that everything meets everything.
+// So small that packets often meet in the same fragment and aggregator.
 inline constexpr protocol::ChannelConfig small_channel{.job = 1,
                                                        .token = 0x5eed,
                                                        .channel = 0,
@@ -37,7 +37,7 @@ inline protocol::Membership some_membership(Input& input) {
     }
 }
 
-// The header of what a worker sends of one of `sequences` fragments from `first` on.
+// The header of a worker's gradient for one of the `sequences` fragments from `first` on.
 inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& channel,
                                 const protocol::Membership& members, std::uint32_t first, std::uint32_t sequences) {
     const auto rank = static_cast<std::uint16_t>(input.below(members.workers()));
@@ -62,7 +62,7 @@ inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& cha
     return header;
 }
 
-// Rewrites some fields, each chosen by a bit of one word.
+// Rewrites some fields; each bit of one word selects a field.
 inline void mutate(Input& input, atp_header& header) {
     const std::uint32_t which = input.byte() | static_cast<std::uint32_t>(input.byte()) << 8U;
     if ((which & 0x1U) != 0) header.flags = static_cast<std::uint16_t>(input.byte() & ATP_FLAG_ALL);
@@ -83,7 +83,7 @@ inline void mutate(Input& input, atp_header& header) {
     if ((which & 0x8000U) != 0) header.channel = input.byte() % 2;
 }
 
-// As many lanes as the type carries, each `value`; now and then another number of them.
+// As many lanes of `value` as the type carries, and sometimes another number of them.
 inline Bytes to_packet(Input& input, const atp_header& header, std::uint32_t value, std::size_t usual_lanes) {
     const bool carries = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_ACK;
     std::size_t lanes = carries ? usual_lanes : 0;

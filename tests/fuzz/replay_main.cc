@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-// The name and the signature are libFuzzer's.
+// libFuzzer defines the name and the signature.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fuzz target expects. On failure it prints the expectation and aborts, which libFuzzer, the replay of the
-// corpus and a debugger all understand.
+// The assertion of fuzz targets. On failure it prints the expectation and aborts, which libFuzzer, the replay program
+// and debuggers all report.
 #pragma once
 
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any row of packets and pauses: the server acknowledges a fragment only when everybody is in it exactly once, and
-// queues no more than it claimed.
+// Any sequence of packets and pauses: the server acknowledges a fragment only if it includes every worker exactly once,
+// and queues no more answers than it allocated.
 //
-// Worker r contributes 2^r, and every set of workers what its members do, whatever set the input makes up: so a sum
-// says who is in it, and how often.
+// Worker r contributes 2^r, and a set of workers contributes the sum of its members. A result therefore shows which
+// workers it includes and how often.
 #include <array>
 #include <bit>
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t most_answers = 1000;  // far more than 2W + 8 units + 64
 constexpr std::size_t most_packets = 600;
-constexpr unsigned other_scale = 3;  // the exponent of one that is not the job's
+constexpr unsigned other_scale = 3;  // a scale exponent other than the job's
 
 class Story {
   public:
@@ -52,7 +52,7 @@ class Story {
   private:
     [[nodiscard]] std::uint32_t everybody() const { return (1U << members_.workers()) - 1U; }
 
-    // Whom the header speaks for, as ranks.
+    // The ranks that the header includes.
     [[nodiscard]] std::uint32_t ranks_of(const atp_header& header) const {
         std::uint32_t ranks = 0;
         for (std::uint16_t rank = 0; rank < members_.workers(); ++rank) {
@@ -82,7 +82,8 @@ class Story {
         const std::uint32_t integer = header.scale == protocol::scale_of_job ? ranks : ranks << other_scale;
         std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : integer;
         if (header.dtype == ATP_DTYPE_INT16) value |= integer << 16U;
-        if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;  // means nothing, and nobody may add it
+        // such lanes have no meaning, and the server must not add them
+        if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;
         return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
     }
 
@@ -91,11 +92,12 @@ class Story {
         header.type = ATP_TYPE_PROBE;
         header.dtype = ATP_DTYPE_NONE;
         if (input_.below(4) == 0) atp::fuzz::mutate(input_, header);
-        if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;  // its lanes would not be true
+        // its lanes would not match the rule of 2^r
+        if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;
         return atp::fuzz::to_packet(input_, header, 0, small_channel.lanes);
     }
 
-    // Any bytes, unless they happen to be this job's: their lanes would not be true.
+    // Arbitrary bytes, except packets of this job, whose lanes would not match the rule of 2^r.
     void handle_stranger() {
         Bytes bytes = input_.some_bytes(100);
         wire::Packet packet;
@@ -148,7 +150,7 @@ class Story {
     protocol::Membership members_;
     protocol::Server server_;
     atp::Time now_{};
-    std::map<std::uint32_t, std::uint32_t> sent_;  // ranks that packets have spoken for, by fragment
+    std::map<std::uint32_t, std::uint32_t> sent_;  // ranks that any packet has included, by fragment
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes from any clients of a store: what is decoded was understood in full, what a client makes the service keep
-// is bounded, every answer can be read, and nobody waits for keys that are there.
+// Arbitrary bytes from any clients of a store: decoding is exact, the memory that a client makes the service hold is
+// bounded, every answer decodes, and no client waits for keys that exist.
 //
-// An input is a row of steps of three clients: a whole message, a piece of one, anything at all, a close, a pause.
+// An input is a sequence of steps of three clients: a whole message, a piece of one, arbitrary bytes, a close, a pause.
 #include <array>
 #include <cstddef>
 #include <cstdint>

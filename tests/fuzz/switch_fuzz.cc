@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any row of packets and pauses: the switch stays within its table, counts every packet exactly once, and whatever it
-// sends on is a packet again.
+// Any sequence of packets and pauses: the switch stays within its table, counts every packet exactly once, and sends
+// only valid packets.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -56,7 +56,7 @@ class Story {
         const std::uint8_t kind = input_.byte();
         if (kind % 4 == 1) atp::fuzz::mutate(input_, header);
         if (kind % 4 == 2) as_answer(header);
-        // Large numbers, so that sums leave 32 bits.
+        // Large numbers, so that sums exceed 32 bits.
         return atp::fuzz::to_packet(input_, header, static_cast<std::uint32_t>(input_.byte()) << 24U, 2);
     }
 

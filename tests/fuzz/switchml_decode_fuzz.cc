@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a packet of SwitchML: decode() stays inside them, and what it accepts it has understood in full.
+// Arbitrary bytes as a SwitchML packet: decode() must not read past them, and an accepted packet encodes to the same
+// bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace format = atp::switchml;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // of exactly this size, so that a read past it is seen
+    std::vector<std::byte> bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     format::Packet packet;
     const bool sound = format::decode(bytes, packet) == format::DecodeError::none;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's machines under any network: one that only loses, duplicates and reorders never makes a wrong sum; one that
-// also invents packets never leads a machine out of its memory, and every packet is counted once.
+// SwitchML's state machines in any network. If it only loses, duplicates and reorders, no sum is wrong. If it also
+// invents packets, no machine leaves its memory, and every packet is counted once.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -125,7 +125,7 @@ class Story {
         const auto at = flights_.begin() + input_.below(static_cast<std::uint32_t>(flights_.size()));
         auto [to, bytes] = *at;
         const std::uint32_t fate = input_.below(8);
-        if (fate != 0) flights_.erase(at);  // 0: and again later
+        if (fate != 0) flights_.erase(at);  // 0: delivered, and again later
         if (fate == 1) return;              // lost
         if (to < workers) {
             workers_[to].handle_packet(bytes, false, now_);
@@ -152,7 +152,7 @@ class Story {
     switchml::Switch machine_{{.slots = 4, .lanes = 2}};
     std::vector<switchml::Worker> workers_;
     std::vector<Numbers> tensors_;
-    std::vector<std::pair<unsigned, Bytes>> flights_;  // to a worker, or past them to the switch
+    std::vector<std::pair<unsigned, Bytes>> flights_;  // receiving worker; `workers`: the switch
     atp::Time now_{};
     std::uint64_t to_switch_ = 0;
 };

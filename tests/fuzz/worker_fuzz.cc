@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any row of tensors, answers and pauses: a worker sends no more than its window, writes nowhere but into its tensors,
+// Any sequence of tensors, answers and pauses: a worker sends no more than its window, writes only into its tensors,
 // and ends each of them exactly once and in order.
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ protocol::WorkerConfig config_for(const protocol::Membership& members) {
     return config;
 }
 
-// Integers that are the numbers themselves.
+// Unscaled integers.
 class PlainTensor final : public protocol::PlainTensor {
   public:
     explicit PlainTensor(std::size_t elements) : lanes_(elements * ATP_LANE_BYTES) {}
@@ -54,7 +54,7 @@ class PlainTensor final : public protocol::PlainTensor {
     std::vector<std::byte> lanes_;
 };
 
-// Input and output of exactly their size, so that a write past them is seen.
+// Input and output of exactly their size, so that a sanitizer detects a write past them.
 struct Operation {
     Operation(std::size_t elements, float value, bool is_plain)
         : input(elements, value), output(elements), plain_tensor(elements), plain(is_plain) {}

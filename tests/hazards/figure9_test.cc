@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figure 9 of the ATP paper, with the machines themselves: six workers in three racks, the server in the third.
+// Figure 9 of the ATP paper with the state machines: six workers in three racks, the server in the third.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,13 +14,14 @@ using protocol::Unit;
 
 constexpr std::size_t fragments = 50;
 
-// The switch in front of the server adds its own workers and the results of the other racks: four contributors.
+// Four contributors: the switch in front of the server adds its own workers and the results of the other racks.
 NetworkConfig atp_of_figure_9() {
     return network_of(*Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2, 3}},
                                          Unit{.ranks = {4}, .direct = true}, Unit{.ranks = {5}, .direct = true}}));
 }
 
-// Rack-scale aggregation: each switch adds its own rack, and the results of the others go around the server's.
+// Rack-scale aggregation: each switch adds its own rack. Results of other racks bypass the aggregators of the server's
+// switch.
 NetworkConfig rack_scale_of_figure_9() {
     NetworkConfig config = racks(3, 2);
     config.has_root = false;

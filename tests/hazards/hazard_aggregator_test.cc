@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of aggregators that are claimed, freed and claimed again. The numbers are those of docs/protocol.md.
+// Hazards of aggregators that are claimed, freed and claimed again, by their numbers in docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,10 +24,10 @@ TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterOthersCollidedIsNeitherLostNorCount
     network.run();  // 0 and 2 collide and reach the server
     stranger.leave(index);
     network.release();
-    network.run();  // 1 claims what became free
+    network.run();  // 1 claims the freed aggregator
     ASSERT_EQ(network.occupied(), 1U);
     network.inject(as_resend(first_sending(network, 0)));
-    network.run();  // and 0, sent again, takes {0, 1} to the server, which has {0, 2}
+    network.run();  // the resend of 0 takes {0, 1} to the server, which has {0, 2}
     EXPECT_EQ(network.server().counters().overlapping, 1U);
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
@@ -35,7 +35,7 @@ TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterOthersCollidedIsNeitherLostNorCount
     EXPECT_EQ(network.server().counters().audit_failures, 0U);
 }
 
-// One level, and two.
+// Runs with one level and with two.
 class HazardEveryTree : public ::testing::TestWithParam<int> {
   protected:
     [[nodiscard]] static NetworkConfig tree() { return GetParam() == 0 ? star(3) : racks(2, 2); }
@@ -65,7 +65,7 @@ TEST_P(HazardEveryTree, H03_ResendThatOvertakesItsOriginalNeitherChangesTheSumNo
     ASSERT_TRUE(network.finish()) << "asked again, worker 0 sends again";
     EXPECT_GE(network.worker(0).counters().resent, 1U);
     network.release();
-    network.run();  // and now the original
+    network.run();  // the original arrives
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_EQ(network.occupied(), 0U);
 }
@@ -76,13 +76,13 @@ TEST_P(HazardEveryTree, H03_OriginalsThatComeAfterAResendFollowItToTheServer) {
     network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); }, 100);
     network.run();
     Flight resend;
-    network.release([&resend](const Flight& flight) {  // looked at, not released
+    network.release([&resend](const Flight& flight) {  // copied, not released
         if (is_gradient_of(flight, 0)) resend = as_resend(flight);
         return false;
     });
     network.clear_rule();
     network.inject(resend);
-    network.run();  // a resend before anything else: closes the aggregators on its way
+    network.run();  // the resend arrives first and closes the aggregators in its path
     network.release();
     network.run();
     EXPECT_TRUE(network.done()) << "no timer was needed";
@@ -100,7 +100,7 @@ TEST(Hazard, H03_ResendOnAFreeAggregatorDoesNotWaitThereForWhatHasPassed) {
     network.run();  // 1 collides and is at the server; the original of 0 is delayed
     stranger.leave(index);
     Flight resend;
-    network.release([&resend](const Flight& flight) {  // looked at, not released
+    network.release([&resend](const Flight& flight) {  // copied, not released
         resend = as_resend(flight);
         return false;
     });
@@ -132,7 +132,7 @@ TEST_P(HazardEveryTree, H04_StaleResendsAreAnsweredToTheAskerAloneOnceAnInterval
 TEST(Hazard, H09_AggregatorWhoseAckWasLostDoesNotBlockTheNextRoundOfItsSlot) {
     Network network(star(2));
     network.submit_all(elements_each * 9, own_value);
-    // The ACK of 0 takes another way to the workers than by their switch.
+    // The ACK of 0 reaches the workers by a path that does not pass their switch.
     network.set_rule([&network](Flight& flight) {
         if (flight.from != server_node || !flight.is(ATP_TYPE_ACK, 0)) return Network::Fate::deliver;
         for (unsigned rank = 0; rank < 2; ++rank) network.inject({server_node, worker_node(rank), flight.bytes});
@@ -185,7 +185,7 @@ TEST(Hazard, H17_PartialSumThatIsLostAfterAFlushIsRecovered) {
     stranger.occupy(network.worker(0).index_of(0));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.from == root_node && flight.has(ATP_FLAG_WHOLE); });
-    network.run();  // rack 0 collided, level 1 was flushed, and what it held of rack 1 was lost
+    network.run();  // rack 0 collided, level 1 was flushed, and its partial sum of rack 1 was lost
     ASSERT_FALSE(network.done());
     EXPECT_EQ(events(network.root(), ATP_EVENT_FLUSHED), 1U);
     EXPECT_TRUE(network.finish());
@@ -221,7 +221,7 @@ TEST(Hazard, H30_LivePartialThatAgesAwayCostsTimeAndNothingElse) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.wait(milliseconds(6));
-    stranger.occupy(network.worker(0).index_of(0));  // {0, 1} is gone
+    stranger.occupy(network.worker(0).index_of(0));  // {0, 1} was lost
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_TAKEN_OVER), 1U);
     network.release();
     EXPECT_TRUE(network.finish());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that do different things at one place of the stream: an error for everybody, and no sum for anybody. And
-// fragments as short as what is left, which is what makes other sizes visible.
+// Workers whose operations differ at one position of the stream: every worker gets an error, and none gets a sum. Also
+// short last fragments, which make different tensor sizes visible.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -42,7 +42,7 @@ void expect_error_everywhere(Network& network) {
     EXPECT_GT(network.server().counters().mismatched, 0U);
 }
 
-// Rank by rank, as usual but for one.
+// Called for each rank; one rank submits something different.
 using Submit = std::function<void(Network&, unsigned)>;
 
 void usual(Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 1); }
@@ -87,7 +87,7 @@ TEST(Hazard, H40_FloatsOfAnotherPurposeAreAnErrorEverywhereInWhateverOrder) {
 }
 
 TEST(Hazard, H40_NothingIsAggregatedForARackThatDisagrees) {
-    // With nothing in the way of the first packets, whoever comes second is not added in the switch.
+    // The aggregator is free: the first packet claims it, and the second, which disagrees, is a misfit and not added.
     Network network(star(2));
     usual(network, 0);
     network.submit(1, Values(elements_each, 1.0F), never, 2);
@@ -186,7 +186,7 @@ TEST(MismatchServer, LatecomerIsToldAndAddsNothing) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
     (void)bench.answers();
-    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // even if both were of the first purpose
+    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // even if both have the first one's purpose
         bench.handle(bench.gradient(rank, 0, 1));
         const auto answers = bench.answers();
         ASSERT_EQ(answers.size(), 1U);

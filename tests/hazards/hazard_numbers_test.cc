@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of what is summed: mixed rounds, sets counted twice, and values at the edges. The numbers are those of
-// docs/protocol.md.
+// Hazards of sums: mixed rounds, sets counted twice, and values at the limits of their format, by their numbers in
+// docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorNeverMixWithALaterOneAcrossTheWrap) {
             return own_value(rank, element) * static_cast<float>(tensor + 1);
         });
     }
-    // Each packet of the first tensors comes once more, ten of its worker's packets later.
+    // Each packet of the first tensors arrives again, ten of its worker's packets later.
     std::vector<Flight> late;
     std::size_t next = 0;
     network.set_rule([&](Flight& flight) {
@@ -78,7 +78,7 @@ TEST(Hazard, H15_PartialOfLevelZeroAndThenSinglesOfTheSameWorkersCountOnce) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} is in
+    network.run();  // {0, 1} is included
     for (const unsigned rank : {0U, 1U}) {
         Flight single = with_flag(as_resend(first_sending(network, rank)), ATP_FLAG_BYPASS);
         network.inject(single);
@@ -97,9 +97,9 @@ TEST(Hazard, H15_SinglesAndThenAPartialThatContainsThemCountOnce) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject(with_flag(as_resend(first_sending(network, 0)), ATP_FLAG_BYPASS));
-    network.run();  // {0} is in, and what level 1 held of rack 1
+    network.run();  // {0} is included, and level 1's partial sum of rack 1
     network.inject({root_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} overlaps nothing but contains nothing of rack 1: asked again
+    network.run();  // {0, 1} overlaps the included set but contains no member of rack 1, so the server asks again
     network.release();
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
@@ -122,7 +122,7 @@ TEST(Hazard, H21_SumsThatAreExactlyTheExtremesNeedNoSecondRound) {
 
 TEST(Hazard, H21_ExtremesAsOperandsOfTheSecondLevelNeedNoSecondRound) {
     Network network(at_scale_one(racks(2, 2)));
-    submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // INT32_MAX and INT32_MIN meet
+    submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // INT32_MAX meets INT32_MIN
     network.run();
     EXPECT_TRUE(network.done());
     EXPECT_EQ(network.output(0)[0], -1.0F);
@@ -205,7 +205,7 @@ TEST(Hazard, H25_FloatsThemselvesLostAreAskedForAgain) {
     EXPECT_EQ(network.output(1), Values(elements_each, 1e30F));
 }
 
-// Damage that nobody foresaw, done by a switch to one packet: it must be noticed, and made good.
+// A switch damages one packet in an unforeseen way: the audit lane must detect it, and a resend must correct the sum.
 void expect_audit_notices(const std::function<void(Flight&)>& damage) {
     Network network(star(3));
     network.submit_all(elements_each * 2, own_value);

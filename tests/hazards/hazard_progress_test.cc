@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of losses and order: everything comes to its end, soon, and without needless work. The numbers are those of
-// docs/protocol.md.
+// Hazards of loss and order: every operation completes soon and without needless packets. Numbers as in
+// docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ std::uint64_t resends(Network& network) {
     return count;
 }
 
-// Ten fragments, of which the last three are lost on their way from every worker.
+// Ten fragments; every worker's packets of the last three are lost.
 TEST(Hazard, H05_LossOfTheLastThreeFragmentsIsRecoveredByTheTimer) {
     Network network(star(3));
     network.submit_all(elements_each * 8, own_value);
@@ -76,7 +76,7 @@ TEST(Hazard, H07_WorkerAtTheServerAndTheOthersInTheSwitchMeetWithoutATimer) {
         const bool later = is_gradient_of(flight, 1) || is_gradient_of(flight, 2) || flight.is(ATP_TYPE_FLUSH);
         return later ? Network::Fate::hold : Network::Fate::deliver;
     });
-    network.run();  // 0 collides; the server wants what the switch holds
+    network.run();  // 0 collides; the server asks for the switch's partial sum
     stranger.leave(index);
     network.clear_rule();
     network.release([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); });
@@ -94,7 +94,7 @@ TEST(Hazard, H07_TheSameWithTheRequestLostTakesATimerAndNotAWindow) {
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
-    network.submit_all(elements_each, own_value);  // nothing follows that could bring newer ACKs
+    network.submit_all(elements_each, own_value);  // no later fragment can bring newer ACKs
     network.set_rule([](Flight& flight) {
         if (flight.is(ATP_TYPE_FLUSH)) return Network::Fate::drop;
         return is_gradient_of(flight, 0) ? Network::Fate::deliver : Network::Fate::hold;
@@ -139,7 +139,7 @@ TEST(Hazard, H08_LastResultLostToOneWorkerIsAskedForByItsTimer) {
     EXPECT_EQ(resends(network), 0U) << "a question was enough";
 }
 
-// Which index each fragment's gradients named.
+// The indices that the gradients of each fragment named.
 std::map<std::uint32_t, std::set<std::uint32_t>> indices_by_fragment(const Network& network) {
     std::map<std::uint32_t, std::set<std::uint32_t>> indices;
     for (const Flight& flight : network.delivered()) {
@@ -172,7 +172,7 @@ TEST(Hazard, H11_RemapThatReachesOneWorkerLaterThanAnotherSplitsNothing) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-// Two jobs whose first slots share an index, and which see the same collisions: the rounds until they part.
+// Two jobs whose first slots share an index and see the same collisions. Returns the rounds until their indices differ.
 int rounds_until_they_part(std::uint32_t first_job, std::uint32_t second_job, std::uint32_t aggregators) {
     const auto bench_of = [aggregators](std::uint32_t job) {
         ChannelConfig channel = ServerBench::default_channel();
@@ -241,7 +241,7 @@ TEST(Hazard, H14_CollisionAtLevelOneItselfNeedsNoResendEither) {
     bool left = false;
     network.set_rule([&](Flight& flight) {
         if (flight.from == root_node && flight.has(ATP_FLAG_COLLISION) && !left) {
-            stranger.leave(index);  // the next rack's result claims
+            stranger.leave(index);  // the next rack's result claims it
             left = true;
         }
         return Network::Fate::deliver;
@@ -283,7 +283,7 @@ TEST(Hazard, H33_SprayingOverPathsBringsAtMostOneSpuriousResendAFragmentAndWorke
     }
 }
 
-// Worker 1 hashes onto a table of another size, so that its first window names other aggregators.
+// Worker 1 hashes onto a table of another size, so its first window names other aggregators than the others'.
 TEST(Hazard, H34_WorkerConfiguredWithAnotherTableSizeIsSlowForAWindowAndRight) {
     Network network(star(3));
     network.submit_all(elements_each * 24, own_value);
@@ -298,7 +298,7 @@ TEST(Hazard, H34_WorkerConfiguredWithAnotherTableSizeIsSlowForAWindowAndRight) {
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_COMPLETED), 16U) << "after that the ACKs have put it right";
 }
 
-// A queue that takes ten packets and drops what comes in the same half millisecond.
+// The queue holds ten packets and drops further ones that arrive within the same half millisecond.
 TEST(Progress, ThirtyTwoWorkersBehindOneShortQueueDoNotStarveEachOther) {
     Network network(star(32));
     network.submit_all(elements_each, own_value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of restarts, deaths, strangers and congestion marks. The numbers are those of docs/protocol.md.
+// Hazards of restarts, crashes, strangers and congestion marks, by their numbers in docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ void submit_with_deadline(Network& network, std::size_t fragments, Time deadline
 }
 
 TEST(Hazard, H26_ServerThatRestartsFailsEveryWorkerWithinTheDeadline) {
-    for (const std::uint32_t restart_at : {2U, 12U, 30U}) {  // within the first window, and behind it
+    for (const std::uint32_t restart_at : {2U, 12U, 30U}) {  // within the first window, and after it
         Network network(star(3));
         const Time deadline = network.now() + milliseconds(100);
         submit_with_deadline(network, 40, deadline);
@@ -63,7 +63,7 @@ TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreAcceptedByNobody) {
         network.submit_all(elements_each * 20, own_value);
         std::size_t next = 0;
         network.set_rule([&](Flight& flight) {
-            // With each packet one of the earlier life, where it was going then.
+            // With each packet, send one packet of the earlier incarnation to the same destination as then.
             if (flight.header().token == again.channel.token && next < earlier.delivered().size()) {
                 network.inject(earlier.delivered()[next++]);
             }
@@ -99,7 +99,7 @@ TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsGoOnWithoutIt) {
         EXPECT_EQ(event.missing_members, 0x4U) << "worker 2";
     }
 
-    for (const unsigned members : {2U, 3U}) {  // without it, and with it once it is back
+    for (const unsigned members : {2U, 3U}) {  // without the restarted member, then with it
         NetworkConfig config = star(members);
         config.channel.token = 0x5eed + members;
         Network next(config);
@@ -185,7 +185,7 @@ TEST_P(HazardMarks, H31_MarkOnALatecomerReachesEverybody) {
     network.inject({server_node, rack_node(0), flush_of(first, 0)});
     network.run();
     mark_next(network, [](const Flight& flight) { return flight.to == rack_node(0); });
-    network.release();  // marked on its way, and late: its aggregator is closed
+    network.release();  // marked in transit, and late: its aggregator is closed
     network.set_rule([](Flight& flight) {
         flight.congested = flight.from == rack_node(0) && flight.is(ATP_TYPE_GRADIENT);
         return Network::Fate::deliver;
@@ -221,7 +221,7 @@ TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsAlike) {
 
 // --- strangers
 
-// Gradients, results, requests and releases that look right in everything but the token.
+// Gradients, results, requests and releases that are valid except for the token.
 Bytes forged(const NetworkConfig& config, Random& random) {
     atp_header header = gradient_of(config.channel, config.membership, random.below16(3), random.below(40));
     header.token ^= 1U + random.below(1000);

@@ -23,7 +23,7 @@ constexpr std::uint16_t workers = 3;
 constexpr std::uint32_t everybody = (1U << workers) - 1;
 constexpr std::uint32_t ageing_us = 1'000'000'000;
 
-// Distinct for each worker of each job, and so are the sums of any set of them.
+// Distinct for each worker of each job, so every set of workers has a distinct sum.
 std::int32_t weight(unsigned job, unsigned worker) { return 1 << (workers * job + worker); }
 
 std::int32_t sum_of(const atp_header& packet) {
@@ -90,7 +90,7 @@ class TwoPassTarget {
     }
 
     SecondPass second_;
-    std::array<atp_aggregator, 2> states_{};  // the second one is used only where the second pass decides
+    std::array<atp_aggregator, 2> states_{};  // the second state is used only if the second pass decides again
     std::array<std::int32_t, 2> held_{};
     std::deque<InFlight> in_flight_;
     unsigned torn_ = 0, complete_ = 0, collided_ = 0;

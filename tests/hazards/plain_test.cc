@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain integers through every machine: summed modulo 2^32 to the last bit, and never mixed with scaled numbers.
+// Unscaled integers through every state machine: sums are exact modulo 2^32 and never mix with scaled numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::size_t count_overflowed(const Network& network) {
 // --- the network
 
 TEST(Plain, SumsThroughOneAndTwoLevelsAreIntegersToTheLastBit) {
-    // 2^24 + 1 is no float32, and no scale is applied.
+    // float32 cannot represent 2^24 + 1, so no conversion or scale can have been applied.
     const Integers values{16777217, -3, 1 << 30, 40};
     for (const NetworkConfig& config : {star(4), racks(2, 2), racks(4, 1)}) {
         Network network(config);
@@ -92,7 +92,7 @@ TEST(Plain, H24_PartialSumThatIsFlushedStaysPlain) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} is in
+    network.run();  // {0, 1} is included
     EXPECT_EQ(network.server().counters().refused, 0U);
     EXPECT_EQ(network.server().counters().gradients, 1U);
     network.release();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same inputs give the same bits, whatever the tree, the tables, the losses and the order of packets.
+// The same inputs give the same bits for every tree, table size, loss pattern and packet order.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -26,7 +26,8 @@ float ordinary(unsigned rank, std::size_t element) {
     return std::sin(static_cast<float>(element * 31 + rank * 7)) * 3.0F;
 }
 float overflowing(unsigned rank, std::size_t element) {
-    return (element % 5 == 0 ? 20.0F : 1.0F) + ordinary(rank, element) / 10;  // at 1e8: two of them leave 32 bits
+    // at scale 1e8, two of these exceed 32 bits
+    return (element % 5 == 0 ? 20.0F : 1.0F) + ordinary(rank, element) / 10;
 }
 float mixed(unsigned rank, std::size_t element) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -54,7 +55,7 @@ class Reproducible : public ::testing::TestWithParam<Case> {
         EXPECT_TRUE(network.finish());
         return network.result_bits();
     }
-    // Trees, tables and losses differ from seed to seed.
+    // The seed chooses tree, table size and loss rates.
     [[nodiscard]] static NetworkConfig some_tree(std::uint32_t seed) {
         const std::vector<NetworkConfig> trees{
             star(6), racks(3, 2), racks(2, 3), racks(6, 1),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# atp_module() stops the configuration where a module may not use another. MODULES (the folder of AtpModule.cmake) and FOLDER
-# are given. Each case is a project of a few modules without sources, and the words of the expected error; "" is success.
+# atp_module() stops the configuration if a module may not use another. The caller gives MODULES (the folder of
+# AtpModule.cmake) and FOLDER. Each case is a project of a few modules without sources, and the expected error text; ""
+# is success.
 cmake_minimum_required(VERSION 3.22)
 
 function(expect words)

@@ -24,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using test::system_calls;
 
-// An actor made of functions, and the loop that it drives until it stops it.
+// An actor made of functions, with the loop that drives it until the actor stops it.
 class Puppet : public Actor {
   public:
     std::function<void(int, Ready)> on_ready;
@@ -99,7 +99,7 @@ TEST_F(Loop, ReadinessIsToldUntilItIsDealtWith) {
         EXPECT_EQ(descriptor, ends_[0]);
         EXPECT_TRUE(ready.read);
         EXPECT_FALSE(ready.write);
-        if (++calls < 3) return;  // left as it is, so it comes again
+        if (++calls < 3) return;  // the event is not consumed, so the loop reports it again
         take(descriptor);
         loop_->stop();
     };
@@ -197,7 +197,7 @@ TEST_F(Loop, SpinningSeesWhatArrivesMeanwhile) {
 TEST_F(Loop, AWakeUpReachesEveryActorAndWhatWasWrittenBeforeIt) {
     Puppet first;
     Puppet second;
-    int handed_over = 0;  // no atomic: the wake-up itself is what makes it visible
+    int handed_over = 0;  // no atomic: the wake-up must make the write visible
     int seen = 0;
     int wakes = 0;
     first.on_wake = [&] { ++wakes; };
@@ -264,7 +264,7 @@ TEST_F(Loop, ADescriptorThatIsNoLongerWatchedIsNotToldOf) {
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, more), 0);
     Puppet actor;
     int calls = 0;
-    // Both are ready in one round; whichever comes first takes the other away.
+    // Both are ready in one round; the first to run removes the other.
     actor.on_ready = [&](int descriptor, Ready) {
         ++calls;
         loop_->unwatch(descriptor == ends_[0] ? more[0] : ends_[0]);
@@ -370,7 +370,7 @@ TEST_F(Loop, RunsOnTheCoreThatItIsGiven) {
     actor.on_finish = [&] { found = allowed_cores().value_or(std::vector<unsigned>{}); };
     loop_->add(actor);
     loop_->stop();
-    std::thread other([this] { run(); });  // a thread of its own, for pinning is for good
+    std::thread other([this] { run(); });  // a thread of its own, because pinning cannot be undone
     other.join();
     EXPECT_EQ(found, std::vector<unsigned>{cores->back()});
 }

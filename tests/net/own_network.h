@@ -7,11 +7,11 @@
 
 namespace atp::test {
 
-// What a body returns when this machine lacks what it needs.
+// Result of a body that lacks a feature of this host.
 inline constexpr const char* not_possible_here = "not possible here";
 
-// Runs `body` in a child process with a network of its own: a loopback with this MTU, and nothing else. `body` returns
-// what it found wrong, empty for nothing. nullopt: this machine does not allow it.
+// Runs `body` in a child process with its own network: only a loopback with this MTU. `body` returns an error text,
+// empty on success. nullopt: this host does not allow network namespaces.
 std::optional<std::string> run_in_own_network(int loopback_mtu, const std::function<std::string()>& body);
 
 }  // namespace atp::test

@@ -28,7 +28,9 @@ bool put(SendQueue& queue, std::string_view text, const wire::Address& to, wire:
     return true;
 }
 
-// A message's datagrams, as a kernel would cut them: "to:aaaa|aaaa|a".
+// A message's datagrams as a kernel would segment them: "to:aaaa
+// aaaa
+// a".
 std::string describe(const SendQueue::Message& message) {
     std::string bytes;
     for (const iovec& part : message.parts) {
@@ -204,7 +206,8 @@ TEST(SendQueue, APeerWhosePacketsWereSentMayComeAgainBeforeTheRestIs) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:a2", "2:b1"}));
 }
 
-// Any mix of peers, sizes, marks, borrowed and own packets, sent in any portions: each peer gets its packets in order.
+// Any mix of peers, sizes, marks, and borrowed and own packets, sent in any portions: each peer gets its packets in
+// order.
 TEST(SendQueue, EveryPeerGetsItsPacketsInOrderWhateverTheMix) {
     std::mt19937 random(7);
     const auto draw = [&random](unsigned below) { return static_cast<unsigned>(random() % below); };

@@ -20,7 +20,7 @@ SystemCalls system_calls;
 
 namespace {
 
-// Of a message with a segment size; 0: it has none.
+// Number of segments of a message with a segment size; 0: it has none.
 std::size_t segments_of(const msghdr& header) {
     msghdr copy = header;
     for (cmsghdr* at = CMSG_FIRSTHDR(&copy); at != nullptr; at = CMSG_NXTHDR(&copy, at)) {
@@ -36,7 +36,7 @@ std::size_t segments_of(const msghdr& header) {
     return 0;
 }
 
-// 0, or the errno that this message is to meet.
+// 0, or the errno with which this message fails.
 int verdict_on(const msghdr& header) {
     const std::size_t segments = segments_of(header);
     if (segments == 0) return 0;
@@ -50,7 +50,7 @@ int fail_with(int code) {
     return -1;
 }
 
-// How many of `count` messages the pretended buffer takes.
+// How many of `count` messages the simulated buffer accepts.
 unsigned room_for(unsigned count) {
     if (system_calls.messages_until_full < 0) return count;
     const unsigned room = std::min(count, static_cast<unsigned>(system_calls.messages_until_full));
@@ -73,7 +73,7 @@ using atp::test::room_for;
 using atp::test::system_calls;
 using atp::test::verdict_on;
 
-// The names are the linker's.
+// The linker defines these names.
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 
@@ -92,7 +92,7 @@ int __wrap_sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
     for (unsigned at = 0; at < count; ++at) {
         const int code = verdict_on(messages[at].msg_hdr);
         if (code == 0) continue;
-        // As the kernel does: what stands before the failure is sent, and the failure shows in the next call.
+        // Like the kernel: messages before the failing one are sent, and the next call reports the failure.
         return at == 0 ? fail_with(code) : __real_sendmmsg(socket, messages, at, flags);
     }
     const unsigned room = room_for(count);

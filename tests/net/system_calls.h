@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket calls of the program under test, counted, and failing on demand: what other kernels, devices and sandboxes
-// do, this one does when asked. The linker puts it in between (--wrap); the code under test is the shipped one.
+// Counts the socket calls of the program under test and makes them fail on demand, to simulate other kernels, devices
+// and sandboxes. The linker inserts it (--wrap), so the code under test is the shipped one.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ struct SystemCalls {
     std::uint64_t sendmsg = 0;
     std::uint64_t recvmmsg = 0;
     std::uint64_t recvmsg = 0;
-    std::uint64_t looks = 0;      // epoll_pwait2 that does not wait
-    std::uint64_t sleeps = 0;     // and that does
-    std::uint64_t segmented = 0;  // messages that were handed over with a segment size
+    std::uint64_t looks = 0;      // epoll_pwait2 without a wait
+    std::uint64_t sleeps = 0;     // epoll_pwait2 with a wait
+    std::uint64_t segmented = 0;  // messages with a segment size
 
-    // errno to answer with; 0: as the kernel would
+    // errno to fail with; 0: call the kernel
     int sendmmsg_fails = 0;
     int recvmmsg_fails = 0;
     int pwait2_fails = 0;
     int getaddrinfo_fails = 0;    // with this EAI_ code
     int segmented_fails = 0;      // messages with a segment size
-    unsigned segments_limit = 0;  // those with more segments than this fail with EINVAL; 0: no limit
-    int option_level = 0;         // setsockopt of this
-    int option_name = 0;          // and this
+    unsigned segments_limit = 0;  // messages with more segments fail with EINVAL; 0: no limit
+    int option_level = 0;         // level of the setsockopt that fails
+    int option_name = 0;          // its option
     int option_fails = 0;
-    int messages_until_full = -1;  // so many messages are taken, then EAGAIN; -1: no limit
-    int interruptions = 0;         // so many sends and receives fail with EINTR first
+    int messages_until_full = -1;  // further messages that are accepted before EAGAIN; -1: no limit
+    int interruptions = 0;         // sends and receives that fail with EINTR first
 };
 
-// Of all threads together; tests that set failures run one thread.
+// All threads share it; tests that set failures run one thread.
 extern SystemCalls system_calls;
 
-// Puts everything back when a test ends.
+// Resets all counters and failures when a test begins and ends.
 class WithSystemCalls {
   public:
     WithSystemCalls() { system_calls = {}; }

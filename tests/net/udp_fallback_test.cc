@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels, devices and sandboxes that lack something: every packet still arrives once and in order, and the report says
-// what was given up.
+// Kernels, devices and sandboxes that lack a feature: every packet still arrives once and in order, and the report
+// names the features that the socket gave up.
 #include <gmock/gmock.h>
 #include <netinet/udp.h>
 
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class UdpFallback : public OnLoopback {
   protected:
-    // Sends so many packets and expects them all, once and in order.
+    // Sends so many packets and expects each once and in order.
     static void exchange(UdpSocket& from, UdpSocket& to, std::size_t count, std::size_t bytes = 500) {
         std::vector<std::string> packets;
         for (std::size_t at = 0; at < count; ++at) {
@@ -150,13 +150,13 @@ TEST_P(UdpFallback, AKernelThatTakesSixtyFourSegments) {
     EXPECT_EQ(from->counters().sent_messages, 4U);
 }
 
-// No pretence here: without checksums Linux segments nothing, and says EINVAL when sending.
+// A real failure: without checksums Linux segments no messages and fails the send with EINVAL.
 TEST_P(UdpFallback, ASocketThatCannotSegmentIsFoundOutByWhatPassesSingly) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     const int off = 1;
     ASSERT_EQ(setsockopt(from->descriptor(), SOL_SOCKET, SO_NO_CHECK, &off, sizeof off), 0);
-    if (GetParam() == wire::Family::ipv6) {  // which refuses datagrams without a checksum unless told otherwise
+    if (GetParam() == wire::Family::ipv6) {  // IPv6 refuses datagrams without a checksum by default
         ASSERT_EQ(setsockopt(from->descriptor(), SOL_UDP, UDP_NO_CHECK6_TX, &off, sizeof off), 0);
         ASSERT_EQ(setsockopt(to->descriptor(), SOL_UDP, UDP_NO_CHECK6_RX, &off, sizeof off), 0);
     }
@@ -167,7 +167,7 @@ TEST_P(UdpFallback, ASocketThatCannotSegmentIsFoundOutByWhatPassesSingly) {
     EXPECT_EQ(system_calls.segmented, segmented);
 }
 
-// Whatever passes then passes for reasons of its own.
+// If the buffer is full during the trial, later sends that succeed prove nothing about segmentation.
 TEST_P(UdpFallback, ATrialThatAFullBufferInterruptsStartsAnew) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());

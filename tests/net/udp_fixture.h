@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of real sockets share: sockets on loopback of either family, and a patient receiver.
+// Shared by tests of real sockets: sockets on loopback of either family, and a receiver that waits up to 5 s.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace atp::net {
 
-// How GoogleTest prints a parameter; found by its name.
+// GoogleTest finds this function by its name and prints parameters with it.
 inline void PrintTo(wire::Family family, std::ostream* out) { *out << to_string(family); }
 
 }  // namespace atp::net
@@ -57,20 +57,20 @@ inline bool put(net::UdpSocket& socket, std::string_view bytes, const wire::Addr
     return true;
 }
 
-// Of `bytes` bytes, and unlike any other number's.
+// Text of `bytes` bytes that begins with its number.
 inline std::string packet(std::size_t number, std::size_t bytes) {
     std::string text = std::to_string(number) + ":";
     text.resize(bytes, static_cast<char>('a' + number % 26));
     return text;
 }
 
-// False: nothing came for seconds, so nothing will.
+// False if nothing arrives within 5 s.
 inline bool wait_readable(int descriptor) {
     pollfd waited{descriptor, POLLIN, 0};
     return ::poll(&waited, 1, 5000) == 1;
 }
 
-// Waits for `count` datagrams, and takes those that come with them.
+// Waits for `count` datagrams, and takes those that arrive with them.
 inline std::vector<Arrival> receive(net::UdpSocket& socket, std::size_t count) {
     std::vector<Arrival> arrivals;
     std::array<wire::Datagram, 16> batch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways of sending and receiving, each proven to be really taken, by what the kernel was asked and what arrived.
+// Each method of sending and receiving: the test checks by the kernel calls and the arrivals that the socket used it.
 #include "net/udp_socket.h"
 
 #include <gmock/gmock.h>
@@ -131,7 +131,7 @@ TEST_P(Udp, OddSizesArriveAsTheyWereSent) {
 TEST_P(Udp, TheLongestMessageStaysBelowWhatDevicesTakeWhole) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
-    // Eleven of them would be a legal datagram's payload, and with their headers more than a device takes.
+    // Eleven packets would fit a legal datagram's payload, but with their headers exceed what a device accepts.
     const auto packets = put_packets(*from, to->local(), 22, 5954);
     EXPECT_EQ(from->flush().packets, 22U);
     EXPECT_EQ(from->counters().sent_messages, 3U);
@@ -171,7 +171,7 @@ TEST_P(Udp, WhatWasReceivedIsRewrittenInPlaceAndSentOnWithoutACopy) {
         if (*received == 0) {
             ASSERT_TRUE(wait_readable(middle->descriptor()));
         }
-        // One receive at a time, for the next takes the memory back.
+        // One receive at a time, because the next one reuses the memory.
         for (std::size_t at = got; at < got + *received; ++at) {
             batch[at].bytes[0] = std::byte{'!'};
             ASSERT_TRUE(middle->borrow(batch[at].bytes, server->local()));
@@ -305,7 +305,7 @@ TEST_P(Udp, AFullBufferLeavesPacketsWaitingInOrder) {
         const auto to = open_or_fail(config());
         std::vector<std::string> packets;
         for (std::size_t at = 0; at < 30; ++at) {
-            packets.push_back(packet(at, 100 + at % 3));  // sizes that do not make one message
+            packets.push_back(packet(at, 100 + at % 3));  // sizes that cannot share one message
             ASSERT_TRUE(put(*from, packets.back(), to->local()));
         }
         system_calls.messages_until_full = 7;
@@ -356,7 +356,7 @@ TEST_P(Udp, WhatTheKernelDropsForWantOfBufferIsCounted) {
     std::size_t received = 0;
     while (const std::size_t count = to->receive(batch).value_or(0)) received += count;
     ASSERT_LT(received, 500U);
-    // The kernel tells with the next packet that it can deliver.
+    // The kernel reports the number of dropped packets with the next packet that it delivers.
     ASSERT_TRUE(put(*from, "x", to->local()));
     from->flush();
     received += receive(*to, 1).size() - 1;
@@ -391,7 +391,7 @@ TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
     EXPECT_TRUE(UdpSocket::open(taken));
 }
 
-// What one socket sends to a group, several of this host hear; and no other group.
+// Several sockets of this host receive the group that they joined, and no other group.
 TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
     const Address local = Address::loopback(wire::Family::ipv4, 0);
     UdpConfig member;

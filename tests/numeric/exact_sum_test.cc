@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numeric/exact_sum.h against integers wide enough to hold any sum of float32.
+// Compares numeric/exact_sum.h with integers that are wide enough for any sum of float32.
 #include "numeric/exact_sum.h"
 
 #include <gtest/gtest.h>
@@ -60,10 +60,10 @@ std::uint32_t sum_of(const std::vector<std::uint32_t>& addends) {
     return rounded(lane);
 }
 
-// An integer of 12 digits in base 2^32, in units of 2^-149. Digits hold carries until somebody compares.
+// An integer of 12 digits in base 2^32, in units of 2^-149. Carries stay in the digits until a comparison.
 class Wide {
   public:
-    // Any float32 but NaN; infinity counts as the power of two after the largest number, as rounding sees it.
+    // Any float32 except NaN. As in rounding, infinity counts as the power of two after the largest number.
     void add(std::uint32_t bits, std::int64_t times) {
         const std::uint32_t exponent = bits >> 23 & 0xFF;
         const std::int64_t fraction = bits & 0x7FFFFF;
@@ -96,7 +96,7 @@ class Wide {
     std::int64_t digits_[12] = {};
 };
 
-// Where twice the sum lies relative to the middle between two neighbours.
+// Twice the sum compared with a + b, that is, the sum compared with the middle between two neighbours.
 int side_of_middle(const std::vector<std::uint32_t>& addends, std::uint32_t a, std::uint32_t b) {
     Wide difference;
     for (const std::uint32_t bits : addends) {
@@ -115,8 +115,8 @@ int sign_of_sum(const std::vector<std::uint32_t>& addends) {
     return sum.sign();
 }
 
-// Says from the definition alone whether `result` is the sum of finite addends, rounded to nearest even: it lies
-// between the middles to both neighbours, and on a middle only when it is the even one.
+// Checks from the definition alone whether `result` is the sum of finite addends, rounded to nearest even: it lies
+// between the middles to both neighbours, and on a middle only if it is the even one.
 testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std::uint32_t>& addends) {
     const int sign = sign_of_sum(addends);
     if (sign == 0) {
@@ -131,7 +131,7 @@ testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std:
     }
     const bool even = (result & 1) == 0;
     const bool infinite = (result & ~minus_zero) == plus_infinity;
-    // Bit patterns of one sign are in order of magnitude.
+    // Bit patterns of one sign are ordered by magnitude.
     const int outward = infinite ? -sign : side_of_middle(addends, result, result + 1);
     if (outward == sign || (outward == 0 && !even)) {
         return testing::AssertionFailure() << std::hex << result << " is too small in magnitude";
@@ -230,8 +230,8 @@ TEST(ExactSum, IsTheNearestFloatForExponentsOfTheFullRange) {
     }
 }
 
-// Exponents close together, and every addend once more with the other sign and a few units changed: cancellation,
-// ties and subnormal results, which random exponents hardly ever give.
+// Close exponents, and every addend again with the other sign and a few units changed. This gives cancellation, ties
+// and subnormal results, which random exponents rarely give.
 TEST(ExactSum, IsTheNearestFloatWhereAlmostAllCancels) {
     std::mt19937_64 random(13);
     for (int round = 0; round < 20000; ++round) {
@@ -250,7 +250,7 @@ TEST(ExactSum, IsTheNearestFloatWhereAlmostAllCancels) {
     }
 }
 
-// Sums of few bits are exact in double, so the processor's own rounding is the judge.
+// Sums of few bits are exact in double, so the processor's own rounding is the reference.
 TEST(ExactSum, AgreesWithDoubleWhereDoubleIsExact) {
     std::mt19937_64 random(17);
     for (int round = 0; round < 20000; ++round) {
@@ -273,7 +273,7 @@ TEST(ExactSum, Takes65536AddendsOfTheLargestMagnitude) {
             add_to(lane, largest | sign);
         }
         EXPECT_EQ(rounded(lane), plus_infinity | sign);
-        // No bit was lost on the way: taking all but one away again leaves just that one.
+        // No bit was lost: after all addends but one are subtracted, exactly that one remains.
         for (std::uint32_t at = 0; at + 1 < exact_addends_max; ++at) {
             add_to(lane, negated(largest | sign));
         }
@@ -315,7 +315,7 @@ TEST(ExactSum, LanesDoNotMeetAndTheWireNeedsNoAlignment) {
 
 TEST(ExactSum, AnyOrderGivesTheSameBits) {
     EXPECT_TRUE(rc::check("the rounded sum, and the accumulator itself, are the same in every order", [] {
-        // Any 32 bits: NaN, infinities, subnormals and both zeros included, special ones drawn often.
+        // Any 32 bits: NaN, infinities, subnormals and both zeros included; special values are drawn often.
         const auto special = rc::gen::element(plus_zero, minus_zero, plus_infinity, minus_infinity, nan_bits, largest,
                                               negated(largest), least, negated(least));
         const auto addends = *rc::gen::container<std::vector<std::uint32_t>>(

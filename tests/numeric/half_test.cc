@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit floats against a reference that knows nothing of bits: numbers are worked out with ldexp, and rounding by
-// looking for the nearest of all 65,536.
+// Compares the 16-bit floats with a reference that uses no bit operations: it computes values with ldexp, and rounds by
+// a search for the nearest of all 65,536.
 #include "numeric/half.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Format {
     [[nodiscard]] bool is_nan(std::uint16_t bits) const {
         return exponent(bits) == highest_exponent() && fraction(bits) != 0;
     }
-    // Of a pattern without sign that is no NaN; infinity reads as the power of two after the largest number.
+    // Value of a pattern without sign that is no NaN. Infinity counts as the power of two after the largest number.
     [[nodiscard]] double magnitude(std::uint16_t bits) const {
         const int bias = highest_exponent() / 2;
         if (exponent(bits) == 0) return std::ldexp(fraction(bits), 1 - bias - fraction_bits);
@@ -55,7 +55,7 @@ struct Format {
         narrow(&value, 1, &bits);
         return bits;
     }
-    // Nearest, ties to even, among the patterns without sign, which are in the order of their numbers.
+    // Nearest pattern without sign, ties to even. Patterns without sign are ordered by value.
     [[nodiscard]] std::uint16_t nearest(double value) const {
         std::uint32_t low = 0;
         std::uint32_t high = infinity();
@@ -111,7 +111,7 @@ TEST_P(Half, EveryPatternComesBackAndNaNsComeBackQuiet) {
     }
 }
 
-// At, just under and just over every number and every middle between two neighbours.
+// Every number and every middle between two neighbours, and the floats just below and above each.
 TEST_P(Half, FloatsAroundEveryBoundaryRoundToNearestTiesToEven) {
     const Format& format = GetParam();
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -172,14 +172,14 @@ TEST_P(Half, ManyAtOnceAreAsOneByOneForEveryShape) {
     }
 }
 
-// 0: the best that there is.
+// 0: the best that the processor has.
 void choose(std::int64_t target) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-// Single numbers are worked out by the code for what vectors leave over; here are long rows, by every instruction set
-// that this processor has.
+// Single numbers use the code for the remainder after the vectors. This test uses long rows, with every instruction set
+// of this processor.
 TEST_P(Half, EveryInstructionSetGivesTheSameBits) {
     const Format& format = GetParam();
     std::vector<std::uint16_t> all(patterns);

@@ -35,7 +35,7 @@ Shorts shorts_in(const Bytes& bytes) {
     return lanes;
 }
 
-// Long enough for the widest vectors and everything behind them.
+// Long enough for the widest vectors and every remainder.
 constexpr std::size_t longest_shorts = 131;
 
 std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 40503U + 12345U); }
@@ -58,7 +58,7 @@ TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
                             Case{32767.0F, true, highest}, Case{32767.4F, true, highest}, Case{32767.5F, false, 0},
                             Case{-32767.4F, true, -highest}, Case{-32767.5F, false, 0}, Case{1e30F, false, 0},
                             Case{infinity, false, 0}, Case{std::numeric_limits<float>::quiet_NaN(), false, 0}}) {
-        // In every place of a vector and behind it.
+        // In every position of a vector and in the remainder.
         for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest_shorts - 1}) {
             std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;

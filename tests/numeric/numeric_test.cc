@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numeric/lanes.h under every instruction set that this processor has, against plain arithmetic.
+// Compares numeric/lanes.h, with every instruction set of this processor, with plain arithmetic.
 #include "numeric/lanes.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ constexpr float default_scale = 1e8F;
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// Lanes of a packet at a chosen misalignment, with guards on both sides that no call may touch.
+// Lanes of a packet at a chosen misalignment, between guards that no call may change.
 class Wire {
   public:
     explicit Wire(std::size_t count, std::size_t misalignment = 0)
@@ -110,7 +110,7 @@ class Host {
     std::vector<T> values_;
 };
 
-// ------------------------------------------------------------------------------------------------ What must come out
+// ---------------------------------------------------------------------------------------------------- Expected results
 
 struct Sum {
     std::int32_t value;
@@ -133,7 +133,7 @@ struct Quantised {
     bool fits;
 };
 
-// In double: the product of two float32 is exact there, and so is the rounding to an integer.
+// Double represents the product of two float32 and its rounding to an integer exactly.
 Quantised reference_quantise(float value, float scale) {
     const float product = static_cast<float>(static_cast<double>(value) * static_cast<double>(scale));
     if (!(std::fabs(static_cast<double>(product)) < 2147483648.0)) {
@@ -165,7 +165,7 @@ std::int32_t any_int(Random& random) {
 
 std::int64_t any_sum(Random& random) {
     const std::uint64_t draw = random();
-    // Magnitudes of every size up to 2^62, what 2^31 contributions can reach.
+    // Magnitudes of every size up to 2^62, the largest sum of 2^31 contributions.
     return static_cast<std::int64_t>(random()) >> (1 + draw % 63);
 }
 
@@ -182,7 +182,7 @@ std::vector<std::int32_t> any_ints(std::size_t count, Random& random) {
     return many<std::int32_t>(count, random, any_int);
 }
 
-// -------------------------------------------------------------------------------------------- One run a vector target
+// ------------------------------------------------------------------------------------------- One run per vector target
 
 class Lanes : public testing::TestWithParam<std::int64_t> {
   protected:
@@ -299,7 +299,7 @@ TEST_P(Lanes, QuantiseMatchesTheReferenceForEveryShape) {
 
 TEST_P(Lanes, QuantiseRefusesExactlyWhatTheReferenceRefuses) {
     for (int round = 0; round < 20000; ++round) {
-        // Around 2^31, where almost every other product has to be refused.
+        // Around 2^31, where about every other product must be refused.
         const float value = as_float(bits_of(21.4748364F) - 64 + static_cast<std::uint32_t>(random_() % 128));
         const float scale = as_float(bits_of(default_scale) - 64 + static_cast<std::uint32_t>(random_() % 128));
         const Quantised expected = reference_quantise(value, scale);
@@ -461,7 +461,7 @@ TEST_P(Lanes, OverflowIsReportedFromEveryLane) {
     }
 }
 
-// The flag is what says that the lanes mean nothing: the lanes themselves come back into range and look innocent.
+// The flag alone shows that the lanes have no meaning: the lanes themselves return into range and look valid.
 TEST_P(Lanes, ASaturatedLaneLooksInnocentAfterTheOppositeSign) {
     for (const std::int32_t sign : {1, -1}) {
         constexpr std::size_t count = 23;
@@ -478,7 +478,7 @@ TEST_P(Lanes, ASaturatedLaneLooksInnocentAfterTheOppositeSign) {
     }
 }
 
-// Hazard 21: what a worker can send at its most extreme does not by itself count as an overflow.
+// H21, docs/protocol.md#h21: the extreme values that a worker can send do not count as an overflow by themselves.
 TEST_P(Lanes, ExtremesThatFitAreNoOverflow) {
     constexpr std::size_t count = 19;
     for (const std::int32_t extreme : {int_max, int_min, int_min + 1}) {
@@ -516,7 +516,7 @@ TEST_P(Lanes, SumsMatchTheReferenceForEveryShape) {
     });
 }
 
-// Hazard 23, at the far end: 2^31 contributions of the most extreme lane.
+// H23, docs/protocol.md#h23, at its limit: 2^31 contributions of the most extreme lane.
 TEST_P(Lanes, SumsHoldTwoToTheThirtyOneContributions) {
     for (const std::int32_t extreme : {int_max, int_min}) {
         const std::int64_t almost = std::int64_t{extreme} * ((std::int64_t{1} << 31) - 1);
@@ -563,7 +563,7 @@ TEST_P(Lanes, SumsBecomeIntegersModulo2To32ForEveryShape) {
     });
 }
 
-// A sum that came whole in one packet is converted in one pass, to the same bits.
+// A sum that arrived whole in one packet is converted in one pass, to the same bits.
 TEST_P(Lanes, LanesToFloatsIsTheSumOfOneRounded) {
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         Wire from(count, misalignment);

@@ -48,7 +48,7 @@ run(ignored ${C_COMPILER} -std=c99 -o ${FOLDER}/version ${SOURCE} ${flags} -Wl,-
 run(printed ${FOLDER}/version)
 require_version("${printed}" "the program in C")
 
-# The program alone, without the library for C.
+# The program alone, without the C library.
 file(REMOVE_RECURSE ${prefix})
 run(ignored ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} --component program)
 run(printed ${prefix}/bin/atp --version)

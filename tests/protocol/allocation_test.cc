@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All memory is claimed at construction: whatever comes over the network, no machine asks for more.
+// State machines allocate all memory at construction: no packet makes them allocate more.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,7 +33,7 @@ void* allocate(std::size_t bytes) {
 
 }  // namespace
 
-// The whole program's; operator new[] and the others call these.
+// Replaces the whole program's operators; operator new[] and the other forms call these.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -47,15 +47,15 @@ constexpr unsigned workers = 3;
 constexpr std::size_t elements = 4000;
 constexpr std::size_t packet_bytes = ATP_HEADER_BYTES + 4 * ATP_LANE_BYTES;
 
-// A star whose links deliver at once or never, so that it needs no queues and no memory of its own.
+// A star whose links deliver at once or drop, so that the test needs neither queues nor memory.
 class Star {
   public:
     explicit Star(std::uint32_t seed) : random_(seed) {
         EXPECT_TRUE(machine_.admit(channel_.job, channel_.token, 0));
         for (std::uint16_t rank = 0; rank < workers; ++rank) {
             inputs_.emplace_back(elements, 1.0F);
-            for (std::size_t at = 0; at < elements; at += 37) inputs_.back()[at] = 20.0F;  // three of them overflow
-            inputs_.back()[elements / 2] = 1e30F;                                          // and this is no integer
+            for (std::size_t at = 0; at < elements; at += 37) inputs_.back()[at] = 20.0F;  // the sum of three overflows
+            inputs_.back()[elements / 2] = 1e30F;                                          // no integer at this scale
             outputs_.emplace_back(elements);
         }
         for (std::uint16_t rank = 0; rank < workers; ++rank) {
@@ -68,7 +68,7 @@ class Star {
         }
     }
 
-    // Until every worker has its sums; how many allocations that took.
+    // Runs until every worker has its sums. Returns the number of allocations meanwhile.
     std::uint64_t run() {
         const std::uint64_t before = allocations;
         for (unsigned rank = 0; rank < workers; ++rank)
@@ -99,7 +99,7 @@ class Star {
         while (const auto sent = server_.poll_transmit(buffer)) to_switch(buffer, sent->size);
     }
 
-    // Now and then bytes that are no packet, on every port.
+    // From time to time, sends random bytes into every port.
     void disturb() {
         std::array<std::byte, 100> noise{};
         for (std::byte& byte : noise) byte = static_cast<std::byte>(random_.bits());
@@ -140,7 +140,7 @@ class Star {
     bool submitted_ = true;
 };
 
-// The same of SwitchML: its packets and noise, through links that deliver at once or never.
+// The same for SwitchML: its packets and random bytes, over links that deliver at once or drop.
 class SwitchMlStar {
   public:
     explicit SwitchMlStar(std::uint32_t seed) : random_(seed) {
@@ -159,7 +159,7 @@ class SwitchMlStar {
         }
     }
 
-    // Until every worker has its sums; how many allocations that took.
+    // Runs until every worker has its sums. Returns the number of allocations meanwhile.
     std::uint64_t run() {
         const std::uint64_t before = allocations;
         for (unsigned rank = 0; rank < workers; ++rank) {

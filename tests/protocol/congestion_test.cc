@@ -45,7 +45,7 @@ TEST(CongestionWindow, GrowsByOneMtuAWindowAfterCongestion) {
     window.on_congestion();
     ASSERT_EQ(window.window_packets(), 100U);
     for (int ack = 0; ack < 100; ++ack) window.on_ack();
-    EXPECT_NEAR(window.window_packets(), 105, 1);  // a window's worth of ACKs brought five packets of 300 B
+    EXPECT_NEAR(window.window_packets(), 105, 1);  // one window of ACKs added five packets of 300 B
 }
 
 TEST(CongestionWindow, NeverLeavesOnePacketToAllSlots) {
@@ -79,7 +79,7 @@ RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (const std::ve
     }
 }
 
-// All workers see the same ACKs and so must keep the same windows, whatever their rank: the window has no other input.
+// All workers see the same ACKs and must keep equal windows, so the window takes no other input such as the rank.
 RC_GTEST_PROP(CongestionWindow, IsAFunctionOfWhatHappened, (const std::vector<bool>& acks)) {
     CongestionWindow one({}, papers_packet_bytes, 256);
     CongestionWindow other({}, papers_packet_bytes, 256);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch's decision, row by row, at both levels. tests/conformance/decide.json holds the same decisions as data for
-// other implementations; here each is a sentence.
+// The switch's decision, row by row, at both levels. tests/conformance/decide.json has the same decisions as data for
+// other implementations.
 #include "protocol/decide.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Outcome {
     atp_decision decision{};
 };
 
-// A switch of one level: unit 1 of three units, of four members, where it serves level 0.
+// A switch of one level. At level 0 it serves unit 1 of three, which has four members.
 class Decide : public ::testing::TestWithParam<std::uint8_t> {
   protected:
     [[nodiscard]] static std::uint8_t hop() { return GetParam(); }
@@ -49,7 +49,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     }
     [[nodiscard]] static std::uint32_t full_mask() { return hop() == 0 ? 0xf : 0x7; }
 
-    // Holding the contributors `bitmap` of gradient(…, seq), touched just now.
+    // An aggregator that holds the contributors `bitmap` of gradient(…, seq), touched just now.
     [[nodiscard]] static atp_aggregator holding(std::uint32_t bitmap, std::uint32_t seq = 40) {
         atp_aggregator aggregator{};
         aggregator.job = 7;
@@ -63,7 +63,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
         aggregator.touched_us = now_us;
         return aggregator;
     }
-    // Released after it held seq.
+    // An aggregator that was released after it held seq.
     [[nodiscard]] static atp_aggregator remembering(std::uint32_t seq = 40) {
         atp_aggregator aggregator = holding(full_mask(), seq);
         aggregator.status = ATP_AGGREGATOR_FREE;
@@ -110,7 +110,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     static void expect_unchanged(const Outcome& outcome, const atp_header& before) {
         EXPECT_EQ(std::memcmp(&outcome.packet, &before, sizeof before), 0) << "the packet changed";
     }
-    // Onward to the server: no other switch may add it.
+    // The gradient goes to the server, and no other switch may add it.
     static void expect_sent_alone(const Outcome& outcome, unsigned event) {
         expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, event);
         EXPECT_NE(outcome.packet.flags & ATP_FLAG_BYPASS, 0);
@@ -121,13 +121,13 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
 INSTANTIATE_TEST_SUITE_P(Level, Decide, ::testing::Values(std::uint8_t{0}, std::uint8_t{1}),
                          [](const auto& level) { return level.param == 0 ? "One" : "Two"; });
 
-// What only one of the levels does.
+// Cases of one level only.
 class DecideAtLevelZero : public Decide {};
 INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelZero, ::testing::Values(std::uint8_t{0}));
 class DecideAtLevelOne : public Decide {};
 INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelOne, ::testing::Values(std::uint8_t{1}));
 
-// --- numbers of 16 bits
+// --- int16 lanes
 
 atp_header of_shorts(atp_header packet) {
     packet.dtype = ATP_DTYPE_INT16;
@@ -243,7 +243,7 @@ TEST_P(Decide, DuplicateDoesNotKeepAnAggregatorYoung) {
     EXPECT_EQ(decide(gradient(1), before).aggregator.touched_us, now_us - 500);
 }
 
-// --- others in the way
+// --- other fragments in the aggregator
 
 TEST_P(Decide, GradientThatMeetsAnotherJobGoesToTheServerAlone) {
     const atp_aggregator before = of_another_job();

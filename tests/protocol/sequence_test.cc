@@ -52,7 +52,7 @@ RC_GTEST_PROP(AggregatorIndex, IsWithinTheTableWhateverTheInputs,
 }
 
 TEST(AggregatorIndex, SlotsAttemptsChannelsAndJobsSpreadOverTheTable) {
-    constexpr std::uint32_t aggregators = 1U << 20U;  // so large that a few hundred hardly meet by chance
+    constexpr std::uint32_t aggregators = 1U << 20U;  // so large that a few hundred indices rarely collide
     std::set<std::uint32_t> seen;
     for (std::uint32_t i = 0; i < 100; ++i) {
         seen.insert(aggregator_index(1, 0, i, 0, aggregators));
@@ -60,7 +60,7 @@ TEST(AggregatorIndex, SlotsAttemptsChannelsAndJobsSpreadOverTheTable) {
         seen.insert(aggregator_index(1, static_cast<std::uint16_t>(i), 0, 0, aggregators));
         seen.insert(aggregator_index(i, 0, 0, 0, aggregators));
     }
-    // 397 different questions: (1,0,0,0) is asked four times.
+    // 397 distinct inputs: (1,0,0,0) occurs four times.
     EXPECT_GE(seen.size(), 395U);
 }
 
@@ -83,7 +83,7 @@ TEST(AuditWord, DependsOnEverythingThatNamesAContribution) {
     EXPECT_EQ(words.size(), 6U);
 }
 
-// A ring against the queue it stands for.
+// Compares a ring with a bounded vector as its model.
 RC_GTEST_PROP(Ring, IsAQueueThatRefusesWhatItHasNoRoomFor, (const std::vector<bool>& pushes)) {
     const auto capacity = *rc::gen::inRange<std::size_t>(1, 6);
     Ring<int> ring(capacity);

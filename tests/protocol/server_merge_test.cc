@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The merge rule against the plainest model there is: a set of workers. Worker r contributes 2^r, so a sum names
-// everybody that is in it, and how often.
+// Compares the merge rule with the simplest model, a set of workers. Worker r contributes 2^r, so a sum shows which
+// workers it includes and how often.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -23,20 +23,20 @@ using testing::ServerAnswer;
 using testing::ServerBench;
 using Ranks = std::set<std::uint16_t>;
 
-// What a packet speaks for: members of one unit, or whole units.
+// The workers of a packet: members of one unit, or whole units.
 struct Contribution {
     bool whole = false;
     std::uint32_t units = 0;
     std::uint32_t members = 0;
 };
 
-// RapidCheck starts small and grows; these ranges are small enough to be used in full from the start.
+// RapidCheck starts with small values; these ranges are small enough to be used in full from the start.
 template <class T>
 T below(T limit) {
     return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(0, limit));
 }
 
-// Up to four units of up to four workers: sums stay below 2^16, so that float32 says them exactly.
+// Up to four units of up to four workers: sums stay below 2^16, so float32 represents them exactly.
 std::vector<Unit> some_units(int most_units) {
     std::vector<Unit> units;
     std::uint16_t rank = 0;
@@ -51,7 +51,7 @@ std::vector<Unit> some_units(int most_units) {
 
 std::uint32_t some_bits(std::uint32_t mask) {
     const std::uint32_t bits = below(16U) & mask;
-    return bits == 0 ? mask & (~mask + 1) : bits;  // nobody would be no packet
+    return bits == 0 ? mask & (~mask + 1) : bits;  // a packet includes at least one worker
 }
 
 Contribution some_contribution(const Membership& members) {
@@ -99,7 +99,7 @@ Ranks everybody(const Membership& members) {
     return all;
 }
 
-// The rule, in the words of docs/protocol.md. True when the set cannot be merged.
+// The rule as docs/protocol.md states it. True if the set cannot be merged.
 bool merge(Ranks& in, const Ranks& set) {
     const bool any_common = std::ranges::any_of(set, [&in](std::uint16_t rank) { return in.contains(rank); });
     if (!any_common) {
@@ -110,7 +110,7 @@ bool merge(Ranks& in, const Ranks& set) {
     return !std::ranges::includes(in, set);
 }
 
-// Whom the NACKs among the answers ask.
+// The workers to which the NACKs among the answers go.
 Ranks asked_in(const std::vector<ServerAnswer>& answers, const Membership& members) {
     Ranks asked;
     for (const ServerAnswer& answer : answers) {
@@ -137,7 +137,8 @@ void check_random_sets(int most_units) {
     for (int packet = 0; packet < packets && in != all; ++packet) {
         const Contribution contribution = some_contribution(bench.members);
         const bool unmergeable = merge(in, ranks_of(contribution, bench.members));
-        bench.now += std::chrono::milliseconds(2);  // past the interval: everybody may be told again
+        // the repeat interval is over: the server may answer every worker again
+        bench.now += std::chrono::milliseconds(2);
         bench.handle(packet_of(contribution, bench));
         const auto answers = bench.answers();
         if (in == all) {
@@ -159,7 +160,7 @@ RC_GTEST_PROP(ServerMerge, SetsOfOneLevelInAnyOrderCountEverybodyOnce, ()) { che
 
 RC_GTEST_PROP(ServerMerge, SetsOfTwoLevelsInAnyOrderCountEverybodyOnce, ()) { check_random_sets(4); }
 
-// One to three copies of each, in any order.
+// One to three copies of each packet, in random order.
 template <class Packet>
 std::vector<Packet> duplicated_and_shuffled(const std::vector<Packet>& packets) {
     std::vector<Packet> all;
@@ -176,7 +177,7 @@ RC_GTEST_PROP(ServerMerge, DuplicatesOfEveryPacketChangeNothing, ()) {
     expect_ack_of_all(bench.answers(), bench.members);
 }
 
-// Several fragments at once: records never mix.
+// Several fragments at once: records must not mix.
 RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowNeverMix, ()) {
     ServerBench bench(*Membership::star(5));
     std::vector<std::pair<std::uint32_t, std::uint16_t>> packets;
@@ -197,7 +198,7 @@ RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowNeverMix, ()) {
     RC_ASSERT(bench.server.base() == 4U);
 }
 
-// --- the rule's corners, by name
+// --- special cases of the rule, by name
 
 TEST(ServerMerge, SupersetReplacesWhatWasInInsteadOfBeingAdded) {
     ServerBench bench(*Membership::star(3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameter server's promises, each a sentence. Which sets merge is in server_merge_test.cc.
+// Guarantees of the parameter server, one per test. server_merge_test.cc tests which sets merge.
 #include "protocol/server.h"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ TEST_F(ServerTest, DuplicateWithoutResendAfterCompletionIsSilent) {
 }
 
 TEST_F(ServerTest, ResultIsRetainedUntilAWindowLaterIsCompleteAndLonger) {
-    for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);  // W = 4: the last still wants 4..7, perhaps
+    for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);  // W = 4: the slowest worker may still need 4..7
     for (std::uint32_t seq = 4; seq < 8; ++seq) {
         bench.handle(bench.probe(2, seq));
         expect_one(ATP_TYPE_ACK, 2);
@@ -157,7 +157,7 @@ TEST_F(ServerTest, ResultIsRetainedUntilAWindowLaterIsCompleteAndLonger) {
 
 TEST_F(ServerTest, FragmentThatEveryWorkerHoldsIsStale) {
     for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);
-    bench.handle(bench.gradient(0, 8, 1));  // opens the record that held 0: nobody can ask for 0 any more
+    bench.handle(bench.gradient(0, 8, 1));  // opens the record that held 0: every worker has 0
     bench.handle(bench.gradient(1, 0, 1, ATP_FLAG_RESEND));
     bench.handle(bench.probe(1, 0));
     EXPECT_TRUE(bench.answers().empty());
@@ -262,7 +262,7 @@ TEST_F(ServerTest, ProbeOfNobodyIsRefused) {
     EXPECT_TRUE(bench.answers().empty());
 }
 
-// --- where the next round goes
+// --- index of the next round
 
 TEST_F(ServerTest, AckNamesTheSameIndexWhereNobodyCollided) {
     bench.handle(bench.members_gradient(0, 0x7, 1, 3));
@@ -323,7 +323,7 @@ TEST(Server, AnythingThatCameAroundLevelOneClosesItOnce) {
     EXPECT_EQ(answers[0].transmit.units, 0x7U);
 }
 
-// --- values that integers cannot say
+// --- values outside the integers' range
 
 TEST_F(ServerTest, OverflowIsAskedForSinglyOnceAndReleasesTheAggregator) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 12345, ATP_FLAG_OVERFLOW));
@@ -502,7 +502,7 @@ TEST_F(ServerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
 
 TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndCountedAndAskedForAgain) {
     for (std::uint32_t seq = 0; seq < 4; ++seq) bench.handle(bench.gradient(0, seq, 1));
-    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each is told to wait
+    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each gets a WAIT
     EXPECT_GT(bench.server.counters().unsent, 0U);
     const std::size_t queued = bench.answers().size();
     EXPECT_EQ(queued + bench.server.counters().unsent, 10'000U);
@@ -510,14 +510,14 @@ TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndCountedAndAskedForAgain) {
 
     for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));
     bench.handle(bench.gradient(1, 0, 1));
-    bench.handle(bench.gradient(2, 0, 1));  // complete, but its ACK finds no room
+    bench.handle(bench.gradient(2, 0, 1));  // complete, but its ACK does not fit in the queue
     for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.type, ATP_TYPE_ACK);
     bench.handle(bench.probe(1, 0));
     expect_one(ATP_TYPE_ACK, 1);
 }
 
 TEST_F(ServerTest, AnswersThatTimeHasOvertakenAreNotSent) {
-    bench.handle(bench.probe(0, 0));  // told to wait, not sent yet
+    bench.handle(bench.probe(0, 0));  // a WAIT is queued
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 0, 1));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The software switch around the decision: jobs, counters, lanes, and packets that nobody should trust.
+// The software switch around the decision: jobs, counters, lanes, and untrusted packets.
 #include "protocol/switch.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,8 @@ TEST_F(SwitchTest, ResendTakesThePartialSumAlong) {
 TEST_F(SwitchTest, SumsThatLeave32BitsAreMarkedOnWhatLeaves) {
     (void)handle(gradient(0), {highest, 0, 0});
     (void)handle(gradient(1), {1, 0, 0});
-    const Result result = handle(gradient(2), {-5, 0, 0});  // comes back, but nobody knows from where
+    // back in range, but the sum stays marked: the switch cannot prove that it is right
+    const Result result = handle(gradient(2), {-5, 0, 0});
     EXPECT_NE(header_in(result.bytes).flags & ATP_FLAG_OVERFLOW, 0);
     EXPECT_EQ(machine.counters().overflows, 1U);
     EXPECT_EQ(machine.job_counters(1)->overflows, 1U);
@@ -174,7 +175,7 @@ TEST_F(SwitchTest, FlushForTheOtherLevelPassesDownwards) {
     EXPECT_EQ(machine.occupied(), 1U);
 }
 
-// --- what does not fit this table
+// --- packets that do not fit this table
 
 TEST_F(SwitchTest, FlushTurnsRoundAsShortAsWhatIsHeld) {
     (void)handle(gradient(0), {1, 2, 3});
@@ -345,7 +346,7 @@ TEST_F(SwitchTest, RestartForgetsWhatWasHeldButNotTheJobs) {
     EXPECT_EQ(lanes_in(handle(gradient(2), {5, 5, 5}).bytes), (Lanes{15, 15, 15}));
 }
 
-// --- bytes that nobody should trust
+// --- untrusted bytes
 
 TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
     const Bytes good = make_packet(gradient(0), {1, 2, 3});
@@ -395,7 +396,7 @@ TEST_F(SwitchTest, RandomBytesAreDroppedAndEveryPacketIsCountedOnce) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-// A packet of the admitted job with some of its fields at random.
+// A packet of the admitted job with random values in some fields.
 Bytes mutated(const ChannelConfig& channel, const Membership& members, Random& random) {
     atp_header header = testing::gradient_of(channel, members, random.below16(3), random.below(8));
     header.index = random.below(9);
@@ -429,7 +430,7 @@ TEST_F(SwitchTest, ArbitraryPacketsOfAnAdmittedJobStayWithinTheTable) {
     for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
         if (event == ATP_EVENT_SINGLE || event == ATP_EVENT_SUPERSEDED || event == ATP_EVENT_TAKEN_OVER ||
             event == ATP_EVENT_EXPIRED)
-            continue;  // need other masks, a window's distance, or time
+            continue;  // these need other masks, a window's distance, or time
         EXPECT_GT(machine.counters().events[event], 0U) << "nothing of kind " << event << " was tried";
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does about losses, silence, congestion and deadlines.
+// How a worker handles loss, silence, congestion and deadlines.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ class WorkerRecovery : public ::testing::Test {
         (void)bench.packets();
     }
     void ack(std::uint32_t seq, unsigned flags = 0) { bench.handle(bench.ack(seq, 3, flags)); }
-    // The result of fragment 0 comes 50 ms after it was sent, and again.
+    // The result of fragment 0 arrives 50 ms after the gradient was sent, and then again.
     static void learn_patience(WorkerBench& bench) {
         const Time sent_at = bench.now;
         bench.expire();
@@ -237,7 +237,7 @@ TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the floor alone would be too impatient";
 }
 
-// Otherwise timers would feed on each other: what waits for another worker's timer takes as long as that.
+// Otherwise timeouts would grow from each other: a fragment that waits for another worker's timer takes as long as it.
 TEST_F(WorkerRecovery, RoundTripsOfWhatWasInFlightAtAnExpiryAreNotMeasured) {
     send(16);
     for (std::uint32_t seq = 0; seq < 16; ++seq) {
@@ -250,7 +250,7 @@ TEST_F(WorkerRecovery, RoundTripsOfWhatWasInFlightAtAnExpiryAreNotMeasured) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
 }
 
-// Results in bursts that lie further apart than the timeout: nothing is lost, and nothing would ever be measured.
+// Results in bursts that are further apart than the timeout: nothing is lost, but no round trip could be measured.
 TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
     send(16);
     learn_patience(bench);
@@ -261,7 +261,8 @@ TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100)) << "an expiry changes nothing";
 }
 
-// The answers to probes may lie behind a whole window in the queue of a slow link; what nobody asked for comes earlier.
+// Answers to probes may wait behind a whole window in the queue of a slow link. A result without a probe arrives
+// earlier.
 TEST_F(WorkerRecovery, LateResultThatNobodyAskedForMakesTheNextTimersPatient) {
     send(16);
     const Time sent_at = bench.now;
@@ -275,7 +276,7 @@ TEST_F(WorkerRecovery, LateResultThatNobodyAskedForMakesTheNextTimersPatient) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
 }
 
-// What somebody else's timer held up comes late, and twice where the question crossed it.
+// A result that another worker's timer delayed comes late, and twice if it crossed the probe.
 TEST_F(WorkerRecovery, ResultsThatWaitedForOthersTeachNoPatience) {
     send(16);
     for (const bool lost : {false, true}) {

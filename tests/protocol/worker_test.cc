@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker's promises about what it sends, delivers and reports. Loss and time are in worker_recovery_test.cc.
+// Guarantees of one worker about what it sends, delivers and reports. worker_recovery_test.cc tests loss and time.
 #include "protocol/worker.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(WorkerTest, NeverSendsMoreThanTheWindowOfSlots) {
 TEST(WorkerTest, NeverSendsMoreThanTheCongestionWindow) {
     WorkerConfig config = WorkerBench::default_config();
     config.congestion.initial_packets = 3;
-    config.congestion.step_bytes = 1;  // a packet an ACK
+    config.congestion.step_bytes = 1;  // one packet per ACK
     WorkerBench bench(config);
     ASSERT_TRUE(bench.submit_fragments(100).has_value());
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2}));
@@ -81,7 +81,7 @@ TEST(WorkerTest, NeverSendsMoreThanTheCongestionWindow) {
     EXPECT_EQ(bench.sequences(), (Sequences{3, 4})) << "one left, one more fits";
 }
 
-// Of which so many elements are ready.
+// Only the first `elements_ready` elements are ready.
 class SlowTensor final : public Tensor {
   public:
     explicit SlowTensor(std::span<const float> values) : values_(values.begin(), values.end()) {}
@@ -139,7 +139,7 @@ TEST(WorkerTest, SequenceNumbersWrapWithoutNotice) {
     EXPECT_EQ(bench.worker.expected(), 1U);
 }
 
-// Every 32-bit field of a worker's state.
+// Collects every 32-bit field of a worker's state.
 struct FieldReader {
     std::vector<std::uint32_t> fields;
 
@@ -150,7 +150,7 @@ struct FieldReader {
     void bytes(std::span<std::byte>) {}
 };
 
-// A number that stays behind for half the sequence space is suddenly ahead, and rules what follows.
+// A number that lags by half the sequence space would suddenly compare as newer and take effect.
 TEST(WorkerTest, KeepsNoSequenceNumberThatWouldComeAroundAgain) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0x12345678U;
@@ -274,7 +274,7 @@ TEST(WorkerTest, AckThatNamesAnotherIndexBindsAWindowLater) {
     EXPECT_EQ(bench.worker.index_of(1), config.channel.index(1, 0)) << "the other slot stays";
 }
 
-// --- the application's side
+// --- the application's interface
 
 TEST(WorkerTest, EmptyTensorIsRefused) {
     WorkerBench bench;
@@ -374,7 +374,7 @@ TEST(WorkerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
     EXPECT_TRUE(bench.packets().empty());
 }
 
-// Answers of the right job, in every other respect arbitrary: the worker sends no more than it was asked to.
+// Answers of the right job, otherwise arbitrary: they never make the worker send beyond its window.
 TEST(WorkerTest, ArbitraryAnswersNeverMakeItSendBeyondItsWindow) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit_fragments(1000).has_value());

@@ -1,4 +1,5 @@
-# Compiles the kernels to PTX and looks at it. NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT (a file) are given.
+# Compiles the kernels to PTX and checks it. The caller gives NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT (a
+# file).
 execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE}/machines -I${SOURCE}/drivers -o ${OUTPUT}
                         ${SOURCE}/drivers/staging/cuda_kernels.cu
                 COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA device against the processor, bit by bit; skipped where there is none.
+// Compares a CUDA device with the processor, bit by bit; skipped without a device.
 #include "staging/cuda_queue.h"
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using numeric::ElementType;
 
-// Lets a test wait for a number of steps.
+// Waits for a number of steps.
 class Steps {
   public:
     [[nodiscard]] DeviceQueue::Done one() {
@@ -43,7 +43,7 @@ class Steps {
     int left_ = 0;
 };
 
-// Memory of the device and of the host for the same elements, and lanes that both reach.
+// Memory of the device and of the host for the same elements, and lanes that both can access.
 struct Memory {
     explicit Memory(const Bytes& elements, std::size_t count) : bytes(elements.size()), lane_bytes(count * 4) {
         EXPECT_EQ(cudaMalloc(&device, bytes), cudaSuccess);
@@ -76,7 +76,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
         device_ = *opened;
     }
 
-    // All bits there are, in several steps of which the last is not full.
+    // Random bit patterns, in several steps of which the last is not full.
     static constexpr std::size_t count = 3 * elements_of_step - 1000;
 
     [[nodiscard]] static Bytes any_bits(std::size_t bytes) {
@@ -86,7 +86,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
         return bits;
     }
 
-    // Calls with the first element and the elements of each step.
+    // For each step, calls `call` with the offset of its lanes in bytes and with its elements.
     template <class Call>
     void each_step(void* data, const Call& call) const {
         for (std::size_t first = 0; first < count; first += elements_of_step) {

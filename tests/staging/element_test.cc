@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graphics processor does to one element has the same bits as what the processor's tensors do to it.
+// Compares the device's conversion of one element with that of tensors on the processor, bit by bit.
 #include "staging/element.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ constexpr std::array floats{ElementType::float32, ElementType::float64, ElementT
 constexpr std::array<float, 4> scales{1.0F, 1e8F, 3e-5F, 0x1p40F};
 constexpr std::array<double, 4> factors{1.0, 1.0 / 3, 0.25, 1.0 / 1024};
 
-// All bits of a float32 that matter on their own, as ends of ranges: zero, subnormals, halves between integers, the
-// limits of int32, the largest, infinity, quiet and signalling NaN with payloads; and what lies beside each.
+// Bits of special float32 values: zero, subnormals, halves between integers, the limits of int32, the largest number,
+// infinity, quiet and signalling NaN with payloads; and the neighbours of each.
 std::vector<std::uint32_t> interesting_bits() {
     std::vector<std::uint32_t> bits;
     for (const std::uint32_t centre : {0U, 0x00800000U, 0x33000000U, 0x33800000U, 0x38800000U, 0x3F000000U, 0x3FC00000U,
@@ -53,7 +53,7 @@ std::vector<typename Format::Element> interesting_elements() {
             const std::uint64_t wide = Float64::from_sum(bits, 1);
             elements.insert(elements.end(), {wide, wide + 1, wide - 1, wide + (1U << 28U), random()});
         }
-        // Signalling, with a payload that a float32 has no room for.
+        // Signalling, with a payload that does not fit a float32.
         elements.insert(elements.end(), {0x7FF0000000000001U, 0xFFF0000000000001U, 0x7FFFFFFFFFFFFFFFU});
     }
     return elements;

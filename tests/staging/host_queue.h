@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that is this processor: does the steps in order on threads of its own, when the test lets it.
+// A device queue on this processor: threads execute the steps in order, when the test allows it.
 #pragma once
 
 #include <condition_variable>
@@ -18,17 +18,17 @@ namespace atp::testing {
 class HostQueue final : public staging::DeviceQueue {
   public:
     explicit HostQueue(bool held = false);
-    ~HostQueue() override;  // does what is left
+    ~HostQueue() override;  // executes the remaining steps
 
     Result<void> load_after(void* event) override;
     void load_integers(const staging::Elements& from, float scale, std::byte* lanes, Done done) override;
     void store(const std::byte* lanes, double factor, const staging::Elements& to, Done done) override;
     Result<void> fetch_floats(const staging::Elements& from, std::byte* lanes) override;
 
-    // Loads wait, but for so many from now on.
+    // Holds loads, except for so many from now on.
     void allow(std::size_t loads);
     void release();
-    // Like a device: everything from the next step on fails.
+    // Fails every step from the next one on, like a device that failed.
     void break_down();
 
     [[nodiscard]] std::size_t loads() const;
@@ -40,11 +40,11 @@ class HostQueue final : public staging::DeviceQueue {
         std::function<void()> work;
         Done done;
     };
-    // Steps that follow each other.
+    // Steps that execute in order.
     struct Line {
         std::deque<Step> steps;
         std::size_t done = 0;
-        std::optional<std::size_t> allowed;  // as many as there are, where it says nothing
+        std::optional<std::size_t> allowed;  // further steps that may run; nullopt: all
         std::thread thread;
     };
 

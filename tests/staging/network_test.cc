@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of a device, through real switches: the sums are those of tensors in the processor's memory, which the other
+// Tensors on a device, with real switches: the sums equal those of tensors in the processor's memory, which the other
 // ranks of these jobs have.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::HostQueue;
 
 constexpr std::size_t chunk = 1000;
 
-// One rank's tensors, that a device holds.
+// One rank's tensors on a device.
 class OnDevice {
   public:
     explicit OnDevice(comm::Communicator& communicator, bool held = false)

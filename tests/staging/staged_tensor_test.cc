@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor between a device and the network: chunk by chunk, whatever its size and the order of its fragments.
+// A tensor between a device and the network: chunk by chunk, for every size and order of fragments.
 #include "staging/staged_tensor.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr float scale = 1e6F;
 constexpr std::size_t chunk = 100;
-constexpr std::size_t payload = 7;  // of a fragment: chunks and fragments do not fit each other
+constexpr std::size_t payload = 7;  // elements of a fragment; not a divisor of a chunk
 constexpr auto patience = std::chrono::seconds(20);
 
 bool eventually(const std::function<bool()>& condition) {
@@ -42,7 +42,7 @@ std::vector<float> values_of(std::size_t count) {
     return values;
 }
 
-// A tensor on a device, and the same in the processor's memory to compare with.
+// A tensor on a device, and the same one in the processor's memory for comparison.
 struct Scene {
     explicit Scene(std::vector<float> elements, double factor = 1, bool held = false)
         : device(std::make_shared<HostQueue>(held)),
@@ -63,7 +63,7 @@ struct Scene {
         ASSERT_TRUE(eventually([this] { return tensor->ready(0, values.size()); }));
     }
 
-    // What travels of a fragment, by either tensor.
+    // Bytes that either tensor sends for a fragment.
     static Bytes sent(const protocol::Tensor& tensor, std::uint64_t first, std::size_t count, bool& integers) {
         Bytes wire(count * ATP_LANE_BYTES);
         integers = tensor.load_integers(first, wire);
@@ -71,7 +71,7 @@ struct Scene {
         return wire;
     }
 
-    // Every fragment is sent, and gets a sum.
+    // Sends every fragment and stores its sum.
     void pass(std::uint64_t first) {
         const std::size_t count = std::min<std::size_t>(payload, values.size() - first);
         bool integers = false;
@@ -145,7 +145,7 @@ TEST(StagedTensor, FragmentsThatAreNoIntegersTravelAsFloatsFetchedOnceForAChunk)
     std::vector<float> values = values_of(4 * chunk);
     values[chunk + 10] = std::numeric_limits<float>::infinity();
     values[chunk + 50] = -1e30F;
-    values[3 * chunk - 1] = std::numeric_limits<float>::denorm_min();  // is one: zero
+    values[3 * chunk - 1] = std::numeric_limits<float>::denorm_min();  // a denormal, which becomes zero
     Scene scene(values);
     scene.begin();
     for (std::uint64_t first = 0; first < values.size(); first += payload) scene.pass(first);
@@ -160,7 +160,7 @@ TEST(StagedTensor, FloatsAreStillThereWhenOtherFragmentsOfTheChunkHaveTheirSums)
     scene.pass(0);
     Bytes wire(payload * ATP_LANE_BYTES);
     Bytes expected(wire.size());
-    scene.tensor->load_floats(payload, wire);  // as a server asks for whose sum left 32 bits
+    scene.tensor->load_floats(payload, wire);  // as the server requests after a sum overflowed
     scene.reference->load_floats(payload, expected);
     EXPECT_EQ(wire, expected);
 }

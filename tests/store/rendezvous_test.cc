@@ -25,7 +25,7 @@ Party party(std::uint32_t rank, std::uint32_t world, std::uint32_t generation = 
     return {.prefix = "job", .generation = generation, .rank = rank, .world = world};
 }
 
-// Each rank's part, in a thread of its own.
+// Runs each rank's part in a thread of its own.
 void run_ranks(std::uint32_t world, const std::function<void(std::uint32_t)>& part) {
     std::vector<std::thread> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) ranks.emplace_back(part, rank);
@@ -177,7 +177,7 @@ TEST(Rendezvous, RanksThatComeLaterLearnWhoGaveUp) {
     EXPECT_TRUE(failed_with(one.all_gather("addresses", "", patience()), Reason::rejected));
     const auto token = two.broadcast_from_zero("token", "", patience());
     EXPECT_TRUE(failed_with(token, Reason::rejected));
-    // They learned it: what they report themselves is no further reason.
+    // They know the reason, so a later report of their own does not replace it.
     one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
     const auto reason = two.given_up();
     ASSERT_TRUE(reason);

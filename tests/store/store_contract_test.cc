@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every store does: the one of threads and the one of processes alike.
+// Requirements for every store, tested with the store of threads and the one of processes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using test::shortly;
 
 using Keys = std::vector<std::string>;
 
-// The store as each of its ranks sees it.
+// The store from the view of each rank.
 class World {
   public:
     virtual ~World() = default;
@@ -40,7 +40,7 @@ class Processes : public World {
   public:
     explicit Processes(const StoreLimits& limits)
         : server_(test::serve({.limits = limits, .clients = 100, .message_timeout = std::chrono::seconds(60)})) {}
-    // Ask for the ranks before their threads start.
+    // Call this for all ranks before their threads start.
     Store& rank(std::size_t number) override {
         while (ranks_.size() <= number) ranks_.push_back(test::connect(server_->local()));
         return *ranks_[number];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of stores share: servers on loopback, clients of them, deadlines that are far and deadlines that are near.
+// Shared by tests of stores: servers on loopback, their clients, and long and short deadlines.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 
 namespace atp::test {
 
-// Past it, whatever a test waits for will not come any more.
+// Deadline for events that a test expects.
 inline Time patience() { return net::now() + std::chrono::seconds(60); }
-// Until it, what a test expects not to come may try.
+// Deadline for events that a test expects not to happen.
 inline Time shortly() { return net::now() + std::chrono::milliseconds(30); }
 
 inline std::unique_ptr<store::TcpStoreServer> serve(const wire::Address& listen,

@@ -25,7 +25,7 @@ TEST(StoreMessage, TheFormatIsWhatItIs) {
         "\0\0\0\x02"        // value
         "ab",
         4 + 2 + 8 + 7 + 4 + 2);
-    // The length counts what follows it.
+    // The length counts the bytes after it.
     std::string sealed = expected;
     sealed[3] = static_cast<char>(expected.size() - length_bytes);
     EXPECT_EQ(encode(request), sealed);

@@ -21,7 +21,7 @@ class Service : public testing::Test {
     }
     void tell(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
 
-    // Takes them.
+    // Takes the replies out of the service.
     std::vector<Reply> replies_to(int id) {
         MessageReader reader;
         reader.append(service_.output(id));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the store of processes does: sockets, strangers, ends that come and go.
+// Properties of the store of processes only: sockets, strangers, and connections that open and close.
 #include "store/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ const Address any_port = Address::loopback(Family::ipv4, 0);
 
 std::string hello() { return encode(Request{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}}); }
 
-// A blocking socket that says what it is told to, and gives up after a minute.
+// A blocking socket that sends what the test supplies, with a timeout of 60 s.
 class Stranger {
   public:
     explicit Stranger(net::Descriptor descriptor) : descriptor_(std::move(descriptor)) {
@@ -51,7 +51,7 @@ class Stranger {
         EXPECT_EQ(::connect(descriptor_.number(), server.data(), server.size()), 0);
     }
 
-    // False: the other end has gone.
+    // False if the other end has closed.
     bool say(std::string_view bytes) {
         return send(descriptor_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
                static_cast<ssize_t>(bytes.size());
@@ -65,7 +65,7 @@ class Stranger {
         const ssize_t count = recv(descriptor_.number(), bytes.data(), bytes.size(), 0);
         return count > 0 ? std::string(bytes.data(), static_cast<std::size_t>(count)) : std::string();
     }
-    // The other end has closed, and in good order: no reset, which may take from us what was said before.
+    // True if the other end closed in good order. A reset could discard data that it sent before.
     [[nodiscard]] bool at_end() const {
         char byte = 0;
         return recv(descriptor_.number(), &byte, 1, 0) == 0;
@@ -85,7 +85,7 @@ class Stranger {
     MessageReader reader_;
 };
 
-// A port of loopback where somebody else decides who listens, if anybody.
+// A port of loopback that the test reserves; it listens only after listen().
 class Port {
   public:
     explicit Port(Family family = Family::ipv4)
@@ -109,7 +109,8 @@ TEST(TcpStore, RanksMayComeBeforeTheServer) {
     const Port port;
     Result<std::unique_ptr<TcpStore>> early;
     std::thread rank([&] { early = TcpStore::connect(port.address(), patience()); });
-    std::this_thread::sleep_for(milliseconds(50));  // it has met the closed door by now, or will pass it at once
+    // by now the client has met the closed port, or will meet it at once
+    std::this_thread::sleep_for(milliseconds(50));
     const auto server = serve(port.address());
     rank.join();
     ASSERT_TRUE(early) << error_of(early);
@@ -126,8 +127,8 @@ TEST(TcpStore, WhereNobodyListensTheErrorAsksForRankZero) {
     EXPECT_EQ(store.error().text, "is rank 0 running?");
 }
 
-// A network where clients have no port but the one that they look for, so that the kernel connects them to themselves:
-// elsewhere that happens by chance.
+// In this network clients have no port except the one that they connect to, so the kernel connects them to themselves.
+// Elsewhere that happens by chance.
 std::string look_for_a_store_at_the_only_port() {
     constexpr std::uint16_t port = 40000;
     std::ofstream("/proc/sys/net/ipv4/ip_local_port_range") << port << ' ' << port << std::flush;
@@ -301,7 +302,7 @@ TEST(TcpStoreServer, RandomBytesHarmNobody) {
     for (int i = 0; i < 200; ++i) {
         std::string bytes(random() % 300, '\0');
         for (char& byte : bytes) byte = static_cast<char>(random());
-        if (random() % 2 == 0 && bytes.size() > 4) bytes.replace(0, 3, 3, '\0');  // a length that may be
+        if (random() % 2 == 0 && bytes.size() > 4) bytes.replace(0, 3, 3, '\0');  // a length within the limit
         Stranger stranger(server->local());
         if (random() % 2 == 0) stranger.say(hello());
         stranger.say(bytes);
@@ -358,7 +359,7 @@ TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
         slow.push_back(std::make_unique<Stranger>(server->local()));
         slow.back()->say(hello());
         EXPECT_EQ(slow.back()->reply(), Reply{});
-        slow.back()->say(i % 2 == 0 ? get : get.substr(0, 7));  // answers unread, requests half sent
+        slow.back()->say(i % 2 == 0 ? get : get.substr(0, 7));  // unread answers, half-sent requests
     }
     EXPECT_EQ(client->get("large", patience()), value);
     const auto reply = slow.front()->reply();
@@ -384,7 +385,7 @@ TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
     const auto server = serve();
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const int last = dup(0);  // the next connection's number, and the last that there is
+    const int last = dup(0);  // number of the next connection, and the last one available
     ASSERT_EQ(close(last), 0);
     const rlimit tight{.rlim_cur = static_cast<rlim_t>(last) + 1, .rlim_max = before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);

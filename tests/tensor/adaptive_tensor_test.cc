@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales that fit the last sum, and lanes of 16 bits, through every machine.
+// Scales that follow the last sum, and int16 lanes, through every state machine.
 #include "tensor/adaptive_tensor.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using Values = std::vector<float>;
 
 constexpr std::size_t even_elements = 4;  // of a fragment
 
-// A job that sums one tensor again and again, as training does.
+// A job that sums one tensor repeatedly, as training does.
 class Rounds {
   public:
     Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements)
@@ -40,7 +40,7 @@ class Rounds {
         }
     }
 
-    // Rank r contributes value(r, element); the sums of rank 0 once it is done.
+    // Rank r contributes value(r, element). Returns the sums of rank 0.
     template <class Value>
     void submit(const Value& value) {
         for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
@@ -112,7 +112,7 @@ constexpr NumberForm dynamic_shorts{.scaling = Scaling::dynamic, .lane_type = La
 constexpr NumberForm fixed_shorts{.scale = 1024, .lane_type = LaneType::int16};
 
 NetworkConfig with_even_fragments(NetworkConfig config) {
-    config.channel.lanes = even_elements + 1;  // and the audit's
+    config.channel.lanes = even_elements + 1;  // one more for the audit lane
     return config;
 }
 
@@ -131,7 +131,7 @@ TEST(DynamicScaling, KeepsTheDigitsOfNumbersThatAFixedScaleLoses) {
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 double expected = 0;
                 for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
-                // Of the job's scale not all digits are asked.
+                // The job's scale need not give all digits.
                 EXPECT_LT(relative_error(sums[at], expected), round == 0 ? 1e-3 : 1e-6) << magnitude;
             }
         }
@@ -292,7 +292,7 @@ TEST(ShortLanes, PartialSumThatIsFlushedStaysShortAndKeepsItsScale) {
     const Flight first = first_sending(rounds.network, 0);
     ASSERT_EQ(first.header().dtype, ATP_DTYPE_INT16);
     rounds.network.inject({server_node, rack_node(0), flush_of(first, 0)});
-    rounds.network.run();  // {0, 1} is in
+    rounds.network.run();  // {0, 1} is included
     EXPECT_EQ(rounds.network.server().counters().refused, 0U);
     rounds.network.release();
     EXPECT_TRUE(rounds.network.finish());
@@ -330,7 +330,7 @@ class FittedReproducible : public ::testing::TestWithParam<FormCase> {
     static constexpr unsigned workers = 6;
     static constexpr int rounds_each = 5;
 
-    // Grows, shrinks, and says things that are no numbers.
+    // Grows, shrinks, and contains values that are no numbers.
     static float value(int round, unsigned rank, std::size_t element) {
         const float ordinary = std::sin(static_cast<float>(element * 31 + rank * 7 + 1));
         if (round == 3 && element == 9 && rank == 2) return std::numeric_limits<float>::infinity();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of every type of element: whatever fragments they are cut into and in whatever order those come, in place or
-// not, each element is the sum that its type promises.
+// Tensors of every element type: for all sizes and orders of fragments, in place or not, each element is the sum that
+// its type guarantees.
 #include "tensor/tensors.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using protocol::Tensor;
 
 constexpr float scale = 1e6F;
 
-// A caller's memory: exactly its size, so that whoever writes past it is seen by a sanitizer.
+// A caller's memory of exactly its size, so that a sanitizer detects a write past it.
 template <class T>
 struct Memory {
     explicit Memory(std::vector<T> values, bool in_place = false) : in(std::move(values)), out(in.size()) {
@@ -43,7 +43,7 @@ struct Memory {
     std::vector<T> out;
 };
 
-// What workers, switches and a server make of one fragment.
+// What workers, switches and a server compute for one fragment.
 Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uint64_t first, std::size_t lanes) {
     Bytes wire(lanes * ATP_LANE_BYTES);
     std::vector<std::int64_t> sums(lanes, 0);
@@ -68,8 +68,8 @@ Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uin
     return wire;
 }
 
-// Fragments of `payload` lanes, completed in an order drawn from `seed`: each is loaded when its neighbours may have
-// been stored already, as resends are.
+// Completes fragments of `payload` lanes in an order drawn from `seed`. Like a resend, a fragment may be loaded after
+// its neighbours were stored.
 void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t payload, std::uint32_t seed) {
     const std::uint64_t size = tensors.front()->size();
     std::vector<std::uint64_t> firsts;
@@ -86,7 +86,7 @@ void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t pa
 constexpr std::size_t payloads[] = {1, 2, 3, 4, 5, 7, 61, 62, 256, 300};
 constexpr std::size_t sizes[] = {1, 2, 3, 5, 20, 61, 64, 257, 700};
 
-// Sums what make(rank, elements) contributes, in every cut, in place and not; `check(addends, sum)` of each element.
+// Sums make(rank, elements) for every fragment size, in place and not. `check(addends, sum)` checks each element.
 template <class T, class Make, class Check>
 void for_every_cut(unsigned workers, const Make& make, numeric::ElementType type, double factor, const Check& check) {
     std::uint32_t seed = 0;
@@ -204,7 +204,7 @@ TEST(Tensors, LanesOfAnyInt64StayWithinWhat1024WorkersMaySum) {
     }
 }
 
-// The number whose lanes are all at the lowest, from every worker of the largest job: exactly the end of int32.
+// Every worker of the largest job sends the number with the lowest lanes: the sum is exactly the limit of int32.
 TEST(Tensors, TheLargestJobAtTheLowestLanesJustFits) {
     constexpr std::int64_t workers = 1024;
     const auto lowest = static_cast<std::int64_t>(0 - (std::uint64_t{1} << 21U) - (std::uint64_t{1} << 43U) -
@@ -223,7 +223,7 @@ TEST(Tensors, TheLargestJobAtTheLowestLanesJustFits) {
 
 // --- scaled numbers
 
-// What the server computes of these float32, times the factor, as a float64.
+// The server's result for these float32, times the factor, as a float64.
 double reference_sum(const std::vector<float>& addends) {
     std::int64_t sum = 0;
     for (const float addend : addends) sum += std::llrint(addend * scale);
@@ -298,13 +298,13 @@ TEST(Tensors, SixteenBitFloatsAreSummedAsFloat32AndRoundedOnce) {
     }
 }
 
-// Every pattern, finite or not, from one of two workers; the other contributes 0: the sum is the pattern itself, as far
-// as the scale can tell.
+// Every pattern, finite or not, from one of two workers; the other contributes 0. The sum is the pattern itself, within
+// the precision of the scale.
 TEST(Tensors, EverySixteenBitPatternPassesThroughAFragmentOfFloats) {
     for (const Sixteen& sixteen : sixteens) {
         std::vector<std::uint16_t> all(1U << 16U);
         std::iota(all.begin(), all.end(), std::uint16_t{0});
-        // One infinity in each pair of lanes makes it travel as floats, which are exact.
+        // One infinity in each pair of lanes makes the fragment travel as floats, which are exact.
         std::vector<std::uint16_t> in(2 * all.size(), sixteen.narrowed(std::numeric_limits<double>::infinity()));
         for (std::size_t at = 0; at < all.size(); ++at) in[2 * at] = all[at];
         std::vector<std::uint16_t> nothing(in.size(), 0);
@@ -390,7 +390,7 @@ TEST(Tensors, OneElementThatDoesNotFitAnywhereInAFragmentAsksForFloats) {
 
 constexpr std::byte guard{0x55};
 
-// Memory of so many bytes, with a lane's worth of others behind it.
+// Memory of so many bytes, followed by one lane of guard bytes.
 Bytes guarded(std::size_t bytes) { return Bytes(bytes + ATP_LANE_BYTES, guard); }
 
 void expect_guarded(const Bytes& memory, const Bytes& wanted) {
@@ -435,9 +435,9 @@ TEST(Tensors, RootNeedNotTakeItsOwnBytesBack) {
     EXPECT_EQ(other, data);
 }
 
-// --- through the machines
+// --- through the state machines
 
-// Four lanes for elements and one for the audit, so an int64 is cut by most fragments; and a window of 8.
+// Four lanes for elements and one for the audit, so most fragments split an int64; and a window of 8.
 testing::NetworkConfig network_config(std::uint32_t seed) {
     testing::NetworkConfig config = seed % 2 == 0 ? testing::star(3) : testing::racks(3, 1);
     config.channel.lanes = 5;

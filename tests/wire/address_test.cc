@@ -130,7 +130,7 @@ TEST(Address, HashSpreadsNeighbours) {
             }
         }
     }
-    // 2,048 balls into 4,096 boxes fill about 1,600 of them.
+    // 2,048 random hashes into 4,096 buckets fill about 1,600 of them.
     EXPECT_GT(low_bits.size(), 1400U);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that build and watch the tree of switches: what is written is read, and nothing else is.
+// The messages that build and observe the tree of switches: encoded messages decode to the same fields, and invalid
+// ones are refused.
 #include "wire/control.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ std::vector<Bytes> one_of_each() {
             encoded(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = "{}"})};
 }
 
-// --- what is written is read
+// --- round trips
 
 TEST(Control, JoinIsReadAsItWasWritten) {
     for (const Join& join : {some_join(), join_of_switch(), join_of_server()}) {
@@ -246,7 +247,7 @@ TEST(Control, EveryTruncationIsRefused) {
     }
 }
 
-// --- what is refused
+// --- refusals
 
 TEST(Control, MessageIsOfItsOwnTypeAlone) {
     for (const Bytes& whole : one_of_each()) {
@@ -262,19 +263,19 @@ TEST(Control, JoinsThatMakeNoSenseAreRefused) {
         [](Join& join) { join.terms.lanes = ATP_MAX_LANES + 1; },
         [](Join& join) { join.terms.window_log2 = ATP_WINDOW_LOG2_MAX + 1; },
         [](Join& join) { join.terms.mask1 = 0; },
-        [](Join& join) { join.terms.mask1 = 0x5; },  // units are counted without a gap
+        [](Join& join) { join.terms.mask1 = 0x5; },  // the units of a job are 0 to n - 1 without a gap
         [](Join& join) { join.terms.scale = 0; },
         [](Join& join) { join.terms.scale = -1; },
         [](Join& join) { join.terms.scale = std::numeric_limits<double>::infinity(); },
         [](Join& join) { join.terms.scale = std::numeric_limits<double>::quiet_NaN(); },
         [](Join& join) { join.terms.server.family = 5; },
         [](Join& join) { join.terms.group.family = 5; },
-        [](Join& join) { join.terms.group.host[0] = std::byte{240}; },  // no group of IPv4, nor with the next of IPv6
+        [](Join& join) { join.terms.group.host[0] = std::byte{240}; },  // no group of IPv4; next row: none of IPv6
         [](Join& join) { join.terms.group.family = 6; },
         [](Join& join) { join.level = 3; },
         [](Join& join) { join.units.clear(); },
-        [](Join& join) { join.units[0].unit = 3; },   // not of the job
-        [](Join& join) { join.units[0].unit = 34; },  // not of any
+        [](Join& join) { join.units[0].unit = 3; },   // not a unit of the job
+        [](Join& join) { join.units[0].unit = 34; },  // not a unit of any job
         [](Join& join) { join.units[0].mask0 = 0xD; },
         [](Join& join) { join.units[0].mask0 = 0x3; },    // without the member
         [](Join& join) { join.units[0].direct = true; },  // under a rack's switch

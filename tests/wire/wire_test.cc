@@ -66,7 +66,7 @@ bool same(const atp_header& a, const atp_header& b) {
     return std::memcmp(&a, &b, sizeof a) == 0;  // no padding: format.h asserts it
 }
 
-// --- what arrives as it was sent
+// --- round trips
 
 TEST(Decode, ReturnsEveryFieldAsItWasEncoded) {
     const atp_header sent = gradient_header();
@@ -341,7 +341,7 @@ rc::Gen<std::uint8_t> bytes_up_to(unsigned last) {
                         [](unsigned value) { return static_cast<std::uint8_t>(value); });
 }
 
-// Every header that a sender may send, extremes as likely as the rest.
+// Every valid header; extreme values are as likely as others.
 atp_header any_valid_header() {
     atp_header header{};
     header.version = ATP_VERSION;
@@ -378,7 +378,7 @@ RC_GTEST_PROP(WireProperty, WhatIsSentIsWhatArrives, ()) {
     RC_ASSERT(packet.lane_count() == lanes);
 }
 
-// Not shrunk from random bytes alone, which almost never pass the version: a valid packet with some bytes replaced.
+// Random bytes almost never pass the check of the version, so replace some bytes of a valid packet.
 RC_GTEST_PROP(WireProperty, WhatIsAcceptedIsInRangeAndEncodesToTheSameBytes, ()) {
     const atp_header start = any_valid_header();
     const bool has_lanes = start.type == ATP_TYPE_GRADIENT || start.type == ATP_TYPE_ACK;

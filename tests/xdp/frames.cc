@@ -25,7 +25,7 @@ void append_u16(Bytes& bytes, std::size_t value) {
 
 void append(Bytes& bytes, std::size_t count, unsigned value) { bytes.insert(bytes.end(), count, std::byte(value)); }
 
-// The sum that checksums are made of, as RFC 1071 has it.
+// The ones' complement sum of checksums (RFC 1071).
 std::uint16_t sum_of(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
     for (std::size_t at = 0; at < bytes.size(); at += 2) {
         sum += at + 1 < bytes.size() ? load_u16(&bytes[at]) : unsigned{wire::load_u8(&bytes[at])} << 8U;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ethernet frames around packets, made and read by plain code of its own: what the kernel's program does with them is
-// held against it.
+// Ethernet frames around packets, written and read by separate simple code, with which tests compare the kernel
+// program.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ using Bytes = std::vector<std::byte>;
 
 enum class Checksum : std::uint8_t { full, none, partial, wrong };
 
-// How a payload is wrapped.
+// Headers around a payload.
 struct Wrapping {
     int ip = 4;
     int vlan_tags = 0;
@@ -24,7 +24,7 @@ struct Wrapping {
     std::uint16_t source = 50'000;
     std::uint16_t destination = 4790;
     bool to_many = false;        // an Ethernet multicast address
-    std::size_t padding = 0;     // behind the datagram
+    std::size_t padding = 0;     // bytes after the datagram
     std::uint16_t fragment = 0;  // IPv4's fragment field
     std::uint8_t protocol = 17;  // UDP
     std::uint8_t hop_limit = 3;
@@ -32,19 +32,19 @@ struct Wrapping {
 
 [[nodiscard]] Bytes wrap(std::span<const std::byte> payload, const Wrapping& wrapping);
 
-// What is read from a frame again.
+// Fields that unwrap() reads from a frame.
 struct Unwrapped {
     Bytes payload;
     Bytes ethernet;  // the addresses, and tags if any
     Bytes source, destination;
     std::uint16_t source_port = 0, destination_port = 0;
     std::uint8_t hop_limit = 0;
-    bool network_checksum_holds = false;  // true for IPv6, which has none
+    bool network_checksum_holds = false;  // true for IPv6, which has no such checksum
     Checksum checksum = Checksum::wrong;
     std::size_t padding = 0;
 };
 
-// Of a frame that wrap() made, whatever has become of it. Throws where its lengths contradict each other.
+// Reads a frame that wrap() made, also after changes. Throws if its lengths contradict each other.
 [[nodiscard]] Unwrapped unwrap(std::span<const std::byte> frame);
 
 }  // namespace atp::test

@@ -11,8 +11,7 @@
 
 namespace atp::test {
 
-// A kernel that forbids programs says so, and its test is skipped; anything else that keeps it from being loaded is a
-// failure.
+// If the kernel forbids programs, the test is skipped. Any other reason why the program does not load fails the test.
 class LoadedSwitch : public testing::Test {
   protected:
     void load(const xdp::KernelSwitchConfig& config) {

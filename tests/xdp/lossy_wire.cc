@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loses packets that arrive at some interfaces until its input ends, and then says how many: lines of a type of packet,
-// how many came, and how many of those were lost.
-// usage: lossy_wire SHARE SEED INTERFACE...
+// Drops packets that arrive at some interfaces until its input ends, then prints one line per type of packet: how many
+// came, and how many of those were lost. usage: lossy_wire SHARE SEED INTERFACE...
 #include <bpf/libbpf.h>
 #include <net/if.h>
 
@@ -49,7 +48,7 @@ int main(int count, char** words) {
     program->rodata->atp_seed = static_cast<std::uint32_t>(std::stoul(arguments[1]));
     if (lossy_wire_program__load(program.get()) != 0) return failed("load");
 
-    std::vector<std::unique_ptr<bpf_link, Detach>> links;  // what they hold goes with them
+    std::vector<std::unique_ptr<bpf_link, Detach>> links;  // the destructor detaches them
     for (std::size_t i = 2; i < arguments.size(); ++i) {
         const int interface = static_cast<int>(if_nametoindex(arguments[i].c_str()));
         links.emplace_back(bpf_program__attach_xdp(program->progs.atp_lossy_wire, interface));

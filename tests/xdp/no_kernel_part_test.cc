@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `atp switch --xdp` says in a build that lacks the switch inside the kernel.
+// The error message of `atp switch --xdp` in a build without the switch inside the kernel.
 #include <gtest/gtest.h>
 
 #include "apps/atp/kernel_part.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that run at once, however busy the machine is.
+// Threads that run at the same time, even on a busy host.
 #pragma once
 
 #include <sched.h>
@@ -10,8 +10,8 @@
 
 namespace atp::test {
 
-// Keeps this thread on a processor of its own, as far as there are so many, and, where that is allowed, everybody else
-// off it for the moment.
+// Pins this thread to a processor of its own if there are enough. If permitted, also gives it real-time priority over
+// other threads.
 inline void take_processor(unsigned number) {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -21,7 +21,7 @@ inline void take_processor(unsigned number) {
     sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
-// Lets threads go at the same moment, as closely as they can: a barrier that sleeps would wake them one by one.
+// Releases all threads at nearly the same moment. A barrier that sleeps would wake them one after another.
 class Meeting {
   public:
     explicit Meeting(std::uint32_t threads) : threads_(threads) {}

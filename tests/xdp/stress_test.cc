@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program inside the kernel under packets of the same fragments from all processors at once: first ones, repeated
-// ones and resends, in any order. Whatever leaves it has to be the sum of exactly the workers that it names.
+// The kernel program under packets of the same fragments from all processors at once: first packets, repeated ones and
+// resends, in any order. Every packet that leaves it must be the sum of exactly the workers that it names.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -94,7 +94,7 @@ class Stress : public LoadedSwitch {
         }
     }
 
-    // A window's packets of a thread's workers, in any order: each once, and some of them again.
+    // The packets of a thread's workers for one window, in random order: each once, and some again.
     [[nodiscard]] std::vector<Bytes> draw_frames(unsigned thread, std::uint32_t first_seq, bool resends,
                                                  std::mt19937& random) const {
         std::vector<Bytes> frames;
@@ -131,7 +131,8 @@ class Stress : public LoadedSwitch {
     const unsigned threads_ = std::clamp(std::thread::hardware_concurrency(), 2U, 4U);
     const unsigned workers_ = threads_ * workers_a_thread;
     const std::uint32_t everybody_ = (1U << workers_) - 1;
-    std::array<std::atomic<std::uint32_t>, window> left_{};  // of each fragment, who is in what left the program
+    // workers included in packets that left the program, by fragment
+    std::array<std::atomic<std::uint32_t>, window> left_{};
     std::atomic<std::uint32_t> wrong_ = 0;
     std::uint32_t incomplete_ = 0;
 };

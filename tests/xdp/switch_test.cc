@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no row of the vectors says of the program inside the kernel: whole packets of every length, frames that are not
-// its business, and what it counts.
+// Properties of the kernel program that the vectors do not cover: packets of every length, frames that are not for it,
+// and its counters.
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ std::int32_t saturated(std::int64_t sum) {
                                                               std::numeric_limits<std::int32_t>::max()));
 }
 
-// Adds as the packets' own arithmetic has it; true when a lane left 32 bits.
+// Adds lanes as the protocol requires. True if a lane overflows 32 bits.
 bool add(const Lanes& addends, bool audit, Lanes& sums) {
     bool overflowed = false;
     for (std::size_t lane = 0; lane < sums.size(); ++lane) {
@@ -122,7 +122,7 @@ class SwitchInTheKernel : public LoadedSwitch {
     }
 };
 
-// Three members' packets of this length, and their sum against plain arithmetic.
+// Packets of this length from three members, whose sum is compared with plain arithmetic.
 class Lengths : public SwitchInTheKernel {
   protected:
     Lanes draw(std::size_t lanes, std::int32_t limit) {
@@ -144,7 +144,7 @@ class Lengths : public SwitchInTheKernel {
             if (member != 0) overflowed |= add(addends, audit, sums);
             atp_header header = gradient(member, seq_);
             header.index = 3;
-            header.window_log2 = 0;  // each takes the aggregator of the one before over
+            header.window_log2 = 0;  // each takes over the aggregator of the previous one
             header.flags = static_cast<std::uint16_t>(flags);
             outcome = send(header, addends, {.padding = seq_ % 3});
             EXPECT_EQ(outcome.fate, member == 2 ? xdp::Fate::passed : xdp::Fate::dropped);
@@ -217,7 +217,7 @@ TEST_F(SwitchInTheKernel, H38_HandsBackWhatItHoldsInPlaceOfAFlushUnderATrueCheck
             EXPECT_EQ(packet.header.type, ATP_TYPE_GRADIENT);
             EXPECT_EQ(packet.header.bitmap0, 4U);
             EXPECT_EQ(back.payload, conformance::bytes_of(packet.header, lanes));
-            // No network card is on the way back.
+            // A frame that XDP_TX returns passes no network card that completes a checksum.
             EXPECT_EQ(back.checksum, checksum == Checksum::partial ? Checksum::full : checksum);
             EXPECT_TRUE(back.network_checksum_holds);
             EXPECT_EQ(back.hop_limit, 64);
@@ -314,7 +314,7 @@ TEST_F(SwitchInTheKernel, FreesAnAggregatorAsItsResultLeavesAndCountsThatOnce) {
             EXPECT_EQ(machine->occupied(), 0U);
             EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_RELEASED], ++released);
             const std::uint64_t before = events();
-            expect_to_leave_untouched(wrap(ack(1), wrapping));  // to another of many receivers
+            expect_to_leave_untouched(wrap(ack(1), wrapping));  // a copy for another receiver
             EXPECT_EQ(events(), before);
         }
     }
@@ -354,7 +354,7 @@ TEST_F(SwitchInTheKernel, LetsEverythingElseLeaveUncounted) {
     expect_to_leave_untouched(wrap(ack(1), {.source = port_of_worker, .destination = port_of_worker}));
     expect_to_leave_untouched(wrap(ack(1), {.source = port, .fragment = 0x2000}));
     const Bytes whole = wrap(ack(1), from_here);
-    for (std::size_t size = 34; size < whole.size(); ++size) {  // the kernel makes none that ends before UDP
+    for (std::size_t size = 34; size < whole.size(); ++size) {  // the kernel delivers no frame that ends before UDP
         expect_to_leave_untouched(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     }
     EXPECT_EQ(machine->occupied(), 1U);
@@ -380,7 +380,7 @@ TEST_F(SwitchInTheKernel, AddsNothingThatWasDamaged) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_ADDED], 0U);
 }
 
-// Lanes with which a full checksum is what a partial one would be.
+// Lanes whose full checksum equals the partial one.
 Lanes looking_partial(const atp_header& header) {
     for (std::int32_t first = 0; first < 0x10000; ++first) {
         Lanes lanes{first, 2, 3};
@@ -503,7 +503,7 @@ TEST_F(SwitchInTheKernel, ShowsControlMessagesToUserSpaceAsTheyPass) {
     EXPECT_EQ(letters_of(*machine), std::vector<Bytes>{});
 }
 
-// A folder in which programs' maps can be kept, while the test runs.
+// A folder for pinned maps of programs that exists during the test.
 class PinFolder {
   public:
     PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}
@@ -551,7 +551,7 @@ TEST_F(SwitchInTheKernel, GoesOnAfterARestartWithWhatWasPinned) {
     machine->unpin();
 }
 
-// Both packets of a fragment meet in its aggregator at once: a lost or torn addition changes the sum.
+// Both packets of a fragment reach its aggregator at once: a lost or torn addition would change the sum.
 TEST_F(SwitchInTheKernel, AddsFromTwoProcessorsAtOnce) {
     if (machine == nullptr) return;
     constexpr std::uint32_t fragments = 20'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the program inside the kernel to the committed vectors of decisions and of packets, every row of them.
+// Checks the kernel program against every row of the committed vectors of decisions and of packets.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -37,7 +37,7 @@ void put(xdp::KernelSwitch& machine, std::uint32_t index, const atp_aggregator& 
     ASSERT_TRUE(machine.write(index, aggregator));
 }
 
-// The program splits no lane: it forwards a gradient of 16-bit lanes alone, as docs/protocol.md allows.
+// The program does not process int16 lanes: it forwards such a gradient unaggregated, as docs/protocol.md allows.
 DecideRow as_the_kernel_answers(DecideRow row) {
     const atp_header& packet = row.given.before.packet;
     const bool moves = (packet.flags & ATP_FLAG_BYPASS) == 0 && packet.hop < ATP_LEVELS;
@@ -80,7 +80,7 @@ bool is_packet(Bytes payload) {
 
 class DecideVectorsInTheKernel : public LoadedSwitch {
   protected:
-    // The event that alone was counted since `before`.
+    // The events counted since `before`, concatenated; the name of the only one if the program is correct.
     std::string counted_since(const xdp::KernelCounters& before) const {
         const xdp::KernelCounters now = machine->counters();
         std::string events;
@@ -102,14 +102,14 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const auto outcome = machine->run(frame);
         ASSERT_TRUE(outcome) << to_string(outcome.error());
 
-        if (!is_packet(unwrap(frame).payload)) {  // what a switch that is asked drops is its receiver's to refuse here
+        if (!is_packet(unwrap(frame).payload)) {  // an addressed switch drops this; here the receiver refuses it
             EXPECT_EQ(outcome->fate, xdp::Fate::passed);
             EXPECT_EQ(outcome->frame, frame);
             expect_aggregator(*machine, packet.index, row.given.before);
             machine->dismiss(packet.job);
             return;
         }
-        // What lies behind the switch's level it passes without asking.
+        // A switch forwards packets that have passed its level without a decision.
         const bool behind = packet.hop >= ATP_LEVELS;
         EXPECT_EQ(counted_since(before), behind ? conformance::event_name(ATP_EVENT_PASSED) : row.event);
         EXPECT_EQ(fate_name(outcome->fate), row.packet_action);
@@ -123,7 +123,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const Unwrapped after = unwrap(left);
         EXPECT_EQ(after.payload, conformance::bytes_of(row.after.packet, row.after.lanes));
         const bool returned = row.packet_action == "return";
-        // What goes back meets no card that could complete it.
+        // A returned frame passes no network card that could complete its checksum.
         const bool completed = returned && before.checksum == Checksum::partial;
         EXPECT_EQ(after.checksum, completed ? Checksum::full : before.checksum);
         EXPECT_TRUE(after.network_checksum_holds);
@@ -171,7 +171,7 @@ TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) 
         SCOPED_TRACE(description);
         const Bytes payload = conformance::bytes_of(vector.at("hex").get<std::string>(),
                                                     vector.at("zero_bytes_after_hex").get<std::size_t>());
-        if (payload.size() > 1472) continue;  // no frame holds it
+        if (payload.size() > 1472) continue;  // too long for a frame
         const xdp::KernelCounters before = machine->counters();
         const Bytes frame = wrap(payload, {});
         const auto outcome = machine->run(frame);

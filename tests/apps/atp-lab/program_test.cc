@@ -19,7 +19,7 @@ TEST(LabBench, MeasuresSwitchMlAsWell) {
     EXPECT_EQ(size["protocol"], "switchml");
     EXPECT_TRUE(size["verified"].get<bool>());
     EXPECT_GT(size["systems"]["switchml"]["goodput_bps"].get<double>(), 0);
-    // 5 rounds of 391 fragments and a barrier each, resends apart.
+    // 5 rounds of 391 fragments and one barrier each, without resends.
     EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5U * (391 + 1));
 }
 

@@ -20,7 +20,7 @@ sim::Scenario parse(const std::string& flags) {
     return scenario;
 }
 
-// What parsing complains of; empty when it does not.
+// The error message of parsing; empty if it succeeds.
 std::string complaint(const std::string& flags) {
     try {
         parse(flags);
@@ -84,7 +84,7 @@ TEST(Flags, OutagesOfEveryKindOfNode) {
     EXPECT_TRUE(find("w0.4@1ms+1ms"));
 }
 
-// Whatever a seed of the swarm draws can be taken apart by hand: its flags give the same run.
+// The flags of any scenario that a seed draws must give the same run, so that a person can reduce it.
 TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const sim::Scenario drawn = sim::draw_scenario(seed);

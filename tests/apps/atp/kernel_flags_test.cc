@@ -20,7 +20,7 @@ switchd::SwitchNodeConfig usual_node() {
     return node;
 }
 
-// Empty where nothing is wrong.
+// The error message; empty if the flags are valid.
 std::string misuse(const std::vector<std::string>& interfaces, const switchd::SwitchNodeConfig& node,
                    const std::vector<std::string>& given = {}) {
     const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };

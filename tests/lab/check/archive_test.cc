@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker sees of a machine what persist() names. These tests hold that this is everything: a machine that was put
-// back goes on as the one it was taken from, and no value it names is idle.
+// The checker sees only the state that persist() names. These tests check that this is the whole state: a restored
+// machine behaves like the original, and every value that persist() names has an effect.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -79,9 +79,9 @@ std::vector<Packet> drain(protocol::Server& server) {
     return sent;
 }
 
-// A star of two workers under a random network, each of whose machines has a shadow. Before every step the shadow is a
-// machine as constructed, into which the state of the original was put; after it both must be the same, and have said
-// the same.
+// A star of two workers in a random network; each machine has a shadow. Before every step, the state of the original is
+// restored into a newly constructed machine, the shadow. After the step, both must have the same state and the same
+// output.
 class Shadowed {
   public:
     explicit Shadowed(unsigned seed)
@@ -93,7 +93,7 @@ class Shadowed {
     }
 
     [[nodiscard]] bool done() const { return workers_[0].idle() && workers_[1].idle(); }
-    // For the tests that look at one state.
+    // For tests of a single state.
     [[nodiscard]] protocol::Worker& worker() { return workers_[0]; }
     [[nodiscard]] protocol::Server& server() { return server_; }
     [[nodiscard]] protocol::Switch& aggregating_switch() { return switch_; }
@@ -204,7 +204,7 @@ TEST(Persist, MachinesPutBackGoOnAsThoseTheyWereTakenFrom) {
     }
 }
 
-// Loads a state with one value changed, and saves it again: the change must still be there.
+// Loads a state with one value changed and saves it again: the change must be saved.
 class FlippingReader {
   public:
     FlippingReader(std::span<const std::byte> from, std::size_t flip) : from_(from), flip_(flip) {}
@@ -221,7 +221,7 @@ class FlippingReader {
     [[nodiscard]] std::size_t values() const { return values_; }
 
   private:
-    // Flags that say what follows, and counts of what is queued, shape the rest: they are not flipped alone.
+    // Values that determine the layout, such as flags of optional parts and counts of queues, are not changed alone.
     template <class T>
     static constexpr bool is_count = std::is_integral_v<T> && sizeof(T) == sizeof(std::uint64_t);
 
@@ -273,7 +273,7 @@ std::size_t expect_every_value_to_count(Machine& machine, Make make) {
         FlippingReader reader(state, at);
         other.persist(reader);
         if (!reader.flipped()) continue;
-        if (reader.values() != counter.values) continue;  // it decides what else there is
+        if (reader.values() != counter.values) continue;  // the changed value determines which others exist
         ++flipped;
         EXPECT_NE(exact_state(other), state) << "value " << at;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checker that cannot fail proves nothing: every deliberate mistake is found, and its trace shows it again.
+// A checker must be able to fail: it detects every injected fault, and the trace reproduces the fault.
 #include "check/breaks_table.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST_P(Mistake, IsFoundWithinAMinuteAndItsTraceShowsItAgain) {
 
     std::vector<TraceStep> trace = report.violation->trace;
     EXPECT_EQ(breakable::replay(configuration(), trace, GetParam().number), report.violation->what);
-    // The machines as they ship survive the same beginning, as far as they follow it.
+    // The shipped machines survive the same trace, as far as they can follow it.
     const std::string sound = breakable::replay(configuration(), trace, 0);
     EXPECT_TRUE(sound.empty() || sound == "cannot follow") << sound;
 }
@@ -50,7 +50,7 @@ TEST(Mistakes, CoverManyClassesOfHazard) {
 }
 
 TEST(Mistakes, GiveTheShortestTraceThereIs) {
-    // A duplicate of one worker's gradient, and then the other's, is all it takes to see a bit counted twice.
+    // A duplicate of one worker's gradient followed by the other worker's gradient suffices to count a bit twice.
     const Break& broken = *find_break("ignore_bitmap");
     Configuration configuration = *find_configuration("star2", Extent::quick);
     configuration.budget = Budget{.duplicates = 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole state of a machine as bytes, and back: what persist() names, and nothing that a model may leave out.
+// Saves and restores the whole state of a machine as bytes: all that persist() names, without a model's omissions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace atp::check {
 
-// All that persist() names, as it is: real times, real addresses.
+// Writes all that persist() names unchanged: real times, real addresses.
 class ExactWriter {
   public:
     template <class T>
@@ -62,7 +62,7 @@ Bytes exact_state(Machine& machine) {
     return writer.out;
 }
 
-// The original's state, put into a machine that was just made.
+// Restores the original's state into a newly constructed machine.
 template <class Machine>
 void put_back(Machine& original, Machine& shadow) {
     const Bytes state = exact_state(original);

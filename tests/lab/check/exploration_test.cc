@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped machines hold in every state of the quick configurations, and the exploration is what it says.
+// The shipped machines keep every invariant in every state of the quick configurations, and the exploration has the
+// documented size.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -31,8 +32,8 @@ TEST_P(Quick, HasNoViolationInAnyState) {
     EXPECT_LT(report.missed_probability(), 1e-6);
 }
 
-// The same machines, compiled with the mistakes but with none of them active, have the same states: so what the broken
-// ones show is due to their mistake.
+// The fault-injection build without an active fault has the same states as the shipped machines. A failure of it is
+// therefore due to the injected fault.
 TEST_P(Quick, HasTheSameStatesWhenMistakesAreCompiledInButAsleep) {
     Limits limits;
     limits.max_states = 20'000;
@@ -44,7 +45,7 @@ TEST_P(Quick, HasTheSameStatesWhenMistakesAreCompiledInButAsleep) {
     EXPECT_EQ(asleep.depth, shipped_report.depth);
 }
 
-// Long walks with all faults, far beyond the depth of the quick budgets, healed at every tenth step.
+// Long random walks with all faults, far beyond the depth of the quick budgets, healed at every tenth step.
 TEST_P(Quick, HealsFromAnywhereOnRandomWalks) {
     Configuration configuration = GetParam();
     for (std::uint8_t& left : configuration.budget) left = left == 0 ? 0 : 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model checker says of each of SwitchML's modes, and that it sees the whole of the machines' states.
+// Results of the model checker for each of SwitchML's modes, and a check that it sees the machines' whole state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,8 +82,8 @@ TEST(SwitchMlModel, H37_TheShortestWayToAWrongSumIsNineSteps) {
 
 // --- states
 
-// Two workers and a switch under a random network, each with a shadow: before every step it is a machine as made, into
-// which the state of the original is put, and after it both must be the same and have said the same.
+// Two workers and a switch in a random network, each with a shadow. Before every step, the state of the original is
+// restored into a newly constructed machine, the shadow. After the step, both must have the same state and output.
 class Shadowed {
   public:
     explicit Shadowed(unsigned seed) : random_(seed) {

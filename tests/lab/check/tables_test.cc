@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker's own tables and arithmetic: it is believed only as far as these hold.
+// The tables and the arithmetic on which the checker's results depend.
 #include "check/tables.h"
 
 #include <gtest/gtest.h>

@@ -114,7 +114,7 @@ TEST(HeldPackets, WithoutSlotsNothingIsHeld) {
     EXPECT_FALSE(held.pop_due(never));
 }
 
-// A packet that is processed makes packets to be sent: they must not be written over it.
+// Processing a packet creates packets to send, which must not overwrite it.
 TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
     HeldPackets held(3, 100);
     for (const char* text : {"first", "second", "third"}) ASSERT_TRUE(hold(held, text, at(1)));
@@ -137,7 +137,7 @@ TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
 TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
     constexpr std::uint32_t slots = 257;
     HeldPackets held(slots, 16);
-    std::multimap<Time, std::string> expected;  // keeps the order of insertion within a time
+    std::multimap<Time, std::string> expected;  // keeps the order of insertion for equal times
     std::mt19937_64 random(11);
     std::int64_t now = 0;
     int refused = 0;
@@ -164,7 +164,7 @@ TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
     EXPECT_GT(refused, 0) << "it was never full: the test tests little";
 }
 
-// Ports of different rates over one pool, and a driver that wakes up every 50 us only.
+// Ports of different rates share one pool, and the driver wakes up only every 50 us.
 class Driven {
   public:
     explicit Driven(const std::vector<std::int64_t>& rates) : held_(4096, 16) {
@@ -201,12 +201,12 @@ TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
     Driven driven(rates);
     std::mt19937_64 random(13);
     constexpr std::uint32_t packet_bytes = 1000;
-    int number = 1'000'000;  // of equal length, so their texts are in their order
+    int number = 1'000'000;  // equal lengths, so that texts sort like their numbers
     Time now;
     for (int round = 0; round < 20'000; ++round, now += microseconds(50)) {
         driven.release(now);
         for (std::size_t port = 0; port < rates.size(); ++port) {
-            const std::uint64_t burst = 19 + random() % 30;  // more than any of them can send meanwhile
+            const std::uint64_t burst = 19 + random() % 30;  // more than any port can send meanwhile
             for (std::uint64_t nth = 0; nth < burst; ++nth) {
                 driven.offer(port, std::to_string(number++), packet_bytes, now);
             }
@@ -216,7 +216,7 @@ TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
     for (std::size_t port = 0; port < rates.size(); ++port) {
         const Texts& received = driven.received(port);
         EXPECT_TRUE(std::ranges::is_sorted(received)) << "port " << port;
-        const double sendable = static_cast<double>(rates[port]) / 8 / packet_bytes;  // in the second that it took
+        const double sendable = static_cast<double>(rates[port]) / 8 / packet_bytes;  // in the elapsed second
         EXPECT_NEAR(static_cast<double>(received.size()), sendable, 1) << "port " << port;
     }
 }

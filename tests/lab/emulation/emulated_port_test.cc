@@ -84,7 +84,7 @@ class AtAnyRate : public AtRate {};
 INSTANTIATE_TEST_SUITE_P(Real, AtAnyRate, testing::Values(9'600, 999'999'937, 1'000'000'000, 400'000'000'000));
 INSTANTIATE_TEST_SUITE_P(Absurd, AtAnyRate, testing::Values(1, 9'000'000'000'000'000));
 
-// A million packets back to back: the last departs when the bits of all are sent, not a nanosecond of rounding more.
+// A million packets back to back: the last one departs when the bits of all are sent, without accumulated rounding.
 TEST_P(AtAnyRate, NoRoundingAddsUp) {
     constexpr std::uint64_t wire_bytes = 352;
     const auto rate = static_cast<std::uint64_t>(GetParam());
@@ -97,7 +97,7 @@ TEST_P(AtAnyRate, NoRoundingAddsUp) {
     EXPECT_EQ(port.counters().bytes, 352'000'000U);
 }
 
-// The same port, in numbers so wide that nothing is ever rounded.
+// The same port with integers so wide that no result is rounded.
 class ExactPort {
   public:
     explicit ExactPort(const PortConfig& config) : config_(config) {}
@@ -122,7 +122,7 @@ class ExactPort {
     __extension__ using Wide = __int128;
     static constexpr Wide byte_work = 8'000'000'000;
 
-    // What could have been sent since time began.
+    // Work that the port could have done since time 0.
     [[nodiscard]] Wide work_at(Time now) const {
         return Wide{now.time_since_epoch().count()} * config_.rate_bits_per_s;
     }
@@ -131,7 +131,7 @@ class ExactPort {
     Wide busy_until_work_ = 0;
 };
 
-// Arrivals at random, at a load around the rate, years after time began.
+// Random arrivals at a load around the rate, years after time 0.
 TEST_P(AtRate, EveryPacketFaresAsInExactNumbers) {
     const PortConfig config{.rate_bits_per_s = GetParam(), .queue_bytes = 20'000, .ecn_bytes = 6'000};
     EmulatedPort port(config, 1);
@@ -215,7 +215,8 @@ std::vector<bool> losses(EmulatedPort port, int packets) {
     return lost;
 }
 
-// Five standard deviations of a binomial distribution on each side; the seeds are fixed, so it holds or it does not.
+// Five standard deviations of a binomial distribution on each side. The seeds are fixed, so the result is
+// deterministic.
 TEST(EmulatedPort, LosesItsSharePerSeed) {
     constexpr int packets = 100'000;
     for (const double share : {0.001, 0.01, 0.3, 0.9}) {
@@ -228,7 +229,7 @@ TEST(EmulatedPort, LosesItsSharePerSeed) {
     }
 }
 
-// In windows of a hundred packets the number of losses varies as chance does: no burst, no rhythm.
+// In windows of a hundred packets the number of losses varies like independent losses: neither bursts nor periods.
 TEST(EmulatedPort, LossesAreIndependentOfEachOther) {
     const auto lost = losses(EmulatedPort(losing(0.1), 3), 100'000);
     double squares = 0;

@@ -100,7 +100,7 @@ TEST(PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
 
 TEST(PortTable, APeerIsKeptWhileItsQueueIsNotEmpty) {
     PortTableConfig config = room_for(1);
-    config.out.rate_bits_per_s = 8;  // a byte a second
+    config.out.rate_bits_per_s = 8;  // 1 byte per second
     PortTable table(config);
     static_cast<void>(table.out(peer(1), after(0))->admit(30, after(0)));
     EXPECT_EQ(table.in(peer(2), after(29'999)), nullptr);
@@ -146,7 +146,7 @@ TEST(PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
     EXPECT_NE(losses(other.in(peer(1), Time())), in);
 }
 
-// Addresses whose hashes end alike: in one bucket of any table of up to 2^12 buckets.
+// Addresses whose hashes have the same low bits: they share a bucket in any table of up to 2^12 buckets.
 std::vector<wire::Address> colliding(std::size_t count) {
     constexpr std::uint64_t low_bits = (1 << 12) - 1;
     std::vector<wire::Address> found;
@@ -172,7 +172,7 @@ TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
         const auto nth = static_cast<std::uint64_t>(std::ranges::find(addresses, known.peer) - addresses.begin());
         EXPECT_EQ(known.counters.in.bytes, nth);
     }
-    // The first, the middle and the last of the bucket go, and the others are still found.
+    // After the first, the middle and the last of the bucket are removed, the others must still be found.
     for (std::uint32_t nth = 0; nth < 64; ++nth) {
         if (nth % 3 == 0) continue;
         ASSERT_NE(table.out(addresses[nth], after(5'000)), nullptr);
@@ -186,7 +186,7 @@ TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
     EXPECT_EQ(table.size(), 64U);
 }
 
-// Beside a map of which nobody doubts that it is right.
+// Compares the table with a std::map.
 TEST(PortTable, AnyMixOfUsesAgreesWithAMap) {
     struct Known {
         std::int64_t used_ms = 0;

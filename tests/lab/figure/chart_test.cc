@@ -11,8 +11,8 @@
 namespace atp::figure {
 namespace {
 
-// What is wrong with it as XML, as far as a chart can be wrong: elements that do not end, attributes without quotes,
-// bare ampersands.
+// The first error in the XML of a chart, empty if there is none. Detects unclosed elements, attributes without quotes
+// and bare ampersands.
 std::string problem_of_xml(const std::string& text) {
     static const std::regex entity("&(?!(amp|lt|gt|quot|apos);)");
     if (std::regex_search(text, entity)) return "a bare ampersand";
@@ -112,7 +112,7 @@ TEST(Chart, ABarIsAsLongAsItsNumber) {
     for (std::sregex_iterator match(svg.begin(), svg.end(), bar), end; match != end; ++match) {
         heights.push_back(std::stod((*match)[1]));
     }
-    ASSERT_EQ(heights.size(), 3U);  // the legend's first
+    ASSERT_EQ(heights.size(), 3U);  // the first is the legend's
     EXPECT_NEAR(heights[2] / heights[1], 2, 0.01);
 }
 

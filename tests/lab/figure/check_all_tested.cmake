@@ -1,4 +1,4 @@
-# Fails for a figure of PROGRAM's list that is not in TESTED.
+# Fails if a figure of PROGRAM's list is not in TESTED.
 cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND ${PROGRAM} figure list --json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
 string(JSON count LENGTH "${list}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `atp-lab figure` as whoever types it meets it.
+// `atp-lab figure` as a user runs it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

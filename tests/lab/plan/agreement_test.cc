@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan's times against those of the simulator, which sends every packet.
+// Compares the plan's times with those of the simulator, which sends every packet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ sim::Scenario colocated(sim::Scenario scenario) {
     return scenario;
 }
 
-// Racks add, the root does not.
+// Racks aggregate; the root only forwards.
 sim::Scenario racks_only(sim::Scenario scenario) {
     scenario.aggregation = sim::Aggregation::racks;
     return dedicated(scenario);
@@ -143,7 +143,7 @@ sim::Scenario at_10_us(sim::Scenario scenario) {
     return scenario;
 }
 
-// They meet in ever other places, so it takes many iterations to compare.
+// The jobs meet at different phases in each iteration, so the comparison needs many iterations.
 sim::Scenario unequal_jobs() {
     sim::Scenario scenario = two_jobs(alexnet("star:4"), sim::Placement::shared);
     scenario.models.emplace_back("VGG16");
@@ -180,7 +180,8 @@ INSTANTIATE_TEST_SUITE_P(SeveralJobs, Agreement,
                                          Case{"OfUnequalLength", unequal_jobs()}),
                          name_of);
 
-// Jobs alike are planned to send at the same time always. Where memory is scarce they drift apart, and gain by it.
+// The plan assumes that equal jobs always send at the same time. If memory is scarce, their phases drift apart in the
+// simulator, and they gain from it.
 INSTANTIATE_TEST_SUITE_P(LittleMemory, Agreement,
                          testing::Values(Case{"Half", with_memory(alexnet("star:8"), 128), 0.1},
                                          Case{"Quarter", with_memory(alexnet("star:8"), 64), 0.1},

@@ -28,7 +28,7 @@ inline Switch make_leaf(std::string name, std::size_t root, std::int64_t rate = 
     return one;
 }
 
-// One bucket of gradients, ready at once, and as much computation.
+// One bucket of gradients that is ready at once, and `compute` time.
 inline workload::Workload one_bucket(std::uint64_t bytes, Duration compute = {}) {
     return {.buckets = {{.elements = bytes / sizeof(float)}}, .forward = {{.compute = compute, .last = 1}}};
 }

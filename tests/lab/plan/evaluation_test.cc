@@ -43,7 +43,7 @@ TEST(Evaluation, ALongDelayLeavesARateToTheWindow) {
     const Network network(cluster);
     Rates rates(network, everywhere(cluster), room_for_all(cluster));
     const Share share = rates.of({true})[0];
-    EXPECT_NEAR(share.rate, 256 * 352 * 4 / 2e-3, 0.001 * share.rate);  // packets' own time on the links is small
+    EXPECT_NEAR(share.rate, 256 * 352 * 4 / 2e-3, 0.001 * share.rate);  // the time of packets on the links is small
     EXPECT_EQ(share.limit, network.links().size());
     cluster.jobs[0].channels = 4;
     EXPECT_NEAR(Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster)).rates[0],
@@ -61,7 +61,7 @@ TEST(Evaluation, WantedAggregatorsAreTheWindowAtMost) {
     EXPECT_DOUBLE_EQ(rush.added[0], 1);
 }
 
-// What finds an aggregator is carried once, the rest eight times: together they fill the server's link.
+// An aggregated packet crosses the server's link once, the others eight times: together they fill the link.
 TEST(Evaluation, TooLittleMemoryLeavesTheRestToTheServersLink) {
     Cluster cluster = star({busy("a", {8})});
     cluster.jobs[0].server = ServerPlace::dedicated;

@@ -8,7 +8,7 @@
 namespace atp::plan {
 namespace {
 
-// Whose loads are the same at all rates.
+// Resources whose loads are the same at all rates.
 Resources constant(std::vector<Resource> resources) {
     return [resources = std::move(resources)](std::span<const double>) { return resources; };
 }
@@ -58,7 +58,7 @@ TEST(MaxMin, WhoWantsNothingGetsNothing) {
     EXPECT_DOUBLE_EQ(shares[1].rate, 10);
 }
 
-// The first unit of the rate is carried once, all beyond it four times: 1 + 4 (r - 1) = 9.
+// The first unit of the rate is carried once, the rest four times: 1 + 4 (r - 1) = 9.
 TEST(MaxMin, LoadsThatGrowWithTheRateAreMetExactly) {
     const Resources resources = [](std::span<const double> rates) {
         const double rate = rates[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `atp-lab plan` as whoever types it meets it.
+// `atp-lab plan` as a user runs it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,7 @@ const std::string both = "--topology " + examples + "cluster.toml --jobs " + exa
 
 struct Outcome {
     int status = -1;
-    std::string output;  // errors too
+    std::string output;  // with standard error
 };
 
 Outcome run_plan(const std::string& flags) {

@@ -76,7 +76,7 @@ std::vector<std::vector<std::size_t>> order_of(const Plan& plan) {
 }
 
 TEST(Plan, BuysFirstWhatGainsMost) {
-    // The uplink of l2 is slow: where l2 adds, a fourth of the bytes pass it.
+    // The uplink of l2 is slow. If l2 aggregates, the uplink carries a quarter of the bytes.
     Cluster cluster = racks(2, {sender({0, 4, 4})});
     cluster.switches[2].uplink_bits_per_s = 10 * gbit;
     const Plan plan = make_plan(cluster);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two files: what they mean, and what is said of mistakes.
+// The two input files: the meaning of their keys, and the error messages for invalid ones.
 #include "plan/read.h"
 
 #include <gtest/gtest.h>

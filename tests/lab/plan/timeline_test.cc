@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// At a byte a nanosecond, which is all that the resource has.
+// At 1 byte per nanosecond, which is the capacity of the resource.
 Timeline::Rates shared_link(std::vector<Share>& shares) {
     return [&shares](const std::vector<bool>& active) -> const std::vector<Share>& {
         const auto senders = static_cast<double>(std::count(active.begin(), active.end(), true));
@@ -42,8 +42,8 @@ TEST(Timeline, WholeBucketsTakeTheirTimeAgain) {
     EXPECT_EQ(run(timeline)[0].iteration, microseconds(83));
 }
 
-// Backward: 10 us until the first bucket, 30 until the second. The first is sent meanwhile; the second is all there is
-// to wait for. Forward: the layer of the second first, 5 us, then the other's, 5 us.
+// Backward: 10 us until the first bucket, 30 us until the second. The first is sent meanwhile, so only the second
+// delays the forward pass. Forward: first the layer of the second bucket, 5 us, then the other layer, 5 us.
 TEST(Timeline, SumsOverlapWithTheBackwardPass) {
     const workload::Workload workload{
         .buckets = {bucket(12'000, microseconds(10)), bucket(8'000, microseconds(30))},

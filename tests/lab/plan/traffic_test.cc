@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each system puts on each link.
+// The bytes that each system sends on each link.
 #include "plan/traffic.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr std::uint64_t bytes = 1'000'000;
 System atp_at(std::vector<bool> aggregates) { return {.kind = System::Kind::atp, .aggregates = std::move(aggregates)}; }
 System other(System::Kind kind) { return {.kind = kind, .aggregates = {}}; }
 
-// Copies of the gradients on each link of the first job, without headers; hosts under the name of their switch.
+// Copies of the gradients on each link of the first job, without headers. A host has the name of its switch.
 class Copies {
   public:
     Copies(const Cluster& cluster, const System& system, std::vector<double> added = {})
@@ -56,7 +56,7 @@ Job job_of(std::vector<unsigned> workers, ServerPlace server = ServerPlace::on_s
     return job;
 }
 
-// Three workers under each of two leaves; dedicated servers stand under the root.
+// Three workers under each of two leaves; a dedicated server is connected to the root.
 Cluster two_racks(ServerPlace server = ServerPlace::on_switch) { return racks(2, {job_of({0, 3, 3}, server)}); }
 
 TEST(Traffic, APacketIsItsLanesAndItsHeaders) {
@@ -96,7 +96,7 @@ TEST(Traffic, AtEverySwitchEachLinkCarriesOneCopy) {
 TEST(Traffic, LeavesAloneSendTheServerOneCopyEach) {
     const Copies copies(two_racks(), atp_at({false, true, true}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
-    EXPECT_DOUBLE_EQ(copies.server(0), 2);  // no switch for it to stand on
+    EXPECT_DOUBLE_EQ(copies.server(0), 2);  // the root does not aggregate, so the server cannot run on it
 }
 
 TEST(Traffic, TheRootAloneHasEveryWorkersCopyOnTheUplinks) {
@@ -109,7 +109,7 @@ TEST(Traffic, WhatFindsNoAggregatorPassesOn) {
     const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}), {0.5, 0.75, 1});
     EXPECT_DOUBLE_EQ(copies.uplink(1), 0.75 + 0.25 * 3);
     EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
-    // Of the leaves' sums half are added; what a leaf did not add, the root does not either.
+    // The root adds half of the leaves' sums. It forwards the packets that a leaf did not add.
     EXPECT_DOUBLE_EQ(copies.server(0), 0.5 + 0.5 * (0.75 + 1) + 0.25 * 3);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `atp-lab` from a shell: what it prints, and its exit status.
+// The program `atp-lab` run by a shell: its output and its exit status.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -12,10 +12,10 @@ namespace {
 
 struct Outcome {
     int status = -1;
-    std::string output;  // errors too
+    std::string output;  // with standard error
 };
 
-// `arguments` as a shell reads them, which runs `before` first.
+// Runs `arguments` in a shell, after the shell command `before`.
 Outcome atp(const std::string& arguments, const std::string& before = "true") {
     Outcome outcome;
     std::FILE* pipe = popen((before + " && " ATP_PROGRAM " 2>&1 " + arguments).c_str(), "r");
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"bench --peer gloo --peer-algorithm fast", 2, "halving_doubling"},
                     Case{"switch --listen 127.0.0.1:0 --hold 0s", 2, "--hold"}));
 
-// A disk that is full when the last bytes are written loses them, whatever was said before.
+// If the disk is full when the program writes its last bytes, it must report a failure.
 INSTANTIATE_TEST_SUITE_P(
     FullDisk, Command,
     testing::Values(Case{"simulate --bytes 4 --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault and each odd setting alone, on a network of two levels: the sums are those of a quiet run, to the last
-// bit.
+// Each fault and each unusual setting alone, in a network of two levels: the sums equal those of a run without faults,
+// to the last bit.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 struct Trouble {
     const char* name;
     std::function<void(Scenario&)> cause;
-    // That it happened at all.
+    // Counts the fault, which must have happened.
     std::function<std::uint64_t(const Report&)> seen;
 };
 

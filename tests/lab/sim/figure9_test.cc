@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ATP's Figure 9: six workers in three racks. The server's switch aggregates what the other racks' switches send it and
-// its own two workers, so the server gets one packet a fragment. Where switches serve their own racks only, it gets
-// three.
+// ATP's Figure 9: six workers in three racks. The server's switch aggregates its own two workers and the results of the
+// other racks' switches, so the server gets one packet per fragment. If each switch serves only its own rack, the
+// server gets three.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -14,7 +14,7 @@ Scenario figure9(Aggregation aggregation) {
     s.topology = topology("fig9");
     s.bytes = 200'000;
     s.aggregation = aggregation;
-    s.aggregators = 1U << 16U;  // no two slots of the job meet
+    s.aggregators = 1U << 16U;  // no two slots of the job share an aggregator
     s.window_log2 = 6;
     s.ecn_bytes = 0;
     return s;

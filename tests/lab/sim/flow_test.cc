@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flows that stand for RDMA and TCP reach on links of their own, and on links that they share.
+// Rates that flows with the behaviour of RDMA and TCP reach on links of their own and on shared links.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -23,7 +23,7 @@ BackgroundSpec flow_out_of(unsigned rank, Transport transport = Transport::tcp) 
     return spec;
 }
 
-// A short job of ATP, so that there is one, and flows that outlast it.
+// A short ATP job, because a scenario needs one, and flows that last longer.
 Scenario with_flows(std::vector<BackgroundSpec> flows) {
     Scenario s;
     s.topology = topology("star:2");
@@ -44,7 +44,8 @@ TEST_P(OneFlow, FillsAnIdleLink) {
     const Report report = run_verified(s);
     ASSERT_EQ(report.background.size(), 1U);
     EXPECT_GT(share_of_link(s, report.background[0]), 0.9);
-    EXPECT_LT(share_of_link(s, report.background[0]), 1460.0 / (1500 - 28 + 66) + 0.001);  // what headers leave
+    // the share of payload without headers
+    EXPECT_LT(share_of_link(s, report.background[0]), 1460.0 / (1500 - 28 + 66) + 0.001);
 }
 
 TEST_P(OneFlow, DeliversEverythingOverALinkThatLosesPackets) {

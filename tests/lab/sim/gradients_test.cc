@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's own judge: it must accept the right sum of every kind of fragment, and nothing else.
+// The simulator's own check of sums: it must accept the right sum of every kind of fragment, and reject all others.
 #include "sim/gradients.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ GradientShape shape_of(unsigned workers, double float_share = 0, double overflow
             .overflow_share = overflow_share};
 }
 
-// What a server makes of the contributions of some workers, each as often as it is named.
+// The server's result for the given contributors, each as often as it is listed.
 std::vector<std::byte> sum_of(GradientSource& source, const std::vector<unsigned>& ranks, std::uint64_t fragment) {
     std::vector<std::int64_t> sums(lanes, 0);
     std::vector<std::byte> wire(bytes);

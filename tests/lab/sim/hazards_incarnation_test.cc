@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of the design (docs/protocol.md) where somebody dies: typed errors within the deadline, a new incarnation,
-// and nothing of the old one in the sums of the new.
+// Hazards of docs/protocol.md#hazards in which a node crashes: typed errors within the deadline, a new incarnation, and
+// no data of the old one in sums of the new one.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -31,7 +31,7 @@ TEST(Hazard, H26_AServersRestartIsATypedErrorEverywhereWithinTheDeadline) {
     const Report report = run_verified(with_crash(Outage::Node::server, 0));
     const JobReport& job = report.jobs[0];
     EXPECT_EQ(job.incarnations, 2U);
-    EXPECT_GE(job.timed_out, 6U);  // every worker was told
+    EXPECT_GE(job.timed_out, 6U);  // every worker got the error
     ASSERT_FALSE(job.errors.empty());
     for (const std::string& error : job.errors) {
         EXPECT_NE(error.find("timed out after 100.000 ms"), std::string::npos) << error;
@@ -58,7 +58,7 @@ TEST(Hazard, H27_CopiesOfOldPacketsDeliveredToTheNewIncarnationAreRefused) {
     Scenario s = with_crash(Outage::Node::server, 0);
     s.faults.replay = 0.5;
     for (const Aggregation aggregation : {Aggregation::everywhere, Aggregation::nowhere}) {
-        s.aggregation = aggregation;  // where switches only forward, nobody stands between
+        s.aggregation = aggregation;  // nowhere: switches only forward, and do not filter old packets
         const Report report = run_verified(s);
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
         EXPECT_GT(workers_of(report).forged, 0U);
@@ -70,7 +70,7 @@ TEST(Hazard, H28_AWorkerThatDiesAndRejoinsFindsANewIncarnationWithRightSums) {
     for (unsigned rank = 0; rank < 6; ++rank) {
         const Report report = run_verified(with_crash(Outage::Node::worker, rank));
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
-        EXPECT_GE(report.jobs[0].timed_out, 5U);  // every survivor was told
+        EXPECT_GE(report.jobs[0].timed_out, 5U);  // every survivor got the error
     }
 }
 

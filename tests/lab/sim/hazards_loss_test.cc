@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of the design (docs/protocol.md) that lost, late and repeated packets bring about.
+// Hazards of docs/protocol.md#hazards that lost, late and repeated packets cause.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,7 +21,7 @@ Scenario hundred_fragments(std::string_view shape) {
     s.topology = topology(shape);
     s.bytes = std::uint64_t{fragments} * 61 * sizeof(float);
     s.aggregators = 1U << 16U;
-    s.min_timeout = milliseconds(20);  // anything that needs a timer shows in the time
+    s.min_timeout = milliseconds(20);  // so long that any use of a timer shows in the time
     return s;
 }
 
@@ -38,7 +38,7 @@ TEST(Hazard, H05_LastFragmentsLostAreRecoveredByTimer) {
     EXPECT_GE(workers_of(report).probes, 3U);
     EXPECT_GE(finished_ms(report), 20.0);
     EXPECT_LT(finished_ms(report), 100.0);         // one expiry, or two
-    EXPECT_LE(workers_of(report).resent, 4 * 3U);  // each worker once, for what is held below the server
+    EXPECT_LE(workers_of(report).resent, 4 * 3U);  // each worker once, for the partial sums below the server
 }
 
 TEST(Hazard, H05_LastResultLostToOneWorkerIsRecoveredByTimer) {
@@ -75,7 +75,7 @@ void expect_patience(const Report& report) {
 TEST(Hazard, H06_AHundredfoldSlowerWorkerCausesNoFlushesAndNoResends) {
     const Report report = run_with_straggler(50'000, 100);
     expect_patience(report);
-    EXPECT_GT(finished_ms(report), 50.0);  // it did take the straggler's time
+    EXPECT_GT(finished_ms(report), 50.0);  // it took the straggler's time
 }
 
 TEST(Hazard, H06_WorkersThatAskForAThousandfoldSlowerOneAreToldToWait) {
@@ -95,7 +95,7 @@ TEST(Hazard, H08_AResultLostToOneWorkerComesAgainWithinItsWindow) {
     EXPECT_TRUE(lost);
     EXPECT_EQ(workers_of(report).resent, 1U);
     EXPECT_EQ(servers_of(report).reacks, 1U);
-    EXPECT_EQ(workers_of(report).probes, 0U);  // newer ACKs told, no timer
+    EXPECT_EQ(workers_of(report).probes, 0U);  // newer ACKs showed the loss, without a timer
     EXPECT_LT(finished_ms(report), 20.0);
 }
 
@@ -115,8 +115,8 @@ TEST(Hazard, H09_AnAckLostBeforeASwitchDoesNotBlockTheSlot) {
 }
 
 TEST(Hazard, H14_ACollisionAtOneRackDoesNotMakeTheOtherResend) {
-    // Job 1's only fragment occupies rack 0's only aggregator: its ACK never gets there while job 2 sums. So job 2
-    // collides at rack 0, and is complete at rack 1.
+    // Job 1's only fragment occupies rack 0's only aggregator: its ACK does not reach rack 0 while job 2 sums. So job 2
+    // collides at rack 0 and completes at rack 1.
     Scenario s;
     s.topology = topology("racks:2x2");
     s.placement = Placement::separate;
@@ -175,7 +175,7 @@ TEST(Hazard, H33_SprayingCausesFewNeedlessResends) {
     s.paths = 4;
     s.path_skew = microseconds(2);
     const WorkerCounters workers = workers_of(run_verified(s));
-    // Each fragment is called lost by newer ACKs at most once.
+    // Newer ACKs report each fragment as lost at most once.
     EXPECT_LE(workers.resent_newer, workers.sent);
     EXPECT_LE(workers.resent, workers.sent + workers.sent / 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of the design (docs/protocol.md) that come from sharing aggregators.
+// Hazards of docs/protocol.md#hazards that shared aggregators cause.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST(Hazard, H07_WhatOthersLeftInTheSwitchIsFetchedWithoutATimer) {
-    // Two jobs take turns at a handful of aggregators: again and again some workers of a fragment find theirs taken and
-    // others do not.
+    // Two jobs share a few aggregators: for some workers of a fragment the aggregator is occupied, for others it is
+    // free.
     Scenario s;
     s.topology = topology("racks:2x3");
     s.jobs = 2;
@@ -29,7 +29,8 @@ TEST(Hazard, H07_WhatOthersLeftInTheSwitchIsFetchedWithoutATimer) {
 }
 
 TEST(Hazard, H12_TwoJobsThatCollidePartWithinAFewRounds) {
-    // A slow worker in each job: aggregators are held for long, so slots that share one meet in every round.
+    // With a slow worker in each job, aggregators are occupied for long, so slots that share one collide in every
+    // round.
     const auto collisions_in = [](std::uint64_t rounds) {
         Scenario s;
         s.topology = topology("star:4");
@@ -67,7 +68,7 @@ TEST(Hazard, H13_AllJobsOnOneAggregatorAreSlowCorrectAndFair) {
 }
 
 TEST(Hazard, H29_AJobThatDiesWithEveryAggregatorGivesThemBack) {
-    // The first job's worker dies at once: its partial sums fill the switch, and nobody ever completes them.
+    // The first job's worker crashes at once: its partial sums fill the switch and can never complete.
     Scenario s;
     s.topology = topology("star:4");
     s.jobs = 2;
@@ -91,7 +92,7 @@ TEST(Hazard, H29_AJobThatDiesWithEveryAggregatorGivesThemBack) {
 }
 
 TEST(Sharing, AnIdleJobsAggregatorsServeTheOther) {
-    // Off phases: while one computes, the other has the memory (ATP §5.3.3).
+    // Off phases: while one job computes, the other has the memory (ATP paper, section 5.3.3).
     Scenario s;
     s.topology = topology("star:4");
     s.jobs = 2;

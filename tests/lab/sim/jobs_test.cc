@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several jobs in one network: how many workers each has, and when it begins.
+// Several jobs in one network: the number of workers and the start time of each.
 #include <gtest/gtest.h>
 
 #include "support.h"

@@ -32,7 +32,7 @@ TEST(Link, WhatTheQueueCannotHoldIsDroppedAndTakesNoTime) {
     EXPECT_FALSE(link.enqueue(1000, Time()).dropped);
     EXPECT_TRUE(link.enqueue(1000, Time()).dropped);
     EXPECT_FALSE(link.enqueue(500, Time()).dropped);
-    // One has left after eight microseconds, and its room is free.
+    // After 8 us one packet has left, and its space is free.
     EXPECT_FALSE(link.enqueue(1000, Time(microseconds(8))).dropped);
     EXPECT_EQ(link.counters().dropped, 1U);
     EXPECT_EQ(link.counters().bytes, 3500U);

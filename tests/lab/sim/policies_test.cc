@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ATP is compared with inside ATP: other ways to choose aggregators, and to meet overflows.
+// Variants of ATP for comparison: other methods to choose aggregators, and to handle overflows.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -7,7 +7,7 @@
 namespace atp::sim {
 namespace {
 
-// As many aggregators as all windows together, so that how they are dealt out decides.
+// As many aggregators as all windows together, so that their assignment decides.
 Scenario eight_jobs() {
     Scenario s;
     s.topology = topology("star:4");
@@ -79,8 +79,8 @@ TEST(Policies, ProactivelySmallValuesAreStillAddedByTheSwitch) {
     EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
 }
 
-// Packets that pass the switch because an element is beyond 2^31 / workers, and fragments that overflow where none
-// does.
+// Packets that proactive workers send with BYPASS, because an element exceeds 2^31 / workers; and fragments that
+// overflow in the same run without this policy.
 std::pair<std::uint64_t, std::uint64_t> bypassed_and_overflowed(unsigned workers, const LogNormal& gradients) {
     Scenario s;
     s.topology = {.shape = TopologySpec::Shape::star, .first = workers, .second = 1};
@@ -102,7 +102,7 @@ TEST(Policies, ProactivelyMorePacketsPassTheSwitchTheMoreWorkersThereAre) {
     EXPECT_GT(before, 0U);
 }
 
-// One worker is slow and nothing is lost: whoever asks leaves the sums in the switch, whoever resends takes them out.
+// One worker is slow and no packet is lost: probes leave the sums in the switch, resends remove them.
 TEST(Policies, BlindResendsHandTheServerWhatWaitsForASlowWorker) {
     Scenario s;
     s.topology = topology("star:8");
@@ -134,7 +134,7 @@ TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
     Scenario s;
     s.topology = topology("star:4");
     s.server = ServerPlace::dedicated;
-    s.linear = true;  // nothing else is forwarded
+    s.linear = true;  // no fragment is forwarded for another reason
     for (const double share : {0.25, 1.0}) {
         s.forward_share = share;
         const Report report = run_verified(s);

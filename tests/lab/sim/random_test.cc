@@ -6,7 +6,7 @@
 namespace atp::sim {
 namespace {
 
-// Written down once: a seed must mean the same run with every compiler and library.
+// Constants: a seed must give the same run with every compiler and library.
 TEST(Random, AStreamIsTheSameEverywhere) {
     Random random(1, 2);
     const std::array<std::uint64_t, 3> drawn{random.next(), random.next(), random.next()};

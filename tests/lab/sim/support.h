@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share: running a scenario, and telling what went wrong in a failure.
+// Shared by the tests of this folder: run a scenario, and describe what failed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline std::string failures_of(const Report& report) {
     return text;
 }
 
-// Every operation finished, every sum right to the last bit, no audit failure, no leak.
+// Runs the scenario. Every operation must finish with the exact sum, without audit failures and without leaks.
 inline Report run_verified(const Scenario& scenario) {
     const auto problem = problem_of(scenario);
     EXPECT_FALSE(problem.has_value()) << problem.value_or("");
@@ -54,7 +54,7 @@ inline double to_milliseconds(Duration duration) { return static_cast<double>(du
 
 inline double milliseconds_of(const JobReport& job) { return to_milliseconds(job.time()); }
 
-// The longest of the jobs.
+// Time of the longest job.
 inline double finished_ms(const Report& report) {
     double last = 0;
     for (const JobReport& job : report.jobs) last = std::max(last, to_milliseconds(job.time()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulator that cannot fail proves nothing: with one deliberate mistake in the machines, a few hundred seeds must
-// show it. The model checker finds every one of them; these are those that random faults meet often.
+// A simulator must be able to fail: with one injected fault in the state machines, a few hundred seeds must detect it.
+// The model checker detects every fault; these are the ones that random network faults trigger often.
 #include <gtest/gtest.h>
 
 #include "protocol/breaks.h"

@@ -22,14 +22,14 @@ TEST(Swarm, EverySeedFinishesRightAfterItsFaultsAreHealed) {
          .progress = {}});
     EXPECT_EQ(summary.runs, 150U);
     EXPECT_EQ(summary.failures, 0U) << failures;
-    // The faults were there.
+    // The faults took place.
     EXPECT_GT(summary.lost, 1000U);
     EXPECT_GT(summary.resends, 1000U);
     EXPECT_GT(summary.incarnations, 250U);
 }
 
-// A window of losses is recovered a few fragments a timeout. Timers that take each other's waiting for round trips stay
-// at their ceiling of 200 ms, and these need seconds for what takes tens of milliseconds.
+// A window of losses is recovered a few fragments per timeout. If timers measured each other's waiting time as round
+// trips, they would stay at their limit of 200 ms. These runs would then take seconds instead of tens of milliseconds.
 TEST(Swarm, TimersThatWaitForEachOtherDoNotStayLong) {
     for (const std::uint64_t seed : {17690U, 29644U, 118441U, 118723U}) {
         const Scenario scenario = draw_scenario(seed);

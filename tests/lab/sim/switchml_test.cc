@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML as a system of the simulator: the shipped machines, held against what the paper and plain arithmetic say.
+// SwitchML as a system of the simulator: the shipped machines, compared with the paper and with plain arithmetic.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -118,7 +118,7 @@ TEST(Switchml, PoolOfTheBandwidthDelayProductFillsTheLink) {
     const double full = goodput_with_pool(512);
     EXPECT_GT(full, 0.9 * bound);
     EXPECT_LE(full, bound);
-    // With few packets in flight the round trip decides, and twice as many are twice as fast.
+    // With few packets in flight the round trip limits the rate, and twice as many packets are twice as fast.
     EXPECT_NEAR(goodput_with_pool(32) / goodput_with_pool(16), 2.0, 0.1);
 }
 
@@ -180,7 +180,7 @@ TEST(Switchml, AStragglerAndAPauseSlowEverybodyDown) {
     EXPECT_GT(milliseconds_of(run_verified(s).jobs[0]), 20 * alone);
 }
 
-// Hazard 37: a packet that comes late by a phase is the next one's, as far as a bit can tell.
+// H37, docs/protocol.md#h37: a packet that is late by one phase looks like the next phase's, as far as one bit shows.
 TEST(Switchml, H37_OnlyComparedOffsetsSurviveLateDuplicates) {
     Scenario s = scenario();
     s.bytes = 40'000;
@@ -256,7 +256,7 @@ TEST(Switchml, TheSeriesSaysWhatWasSummedWhen) {
     EXPECT_EQ(added, 3 * switchml_of(report).count(SwitchEvent::completed));
 }
 
-// --- what cannot be
+// --- unsupported settings
 
 TEST(Switchml, WhatItHasNoAnswerToIsToldInWords) {
     const auto expect_problem = [](const auto& spoil, std::string_view words) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The systems that ATP is compared with, held against what is known of them in closed form.
+// The systems that ATP is compared with: their results match closed-form formulas.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::uint64_t bytes_between(const Report& report, std::string_view from, std::st
     return link == report.links.end() ? 0 : link->counters.bytes;
 }
 
-// With headers, and without acknowledgements: those of the other direction come on top, at most one a segment.
+// With headers, without acknowledgements. Those of the other direction add at most one packet per segment.
 std::uint64_t on_wire(std::uint64_t bytes) { return bytes + (bytes + payload - 1) / payload * segment_overhead; }
 
 void expect_about(std::uint64_t seen, std::uint64_t data) {
@@ -94,18 +94,20 @@ TEST(ParameterServers, OneGetsAndSendsEverybodysBytesOverItsLink) {
     expect_about(bytes_between(report, "s0", "p0"), 4 * s.bytes);
     expect_about(bytes_between(report, "p0", "s0"), 4 * s.bytes);
     expect_about(bytes_between(report, "h0", "s0"), s.bytes);
-    // That link is the bottleneck: nothing ends before it has carried all that.
+    // That link is the bottleneck: no job ends before the link has carried all of it.
     const double least_ms =
         static_cast<double>(on_wire(4 * s.bytes)) * 8 / static_cast<double>(s.rate_bits_per_s) * 1e3;
     EXPECT_GT(milliseconds_of(report.jobs[0]), least_ms);
-    EXPECT_LT(milliseconds_of(report.jobs[0]), 1.4 * least_ms);  // the first tensor comes before the first sum leaves
+    // the whole first tensor arrives before the first sum leaves
+    EXPECT_LT(milliseconds_of(report.jobs[0]), 1.4 * least_ms);
 }
 
 TEST(ParameterServers, OneOnEachHostDividesTheBytes) {
     const Scenario s = scenario_of(System::Kind::ps_n);
     const Report report = run_verified(s);
     for (const char* host : {"h0", "h1", "h2", "h3"}) {
-        // Three quarters of its own gradients to others' servers, and its server's quarter of the sums to three others.
+        // Three quarters of its own gradients to the other servers, and its server's quarter of the sums to three
+        // hosts.
         expect_about(bytes_between(report, host, "s0"), 2 * 3 * s.bytes / 4);
         expect_about(bytes_between(report, "s0", host), 2 * 3 * s.bytes / 4);
     }
@@ -152,7 +154,7 @@ TEST(Systems, TheSeriesAddsUpToWhatLinksCarriedAndJobsGot) {
 TEST(Systems, TheSeriesSaysWhereAJobOfAtpIsAdded) {
     Scenario s = scenario_of(System::Kind::atp);
     s.bytes = 1'000'000;
-    s.linear = true;  // no slot meets another
+    s.linear = true;  // no two slots share an aggregator
     s.sample = std::chrono::microseconds(10);
     const Report in_network = run_verified(s);
     ASSERT_EQ(workers_of(in_network).resent, 0U);

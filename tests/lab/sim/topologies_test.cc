@@ -74,7 +74,7 @@ TEST(Topologies, AThousandWorkersInTwoLevelsSum) {
 TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefusedInWords) {
     Scenario s;
     s.topology = topology("racks:32x32");
-    s.server = ServerPlace::colocated;  // 32 workers beside the server and 31 racks
+    s.server = ServerPlace::colocated;  // 32 workers next to the server, and 31 racks
     const auto problem = problem_of(s);
     ASSERT_TRUE(problem.has_value());
     EXPECT_NE(problem->find("32 units"), std::string::npos) << *problem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of a rank: which gradients appear when, and what the next forward pass waits for.
+// The loop of a rank: when gradients become ready, and which sums the next forward pass waits for.
 #include "workload/training.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ using std::chrono::microseconds;
 
 Time at_us(int us) { return Time(microseconds(us)); }
 
-// Two layers: the back one's gradients appear after 10 us, the front one's after 30 us; the forward passes take 5
-// and 7.
+// Two layers: the back layer's gradients are ready after 10 us, the front layer's after 30 us. The forward passes take
+// 5 and 7 us.
 workload::Workload two_layers() {
     return {.buckets = {{.elements = 100, .ready = microseconds(10)}, {.elements = 50, .ready = microseconds(30)}},
             .forward = {{.compute = microseconds(5), .first = 1, .last = 2},
@@ -82,7 +82,7 @@ Scenario training_of(System::Kind kind) {
 
 class TrainingBy : public testing::TestWithParam<System::Kind> {};
 
-// A network without limits leaves the computation.
+// If the network has no limits, an iteration takes as long as its computation.
 TEST_P(TrainingBy, TakesAsLongAsItsComputationWhereTheNetworkIsInfinitelyFast) {
     Scenario s = training_of(GetParam());
     s.rate_bits_per_s = 8'000'000'000'000;

@@ -28,7 +28,7 @@ std::int32_t integer_at(const Bytes& bytes, std::size_t lane) {
     return static_cast<std::int32_t>(value);
 }
 
-// There and back: what arrives of integers that travel as halves.
+// The integers after a round trip as half-precision floats.
 std::vector<std::int32_t> travelled(const std::vector<std::int32_t>& integers) {
     Bytes wire;
     for (const std::int32_t integer : integers) put(wire, integer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's part of a switch without a socket: branches by hand, packets as bytes.
+// SwitchML's part of a switch without a socket: the test supplies branches, and packets as bytes.
 #include "switchml/stream_pool.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ control::Branch branch_of(std::uint32_t job, unsigned workers = 2) {
     return branch;
 }
 
-// The first fragment of a stream, all lanes the worker's number and one.
+// The first fragment of a stream; all lanes are the worker's number plus one.
 Bytes update(std::uint8_t stream, std::uint8_t rank) {
     Bytes bytes(header_bytes + lanes * int32_lane_bytes);
     encode_header({.flags = 0, .job = stream, .worker = rank, .slot = 0, .offset = 0}, bytes);
@@ -97,7 +97,7 @@ TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error(), HasSubstr("2 of 6 slots are free"));
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
-    pool.close(2, 0);  // was never here
+    pool.close(2, 0);  // was never opened
     EXPECT_FALSE(pool.open(second));
     pool.close(1, 0);
     EXPECT_TRUE(pool.open(second));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's machines wired to each other: what the network may do to them, and hazard 37.
+// SwitchML's machines connected to each other: faults of the network, and H37, docs/protocol.md#h37.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -134,7 +134,7 @@ RC_GTEST_PROP(SwitchMl, SumsAreExactWhateverIsLostDuplicatedOrReordered, (std::u
     Random random(seed);
     network.run(SwitchMlNetwork::Chaos{.loss = 20, .duplicate = 60},
                 [&](unsigned below) { return random.below(below); });
-    network.run();  // a kind network at last
+    network.run();  // no faults from here on
     RC_ASSERT(network.done());
     RC_ASSERT(network.sums_are_right());
     RC_ASSERT(network.machine().counters().overflows == 0U);
@@ -151,7 +151,7 @@ RC_GTEST_PROP(SwitchMl, WithoutRecoverySumsAreExactInAnyOrder, (std::uint32_t se
 
 // --- hazard 37
 
-// Worker 0's first update is duplicated on its way, and the copy arrives a phase late: when its worker has used the
+// The network duplicates worker 0's first update, and the copy arrives one phase late. By then the worker has used the
 // other copy of the slot, and so cleared its bit in this one.
 void run_with_an_update_a_phase_late(SwitchMlNetwork& network) {
     network.submit(3 * 4);
@@ -179,7 +179,7 @@ TEST(Hazard, H37_ADuplicateAPhaseLateIsAddedToTheNextPhaseByTheFaithfulModeAndNo
     EXPECT_EQ(ours.machine().counters().count(Event::answered), 1U) << "its worker has that result, and drops it";
 }
 
-// No packet need be duplicated by the network for it: a spurious timeout does.
+// A spurious timeout has the same effect without a duplicate from the network.
 TEST(Hazard, H37_ASpuriousResendThatIsOvertakenDoesTheSame) {
     for (const Mode mode : {Mode::faithful, Mode::compares_offsets}) {
         SwitchMlNetwork network(job_of(2, 0, mode));

@@ -45,7 +45,7 @@ Bytes packet_of(const Header& header, const Lanes& lanes) {
     return bytes;
 }
 
-// What became of a packet, and the packet.
+// The outcome of a packet, and the packet.
 struct Outcome {
     Verdict verdict;
     Header header;
@@ -239,7 +239,7 @@ TEST(SwitchMlSwitch, HalvesAreSummedAsIntegersAndLeaveAsHalves) {
         machine.handle_packet(bytes);
         return bytes;
     };
-    send(0, {0x3C00, 0xC000, 0x0001});                  // 1, -2, the least there is
+    send(0, {0x3C00, 0xC000, 0x0001});                  // 1, -2, the smallest positive number
     const Bytes result = send(1, {0x3800, 0x3C00, 0});  // 0.5, 1, 0
     const std::byte* lanes = result.data() + header_bytes;
     EXPECT_EQ(wire::load_u16(lanes), 0x3E00) << "1.5";

@@ -22,7 +22,7 @@ using atp::testing::Bytes;
 constexpr JobConfig pair{.job = 3, .workers = 2, .slots_log2 = 1, .lanes = 4};
 constexpr Time start{1h};
 
-// One worker that sums floats with itself: the test plays the switch.
+// One worker that sums floats alone: the test acts as the switch.
 class Bench {
   public:
     explicit Bench(std::vector<float> input, const JobConfig& job = pair, float scale = 1000)
@@ -38,7 +38,7 @@ class Bench {
         if (!worker.poll_transmit(buffer, now)) return std::nullopt;
         return buffer;
     }
-    // The update comes back as if the worker were alone.
+    // Returns the update as the result, as if the worker were alone.
     void echo(Bytes bytes, Time now = start) {
         bytes[offset_flags] |= std::byte{flag_result};
         worker.handle_packet(bytes, false, now);
@@ -105,7 +105,7 @@ TEST(SwitchMlWorker, IsToldItsJobsNumberLate) {
     EXPECT_EQ(Bench::header_in(update).job, 200);
 }
 
-// Of which so many elements can be read.
+// Only the first `elements_ready` elements can be read.
 class SlowTensor final : public protocol::PlainTensor {
   public:
     [[nodiscard]] std::uint64_t size() const override { return 24; }

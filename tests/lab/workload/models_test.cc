@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of layers against the counts of parameters that everybody knows, and what buckets make of them.
+// Compares the tables of layers with published counts of parameters, and checks the buckets that they form.
 #include "workload/models.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Models, HaveTheKnownNumbersOfParameters) {
     }
 }
 
-// Billions of multiplications and additions of an image's forward pass, as they are usually given.
+// Billions of multiply-add operations of an image's forward pass, as publications give them.
 TEST(Models, DoTheKnownArithmetic) {
     EXPECT_NEAR(find_model("AlexNet")->forward_flops() / 2e9, 0.71, 0.01);
     EXPECT_NEAR(find_model("VGG16")->forward_flops() / 2e9, 15.5, 0.1);
@@ -55,7 +55,7 @@ TEST(Models, BucketsHoldEveryParameterOnceAndAppearBackToFront) {
             EXPECT_GE(bucket.ready, last);
             last = bucket.ready;
         }
-        // The layer next to the input needs the last bucket, the one next to the output the first.
+        // The layer next to the input needs the last bucket, the layer next to the output the first.
         EXPECT_EQ(workload.forward.front().last, workload.buckets.size()) << model.name;
         const bool output_has_parameters = !model.layers.back().tensors.empty();
         EXPECT_EQ(workload.forward.back().first, 0U);

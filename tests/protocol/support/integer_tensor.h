@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least plain tensor: int32 in, int32 out.
+// Minimal tensor of unscaled integers: int32 in, int32 out.
 #pragma once
 
 #include <cstdint>

@@ -15,10 +15,10 @@ using protocol::Route;
 
 namespace {
 
-// Runs of a script are short; more deliveries than this mean that packets breed.
+// Scripts are short. More deliveries than this show that packets multiply without end.
 constexpr long longest_run = 1'000'000;
 
-// Floats of a purpose.
+// A float tensor with a purpose.
 class PurposefulTensor final : public protocol::Tensor {
   public:
     PurposefulTensor(const protocol::FloatTensor& tensor, std::uint16_t purpose) : tensor_(tensor), purpose_(purpose) {}
@@ -137,7 +137,7 @@ Node Network::above(Node node) const {
     return server_node;
 }
 
-// Takes everything that the ends want to send.
+// Collects every packet that workers and server have to send.
 void Network::collect() {
     Bytes buffer(server_->packet_bytes());
     for (unsigned rank = 0; rank < workers_.size(); ++rank) {
@@ -165,7 +165,7 @@ void Network::put(Flight flight) {
     links_.push_back(std::move(flight));
 }
 
-// To one worker, or to everybody in the units, by way of the switches that lie between.
+// Sends to one worker, or to every member of the units, through the switches in the path.
 void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units, bool congested) {
     if (from.kind == Node::Kind::server && root_ != nullptr) {
         put({from, root_node, bytes, congested});

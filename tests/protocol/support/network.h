@@ -18,7 +18,7 @@
 
 namespace atp::testing {
 
-// Where a packet is: at a worker, at the switch of a unit, at the switch in front of the server, or at the server.
+// Position of a packet: at a worker, at the switch of a unit, at the switch in front of the server, or at the server.
 struct Node {
     enum class Kind : std::uint8_t { worker, rack, root, server };
     Kind kind = Kind::server;
@@ -48,8 +48,8 @@ struct Flight {
 struct NetworkConfig {
     protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
     protocol::Membership membership = *protocol::Membership::star(2);
-    bool racks_aggregate = true;       // false: level 0 only forwards
-    bool has_root = true;              // whether there is a level 1 where there are several units, or direct ones
+    bool racks_aggregate = true;  // false: level 0 only forwards
+    bool has_root = true;  // if there are several units or a direct one, a switch of level 1 is in front of the server
     std::uint32_t aggregators = 1024;  // of each switch
     Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
@@ -60,16 +60,16 @@ struct NetworkConfig {
 struct Faults {
     double loss = 0;
     double duplication = 0;
-    double reordering = 0;  // the share of packets taken from anywhere instead of from the front
-    double marking = 0;     // CE
+    double reordering = 0;  // share of packets taken from a random position instead of the front
+    double marking = 0;     // share of packets that get a CE mark
 };
 
-// A network of real machines in which the script decides the fate of every packet.
+// A network of real state machines in which the script decides the outcome of every packet.
 //
-// Links are one queue, first in first out. A rule, asked once for each packet as it is put on a link, lets it through,
-// drops it, holds it until release(), or doubles it. Time stands still but for a microsecond a delivery and what
-// expire() and wait() add, so every run of a script is the same run.
-// Calling order: submit() to the workers, then run() or finish(), with rules changed in between.
+// Links are one first-in-first-out queue. A rule, called once for each packet that enters a link, delivers, drops,
+// holds (until release()) or duplicates the packet. Time advances by 1 us per delivery and by expire() and wait(), so
+// every run of a script is identical.
+// Calling order: submit() to the workers, then run() or finish(). The script may change the rule between calls.
 class Network {
   public:
     enum class Fate : std::uint8_t { deliver, drop, hold, duplicate };
@@ -80,53 +80,54 @@ class Network {
     Network(const Network&) = delete;  // the server borrows the membership
     Network& operator=(const Network&) = delete;
 
-    // Each call hands the next tensor to a worker. The sums come back in output().
+    // Each call gives the worker its next tensor. The sums are in output().
     void submit(unsigned rank, std::vector<float> values, Time deadline = never, std::uint16_t purpose = 0);
-    // Likewise a plain tensor, whose sums come back in integers().
+    // The same for a tensor of unscaled integers, whose sums are in integers().
     void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
-    // A tensor of the script's own, which lives until it is done; where its sums go is its business.
+    // A tensor of the script, which must live until it is done and which receives its own sums.
     void submit(unsigned rank, protocol::Tensor& tensor);
-    // The same length for everybody: worker r contributes value_of(r, element).
+    // Submits a tensor of the same length to every worker: worker r contributes value_of(r, element).
     void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
 
     void set_rule(Rule rule) { rule_ = std::move(rule); }
     void clear_rule() { rule_ = nullptr; }
-    // The fate of the next `times` packets that match; all others get through. Shorthands for set_rule().
+    // The outcome of the next `times` packets that match; the others are delivered. Shorthands for set_rule().
     void drop_next(Match match, int times = 1) { fate_of_next(Fate::drop, std::move(match), times); }
     void hold_next(Match match, int times = 1) { fate_of_next(Fate::hold, std::move(match), times); }
     void duplicate_next(Match match, int times = 1) { fate_of_next(Fate::duplicate, std::move(match), times); }
 
     // Delivers until every link is empty. Held packets stay held.
     void run();
-    // Puts what is held onto its links again, oldest first; the rule is not asked again.
+    // Puts held packets that match onto their links again, oldest first, without calling the rule.
     void release(const Match& match = nullptr);
-    // Puts a packet on a link, as an attacker or a very late duplicate would.
+    // Puts a packet on a link, like an attacker or a very late duplicate.
     void inject(Flight flight);
-    // Lets time pass to the next timeout of any worker. False when nobody waits for anything.
+    // Advances time to the next timeout of any worker. False if no worker has a timer.
     bool expire();
     void wait(Duration duration) { now_ += duration; }
-    // run() and expire() until every tensor is done. False after `expiries` timeouts without an end.
+    // Alternates run() and expire() until every tensor is done. False if that takes more than `expiries` timeouts.
     [[nodiscard]] bool finish(int expiries = 200);
-    // The same under random faults, until done or `steps` deliveries have passed.
+    // The same under random faults, for at most `steps` deliveries.
     [[nodiscard]] bool finish_among(const Faults& faults, std::uint32_t seed, long steps = 2'000'000);
 
     [[nodiscard]] bool done() const;
     [[nodiscard]] const std::vector<float>& output(unsigned rank, std::size_t tensor = 0) const;
     [[nodiscard]] const std::vector<std::int32_t>& integers(unsigned rank, std::size_t tensor = 0) const;
-    // Every worker has the same bits, integers are summed modulo 2^32, and scaled numbers within int32 exactly.
+    // True if every worker has the same bits, integers are summed modulo 2^32, and scaled numbers within int32 are
+    // exact.
     [[nodiscard]] bool sums_are_right() const;
-    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of all floats, as worker 0 has it
+    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of all floats of worker 0
 
     [[nodiscard]] protocol::Worker& worker(unsigned rank) { return *workers_.at(rank)->machine; }
     [[nodiscard]] protocol::Server& server() { return *server_; }
     [[nodiscard]] protocol::Switch& rack(unsigned unit) { return *racks_.at(unit); }
     [[nodiscard]] protocol::Switch& root() { return *root_; }
-    // A restart: empty, and in nobody's memory.
+    // A restarted server: it has no state, and no switch or worker knows it.
     void replace_server();
     [[nodiscard]] std::uint32_t occupied() const;  // aggregators of all switches
     [[nodiscard]] Time now() const { return now_; }
     [[nodiscard]] std::size_t held() const { return held_.size(); }
-    // Every packet that a link has carried to its end, in order.
+    // Every packet that reached the end of a link, in order.
     [[nodiscard]] const std::vector<Flight>& delivered() const { return delivered_; }
     [[nodiscard]] std::size_t count_delivered(const Match& match) const;
     [[nodiscard]] std::size_t bytes_into(Node node) const;
@@ -163,7 +164,7 @@ class Network {
 
     NetworkConfig config_;
     std::vector<std::unique_ptr<WorkerNode>> workers_;
-    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // none where the unit is direct
+    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // null: the unit is direct
     std::unique_ptr<protocol::Switch> root_;
     std::unique_ptr<protocol::Server> server_;
     Rule rule_;

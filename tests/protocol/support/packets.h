@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets as tests make and read them: whole datagrams, with lanes as numbers.
+// Makes and reads the packets of tests: whole datagrams, with lanes as numbers.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,16 @@ using Lanes = std::vector<std::int32_t>;
 [[nodiscard]] Bytes make_packet(const atp_header& header, const Lanes& lanes = {});
 [[nodiscard]] Bytes make_float_packet(const atp_header& header, const std::vector<float>& lanes);
 
-// The header as it stands in the bytes, whether or not decode() would take it.
+// The header in the bytes, whether or not decode() accepts it.
 [[nodiscard]] atp_header header_in(std::span<const std::byte> bytes);
 [[nodiscard]] Lanes lanes_in(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<float> floats_in(std::span<const std::byte> bytes);
 
-// The header of what worker `rank` sends first for `seq`, at attempt 0 of its slot.
+// Header of the first gradient of worker `rank` for `seq`, at attempt 0 of its slot.
 [[nodiscard]] atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::Membership& membership,
                                      std::uint16_t rank, std::uint32_t seq);
 
-// The same for a set of members of one unit, as a switch of level 0 makes it; and for whole units, as one of level
-// 1 makes it.
+// The same for a set of members of one unit, from a switch of level 0; and for whole units, from a switch of level 1.
 [[nodiscard]] atp_header gradient_of_members(const protocol::ChannelConfig& channel,
                                              const protocol::Membership& membership, unsigned unit,
                                              std::uint32_t members, std::uint32_t seq);

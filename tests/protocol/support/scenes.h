@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scripts of several hazards say alike.
+// Helpers shared by the scripts of several hazards.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace atp::testing {
 
-// Elements of a fragment in the networks below: four lanes, one of them the audit's.
+// Elements of a fragment in the networks below: four lanes, one of which is the audit lane.
 inline constexpr std::size_t elements_each = 3;
 
 inline NetworkConfig network_of(protocol::Membership membership) {
@@ -24,8 +24,7 @@ inline NetworkConfig racks(unsigned count, unsigned workers) {
     return network_of(*protocol::Membership::racks(count, workers));
 }
 
-// Worker `rank` contributes a number of its own, another for each element; small enough that 32 workers do not
-// overflow.
+// A distinct value for each worker and element, so small that the sum over 32 workers does not overflow.
 inline float own_value(unsigned rank, std::size_t element) {
     return static_cast<float>(rank + 1) / 256.0F + static_cast<float>(element % 64) / 4096.0F;
 }
@@ -37,7 +36,7 @@ inline bool is_gradient_of(const Flight& flight, unsigned rank, std::uint32_t se
     return is_gradient_of(flight, rank) && flight.header().seq == seq;
 }
 
-// What worker `rank` sent first.
+// The first gradient that worker `rank` sent.
 inline Flight first_sending(const Network& network, unsigned rank) {
     for (const Flight& flight : network.delivered()) {
         if (is_gradient_of(flight, rank)) return flight;
@@ -53,7 +52,7 @@ inline Flight with_flag(Flight flight, atp_flag flag) {
 }
 inline Flight as_resend(Flight flight) { return with_flag(std::move(flight), ATP_FLAG_RESEND); }
 
-// What the server would send to fetch what level `hop` holds of the fragment of `gradient`.
+// The FLUSH with which the server fetches level `hop`'s partial sum of the fragment of `gradient`.
 inline Bytes flush_of(const Flight& gradient, std::uint8_t hop) {
     atp_header header = gradient.header();
     header.type = ATP_TYPE_FLUSH;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server alone on the bench: packets in by hand, answers out as a list.
+// A server alone: the test supplies packets and reads the answers as a list.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace atp::testing {
 
 struct ServerAnswer {
     atp_header header{};
-    std::vector<float> sums;  // as float32,
-    Lanes integers;           // and the same lanes as int32
+    std::vector<float> sums;  // as float32
+    Lanes integers;           // the same lanes as int32
     protocol::ServerTransmit transmit;
 };
 
-// Values are small integers at scale 1, so that sums read as themselves.
+// Values are small integers at scale 1, so sums are readable without conversion.
 class ServerBench {
   public:
     explicit ServerBench(protocol::Membership membership, protocol::ChannelConfig channel_config = default_channel())
@@ -61,7 +61,7 @@ class ServerBench {
         return make_packet(header);
     }
 
-    // Everything that the server wants to send now.
+    // Every answer that the server has to send now.
     std::vector<ServerAnswer> answers() {
         std::vector<ServerAnswer> list;
         Bytes buffer(server.packet_bytes());
@@ -72,7 +72,7 @@ class ServerBench {
         }
         return list;
     }
-    // Completes seq with value 1 of everybody and throws the ACK away.
+    // Completes seq with value 1 from every worker, and discards the ACK.
     void complete(std::uint32_t seq, unsigned flags = 0) {
         for (std::uint16_t rank = 0; rank < members.workers(); ++rank) handle(gradient(rank, seq, 1, flags));
         (void)answers();

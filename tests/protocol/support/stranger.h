@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another job on the same switches: it takes aggregators, and gives them back when told to.
+// Another job on the same switches: it occupies and frees aggregators on request.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Stranger {
         if (!machine.admit(channel_.job, channel_.token, level)) throw std::logic_error("no room for another job");
     }
 
-    // One of two workers has sent, the other never will.
+    // One of two workers has sent; the other never sends.
     void occupy(std::uint32_t index) {
         atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
         header.hop = level_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers of one job of SwitchML around their switch, over links that do what a test says.
+// Workers of one SwitchML job and their switch, over links that the test controls.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 
 namespace atp::testing {
 
-// A packet on its way: up to the switch, or down to a worker.
+// A packet in flight: up to the switch, or down to a worker.
 struct SwitchMlFlight {
     bool up = true;
-    unsigned worker = 0;  // who sent it, or whom it reaches
+    unsigned worker = 0;  // sender, or receiver
     Bytes bytes;
 
     [[nodiscard]] switchml::Header header() const;
@@ -31,24 +31,24 @@ class SwitchMlNetwork {
 
     explicit SwitchMlNetwork(const switchml::JobConfig& job);
 
-    // Every worker adds integers that tell which worker, and which element: the next tensor, of so many of them.
+    // Submits the next tensor of so many integers to every worker. Each value identifies its worker and element.
     void submit(std::size_t elements, Time deadline = never);
 
-    // Packets in flight, oldest first, unless they were taken out of turn.
+    // Packets in flight, oldest first unless the test took them out of order.
     [[nodiscard]] const std::vector<SwitchMlFlight>& flights() const { return flights_; }
-    // The oldest in flight of this worker, in this direction; fails the test when there is none.
+    // The oldest in flight of this worker in this direction; fails the test if there is none.
     [[nodiscard]] std::size_t find(bool up, unsigned worker) const;
     void deliver(std::size_t at);
     void deliver(bool up, unsigned worker) { deliver(find(up, worker)); }
     void lose(std::size_t at) { flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(at)); }
     void put(SwitchMlFlight flight) { flights_.push_back(std::move(flight)); }
-    // Delivers everything, oldest first, until nothing is in flight.
+    // Delivers all packets, oldest first, until none is in flight.
     void settle();
-    // Lets a timeout of every worker pass.
+    // Advances time by one timeout of every worker.
     void pass_timeout();
-    // Settles and lets time pass until every tensor has ended, or so many times.
+    // Delivers and advances time until every tensor has ended, or for at most `timeouts` timeouts.
     void run(unsigned timeouts = 100);
-    // In any order; losses and copies that stay in flight in units of 1/256.
+    // Random order. Probabilities of losses and of copies that stay in flight, in units of 1/256.
     struct Chaos {
         unsigned loss = 0;
         unsigned duplicate = 0;
@@ -57,7 +57,7 @@ class SwitchMlNetwork {
     void run(const Chaos& chaos, const std::function<unsigned(unsigned below)>& choose);
 
     [[nodiscard]] bool done() const;
-    // Every worker has the sum of every element of every tensor.
+    // True if every worker has the right sum of every element of every tensor.
     [[nodiscard]] bool sums_are_right() const;
     [[nodiscard]] std::int32_t sum(unsigned worker, std::size_t tensor, std::size_t element) const;
     [[nodiscard]] std::int32_t expected(std::size_t tensor, std::size_t element) const;

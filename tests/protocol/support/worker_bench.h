@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker alone on the bench: tensors in, packets out as a list, the server's answers by hand.
+// A worker alone: the test supplies tensors and the server's answers, and reads packets as a list.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct WorkerPacket {
     [[nodiscard]] bool has(atp_flag flag) const { return (header.flags & flag) != 0; }
 };
 
-// Worker 1 of a star of three, two lanes a fragment, scale 1.
+// Worker 1 of a star of three, two lanes per fragment, scale 1.
 class WorkerBench {
   public:
     explicit WorkerBench(protocol::WorkerConfig worker_config = default_config())
@@ -42,7 +42,7 @@ class WorkerBench {
         return star;
     }
 
-    // A tensor of `values`; its sums come back in output().
+    // A tensor of `values`; its sums are in output().
     std::optional<std::uint64_t> submit(std::vector<float> values, Time deadline = never) {
         inputs.push_back(std::move(values));
         outputs.emplace_back(inputs.back().size());
@@ -54,7 +54,7 @@ class WorkerBench {
         return submit(std::vector<float>(fragments * config.channel.payload_lanes(), 1.0F), deadline);
     }
 
-    // Everything that the worker wants to send now.
+    // Every packet that the worker has to send now.
     std::vector<WorkerPacket> packets() {
         std::vector<WorkerPacket> list;
         Bytes buffer(worker.packet_bytes());
@@ -85,7 +85,7 @@ class WorkerBench {
         header.argument = type == ATP_TYPE_ACK ? header.index : 0;
         return header;
     }
-    // As long as the gradient was; of a fragment that was never sent, as long as most are.
+    // As long as the gradient of seq; if none was sent, of the usual length.
     [[nodiscard]] Bytes ack(std::uint32_t seq, float value = 3.0F, unsigned flags = 0) const {
         const auto sent = lanes_sent.find(seq);
         return make_float_packet(
