@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings of the examples' models with the data of the examples, all workers in one process.
+"""Trainings of the examples' models with the examples' data, all workers in one process.
 
-The workers have the same weights, since they have the same sums: so one model stands for all, and computes each
-worker's gradient in turn.
+Workers with the same sums have the same weights. One model therefore serves all workers and computes each worker's
+gradient in turn.
 """
 
 import os

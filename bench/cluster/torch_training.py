@@ -52,7 +52,7 @@ class Recorded:
         return [parameter.grad for parameter in self._model.parameters()]
 
     def verify(self):
-        """Compares with the mean of all ranks' gradients, within the rounding of the network's integers and of float32."""
+        """Compares with the mean of all ranks' gradients, up to the rounding of integers and of float32."""
         world = dist.get_world_size()
         means = [torch.zeros_like(gradient) for gradient in self._model.gradients()]
         for rank in range(world):

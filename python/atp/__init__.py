@@ -6,10 +6,10 @@
 
     dist.init_process_group("atp")
 
-The switch at ATP_SWITCH executes all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and CUDA
-tensors. If ATP_SWITCH is not set, rank 0 starts a switch in its own process. Gloo executes all other operations, and the
-logger `atp` reports each of them once. `atp.Options` documents the settings and the environment variables. `atp.push()`
-and `atp.pull()` sum by key, like a parameter server.
+The switch at ATP_SWITCH executes all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and
+CUDA tensors. If ATP_SWITCH is not set, rank 0 starts a switch in its own process. Gloo executes all other operations,
+and the logger `atp` reports each of them once. `atp.Options` documents the settings and the environment variables.
+`atp.push()` and `atp.pull()` sum by key, like a parameter server.
 """
 
 import torch.distributed as _dist

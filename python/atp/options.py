@@ -32,9 +32,9 @@ class Options:
             packet by the last sum at the same position.
         rack: ATP_RACK, any name for the rack of this rank, if switches in the path aggregate without an address.
             Default: none.
-        multicast: ATP_MULTICAST, whether the switch sends a result once, to a multicast group: "off" (the default), "on",
-            or the range of groups, "239.192.0.0/16". If a rank does not receive the group, each rank gets a unicast
-            copy.
+        multicast: ATP_MULTICAST, whether the switch sends a result once, to a multicast group: "off" (the default),
+            "on", or the range of groups, "239.192.0.0/16". If a rank does not receive the group, each rank gets a
+            unicast copy.
         lanes: ATP_LANES, the format of a number in a packet: "int32" (the default), or "int16" with half the bytes.
         channels: ATP_CHANNELS, the number of streams of a rank, each with a thread; 1 to 64. Default: 1.
         timeout: ATP_TIMEOUT, in seconds, of operations and of forming the group. Default: that of init_process_group.

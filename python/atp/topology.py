@@ -10,8 +10,8 @@
     ranks = ["4-7", 9]
 
 A host is a name, with wildcards like those of a shell, or an IP address, or a network. A rank is a number or a range.
-Every rank must match exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks. Further keys
-of `atp-lab plan` (rates, memory and others) are accepted and ignored.
+Every rank must match exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks. Further
+keys of `atp-lab plan` (rates, memory and others) are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Position of a rank. `address_towards` returns the local address, as text, from which this host reaches a switch."""
+    """Position of a rank. `address_towards` returns the local address from which this host reaches a switch."""
 
     rank: int
     host: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that only takes its layers' time. DistributedDataParallel trains it like any other: hooks, buckets, overlap."""
+"""A model that only takes its layers' time. DistributedDataParallel trains it with hooks, buckets and overlap."""
 
 import time
 
