@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/results are made of: parts with their commands, and figures held against their bars."""
+"""Builds the pages of docs/results: parts with their commands, and figures compared with their bars."""
 
 import argparse
 import json
@@ -18,12 +18,12 @@ PYTHON = VENV_PYTHON if os.path.exists(VENV_PYTHON) else sys.executable
 
 
 class Skipped(Exception):
-    """It cannot be measured here."""
+    """This host cannot measure it."""
 
 
 @dataclass
 class Finding:
-    """One figure, against the least or the most that it is to be; None: reported, not judged."""
+    """One figure, with its minimum or maximum; None: reported without a limit."""
 
     what: str
     value: float
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass
 class Part:
-    """A heading of the page: its commands, and what came out. `pictures` has, by the name of its file, each as SVG."""
+    """A section of the page: its commands and their results. `pictures` holds SVG texts by file name."""
 
     title: str
     commands: list = field(default_factory=list)
@@ -74,7 +74,7 @@ def cluster(part, *flags):
 
 @dataclass
 class Page:
-    """What a program measures and writes: `bodies` has, by name, the title of each part and what fills it."""
+    """What a program measures and writes. `bodies` holds the title and the function of each part, by name."""
 
     title: str
     program: str
@@ -175,7 +175,7 @@ def _measure_and_print(page, options):
 
 
 def main(page, description):
-    """The whole program: its exit status."""
+    """Runs the whole program and returns its exit status."""
     options = _parse(page, description)
     try:
         return _measure_and_print(page, options)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says, as a list of CMake, what an extension has to know of the torch that this Python imports:
-its folder, its version, whether it has the strings of gcc 5 and later, and definitions with which types are shared."""
+"""Prints a CMake list of properties of the torch that this Python imports: its folder, its version, whether it uses the
+string type of gcc 5 and later, and the definitions that an extension needs to share types with it."""
 
 import os
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the wheel from what build/release has compiled already, installs it into an empty folder, and uses what it holds:
-# the backend, the command, the library.
+# Builds the wheel from the objects of build/release, installs it into an empty folder, and uses its contents: the
+# backend, the command, the library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,7 +29,7 @@ export PYTHONPATH=$work/site OMP_NUM_THREADS=1
 for held in atp/py.typed atp/_C.pyi atp/lib/libatp.so atp/include/atp/atp.h bin/atp; do
     [[ -f $work/site/$held ]] || fail "the wheel lacks $held"
 done
-# What a wheel may load: libraries of the compiler, of the C library and of torch.
+# Libraries that a wheel may load: those of the compiler, of the C library and of torch.
 may_load='^(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|c10|torch|torch_cpu|torch_python))\.so'
 for program in "$work/site/bin/atp" "$work/site/atp/lib/libatp.so" "$work"/site/atp/_C.*.so; do
     foreign=$(readelf --dynamic "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -Ev "$may_load" || true)

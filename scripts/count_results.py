@@ -5,8 +5,8 @@
 import sys
 import xml.etree.ElementTree as ElementTree
 
-# What ctest says of a test that chose to be skipped. Any other test that did not run, such as one that was not built,
-# is a failure to ctest, and so it is here.
+# Messages of ctest for a test that skipped itself. ctest reports any other test that did not run, such as one that was
+# not built, as a failure; so does this script.
 SKIPPED_ON_PURPOSE = ("SKIP_REGULAR_EXPRESSION_MATCHED", "SKIP_RETURN_CODE", "Disabled")
 
 

@@ -29,7 +29,7 @@ class Run:
         self.children = self._children_of(self.root, None)
 
     def _children_of(self, node, parent):
-        """Every node below `node`, by parent: links lead up and down, so the parent is the neighbour to leave out."""
+        """Every node below `node`, by parent. Links lead up and down, so the parent is the neighbour to leave out."""
         below = [start for start, end in self.bytes_over if end == node and start != parent]
         children = {node: below}
         for child in below:

@@ -21,7 +21,7 @@ TITLES = {"atp": "ATP, summed in a switch", "gloo": "Gloo, summed among workers"
 
 
 def draw_losses(axes, trainings: dict) -> None:
-    """Curves lie on each other where all is well, so the first one is broad and the second one dashed."""
+    """If all is well, the curves coincide, so the first one is broad and the second one dashed."""
     styles = [{"linewidth": 4, "alpha": 0.5}, {"linewidth": 1.4, "linestyle": (0, (4, 2))}]
     for (name, training), style in zip(trainings.items(), styles):
         losses = training["losses"]

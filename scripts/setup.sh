@@ -75,7 +75,7 @@ install_packages() {
         fail "apt-get could not install: ${missing[*]}"
 }
 
-# The wanted packages that this distribution has.
+# Optional packages that this distribution has.
 available_of() {
     local package
     for package in "$@"; do
@@ -121,14 +121,14 @@ done
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "it knows Debian and Ubuntu only; install the equivalents of: ${demo_packages[*]} ${packages[*]}"
 install_packages python3 python3-venv
-# pip waits for the network most of the time, apt-get for the disk: they run side by side.
+# pip mostly waits for the network, and apt-get for the disk, so they run in parallel.
 install_for_python "$requirements" &
 python_packages=$!
 trap 'kill "$python_packages" 2>/dev/null || true' EXIT
 if [[ $requirements == scripts/requirements-demo.txt ]]; then
     install_packages "${demo_packages[@]}" "${extra[@]}"
 else
-    # A fresh machine has no lists of packages, so it cannot tell which packages its distribution has.
+    # A fresh host has no package lists, so it cannot know which packages its distribution has.
     compgen -G "/var/lib/apt/lists/*Packages*" >/dev/null || apt_update_once
     mapfile -t wanted < <(available_of "${wanted_packages[@]}"; clang_runtimes)
     install_packages "${demo_packages[@]}" "${packages[@]}" "${wanted[@]}" "${extra[@]}"

@@ -46,7 +46,7 @@ def project_sources(command):
 
 
 def groups_of(build):
-    """One command for each set of sources, variants of a library without their twins."""
+    """One command for each set of sources; variants of a library are read once."""
     commands = json.loads((build / "compile_commands.json").read_text())
     seen, groups = set(), []
     for command in commands:
@@ -58,7 +58,7 @@ def groups_of(build):
 
 
 def forgotten_sources(seen):
-    """Sources in the repository that no target of this build compiles, as far as this machine can compile them."""
+    """Sources of the repository that no target of this build compiles."""
     listed = subprocess.run(["git", "ls-files", "*.cc"], cwd=ROOT, capture_output=True, text=True, check=True)
     return sorted(name for name in listed.stdout.split() if ROOT / name not in seen)
 
@@ -80,7 +80,7 @@ def digest(path):
 
 
 def key_of(command, sources, dependencies, common):
-    """What the result depends on, or None where the build has not compiled this group."""
+    """Hash of everything that the result depends on; None if the build has not compiled this group."""
     folder = Path(command["directory"])
     arguments = shlex.split(command["command"])
     read = dependencies.get(arguments[arguments.index("-o") + 1]) if "-o" in arguments else None
@@ -92,7 +92,7 @@ def key_of(command, sources, dependencies, common):
     for name in sorted({os.path.normpath(folder / name) for name in read} | {str(source) for source in sources}):
         if not os.path.exists(name):
             return None
-        # A group's own file holds nothing but paths.
+        # The file of a group contains only paths.
         if "/Unity/" not in name:
             hashed.update(f"{name.replace(str(ROOT), '')} {digest(name)}\n".encode())
     return hashed.hexdigest()
@@ -143,7 +143,7 @@ def main():
                 (cache / key).touch()
             elif status != 0:
                 failed = True
-                # A header's faults are reported by each group that includes it.
+                # Each group that includes a header reports its errors.
                 if text not in reported:
                     print(text)
                 reported.add(text)

@@ -30,11 +30,11 @@ PASSED_ON = ("collisions", "bypassed", "late", "misfits")
 
 
 class Failed(Exception):
-    """What the user has to read, and nothing else."""
+    """The text is what the user must read."""
 
 
 class Stopped(BaseException):
-    """A signal asks to end."""
+    """A signal requested the end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Stopped(BaseException):
 def stop_on_signals() -> None:
     def stop(number: int, _) -> None:
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(each, signal.SIG_IGN)  # what was started is being ended already
+            signal.signal(each, signal.SIG_IGN)  # the end is already in progress
         raise Stopped(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -52,9 +52,9 @@ def stop_on_signals() -> None:
 
 
 class Process:
-    """A process that ends with the block that it is for; all it says goes to a file.
+    """A process that ends with its block, and whose output goes to a file.
 
-    It has a session of its own, so a ctrl-C reaches it through this program alone, which ends them one by one.
+    It has a session of its own, so Ctrl-C reaches it only through this program, which ends processes one by one.
     """
 
     def __init__(self, command: list[str], log: Path, environment: dict[str, str] | None = None) -> None:
@@ -90,14 +90,14 @@ class Process:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def fail(self, what: str) -> NoReturn:
-        # What torchrun says of ranks that failed comes after what they said themselves, and is longer.
+        # torchrun's own report of failed ranks follows the ranks' output, and is longer.
         said, *_ = re.split(r"^[WE]\d{4} .*torch/distributed/elastic", self.output(), maxsplit=1, flags=re.MULTILINE)
         last = "\n".join((said or self.output()).splitlines()[-LAST_LINES:])
         raise Failed(f"{what}; its last words, from {self.log}:\n{last}")
 
 
 class Progress:
-    """A line that is drawn over and over; nothing at all where there is no terminal."""
+    """A line that is redrawn; no output without a terminal."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -125,7 +125,7 @@ def wait_for_address(switch: Process) -> str:
 
 
 def share_summed(program: Path, address: str) -> float:
-    """Of the packets that carried something to sum, the share that the switch added; the others it passed on."""
+    """Of the packets with values to sum, the share that the switch added; it forwarded the others."""
     command = [program, "stats", address, "--json"]
     report = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
     added, passed_on = (
@@ -194,7 +194,7 @@ def table(figures: dict) -> str:
 
 
 def demonstrate(arguments: argparse.Namespace) -> bool:
-    """Whether all workers ended with the same weights."""
+    """True if all workers ended with the same weights."""
     arguments.folder.mkdir(parents=True, exist_ok=True)
     print(f"{arguments.workers} workers train examples/train_cnn.py on scikit-learn's handwritten digits\n")
     through_switch, share = train_through_switch(arguments)

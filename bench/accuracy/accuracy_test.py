@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small model: that every study runs, and that integers train as floats do, where their scale suits them."""
+"""Uses a small model to test that every study runs, and that integers at a suitable scale train as well as floats."""
 
 import contextlib
 import io

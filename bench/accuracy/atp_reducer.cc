@@ -43,7 +43,7 @@ class AtpReducer final : public Reducer {
 
     void sum(std::span<const float> inputs, std::span<float> sums) override {
         std::vector<std::unique_ptr<tensor::FittedTensor>> tensors;
-        std::vector<float> others(sums.size());  // everybody's sums are the same bits
+        std::vector<float> others(sums.size());  // all workers must have the same bits
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
             tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
@@ -66,7 +66,7 @@ class AtpReducer final : public Reducer {
   private:
     struct Packet {
         Bytes bytes;
-        std::uint16_t worker = 0;  // that sent it, or that it is for
+        std::uint16_t worker = 0;  // sender, or receiver
     };
 
     std::unique_ptr<tensor::FittedTensor> fit(unsigned rank, const float* in, float* out, std::size_t elements) {
@@ -101,7 +101,7 @@ class AtpReducer final : public Reducer {
         Packet packet = std::move(packets_.front());
         packets_.pop_front();
         const auto size = static_cast<std::uint32_t>(packet.bytes.size());
-        packet.bytes.resize(buffer_.size());  // a FLUSH may grow
+        packet.bytes.resize(buffer_.size());  // a FLUSH may become longer
         protocol::Parcel parcel{.data = packet.bytes.data(),
                                 .size = size,
                                 .capacity = static_cast<std::uint32_t>(packet.bytes.size()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reducer.py calls by way of ctypes.
+// C interface that reducer.py calls through ctypes.
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -14,9 +14,9 @@ struct accuracy_config {
     std::uint32_t workers;
     std::uint32_t lanes;
     double scale;
-    std::int32_t switchml;  // the protocol, instead of ATP
-    std::int32_t dynamic;   // scaling, instead of fixed
-    std::int32_t shorts;    // 16-bit lanes
+    std::int32_t switchml;  // 1: SwitchML, 0: ATP
+    std::int32_t dynamic;   // 1: dynamic scaling, 0: fixed
+    std::int32_t shorts;    // 1: int16 lanes, 0: int32
 };
 
 struct accuracy_counters {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All workers of a job, their switch and their server in one process: what trainings sum their gradients with when the
-// question is what the sums are, and not how fast they come.
+// All workers of a job, their switch and their server in one process. Trainings sum their gradients with it to study
+// the values of the sums, not their speed.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,34 @@ namespace atp::accuracy {
 
 struct ReducerConfig {
     unsigned workers = 4;
-    std::uint16_t lanes = 352;  // of a packet of 1,500 bytes
+    std::uint16_t lanes = 352;  // those of a packet of 1,500 bytes
     tensor::NumberForm form;
 };
 
 struct Counters {
-    std::uint64_t fragments = 0;        // sums
-    std::uint64_t float_fragments = 0;  // of them, those that came about as floats
-    std::uint64_t overflows = 0;        // and those that left their integers in the switch
-    std::uint64_t bytes = 0;            // that one worker sent
+    std::uint64_t fragments = 0;        // fragments summed
+    std::uint64_t float_fragments = 0;  // of them, fragments summed as floats
+    std::uint64_t overflows = 0;        // of them, fragments whose integers overflowed in the switch
+    std::uint64_t bytes = 0;            // sent by one worker
 };
 
-// Calling order: sum(), any number of times, each time as long. Threads: none. Failure: std::runtime_error where the
-// machines come to no end, which they always do.
+// Sums the values of all workers with real state machines.
+//
+// Calling order: sum(), any number of times, always with the same length.
+// Threads: none.
+// Failure: std::runtime_error if the machines do not finish, which is an internal error.
 class Reducer {
   public:
     virtual ~Reducer() = default;
-    // `inputs` holds each worker's numbers, one after the other; `sums` is as long as one's.
+    // `inputs` holds the values of all workers one after the other; `sums` is as long as one worker's values.
     virtual void sum(std::span<const float> inputs, std::span<float> sums) = 0;
     [[nodiscard]] virtual Counters counters() const = 0;
 };
 
 // ATP's machines, under one switch.
 [[nodiscard]] std::unique_ptr<Reducer> make_atp(const ReducerConfig& config);
-// SwitchML's. What does not fit its integers is no sum: zeros where a worker's number does not, and the extremes where
-// a sum does not.
+// SwitchML's machines. If a worker's value does not fit an integer, its sum is 0; if a sum overflows, it is the extreme
+// value.
 [[nodiscard]] std::unique_ptr<Reducer> make_switchml(const ReducerConfig& config);
 
 }  // namespace atp::accuracy

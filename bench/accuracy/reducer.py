@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of the gradients of several workers in one process: by the machines of libbench_accuracy, or as float32."""
+"""Sums the gradients of several workers in one process, with the machines of libbench_accuracy or as float32."""
 
 import ctypes
 import dataclasses
@@ -12,7 +12,7 @@ USUAL_SCALE = 1e8
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """How numbers travel; without a protocol they are added as float32."""
+    """Format of numbers in packets; without a protocol, they are added as float32."""
 
     protocol: str | None = None  # "atp" or "switchml"
     scaling: str = "fixed"
@@ -45,7 +45,7 @@ class _Config(ctypes.Structure):
 
 
 class Counters(ctypes.Structure):
-    """Fragments summed; of them as floats, and beyond their integers in the switch; bytes that a worker sent."""
+    """Fragments summed; those summed as floats; those that overflowed in the switch; bytes that one worker sent."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("fragments", "float_fragments", "overflows", "bytes")]
 
@@ -67,7 +67,7 @@ def load(path):
 
 
 class Reducer:
-    """To be closed; a context manager."""
+    """Use it as a context manager, or call close()."""
 
     def __init__(self, library, form, workers):
         self._library = library
@@ -98,7 +98,7 @@ class Reducer:
         self._machines = None
 
     def sum(self, gradients):
-        """Of a matrix with a row of float32 for each worker."""
+        """The sum of the rows of a float32 matrix with one row per worker."""
         if not self._machines:
             return gradients.sum(0)
         assert gradients.is_contiguous() and gradients.dtype == torch.float32

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/results/accuracy.md, from the figures that the studies made."""
+"""Writes the page docs/results/accuracy.md from the figures of the studies."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ def number(value):
 
 
 def counted(found):
-    """Of sums that machines made."""
+    """The counters of sums that machines made."""
     if not found["fragments"]:
         return "", ""
     return f"{found['float_fragments']} of {found['fragments']}", found["overflows"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies of the accuracy tool, each a figure: an id, series of points, and what was found."""
+"""The studies of the accuracy tool. Each returns a figure: an id, series of points, and findings."""
 
 import collections
 import dataclasses
@@ -15,7 +15,7 @@ FORMS = (FLOAT32, FIXED, DYNAMIC, SHORTS)
 
 @dataclasses.dataclass
 class Sizes:
-    """How much is trained."""
+    """Amount of training."""
 
     models: tuple
     steps: dict
@@ -41,7 +41,7 @@ QUICK = Sizes(
 
 
 class Study:
-    """What all studies need: the machines, how much to do, and where to say how far it is."""
+    """Shared by all studies: the machines, the amount of training, and where to report progress."""
 
     def __init__(self, library, sizes, progress):
         self.library = library
@@ -95,8 +95,8 @@ def accuracy_over_steps(study, figure, model, claim):
 
 
 def _times_floats(floats, other, model):
-    """Steps to the target, times those of floats, and the standard error of that: the jackknife's, of what it is
-    without each of the seeds in turn. None where the target is not reached, or there is one seed only."""
+    """Steps to the target, as a multiple of those of floats, and its standard error by the jackknife over the seeds.
+    None if the target is not reached, or if there is only one seed."""
     ratio = _ratio_of_steps(floats, other, model)
     seeds = range(len(floats) if len(floats) > 1 else 0)
     without = [_ratio_of_steps(*([*runs[:i], *runs[i + 1 :]] for runs in (floats, other)), model) for i in seeds]
@@ -117,12 +117,13 @@ def _is_loss(model):
 
 
 def _target(curve, model):
-    """Near the end of floats, where the curve still rises: where it is flat, chance decides when a height is reached."""
+    """A score near the end of floats where the curve still rises. Where the curve is flat, chance decides when it is
+    reached."""
     return curve[-1][1] * 1.05 if _is_loss(model) else curve[-1][1] - 0.05
 
 
 def _steps_to(curve, target, model):
-    """Between two points as on a straight line."""
+    """Interpolates linearly between two points."""
     sign = -1 if _is_loss(model) else 1
     before = None
     for step, score in curve:
@@ -137,7 +138,7 @@ SCORES_AVERAGED = 5
 
 
 def _mean_curve(curves):
-    """Over the seeds, and over the scores around each: a few hundred test images say little at one moment."""
+    """Mean over the seeds and over neighbouring scores: one score on a few hundred test images varies too much."""
     steps = [step for step, _ in curves[0]]
     means = [statistics.mean(score for _, score in points) for points in zip(*curves)]
     reach = SCORES_AVERAGED // 2
@@ -179,7 +180,7 @@ def accuracy_over_scales(study):
 
 
 def _flat_decades(points, reference, allowed=0.03):
-    """From the first to the last scale of the longest row that is as good as floats, as powers of ten."""
+    """Length in powers of ten of the longest run of scales that is as good as floats."""
     rows, row = [[]], []
     for scale, score in points:
         row = [*row, scale] if math.isfinite(score) and score >= reference - allowed else []
@@ -193,9 +194,9 @@ def _flat_decades(points, reference, allowed=0.03):
 
 @dataclasses.dataclass
 class Loss:
-    """What one form makes of the sums of a training."""
+    """Errors of one format in the sums of a training."""
 
-    errors: list = dataclasses.field(default_factory=list)  # of each step, of the whole sum, relative
+    errors: list = dataclasses.field(default_factory=list)  # relative error of the whole sum, per step
     nonzero: int = 0
     zeros_lost: int = 0
 
@@ -207,7 +208,7 @@ class Loss:
 
 
 def precision(study):
-    """Each form sums the same gradients: those of trainings whose own sums are of float32."""
+    """Every format sums the same gradients: those of trainings that sum in float32."""
     forms = (*FORMS, Form("atp", scale=1e6), Form("atp", lanes="int16", scale=1e3))
     found = {}
     for model in study.sizes.models:
@@ -243,7 +244,7 @@ def _precision_of(loss, reducer):
 
 
 def exponents(study):
-    """How large the largest number of a fragment is: what decides whether its sum may overflow."""
+    """The largest magnitude of each fragment, which decides whether its sum may overflow."""
     found = {}
     for model in study.sizes.models:
         counts = collections.Counter()

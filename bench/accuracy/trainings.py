@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings of the examples' models with the data of the examples, all workers in one process.
+"""Trainings of the examples' models with the examples' data, all workers in one process.
 
-The workers have the same weights, since they have the same sums: so one model stands for all, and computes each
-worker's gradient in turn.
+Workers with the same sums have the same weights. One model therefore serves all workers and computes each worker's
+gradient in turn.
 """
 
 import os
@@ -20,10 +20,10 @@ WORKERS = 4
 
 
 class Training:
-    """A model, its data, and how well it does. `step` counts from 0; every worker sees other samples."""
+    """A model, its data, and its score. `step` counts from 0; each worker gets different samples."""
 
     subject = ""
-    measure = ""  # what score() returns
+    measure = ""  # name of the value that score() returns
     score_every = 1
 
     def __init__(self, seed):
@@ -61,11 +61,11 @@ class Training:
 
 
 class Digits(Training):
-    """Handwritten digits: the share of the images kept for testing that is recognised."""
+    """Handwritten digits; the score is the share of test images that the model recognises."""
 
     measure = "test accuracy"
     score_every = 4
-    batch = 32  # images of a worker in a step
+    batch = 32  # images per worker and step
 
     def __init__(self, seed):
         self.train, self.test = common.digits()
@@ -99,7 +99,7 @@ class Perceptron(Digits):
 
 
 class Cnn(Digits):
-    """The one of examples/train_cnn.py, with narrower linear layers."""
+    """The model of examples/train_cnn.py with narrower linear layers."""
 
     subject = "a CNN, handwritten digits"
 
@@ -110,7 +110,7 @@ class Cnn(Digits):
 
 
 class Gpt(Training):
-    """The one of examples/train_gpt.py: the loss on pieces of text that no worker trains with."""
+    """The model of examples/train_gpt.py; the score is the loss on text that no worker trains with."""
 
     subject = "a small GPT, text"
     measure = "test loss"
@@ -154,7 +154,7 @@ TRAININGS = {"perceptron": Perceptron, "cnn": Cnn, "gpt": Gpt}
 
 
 def run(make, reducer, steps, seed, seen=None):
-    """Scores by step. `seen` is called with each step's gradients and their sum."""
+    """Returns the scores by step. Calls `seen` with each step's gradients and their sum."""
     training = make(seed)
     scores = []
     for step in range(steps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, checked: whatever parse() returns can be run."""
+"""Parses and checks the command line: a run accepts everything that parse() returns."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 DEFAULT_BYTES = 25_000_000
 DEFAULT_WARMUP = 1
-DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel orders its buckets anew after the first
+DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel reorders its buckets after the first step
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -117,14 +117,14 @@ def _settle_work(parser, options):
 
 
 def _with_switches(parser, names, switch):
-    """`atp` becomes what it stands for."""
+    """Replaces `atp` by the systems that it stands for."""
     if switch != "user" and ("atp" not in names or "atp-xdp" in names):
         parser.error(f"argument --switch: {switch} says how to run the system atp")
     return [system for name in names for system in (systems.OF_SWITCH[switch] if name == "atp" else (name,))]
 
 
 def work_of(options, programs):
-    """What the systems are asked to do. The folder `programs` has `atp`, which knows the models."""
+    """The work that every system gets. The folder `programs` contains `atp`, which knows the models."""
     if not options.workload:
         return systems.Work(options.bytes, options.operations, options.warmup, options.jobs)
     link_bps = None if options.topology.is_local else options.rate
@@ -350,7 +350,7 @@ def _systems(text):
 
 
 def _default_python():
-    """The one that the build takes by default: what scripts/setup.sh has made, or else any."""
+    """The Python that the build takes by default: the one of scripts/setup.sh, or else any other."""
     made = os.path.join(ROOT, "build", "venv", "bin", "python")
     return made if os.path.exists(made) else sys.executable
 

@@ -51,7 +51,7 @@ class Reports(unittest.TestCase):
     LINKS = network.Links(host_bps=500_000_000, uplink_bps=250_000_000, queue_bytes=1 << 20)
 
     def report_of(self, shape, jobs, seconds):
-        """A report of two systems, each with a turn for each row of `seconds`; a row has a time for each job."""
+        """A report of two systems. Each row of `seconds` is a turn, with one time per job."""
         nodes = topology.parse(shape)
         traffic = {
             pair: (3_000_000, 1)
@@ -200,10 +200,10 @@ class CommandLine(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Real networks. Programs that misbehave are scripts under the name of the one that they stand for."""
+    """Real networks. Scripts replace programs under their names to simulate programs that fail."""
 
     def run_small(self, folder, *flags, interrupt_when=None):
-        """Runs to the end, checks that nothing is left behind, and returns (status, output, errors)."""
+        """Runs to the end, checks that nothing remains on the host, and returns (status, output, errors)."""
         process = subprocess.Popen(
             [RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of this folder have in common: what they build first, and how they end."""
+"""Shared by the programs of this folder: what they build first, and how they end."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ EXIT_INTERRUPTED = 130
 
 
 def find_programs(classes, python, folder=None):
-    """The folder with what systems of these classes need: the one that was named, or that of a build, with the
-    compiler's words on standard error."""
+    """Returns the folder with the programs of these systems: the given one, or that of a build, whose output goes to
+    standard error."""
     folder = os.path.abspath(folder) if folder else _build(sorted({name for each in classes for name in each.targets}))
     for name in (program for each in classes for program in each.programs):
         if not os.access(os.path.join(folder, name), os.X_OK):
@@ -30,7 +30,7 @@ def find_programs(classes, python, folder=None):
 
 
 def main(program, parse, run):
-    """Does what the command line asks for; the exit status. What was set up is removed however it ends."""
+    """Executes the command line and returns the exit status. Always removes what it set up."""
     options = parse(sys.argv[1:])
     _unwind_when_asked_to_end()
     try:
@@ -79,7 +79,7 @@ def _interrupt(*_):
 
 
 def _unwind_when_asked_to_end():
-    """By every signal that asks a program to end, but for those that it was started to ignore (nohup)."""
+    """Exits the block on every signal that ends a program, except those that were ignored at the start (nohup)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)

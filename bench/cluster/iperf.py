@@ -17,7 +17,7 @@ def require():
 
 
 class Receiver:
-    """At a host while a `with` block runs."""
+    """An iperf3 receiver at a host while a `with` block runs."""
 
     def __init__(self, built, host):
         self._network = built
@@ -38,14 +38,14 @@ class Receiver:
         processes.stop([self._process])
 
     def measure_bps(self, sender, seconds, settling_seconds=0.5):
-        """What it receives in so many seconds, after some to find its rate."""
+        """The rate that the receiver measures over so many seconds, after a warm-up."""
         command = [*self._command(seconds), "--json", "--omit", str(settling_seconds)]
         patience = 30 + 2 * (seconds + settling_seconds)
         for _ in range(ATTEMPTS):
             report = json.loads(processes.output_of(self._network.entry(sender), command, patience))
             if "error" not in report:
                 return report["end"]["sum_received"]["bits_per_second"]
-            time.sleep(1)  # the receiver may still be at the end of the last flow
+            time.sleep(1)  # the receiver may still be finishing the last flow
         raise processes.Failed(f"iperf3 from {sender.address} to {self.host.address}: {report['error']}")
 
     def start(self, sender):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the systems in turns and keeps what each turn brought."""
+"""Runs the systems in turns and keeps the result of each turn."""
 
 import json
 import os
@@ -21,9 +21,9 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch of one system: what its jobs said, each in an object with the `seconds` of its operations, and what
-    they cost, the switches' daemons and, where that can be told, what the ports of their boxes took in. `counters` has
-    what each switch counted; nothing of switches that do not count."""
+    """One run of one system. `jobs` holds an object per job with the `seconds` of its operations. The costs are the
+    processor time of the switches' daemons and, if it can be measured, of receiving at the switches' ports. `counters`
+    holds the counters of each switch that counts."""
 
     jobs: list
     cpu_seconds: float
@@ -46,13 +46,13 @@ class Turn:
         return min(second for seconds in self.jobs_seconds for second in seconds)
 
     def goodput_bps(self, work):
-        """What a host's link brought: of all jobs together, each by its median."""
+        """Goodput per host link of all jobs together, each by its median."""
         return sum(work.bytes * 8 / statistics.median(seconds) for seconds in self.jobs_seconds)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What the turns of one run have in common. `hosts` has the host of each rank."""
+    """Settings shared by the turns of one run. `hosts` holds the host of each rank."""
 
     network: object
     hosts: tuple
@@ -61,7 +61,7 @@ class Bench:
     show: bool
 
     def best_variant(self, system):
-        """The fastest of the ways in which a system can do it, by one operation each."""
+        """The fastest variant of a system, by one operation each."""
         if len(system.variants) == 1:
             return system.variants[0]
         trial = replace(self, work=replace(self.work, operations=1))
@@ -72,7 +72,7 @@ class Bench:
         return max(goodput, key=goodput.get)
 
     def turn(self, system, variant):
-        """Starts the switches, then the ranks of all jobs; ends the switches when the ranks have ended."""
+        """Starts the switches, then the ranks of all jobs. Ends the switches after the ranks have ended."""
         switches, ranks = [], []
         traffic_before = self.network.traffic()
         ports_before = self.network.ports_cpu_seconds()
@@ -100,7 +100,7 @@ class Bench:
         )
 
     def stream_bps(self):
-        """What a plain TCP stream carries from the first rank's host to the last one's."""
+        """The rate of a plain TCP stream from the first rank's host to the last one's."""
         sender, receiver = self.hosts[0], self.hosts[-1]
         receiving = self._start("receiver", receiver, [sys.executable, STREAM_PROGRAM, "receive", str(STREAM_PORT)])
         ends = [receiving]
@@ -118,7 +118,7 @@ class Bench:
         return float(receiving.output())
 
     def start_switches(self, system, started):
-        """Adds them to `started`, which the caller stops in every case, and returns when they listen."""
+        """Adds switches to `started`, which the caller must always stop. Returns when they listen."""
         for box in self.network.topology.boxes:
             command = system.daemon_command(box)
             if command is None:
@@ -127,7 +127,7 @@ class Bench:
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
     def _counters(self, system):
-        """Of switches; what a server on a host counts is not of the network."""
+        """Counters of switches; a server on a host is no part of the network."""
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
         return [
             json.loads(processes.output_of(self.network.entry(switch), command))
@@ -136,7 +136,7 @@ class Bench:
         ]
 
     def _start_ranks(self, system, variant, started):
-        """Returns the first rank of each job: the one that prints."""
+        """Returns the first rank of each job, which prints the results."""
         first_ranks = []
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
@@ -167,10 +167,12 @@ def _said_by(rank):
 
 @dataclass(frozen=True)
 class MachineTime:
-    """What all processors did, in seconds: worked, for programs or in interrupts, or were idle, or were not to be had.
+    """Processor time of this host in seconds: work of programs and interrupts, idle time, and time that was not
+    available.
 
-    The kernel keeps idle time to the nanosecond, and what it says of work are samples of a slow clock, which whatever
-    runs by timers meets too often or never: work is what is left of the time."""
+    The kernel measures idle time in nanoseconds but samples work with a slow clock, which programs that use timers meet
+    too often or never. Work is therefore the rest of the time.
+    """
 
     all: float
     idle: float
@@ -187,7 +189,7 @@ class MachineTime:
 
 
 def _machine_time():
-    """Since some time ago."""
+    """Totals since boot."""
     with open("/proc/stat", encoding="ascii") as file:
         lines = [line.split() for line in file if line.startswith("cpu")]
     idle, waiting, _, _, stolen = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in lines[0][4:9])

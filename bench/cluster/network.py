@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a topology out of network namespaces, bridges and veth pairs with limited rates, and takes it away again."""
+"""Builds a topology of network namespaces, bridges and veth pairs with limited rates, and removes it."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from typing import Optional
 import receivers
 import topology as topologies
 
-# What a link may send at once after a pause. The kernel hands a veth up to 64 KiB of TCP or UDP as one packet, which
-# counts here with the headers of all its segments: 68.5 kB. A token bucket that holds less than that cuts every such
-# packet into its segments, which is right, and costs ten times the processor time: four ranks on links of 500 Mbit/s
-# then keep two cores busy and measure those instead of the links. So the bucket is a little larger than the largest
-# packet, and no offload is turned off. The rate is kept all the same; only transfers as small as the bucket see more.
+# Largest burst of a link after a pause. The kernel gives a veth up to 64 KiB of TCP or UDP as one packet, which counts
+# here with the headers of all its segments: 68.5 kB. A smaller token bucket would cut each such packet into its
+# segments, at ten times the processor time: four ranks on links of 500 Mbit/s then saturate two cores, and the
+# benchmark measures the cores. The bucket is therefore a little larger than the largest packet, and offloads stay on.
+# The average rate is exact; only transfers as small as the bucket are faster.
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
 UPLINK_DEVICE = "uplink"
@@ -28,8 +28,8 @@ BRIDGE = "br0"
 
 @dataclass(frozen=True)
 class Links:
-    """Rates hold each way; of None, there is no limit. The queue is what may wait at each end of a link before packets
-    are dropped. Without offloads every frame is one that a wire could carry."""
+    """Rates of each direction; None: no limit. `queue_bytes` limits the queue at each end of a link. Without offloads,
+    every frame has a size that a wire could carry."""
 
     host_bps: Optional[int]
     uplink_bps: Optional[int]
@@ -38,23 +38,24 @@ class Links:
 
 
 class Unavailable(Exception):
-    """This machine, or this user, cannot have such a network; nothing is wrong with the benchmark."""
+    """This host or user cannot create such a network. This is no failure of the benchmark."""
 
 
 class Broken(Exception):
-    """A command that should have worked did not."""
+    """A command failed that should have succeeded."""
 
 
 def build(topology, links):
-    """What stands while a `with` block runs: links of these rates, or, for a local topology, the machine as it is."""
+    """The network of a `with` block: links of these rates or, for a local topology, this host alone."""
     return Loopback(topology) if topology.is_local else Network(topology, links)
 
 
 class Network:
-    """A topology that is up while the `with` block runs, and a folder for what belongs to the run.
+    """A topology that exists while the `with` block runs, and a folder for the files of the run.
 
-    All names begin with `atp-PID-BIRTH-` of this process. Whatever an earlier run left behind, because it was killed,
-    is removed first: names whose process is gone. Raises Unavailable before anything is built, Broken while building.
+    All names begin with `atp-PID-BIRTH-` of this process. Before it builds, it removes the remains of earlier runs that
+    were killed: names whose process no longer exists. Raises Unavailable before anything is built, Broken while
+    building.
     """
 
     def __init__(self, topology, links):
@@ -86,7 +87,7 @@ class Network:
         self._remove()
 
     def entry(self, node):
-        """The command that runs another one at a node. It replaces itself by the other: the process is the other's."""
+        """The command that runs another one at a node. It replaces itself by the other, which keeps its process id."""
         return ["ip", "netns", "exec", self._namespace(node)]
 
     @property
@@ -103,20 +104,20 @@ class Network:
         return sent
 
     def ports_cpu_seconds(self):
-        """What the switches' boxes have spent on all that came in at their ports; None where that cannot be told from
-        what others spent."""
+        """Processor time for all packets received at the ports of the switches; None if it cannot be separated from
+        that of other work."""
         return None if self._links.offloads else receivers.cpu_seconds(self._port_threads)
 
     def up_bytes(self, below):
-        """What a node has sent into its link up."""
+        """Bytes that a node has sent into its link up."""
         return self._sent(below, _devices_of(below)[0])[0]
 
     def down_bytes(self, below):
-        """What the switch above a node has sent into its link down."""
+        """Bytes that the switch above a node has sent into its link down."""
         return self._sent(below.switch, _devices_of(below)[1])[0]
 
     def _probe(self):
-        """One of everything, so that what this machine lacks is known before the network is half built."""
+        """Creates one of each kind, so that a missing feature is found before the network is half built."""
         namespace = self._prefix + "probe"
         try:
             _call("ip", "netns", "add", namespace)
@@ -175,7 +176,7 @@ class Network:
 
     def _add_namespace(self, node):
         _call("ip", "netns", "add", self._namespace(node))
-        # Neighbour and router discovery of IPv6 would be traffic that nobody asked for.
+        # Neighbour and router discovery of IPv6 would add traffic to the links.
         _call(
             "ip",
             "netns",
@@ -209,7 +210,7 @@ class Network:
 
 
 class Loopback:
-    """A local topology: all its nodes are processes of this machine, and nothing is built but a folder."""
+    """A local topology: all nodes are processes of this host, and only a folder is created."""
 
     host_device = "lo"
 
@@ -229,7 +230,7 @@ class Loopback:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def entry(self, _node):
-        """What is started here ends with this process, however that ends."""
+        """A process started through this command ends with this process, even if this process is killed."""
         return ["setpriv", "--pdeathsig", "KILL"]
 
     def traffic(self):
@@ -263,7 +264,8 @@ def _is_leftover(name):
 
 
 def _birth_of(pid):
-    """When a process was started, in the kernel's own count: with it, a pid names one process for good. '' if none."""
+    """Start time of a process in the kernel's unit, which together with the pid identifies it; '' if there is no
+    process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]
@@ -290,14 +292,14 @@ def _namespaces():
 
 
 def _remove_namespace(namespace):
-    """With all that runs in it. The devices go with the namespace, and their peers with them."""
+    """Removes a namespace and its processes. Its devices and their peers are removed with it."""
     if namespace not in _namespaces():
         return
     for pid in _call("ip", "netns", "pids", namespace).split():
         try:
             os.kill(int(pid), signal.SIGKILL)
         except ProcessLookupError:
-            pass  # it has just ended by itself
+            pass  # the process has ended meanwhile
     _call("ip", "netns", "delete", namespace)
 
 
@@ -307,7 +309,7 @@ def _devices_of(below):
 
 
 def _limit(namespace, device, rate_bps, queue_bytes):
-    """A token bucket on what leaves through the device: netem, which could also lose, is not in every kernel."""
+    """A token bucket on what leaves through the device. Not every kernel has netem, which could also drop packets."""
     _call(
         "tc",
         "-n",
@@ -328,8 +330,8 @@ def _limit(namespace, device, rate_bps, queue_bytes):
 
 
 def _send_single_frames(namespace, device):
-    """What leaves is cut to the size of the wire, as a network card does. What arrives is merged again, if it can be, in a
-    thread of the kernel: then its processor time is known, while an interrupt's is counted with whom it meets."""
+    """Segments outgoing packets to wire size, as a network card does. A kernel thread merges arriving packets if
+    possible, so that their processor time is known; that of an interrupt would count for the interrupted program."""
     flags = ("tso", "off", "tx-udp-segmentation", "off", "gro", "on")
     _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, *flags)
     threaded = f"/sys/class/net/{device}/threaded"
@@ -344,7 +346,7 @@ def _call(*command):
 
 
 class _undisturbed:
-    """Signals that would end this process wait until the block is done."""
+    """Delays signals that would end this process until the block is done."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

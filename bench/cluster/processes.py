@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run at the nodes of a network, what they say, and the processor time that they take."""
+"""Runs programs at the nodes of a network, and collects their output and their processor time."""
 
 import os
 import shlex
@@ -13,14 +13,14 @@ TAIL_LINES = 5
 
 
 class Failed(Exception):
-    """A program ended badly, said nothing of use, or did not end in time."""
+    """A program failed, had no valid output, or did not end in time."""
 
 
 class Process:
-    """One program, started through `entry`, a command that becomes it. Its output goes to two files of `folder`, named
-    after it.
+    """One program, started through `entry`, a command that replaces itself by the program. Its output goes to two files
+    in `folder`, named after it.
 
-    Whoever starts it calls wait_all() or stop() in every case: nothing else ends it.
+    The caller must call wait_all() or stop() in every case: nothing else ends the program.
     """
 
     def __init__(self, name, entry, command, folder):
@@ -40,7 +40,7 @@ class Process:
         return self._child.pid
 
     def poll(self):
-        """True once it has ended; collects its status and its processor time then."""
+        """True if the process has ended; the first such call collects its status and its processor time."""
         if self.status is None:
             pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
             if pid != 0:
@@ -64,7 +64,7 @@ class Process:
 
 
 def output_of(entry, command, seconds=10.0):
-    """What a short command prints at a node."""
+    """Output of a short command at a node."""
     try:
         done = subprocess.run(
             [*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
@@ -77,8 +77,8 @@ def output_of(entry, command, seconds=10.0):
 
 
 def wait_all(processes, seconds, servers=()):
-    """Returns when all have ended with status 0. Failed as soon as one did not, one of the servers ended, or the time
-    is over; what still runs then is the caller's to stop."""
+    """Returns when all have ended with status 0. Raises Failed if a process fails, a server ends, or the time is over;
+    the caller must then stop the remaining ones."""
     deadline = time.monotonic() + seconds
     while True:
         ended = [process for process in processes if process.poll()]
@@ -94,7 +94,7 @@ def wait_all(processes, seconds, servers=()):
 
 
 def stop(processes):
-    """Ends all of them, those that do not listen by force."""
+    """Ends all processes; kills those that do not react."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             process.signal(number)
@@ -106,7 +106,7 @@ def stop(processes):
 
 
 def require_orderly_end(servers):
-    """Failed when a server that was stopped had not simply been waiting for that."""
+    """Raises Failed if a server that was stopped had failed before."""
     bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
     if bad:
         raise Failed("did not end well when asked to:\n  " + "\n  ".join(server.complaint() for server in bad))
@@ -130,7 +130,7 @@ def _bound_ports(pid, protocol):
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
                 rows = [line.split() for line in file.readlines()[1:]]
         except FileNotFoundError:
-            continue  # a kernel without IPv6, or the process has just ended
+            continue  # a kernel without IPv6, or the process has ended
         ports.update(int(row[1].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in own)
     return ports
 
@@ -140,4 +140,4 @@ def _sockets_of(pid):
     try:
         return {os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)}
     except FileNotFoundError:
-        return set()  # the process, or one of its files, has just gone: the next look will tell
+        return set()  # the process or one of its files has disappeared: the next poll sees it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel threads that take in what arrives at network devices (threaded NAPI), and the processor time they take."""
+"""Kernel threads that receive packets of network devices (threaded NAPI), and their processor time."""
 
 import os
 
@@ -7,7 +7,7 @@ PREFIX = "napi/"
 
 
 def threads():
-    """All of this machine: {pid: name of its device, as far as the kernel writes it}."""
+    """All such threads of this host: {pid: name of its device, as far as the kernel writes it}."""
     found = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         name = _name_of(pid)
@@ -17,7 +17,7 @@ def threads():
 
 
 def cpu_seconds(pids):
-    """Of threads that are still there."""
+    """Processor time of the threads that still exist."""
     return sum(_ticks_of(pid) for pid in pids) / os.sysconf("SC_CLK_TCK")
 
 
@@ -26,10 +26,10 @@ def _name_of(pid):
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip()
     except (FileNotFoundError, ProcessLookupError):
-        return ""  # it has just ended
+        return ""  # the thread has ended
 
 
 def _ticks_of(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])  # in user mode, and in the kernel
+    return int(fields[11]) + int(fields[12])  # user and kernel time

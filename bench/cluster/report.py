@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the turns add up to, as a table and as JSON."""
+"""Formats the results of the turns as a table and as JSON."""
 
 import json
 import statistics
 from dataclasses import dataclass
 
-# A frame of Ethernet's usual 1,500 bytes, as the links count it: with its header of 14, without checksum, preamble and
-# gap. UDP over IPv4 leaves 1,472 bytes of it.
+# Ethernet's usual frame of 1,500 bytes, as links count it: with a header of 14 bytes, without checksum, preamble and
+# gap. UDP over IPv4 leaves 1,472 bytes.
 FRAME_BYTES = 1514
 UDP_PAYLOAD_BYTES = 1472
 
 
 def limit_bps(topology, links):
-    """The most that an all-reduce can bring a rank: its tensor crosses each link on the way at least once each way.
+    """Upper limit of the goodput of an all-reduce: a rank's tensor crosses each link at least once in each direction.
     None without links."""
     if topology.is_local:
         return None
@@ -21,13 +21,13 @@ def limit_bps(topology, links):
     return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
 
 
-# What a switch counts of packets that came to be added: those that it added, and those that it passed on as they were.
+# A switch's events for packets to be added: those that it added, and those that it forwarded unchanged.
 ADDED = ("claimed", "added", "completed", "single")
 NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
 
 
 def share_in_network(counters):
-    """Of the packets that came to switches to be added, those that were; None where no switch counts."""
+    """Share of the packets to be added that switches added; None if no switch counts."""
 
     def total(names):
         return sum(shard["packets"][name] for switch in counters for shard in switch["shards"] for name in names)
@@ -38,7 +38,7 @@ def share_in_network(counters):
 
 @dataclass(frozen=True)
 class Setting:
-    """Where something was measured, and what."""
+    """The environment and the settings of a measurement."""
 
     topology: object
     links: object
@@ -76,11 +76,11 @@ class Setting:
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
 
     def operations_of_a_turn(self):
-        """Of all jobs, those of the warm-up too."""
+        """Of all jobs, including warm-up."""
         return (self.work.operations + self.work.warmup) * self.work.jobs
 
     def traffic_of_an_operation(self, turns):
-        """Means over all operations and over all links of a kind; the drops of all links together. None without
+        """Means over all operations and over all links of a kind, and the sum of the drops of all links. None without
         links."""
         if self.topology.is_local:
             return None
@@ -98,7 +98,7 @@ class Setting:
 
 
 class Report:
-    """All that one run brought. `turns` has, for each system's name, its turns in their order."""
+    """All results of one run. `turns` holds each system's turns, in order, by its name."""
 
     def __init__(self, setting, stream_bps, variants, turns):
         self._setting = setting
@@ -124,7 +124,7 @@ class Report:
         )
 
     def _comparison(self):
-        """The first system beside the second, for those who want no more than that."""
+        """Compares the first system with the second."""
         name, *others = self._turns
         peer = others[0] if others else None
         goodputs = self._goodputs(name)
@@ -222,7 +222,7 @@ class Report:
         return [name for name in self._turns if f"torch-{name}" in self._turns]
 
     def _overhead_of_torch(self, name):
-        """How much longer the same takes through torch.distributed, round by round."""
+        """Extra time through torch.distributed, round by round."""
         pairs = zip(self._goodputs(name), self._goodputs(f"torch-{name}"))
         overheads = [alone / through_torch - 1 for alone, through_torch in pairs]
         fastest = [min(turn.fastest() for turn in self._turns[each]) for each in (f"torch-{name}", name)]
@@ -247,13 +247,13 @@ class Report:
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
     def _of_boxes(self, turns):
-        """Daemons and ports; None where nobody can tell what ports cost."""
+        """Processor time of daemons and ports; None if that of the ports is unknown."""
         if any(turn.ports_cpu_seconds is None for turn in turns):
             return None
         return self._of_a_gigabyte(turn.switches_cpu_seconds + turn.ports_cpu_seconds for turn in turns)
 
     def _of_a_gigabyte(self, of_turns):
-        """Of what went into sums, of all ranks: the processors work for the warm-up too."""
+        """Per gigabyte that entered sums of all ranks, including the warm-up, which also uses processors."""
         gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
         return statistics.median(of_turns) / gigabytes
 
@@ -268,7 +268,7 @@ sent, got: over a host's link, for each operation; up: over a rack's uplink, or 
 
 
 def with_ends(key, values):
-    """The median, and the ends beside it; None where there is nothing."""
+    """The median with minimum and maximum; None if there are no values."""
     return {
         key: statistics.median(values) if values else None,
         f"{key}_min": min(values, default=None),

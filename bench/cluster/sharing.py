@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job and a flow had of a link, sample by sample, and how that looks."""
+"""Evaluates and draws the shares of a link that a job and a flow had, sample by sample."""
 
 import statistics
 import threading
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import picture
 
 SAMPLE_SECONDS = 0.1
-# Of the line: more than that, the other way, are results, and not what TCP says to what it was sent.
+# Share of the line. More traffic than this towards the worker is results, not acknowledgements of TCP.
 RESULTS_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was on the line since the start: from the worker, of the job and of the flow, and, to it, results."""
+    """Bytes on the line since the start: from the worker those of the job and of the flow, and to the worker the
+    results."""
 
     at: float
     job_bytes: int
@@ -25,7 +26,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time."""
+    """A time interval."""
 
     begin: float
     end: float
@@ -33,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Job:
-    """A turn, and when it was over: the last operation ended before that."""
+    """A turn, and its end: the last operation ended before that."""
 
     turn: object
     over: float
@@ -45,8 +46,8 @@ class Job:
 
 
 class Meter:
-    """Counts while a `with` block runs, in a thread of its own: what leaves a worker's host, and, at the port to the
-    other host, what of that is the flow's. Read the samples after the block."""
+    """Counts in a thread of its own while a `with` block runs: bytes that leave a worker's host, and the flow's part of
+    them at the port to the other host. Read the samples after the block."""
 
     def __init__(self, built, worker, other):
         self.samples = []
@@ -77,21 +78,21 @@ class Meter:
 
 
 class Line:
-    """A link of a rate, and what was counted there."""
+    """A link of a given rate, and its samples."""
 
     def __init__(self, rate_bps, samples):
         self.rate_bps = rate_bps
         self._samples = samples
 
     def shares(self, span):
-        """Of the line, in a stretch of time: (the job's, the flow's)."""
+        """Shares of the line in an interval: (the job's, the flow's)."""
         inside = [sample for sample in self._samples if span.begin <= sample.at <= span.end]
         if len(inside) < 2:
             return 0.0, 0.0
         return self._shares_between(inside[0], inside[-1])
 
     def measured_span(self, job):
-        """That of the measured operations: the last result ends them."""
+        """Interval of the measured operations: it ends with the last result."""
         pairs = zip(self._samples, self._samples[1:])
         came = [
             after.at
@@ -102,7 +103,7 @@ class Line:
         return Span(end - sum(job.seconds), end)
 
     def series(self):
-        """Both over time, as points: (seconds, share)."""
+        """Both shares over time, as points (seconds, share)."""
         pairs = list(zip(self._samples, self._samples[1:]))
         shares = [(after.at, *self._shares_between(before, after)) for before, after in pairs]
         return {
@@ -122,7 +123,7 @@ class Line:
 
 
 class Result:
-    """A job alone, a flow alone, and both."""
+    """A job alone, a flow alone, and both together."""
 
     def __init__(self, job, switch, line, alone, flow_alone, together):
         self._job = job

@@ -31,7 +31,7 @@ def turn(*seconds):
 
 
 def samples(*rates):
-    """One a second on a line of 80 bits a second, which is 10 bytes: rates of (job, flow, results)."""
+    """One sample per second on a line of 80 bit/s, which is 10 bytes per second; rates of (job, flow, results)."""
     counted = [sharing.Sample(0.0, 0, 0, 0)]
     for at, (job, flow, results) in enumerate(rates, start=1):
         last = counted[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: for each system, the commands that its switches and its ranks are started with."""
+"""The measured systems: for each one, the commands that start its switches and its ranks."""
 
 import collections
 import json
@@ -16,13 +16,13 @@ MPI_AGENT = os.path.join(FOLDER, "mpi_agent")
 TORCH_TRAINING = os.path.join(FOLDER, "torch_training.py")
 
 SWITCH_PORT = 4790
-FIRST_RENDEZVOUS_PORT = 4800  # one for each job
+FIRST_RENDEZVOUS_PORT = 4800  # one per job
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model to train, and the table of its layers, scaled. Its times are in proportion to links of `link_bps`; None: to
-    the testbed's own."""
+    """A model to train, and the scaled table of its layers. Its times are in proportion to links of `link_bps`; None:
+    to those of the testbed."""
 
     name: str
     share: float
@@ -33,8 +33,8 @@ class Workload:
 
 @dataclass(frozen=True)
 class Work:
-    """What every system is asked to do in one round: all-reduces of so many bytes, or steps of a workload whose
-    gradients are so many."""
+    """The work of every system in one round: all-reduces of so many bytes, or steps of a workload with so many bytes of
+    gradients."""
 
     bytes: int
     operations: int
@@ -45,8 +45,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of one job. `hosts` are those of all its ranks, in their order, and `entries` the commands that run
-    another one there; `store` is a folder of the job's; `device` is the interface that it speaks through."""
+    """One process of one job. `hosts` holds the hosts of all its ranks in order, and `entries` the commands that run
+    another command there. `store` is a folder of the job; `device` is the interface that the process uses."""
 
     job: int
     number: int
@@ -68,8 +68,8 @@ EXPERIMENTS = {
 
 
 class System:
-    """`programs` and `modules` of Python are what it needs, `targets` what builds them. Of its variants, the benchmark
-    tries which is the fastest. Where its first rank starts the others, nobody else does."""
+    """It needs `programs` and Python's `modules`; `targets` builds the programs. The benchmark tries which of its
+    variants is the fastest. If its first rank starts the others, the benchmark starts only the first."""
 
     programs = ()
     modules = ()
@@ -82,11 +82,11 @@ class System:
         self.name = name
 
     def daemon_command(self, _box):
-        """What works on a switch's box, or on the server's host; None where nothing does."""
+        """Command of the daemon on a switch or on the server's host; None: no daemon."""
         return None
 
     def counters_command(self, _switch):
-        """Prints what a switch has counted; None where none counts."""
+        """Command that prints a switch's counters; None if it does not count."""
         return None
 
 
@@ -117,7 +117,7 @@ class AtpSwitches(System):
         return self.server_command(box) if box == self._topology.server else self.switch_command(box)
 
     def server_command(self, host):
-        """It adds what switches did not, and nothing else."""
+        """The server adds the packets that switches did not add."""
         return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", "0"]
 
     def switch_command(self, switch):
@@ -133,7 +133,7 @@ class AtpSwitches(System):
 
 
 class InKernel:
-    """Makes daemons aggregate inside the kernel what comes in on the ports of their bridge."""
+    """Makes daemons aggregate inside the kernel the packets that arrive on the ports of their bridge."""
 
     spans_racks = False
 
@@ -142,7 +142,7 @@ class InKernel:
         return [*super().switch_command(switch), "--xdp", ",".join(ports)]
 
     def server_command(self, host):
-        """Workers take it for their switch: they need not know of the one in between."""
+        """Workers use the server as their switch: they need not know the switch in the path."""
         return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", self._memory]
 
     def way_up(self, rank):
@@ -179,7 +179,7 @@ class Atp(AtpSwitches):
         ]
 
     def way_up(self, rank):
-        """Whom a rank asks."""
+        """The switch to which a rank sends."""
         server = self._topology.server
         dedicated = ["--dedicated-server", _endpoint(server, SWITCH_PORT)] if server else []
         return ["--switch", _endpoint(rank.host.switch, SWITCH_PORT), *dedicated]
@@ -190,8 +190,8 @@ class AtpInKernel(InKernel, Atp):
 
 
 class SwitchMl(Atp):
-    """The same programs with the other protocol. It knows one switch. How many packets are to be under way, and how
-    long to wait for a result, depends on the network: the benchmark tries some pairs, unless it is told."""
+    """The same programs with SwitchML, with one switch. The best number of packets in flight and the best timeout
+    depend on the network: the benchmark tries some pairs unless they are given."""
 
     experiment = True
     spans_racks = False
@@ -214,7 +214,7 @@ class SwitchMl(Atp):
 
 
 class Gloo(System):
-    """Which of its algorithms is the fastest depends on the network: the benchmark tries them all."""
+    """The fastest of its algorithms depends on the network: the benchmark tries them all."""
 
     programs = ("bench_gloo",)
     targets = ("bench_gloo",)
@@ -249,8 +249,8 @@ class Gloo(System):
 
 
 class OpenMpi(System):
-    """Over TCP, with the algorithms that it chooses itself. mpirun stands on the first host, and on others it starts
-    what it needs through a program of ours in ssh's place."""
+    """Over TCP, with the algorithms that it chooses itself. mpirun runs on the first host and starts its processes on
+    the others through mpi_agent, which replaces ssh."""
 
     programs = ("bench_mpi",)
     targets = ("bench_mpi",)
@@ -297,7 +297,7 @@ class OpenMpi(System):
 
 
 class TorchAtp(AtpSwitches):
-    """PyTorch's ranks, with the backend."""
+    """PyTorch's ranks with the `atp` backend."""
 
     modules = ("torch", "atp")
     targets = ("atp", "atp_torch")
@@ -315,7 +315,7 @@ class TorchAtpInKernel(InKernel, TorchAtp):
 
 
 class TorchGloo(System):
-    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself. `atp` knows the models that they train."""
+    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself. `atp` knows the models to train."""
 
     programs = ("atp",)
     modules = ("torch",)
@@ -330,7 +330,7 @@ class TorchGloo(System):
 
 
 class TorchRanks:
-    """How they are started: with what users would set, and one thread each, since they share a machine."""
+    """Environment of the ranks: the usual settings, and one thread each, since they share a host."""
 
     def __init__(self, backend, programs, options):
         self._backend = backend
@@ -390,12 +390,12 @@ OF_ALL_REDUCE = {
 }
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 
-# What `atp` stands for, by where its switches work.
+# The systems that `atp` stands for, by where its switches run.
 OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp")}
 
 
 def package_folder(programs):
-    """Where a build with these programs has Python's packages."""
+    """The folder of Python packages in the build that contains these programs."""
     return os.path.join(os.path.dirname(programs), "python")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What network is wanted: switches in a tree, hosts under them, and who is where. Nothing here touches the machine."""
+"""Describes a network: switches in a tree, hosts under them, and the position of each rank. Changes nothing on the
+host."""
 
 import os
 import re
@@ -28,8 +29,8 @@ class Host:
 
 @dataclass(frozen=True)
 class Topology:
-    """`switches` has a parent before its children; `hosts`, of ranks, stand rack by rack. Parameter servers stand on the
-    highest switch, or on a host of their own under it: `server`."""
+    """`switches` lists a parent before its children; `hosts` lists the ranks' hosts rack by rack. Parameter servers run
+    on the highest switch, or on `server`, a host of their own under it."""
 
     text: str
     switches: tuple
@@ -47,12 +48,12 @@ class Topology:
 
     @property
     def boxes(self):
-        """Where daemons may be needed, in the order to start them."""
+        """The nodes that may need daemons, in the order to start them."""
         return ((self.server,) if self.server else ()) + self.switches
 
     @property
     def is_local(self):
-        """All nodes are this machine: there are no links."""
+        """True if all nodes are this host: there are no links."""
         return self.text.startswith("local:")
 
     @property
@@ -84,7 +85,7 @@ def port_to(below):
 
 
 def parse(text):
-    """`star:4`, `racks:2x4` or `local:4`; ValueError says what is wrong with anything else."""
+    """Parses `star:4`, `racks:2x4` or `local:4`; for other text, raises ValueError with the reason."""
     star = re.fullmatch(r"star:(\d+)", text)
     if star:
         return _star(text, int(star[1]))
@@ -105,7 +106,7 @@ def _star(text, hosts, prefix="10.77.0"):
 
 
 def _loopback_prefix():
-    """All of 127.0.0.0/8 is the loopback's: runs at the same time, each with addresses of its own, do not meet."""
+    """Runs at the same time use different addresses of the loopback network 127.0.0.0/8."""
     return f"127.{100 + os.getpid() // 256 % 100}.{os.getpid() % 256}"
 
 

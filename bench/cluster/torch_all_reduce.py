@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 import torch_group
 
-# What repeats in a tensor: a prime number of elements, so that no packet begins like another.
+# Period of a tensor's values: a prime number of elements, so that no two packets begin alike.
 PERIOD = 4093
 # Half a step of the network's scale of 1e8 for each rank, and float32's own rounding.
 TOLERANCE_OF_A_RANK = 1e-8
@@ -30,7 +30,7 @@ def contribution(elements, rank):
 
 
 class Verdict:
-    """Whether sums are right: close to what was expected, and cheaply so where they repeat an earlier one's bits."""
+    """Verifies sums: compares with the expected values, or quickly with an earlier sum's bits if the inputs repeat."""
 
     def __init__(self, expected):
         self._expected = expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks that speak through torch.distributed have in common: how they are told who they are, and join."""
+"""Shared by ranks that use torch.distributed: how they learn their rank, and how they join."""
 
 import contextlib
 from datetime import timedelta
@@ -33,7 +33,7 @@ def joined(arguments):
 
 
 def from_all_ranks(value):
-    """By rank. Through the fallback where the backend has one: nothing for a timed stretch."""
+    """Values by rank. The backend's fallback may gather them, so do not call it in a timed interval."""
     values = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values

@@ -15,8 +15,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from workloads import models, recorded, tables
 
-BUCKET_MB = 25  # DistributedDataParallel's own
-# Small: a step of a real model is to take seconds on a core, not minutes.
+BUCKET_MB = 25  # default of DistributedDataParallel
+# Small, so that a step of a real model takes seconds on a core, not minutes.
 REAL_BATCH = 2
 REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
 
@@ -35,7 +35,7 @@ def parse():
 
 
 class Recorded:
-    """No optimizer: where the times come from, it takes a few per cent of a step or less."""
+    """Without an optimizer: in the testbed of the times, it takes a few per cent of a step or less."""
 
     def __init__(self, arguments):
         table = tables.load(arguments.workload, arguments.programs)
@@ -52,7 +52,7 @@ class Recorded:
         return [parameter.grad for parameter in self._model.parameters()]
 
     def verify(self):
-        """Against the mean of what all ranks bring, within the rounding of the network's integers and of float32."""
+        """Compares with the mean of all ranks' gradients, up to the rounding of integers and of float32."""
         world = dist.get_world_size()
         means = [torch.zeros_like(gradient) for gradient in self._model.gradients()]
         for rank in range(world):
@@ -87,7 +87,7 @@ class Real:
 
 
 def parallel(model, share):
-    """With as many buckets as the whole model would have."""
+    """Uses as many buckets as the whole model would have."""
     return DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB * share)
 
 

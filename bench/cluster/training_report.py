@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the turns of a training add up to, as a table and as JSON."""
+"""Formats the results of a training's turns as a table and as JSON."""
 
 import json
 import statistics
@@ -8,7 +8,7 @@ from report import megabytes, or_dash, share_in_network
 
 
 class TrainingReport:
-    """All that one run brought. `turns` has, for each system's name, its turns in their order."""
+    """All results of one run. `turns` holds each system's turns, in order, by its name."""
 
     def __init__(self, setting, turns):
         self._setting = setting
@@ -93,7 +93,7 @@ class TrainingReport:
         }
 
     def _cpu_seconds_of_a_step(self, turn):
-        """Of the ranks, which know what their measured steps took; of switches, all that they did in all steps."""
+        """For ranks, the processor time of their measured steps; for switches, that of all steps."""
         ranks = sum(job["ranks_cpu_seconds"] for job in turn.jobs) / (self._work.operations * self._work.jobs)
         return ranks + turn.switches_cpu_seconds / self._setting.operations_of_a_turn()
 

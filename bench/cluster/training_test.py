@@ -29,7 +29,7 @@ programs = None
 
 class Tables(unittest.TestCase):
     PARAMETERS = {"vgg": 138_357_544, "resnet": 25_557_032, "gpt": 124_439_808}
-    # What PyTorch is given to count: samples, and pixels a side or tokens.
+    # Inputs for PyTorch's count: samples, and pixels per side or tokens.
     BATCHES = {"vgg": (64, 224), "resnet": (64, 224), "gpt": (8, 512)}
 
     def test_models_have_the_parameters_that_they_are_known_for(self):

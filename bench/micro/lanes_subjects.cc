@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantise, dequantise, accumulate, the way a worker and a switch use them: a tensor or a stream of packets too large
-// for any cache on one side, and on the other a ring that is used again and again. The roofline is memcpy of the same
-// bytes between the same places in the same order.
+// Measures quantise, dequantise and accumulate as a worker and a switch use them: on one side a tensor or a stream of
+// packets too large for any cache, on the other a ring that is reused. The roofline is memcpy of the same bytes between
+// the same addresses in the same order.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t lanes = lanes_of_mtu;
 constexpr std::size_t lanes_bytes = lanes * ATP_LANE_BYTES;
-// Powers of two: what comes back from the wire is exactly what went in.
+// A power of two, so that values return from the wire unchanged.
 constexpr float scale = 0x1p20F;
 constexpr float inverse_scale = 0x1p-20F;
 constexpr double share_bar = 0.8;
@@ -112,7 +112,7 @@ Subject accumulate_subject(const Size& size) {
         bool overflow = false;
     };
     const std::size_t ring = size.ring_packets;
-    // Whole groups of contributions only: in the end every aggregator holds the sum of all workers.
+    // Only whole groups of contributions, so that at the end every aggregator holds the sum of all workers.
     const std::size_t group = ring * workers;
     const std::size_t fragments = std::max(fragments_in(size) / group, std::size_t{1}) * group;
     const auto state =

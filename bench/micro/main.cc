@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_micro: the inner loops of ATP against the machine's own roofline. Prints a table, or JSON.
+// bench_micro: compares the inner loops of ATP with the roofline of this host. Prints a table, or JSON.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -70,7 +70,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--fail-below-bar", options.fail_below_bar, "exit status 1 where a figure misses its bar");
 }
 
-// --quick and --smoke only replace what was not given by hand.
+// --quick and --smoke replace only options that the user did not set.
 void apply_presets(const CLI::App& app, Options& options) {
     const auto preset = [&app](const char* flag, auto& value, auto replacement) {
         if (app.count(flag) == 0) {
@@ -148,7 +148,7 @@ int run(const Options& options) {
     return report(figures, options);
 }
 
-// Google Benchmark only ever sees its own defaults: what is measured and how often is decided here.
+// Google Benchmark gets its default arguments only: this program decides what to measure and how often.
 void initialise_google_benchmark(char* program) {
     int argument_count = 1;
     char* arguments[] = {program, nullptr};

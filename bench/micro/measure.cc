@@ -26,7 +26,7 @@ class Collector : public benchmark::BenchmarkReporter {
     double seconds_per_pass_ = 0.0;
 };
 
-// The thread's own processor time: what others run meanwhile on a shared machine is not ours.
+// Processor time of this thread, which excludes other programs on a shared host.
 double seconds_per_pass(const std::string& name) {
     Collector collector;
     benchmark::RunSpecifiedBenchmarks(&collector, "^" + name + "/");
@@ -78,7 +78,7 @@ Figure measure(const Subject& subject, const Effort& effort) {
     enlist(names[1], {nothing, subject.limit_pass}, effort.round_seconds);
     std::vector<double> seconds[2];
     for (int round = 0; round < effort.rounds; ++round) {
-        // Alternating who goes first: neither always inherits the other's cache.
+        // Alternate the order, so that neither side always inherits the other's cache.
         for (const int side : {round % 2, 1 - round % 2}) {
             seconds[side].push_back(seconds_per_pass(names[side]));
         }
@@ -92,7 +92,7 @@ Figure measure(const Subject& subject, const Effort& effort) {
     figure.value = subject.units_per_pass / median(seconds[0]);
     figure.limit = subject.units_per_pass / median(seconds[1]);
     figure.share = figure.value / figure.limit;
-    // The roofline may have written the same memory; one more pass leaves the work's own result.
+    // The roofline may have overwritten the same memory: verify after one more pass of the work.
     subject.prepare();
     subject.pass();
     figure.verified = subject.verify();

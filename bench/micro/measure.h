@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a piece of work against the roofline of the machine it runs on, both measured in the same run.
+// Compares a piece of work with the roofline of this host; both are measured in the same run.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ struct Bar {
     double least = 0.0;
 };
 
-// What to measure. A pass is the smallest amount of work that is repeated; both sides do the same number of units.
+// A measurement. A pass is the smallest amount of work that is repeated; both sides process the same number of units.
 struct Subject {
     std::string name;
     std::string unit;  // of value and limit
     double units_per_pass = 0.0;
     Bar bar;
-    std::function<void()> prepare = [] {};  // before every pass of the work, untimed
+    std::function<void()> prepare = [] {};  // called before every pass of the work, not timed
     std::function<void()> pass;             // the work
     std::function<void()> limit_pass;       // the roofline
-    // After the timed passes: whether what they left behind is right, by plain arithmetic.
+    // Called after the timed passes: checks their result by plain arithmetic.
     std::function<bool()> verify;
 };
 
 struct Effort {
     int rounds = 1;              // of each side, in turns; the median counts
-    double round_seconds = 0.0;  // at least one pass, and as many as fit into this
+    double round_seconds = 0.0;  // at least one pass, and as many as fit into this time
 };
 
 struct Figure {
@@ -46,11 +46,11 @@ struct Figure {
     [[nodiscard]] bool bar_met() const { return (bar.on == BarOn::share ? share : value) >= bar.least; }
 };
 
-// Runs the two sides in turns, so that whatever else the machine does meets both alike.
+// Runs the two sides in turns, so that other load on the host affects both equally.
 Figure measure(const Subject& subject, const Effort& effort);
 
-// The C library's memcpy itself. A compiler that knows the size may put instructions of its own in place of the call,
-// which on large copies are slower: that would flatter whatever is held against them.
+// Calls the C library's memcpy. A compiler that knows the size may inline slower code for large copies, which would
+// lower the roofline.
 void copy_bytes(void* to, const void* from, std::size_t bytes);
 
 // FNV-1a over 8-byte words.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets one behind the other, as a driver's receive buffers are, and lanes whose right sums are easy to know.
+// Packets in one contiguous buffer, like a driver's receive buffers, and lanes whose sums are easy to compute.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace atp::bench {
 
 inline constexpr std::size_t workers = 8;
-// What fills an MTU of 1,500 bytes, and what the papers use.
+// Fills an MTU of 1,500 bytes; the papers use it too.
 inline constexpr std::uint32_t lanes_of_mtu = 352;
 inline constexpr std::uint32_t lanes_of_papers = 62;
 
@@ -46,8 +46,8 @@ class Packets {
     std::vector<std::byte> bytes_;
 };
 
-// The number at place `at` of a tensor: 24 bits, so that all workers' sum stays far inside int32 and a float32 holds it
-// exactly; another one at every place, so that a lane in the wrong place shows.
+// The value at index `at` of a tensor: 24 bits, so that the sum of all workers fits int32 and float32 represents the
+// value exactly. Values differ between indices, so that a misplaced lane is detected.
 inline std::int32_t lane_value(std::size_t at) {
     constexpr std::uint32_t golden_ratio = 0x9E3779B1U;
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(at) * golden_ratio) >> 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator on one core, with everything that a run is: workers, switches and server as shipped, links, queues,
-// virtual time, and every sum checked. A hop is a packet carried over one link. The roofline is memcpy of as many
-// packets among as many buffers as are in flight: moving the bytes and deciding nothing.
+// Measures the simulator on one core with a complete run: workers, switches and server as shipped, links, queues,
+// virtual time, and a check of every sum. A hop is one packet over one link. The roofline is memcpy of as many packets
+// between as many buffers as are in flight.
 #include <algorithm>
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace {
 // Two levels of aggregation, 32 workers.
 constexpr unsigned racks = 4;
 constexpr unsigned workers_of_rack = 8;
-// A run of 32 workers meets hundreds of bytes for each byte of a tensor.
+// A run of 32 workers processes hundreds of bytes for each byte of a tensor.
 constexpr std::size_t tensors_in_size = 256;
 
 sim::Scenario scenario_of(const Size& size) {

@@ -1,4 +1,4 @@
-# cmake -DBENCH=path -P smoke.cmake: runs the benchmark on hardly any data and reads its JSON back.
+# cmake -DBENCH=path -P smoke.cmake: runs the benchmark on little data and parses its JSON.
 cmake_minimum_required(VERSION 3.22)
 set(expected quantise dequantise accumulate switch_62 switch_352 simulator)
 

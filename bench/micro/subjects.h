@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench_micro measures. A subject owns its buffers: they go when it goes.
+// The measurements of bench_micro. A subject owns its buffers.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace atp::bench {
 
-// How much data a pass moves.
+// Amount of data of a pass.
 struct Size {
-    std::size_t tensor_bytes = 0;  // far beyond any cache when measuring
-    std::size_t ring_packets = 0;  // packets, or aggregators, in use at once: a window; a power of two
+    std::size_t tensor_bytes = 0;  // for measurements far larger than any cache
+    std::size_t ring_packets = 0;  // packets or aggregators in use at once: a window; a power of two
 };
 
 Subject quantise_subject(const Size& size);

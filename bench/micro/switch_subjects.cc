@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole path through a switch, from packet bytes to verdict and output bytes, on one core: eight workers, a window
-// of fragments each, gradients from memory that no cache holds, aggregators scattered over a table of the usual size,
-// and an ACK for every fragment. Only gradients count. The roofline is memcpy of the gradients into the aggregators'
-// memory in the same order.
+// Measures the whole path through a switch on one core, from packet bytes to decision and output bytes. There are eight
+// workers, a window of fragments each, gradients from memory outside all caches, aggregators scattered over a table of
+// the usual size, and an ACK for every fragment. Only gradients count. The roofline is memcpy of the gradients into the
+// aggregators' memory in the same order.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,10 +21,10 @@ namespace {
 constexpr std::uint32_t job = 7;
 constexpr std::uint32_t token = 0x5EED;
 constexpr std::uint32_t members_mask = (1U << workers) - 1;
-// What one recvmmsg() brings.
+// Packets of one recvmmsg() call.
 constexpr std::size_t driver_batch = 64;
 
-// Arrivals in the order of a round: every worker sends its whole window, the slots in turn; then all ACKs come back.
+// Packets in the order of a round: every worker sends its whole window, slot by slot; then all ACKs arrive.
 class Traffic {
   public:
     Traffic(const Size& size, std::uint32_t lanes)
@@ -32,7 +32,7 @@ class Traffic {
           rounds_(std::max(size.tensor_bytes / (size.ring_packets * workers * ATP_LANE_BYTES * lanes), std::size_t{1})),
           lanes_(lanes),
           gradients_(rounds_ * workers * window_, lanes),
-          // Nobody looks at an ACK's lanes here, so it needs no more than one.
+          // No code here reads an ACK's lanes, so one lane suffices.
           acks_(rounds_ * window_, 1),
           config_{
               .aggregators = std::max(protocol::SwitchConfig{}.aggregators, static_cast<std::uint32_t>(2 * window_)),
@@ -48,13 +48,13 @@ class Traffic {
     [[nodiscard]] std::size_t gradients() const { return gradients_.count(); }
     [[nodiscard]] std::size_t packet_bytes() const { return gradients_.packet_bytes(); }
 
-    // Fresh packets of the next sequence numbers in the same buffers, as a network card would write them.
+    // New packets with the next sequence numbers in the same buffers, as a network card would write them.
     void receive() {
         first_seq_ += static_cast<std::uint32_t>(fragments());
         for (std::size_t at = 0; at < gradients_.count(); ++at) {
             wire::encode_header(header(ATP_TYPE_GRADIENT, seq_of_gradient(at), worker_of(at)), gradients_.packet(at));
             if (worker_of(at) + 1 == workers) {
-                write_lanes(at);  // the switch has put the sum there
+                write_lanes(at);  // the switch has overwritten it with the sum
             }
         }
         for (std::size_t at = 0; at < acks_.count(); ++at) {
@@ -77,7 +77,7 @@ class Traffic {
         }
     }
 
-    // Every packet was decided as it should be, and every result carries everybody's sum.
+    // True if every decision was right, and every result has the sum of all workers.
     bool right() {
         const auto& events = switch_.counters().events;
         const bool decided = events[ATP_EVENT_CLAIMED] % fragments() == 0 &&
@@ -102,7 +102,7 @@ class Traffic {
         const std::size_t round = gradient / (workers * window_);
         return first_seq_ + static_cast<std::uint32_t>(round * window_ + gradient % window_);
     }
-    // Scattered as a hash would, without its collisions: an odd factor permutes a table of a power of two.
+    // Scattered like a hash without collisions: an odd factor permutes a table whose size is a power of two.
     [[nodiscard]] std::uint32_t index_of(std::size_t slot) const {
         return static_cast<std::uint32_t>(slot) * 0x9E3779B1U & (std::bit_floor(config_.aggregators) - 1);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_sockets: what each way of asking the kernel brings, alone, before any protocol. Prints a table, or JSON.
+// bench_sockets: throughput of each combination of socket calls, without a protocol. Prints a table, or JSON.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct Options {
     bool smoke = false;
 };
 
-// A row of the table and all that its rounds brought.
+// A row of the table and the results of its rounds.
 struct Row {
     std::uint32_t packet_bytes = 0;
     Mode mode{};
@@ -71,7 +71,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--smoke", options.smoke, "one short round: checks that packets arrive, the figures mean nothing");
 }
 
-// The rows take turns, so that what else the machine does meets all of them alike.
+// The rows take turns, so that other load on the host affects all of them equally.
 Result<std::vector<Row>> measure(const Options& options) {
     std::vector<Row> rows;
     for (const std::uint32_t size : options.sizes) {
@@ -90,7 +90,7 @@ Result<std::vector<Row>> measure(const Options& options) {
     return rows;
 }
 
-// The first row of each size is the plain one.
+// The first row of each size is the baseline.
 double times_plain(const std::vector<Row>& rows, const Row& row) {
     const auto plain = std::ranges::find(rows, row.packet_bytes, &Row::packet_bytes);
     return spread(row, &Outcome::gbit_per_s).median / spread(*plain, &Outcome::gbit_per_s).median;

@@ -1,4 +1,4 @@
-# cmake -DBENCH=path -P smoke.cmake: carries packets for a moment and reads the JSON back.
+# cmake -DBENCH=path -P smoke.cmake: carries packets briefly and parses the JSON.
 cmake_minimum_required(VERSION 3.22)
 
 execute_process(COMMAND ${BENCH} --smoke --json --sizes 296,8192 OUTPUT_VARIABLE json RESULT_VARIABLE status)

@@ -23,16 +23,16 @@ using wire::Datagram;
 
 constexpr std::uint32_t burst_bytes = 128 * 1024;  // written before a flush: two full messages
 constexpr std::uint32_t most_burst_packets = 256;
-// Small packets cost the receive buffer several times their length.
+// A small packet occupies several times its length in the receive buffer.
 constexpr std::uint64_t window_bytes = 2 << 20;
 constexpr std::uint64_t window_packets = 4096;
 constexpr auto stall = milliseconds(50);
 
-// What both threads see. Each counter has one writer.
+// Shared by both threads. Each counter has one writer.
 struct Shared {
     alignas(64) std::atomic<std::uint64_t> sent{0};
     alignas(64) std::atomic<std::uint64_t> received{0};
-    std::atomic<std::uint64_t> next_number{0};  // behind the last that arrived
+    std::atomic<std::uint64_t> next_number{0};  // after the number of the last arrival
     std::atomic<bool> intact{true};
     alignas(64) std::atomic<bool> stop{false};
 };
@@ -54,7 +54,7 @@ class Receiver : public net::Actor {
     void handle_timeout(Time) override {}
 
   private:
-    // Numbers rise; a gap is a loss, a step back would be a packet out of its place.
+    // Numbers increase: a gap is a loss, a decrease is a reordered packet.
     void check(const Datagram& datagram) {
         std::uint64_t number = 0;
         if (datagram.bytes.size() != packet_bytes_ || datagram.truncated) {
@@ -102,7 +102,7 @@ class Sender {
             stalled_since_ = never;
             return true;
         }
-        // When the last packets of a window are lost, nothing comes any more that would say so.
+        // If the last packets of a window are lost, no further packet reveals it.
         const Time now = net::now();
         if (stalled_since_ == never) stalled_since_ = now;
         if (now - stalled_since_ > stall) base_ = number_;
@@ -191,7 +191,7 @@ Result<Outcome> carry(const Traffic& traffic) {
     sleep_for(traffic.seconds / 5);
     const Sample begin = sample(shared);
     sleep_for(traffic.seconds);
-    // On a machine that is busy with other things, a short round can end before anything arrived.
+    // On a busy host, a short round can end before any packet arrives.
     for (int waits = 0; waits < 1000 && sample(shared).received == begin.received; ++waits) sleep_for(0.01);
     const Sample end = sample(shared);
     shared.stop = true;

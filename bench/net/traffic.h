@@ -10,7 +10,7 @@
 
 namespace atp::bench {
 
-// What the kernel may be asked for; each row of the table adds one to the row above.
+// Kernel features to use; each row of the table adds one to the row above.
 struct Mode {
     const char* name;
     bool mmsg;
@@ -22,7 +22,7 @@ struct Traffic {
     Mode mode{};
     wire::Family family = wire::Family::ipv4;
     std::uint32_t packet_bytes = 0;
-    double seconds = 0;  // measured, after a fifth as much to warm up
+    double seconds = 0;  // measured time, after a warm-up of a fifth of it
 };
 
 struct Outcome {
@@ -31,11 +31,11 @@ struct Outcome {
     double packets_per_send_call = 0;
     double packets_per_receive_call = 0;
     double lost_share = 0;  // of the packets sent
-    bool intact = false;    // every packet had the size and the number that it was sent with
-    std::string gave_up;    // what of the mode the kernel lacks; the figures are then another mode's
+    bool intact = false;    // every packet arrived with its size and number
+    std::string gave_up;    // features of the mode that the kernel lacks; the figures are then those of another mode
 };
 
-// A sender that is never more than the receive buffer ahead, so that what is measured is carried, not dropped.
+// The sender stays within the receive buffer of the receiver, so that packets are carried, not dropped.
 [[nodiscard]] Result<Outcome> carry(const Traffic& traffic);
 
 }  // namespace atp::bench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an all-reduce of a peer is measured, whichever library makes it: every sum is verified, and the slowest rank's
-// time counts.
+// Measures an all-reduce of a peer library: every sum is verified, and the slowest rank's time counts.
 #pragma once
 
 #include <chrono>
@@ -13,21 +12,21 @@
 namespace atp::bench {
 
 struct Rounds {
-    std::uint64_t bytes = 25'000'000;  // of the tensor of float32
+    std::uint64_t bytes = 25'000'000;  // of the float32 tensor
     int rounds = 5;                    // measured operations; the median counts
-    int warmup = 1;                    // operations before those
+    int warmup = 1;                    // operations before the measured ones
     bool json = false;
 };
 
-// Small whole numbers, other ones each round: their sums are exact as float32 in whichever order they are added.
+// Small whole numbers that differ between rounds: float32 sums of them are exact in any order.
 void fill(std::vector<float>& tensor, int rank, int round);
-// Throws where one is not the sum of all ranks'.
+// Throws if an element is not the sum over all ranks.
 void verify(const std::vector<float>& tensor, int world, int round);
 
-// For people or for programs; `how` names what made the sums.
+// Prints a table or JSON; `how` names the algorithm.
 void print(const Rounds& rounds, const std::string& how, const std::vector<double>& seconds);
 
-// Group: barrier(); all_reduce(), of the tensor; largest(double), of what the ranks bring.
+// Group has barrier(), all_reduce() of the tensor, and largest(double) over the ranks.
 template <class Group>
 std::vector<double> measure(Group& group, std::vector<float>& tensor, const Rounds& rounds, int rank, int world) {
     std::vector<double> seconds;
@@ -38,11 +37,11 @@ std::vector<double> measure(Group& group, std::vector<float>& tensor, const Roun
         group.all_reduce();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         verify(tensor, world, round);
-        // The slowest rank's time: only then has everybody the sum.
+        // The slowest rank's time: only then do all ranks have the sum.
         const double slowest = group.largest(elapsed.count());
         if (round >= rounds.warmup) seconds.push_back(slowest);
     }
-    group.barrier();  // who leaves early closes connections that others may still read from
+    group.barrier();  // a rank that leaves early closes connections from which others may still read
     return seconds;
 }
 

@@ -1,4 +1,5 @@
-# cmake -DBENCH=path -DFOLDER=scratch -P bench_gloo_smoke.cmake: three ranks over loopback sum hardly any data, by each algorithm.
+# cmake -DBENCH=path -DFOLDER=scratch -P bench_gloo_smoke.cmake: three ranks over loopback sum little data with each
+# algorithm.
 cmake_minimum_required(VERSION 3.22)
 
 foreach(algorithm ring bcube halving_doubling ring_chunked)
@@ -6,7 +7,7 @@ foreach(algorithm ring bcube halving_doubling ring_chunked)
   file(MAKE_DIRECTORY ${FOLDER})
   set(rank ${BENCH} --world 3 --store ${FOLDER} --address 127.0.0.1 --algorithm ${algorithm} --bytes 40KiB --rounds 2
            --json --rank)
-  # Commands of one call run at the same time; what the last one prints is kept.
+  # The commands of one call run at the same time; the output of the last one is kept.
   execute_process(COMMAND ${rank} 2 COMMAND ${rank} 1 COMMAND ${rank} 0
     OUTPUT_VARIABLE json RESULTS_VARIABLE statuses)
   if(NOT statuses STREQUAL "0;0;0")

@@ -1,4 +1,4 @@
-# cmake -DBENCH=path -DMPIRUN=path -P bench_mpi_smoke.cmake: three ranks sum hardly any data.
+# cmake -DBENCH=path -DMPIRUN=path -P bench_mpi_smoke.cmake: three ranks sum little data.
 cmake_minimum_required(VERSION 3.22)
 
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)

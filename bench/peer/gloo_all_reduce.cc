@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gloo: one rank of an all-reduce by Gloo over TCP, the peer that ATP is measured against.
+// bench_gloo: one rank of an all-reduce by Gloo over TCP, with which ATP is compared.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int exit_failed = 1;
 constexpr int exit_bad_usage = 2;
-// The classes of Gloo's count bytes in an int.
+// Gloo's classes count bytes in an int.
 constexpr std::uint64_t most_bytes = 2'000'000'000;
 
 struct Options {

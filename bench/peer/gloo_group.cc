@@ -18,8 +18,8 @@ namespace {
 
 using Reduce = void (*)(void*, const void*, const void*, std::size_t);
 
-// Operations may share a context as long as their tags differ; these never run at the same time, and differ all the
-// same.
+// Operations may share a context if their tags differ. These operations never run at the same time; their tags differ
+// anyway.
 constexpr std::uint32_t tensor_tag = 1;
 constexpr std::uint32_t largest_tag = 2;
 constexpr std::uint32_t barrier_tag = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_mpi: an all-reduce by MPI, a peer that ATP is measured against. Started by mpirun.
+// bench_mpi: an all-reduce by MPI, with which ATP is compared. mpirun starts it.
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ constexpr int exit_bad_usage = 2;
 // MPI counts elements in an int.
 constexpr std::uint64_t most_bytes = 8'000'000'000;
 
-// MPI ends all processes where a call fails.
+// MPI ends all processes if a call fails.
 class MpiGroup {
   public:
     explicit MpiGroup(std::vector<float>& tensor) : tensor_(tensor) {}

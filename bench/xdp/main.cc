@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_xdp: what the switch inside the kernel spends on a packet, by what the packet is, as BPF_PROG_TEST_RUN measures
-// it. Each packet is a run of its own, with its own bytes and its own aggregator out of a table of the usual size, so
-// nothing is in the nearest cache that would not be there behind a network card. The switch in user space answers to
-// the same packets in turns with it, without sockets.
+// bench_xdp: processor time of the switch inside the kernel per packet, by kind of packet, as BPF_PROG_TEST_RUN
+// measures it. Each run has its own packet bytes and its own aggregator in a table of the usual size, so the nearest
+// caches hold no more than behind a network card. The switch in user space handles the same packets in turns with it,
+// without sockets.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -178,7 +178,7 @@ void print_json(const Figures& figures, std::uint32_t lanes) {
                lanes, gradient_ns(figures.kernel_ns), gradient_ns(figures.user_ns));
 }
 
-// False where a figure cannot be had, or misses its bar.
+// False if a figure cannot be measured or misses its bar.
 bool run(const Options& options, std::uint32_t lanes) {
     auto kernel = xdp::KernelSwitch::load({.aggregators = aggregators});
     if (!kernel) {

@@ -1,4 +1,4 @@
-# cmake -DBENCH=path -P smoke.cmake: runs the benchmark on hardly any packets and reads its JSON back.
+# cmake -DBENCH=path -P smoke.cmake: runs the benchmark on few packets and parses its JSON.
 cmake_minimum_required(VERSION 3.22)
 
 execute_process(COMMAND ${BENCH} --fragments 5 --json OUTPUT_VARIABLE text ERROR_VARIABLE said RESULT_VARIABLE status)

@@ -6,10 +6,10 @@
 
     dist.init_process_group("atp")
 
-all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and CUDA tensors go through the switch that
-ATP_SWITCH names; where it names none, rank 0 starts one in its own process. Gloo executes all other operations, and the
-logger `atp` names each of them once. `atp.Options` has the settings and the variables of the environment. `atp.push()`
-and `atp.pull()` sum by keys, as programs for parameter servers do.
+The switch at ATP_SWITCH executes all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and
+CUDA tensors. If ATP_SWITCH is not set, rank 0 starts a switch in its own process. Gloo executes all other operations,
+and the logger `atp` reports each of them once. `atp.Options` documents the settings and the environment variables.
+`atp.push()` and `atp.pull()` sum by key, like a parameter server.
 """
 
 import torch.distributed as _dist

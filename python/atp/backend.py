@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes process groups: reads the configuration, finds or starts the switch, and holds what must outlive a group."""
+"""Makes process groups: reads the configuration, finds or starts the switch, and keeps what must outlive a group."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .topology import Place
 
 logger = logging.getLogger("atp")
 
-# A switch that is there answers at once; one that is just being started may take this long.
+# A running switch answers at once; a switch that is starting may take this long.
 _REACH_S = 30.0
 _LONGEST_PAUSE_S = 0.5
-# What adds gradients or copies parameters: users choose this backend for these operations.
+# Sums of gradients and copies of parameters: users choose this backend for these operations.
 _EXPECTED_IN_NETWORK = {
     "all_reduce",
     "all_reduce_coalesced",
@@ -36,11 +36,11 @@ _EXPECTED_IN_NETWORK = {
     "reduce_scatter_tensor_coalesced",
 }
 _ADDRESS_KEY = "switch-address"
-_PROBLEM = "!"  # before what went wrong, in place of an address
+_PROBLEM = "!"  # precedes an error text that is stored in place of the address
 
 
 class _Process:
-    """What the groups of this process share."""
+    """State that the groups of this process share."""
 
     switch: _C.SwitchNode | None = None
     address: str | None = None
@@ -52,16 +52,17 @@ def create_backend(given: Any, options: Options | None) -> Any:
     """Called by init_process_group() and new_group(), on every rank of the group.
 
     Raises:
+        TypeError: pg_options is not atp.Options.
         ValueError: a setting is wrong.
         torch.distributed.DistBackendError: the switch or a rank is missing.
     """
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options of the backend 'atp' are atp.Options, not {type(options).__name__}")
     if not dist.is_initialized():
-        _end_backends(_C.shutdown)  # of former groups: before 2.8, destroy_process_group() says nothing to a backend
+        _end_backends(_C.shutdown)  # of earlier groups: before 2.8, destroy_process_group() does not notify a backend
     if not _active_backends():
         _Process.options = options or Options()
-    # new_group() passes no options on: what the first group was told holds for those, too.
+    # new_group() passes no options, so those of the first group apply to it too.
     rank, size = given.group_rank, given.group_size
     try:
         settings = settle(options or _Process.options, given.timeout, _place(given))
@@ -81,19 +82,20 @@ def create_backend(given: Any, options: Options | None) -> Any:
 
 
 def _place(given: Any) -> Place:
-    ranks = given.global_ranks_in_group  # empty for the group of all
+    ranks = given.global_ranks_in_group  # empty for the group of all ranks
     rank = ranks[given.group_rank] if ranks else given.group_rank
     return Place(rank, socket.gethostname(), _C.address_towards)
 
 
 def _fresh_store(store: Any, rank: int) -> Any:
-    """A part of the store that no former group of this name has written to: torchrun's outlives groups."""
+    """A part of the store without keys of earlier groups of this name: torchrun's store outlives groups."""
     generation = store.add(f"atp-generation-{rank}", 1)
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
 def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str) -> Any:
-    """Gloo, where the switch is reached; by itself it would go where this host's name leads, often the loopback."""
+    """Gloo on the interface that reaches the switch. By default it would use the address of the host name, often
+    loopback."""
     local = _C.address_towards(switch)
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
@@ -118,7 +120,8 @@ def _wishes(settings: Settings, address: str) -> _C.Wishes:
 
 
 def _report(rank: int) -> Any:
-    """Logs what Gloo executes: a warning where a user may expect the network, otherwise for information only."""
+    """Logs the operations that Gloo executes: as a warning if users expect them in the network, otherwise as
+    information."""
 
     def delegated(operation: str, reason: str) -> None:
         if rank != 0:
@@ -131,7 +134,7 @@ def _report(rank: int) -> Any:
 
 
 def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) -> tuple[str, bool]:
-    """The switch's address, and whether this process has it."""
+    """Returns the switch's address, and whether this process hosts it."""
     address = settings.switch
     if rank == 0:
         try:
@@ -157,7 +160,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
 
 
 def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
-    """A store's own wait does not end when the user wants it to, and warns on stderr when its time is over."""
+    """Polls, because a user cannot interrupt a store's own wait, which also warns on stderr when it times out."""
     begin = time.monotonic()
     while not store.check([key]):
         waited = time.monotonic() - begin
@@ -169,7 +172,7 @@ def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
 
 
 def _own_switch() -> str:
-    """Where no switch was named: the one that this process's other groups use, or one in this process."""
+    """Without a named switch: the address that this process's other groups use, or of a new switch in this process."""
     if _Process.address is not None and _active_backends():
         return _Process.address
     if _Process.switch is None:
@@ -183,7 +186,7 @@ def _own_switch() -> str:
 
 
 def _listen_address() -> str:
-    """Loopback where all ranks are known to be on this host, otherwise the address that MASTER_ADDR is reached from."""
+    """Loopback if all ranks are known to be on this host, otherwise the local address that reaches MASTER_ADDR."""
     master = os.environ.get("MASTER_ADDR")
     here, world = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
     if not master or (here is not None and here == world):
@@ -209,7 +212,7 @@ def _end_backends(end: Callable[[Any], None]) -> None:
 
 @atexit.register
 def _leave() -> None:
-    # A script that ends with an exception is not expected any more: it waits for nobody.
+    # A script that ends with an exception aborts: no other rank expects it, and it must not wait.
     failed = getattr(sys, "last_value", None) is not None
     _end_backends(_C.abort if failed else _C.shutdown)
     if _Process.switch is not None:

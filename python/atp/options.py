@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process group is told: by `Options`, or by the environment, or by nobody."""
+"""Settings of a process group: from `Options`, from the environment, or by default."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ _LANES = ("int32", "int16")
 
 @dataclass(frozen=True)
 class Options:
-    """How a process group reaches its switch. What is None comes from the environment, and then from a default.
+    """How a process group reaches its switch. If an option is None, its environment variable or its default applies.
 
     Attributes:
         switch: ATP_SWITCH, "host:port" of this rank's switch. Default: rank 0 starts one in its own process.
-        topology: ATP_TOPOLOGY, in place of `switch`: a file that says which ranks send to which switch, as
-            `atp.topology` describes it.
-        server: ATP_SERVER, where the parameter server stands: "switch" (the default), "colocated" beside the workers,
-            or "dedicated:host:port[,host:port...]".
-        scaling: ATP_SCALING, at what scale gradients become integers: "fixed" (the default), or "dynamic", which fits
-            each packet to the last sum at the same place.
-        rack: ATP_RACK, the rack of this rank, by any name, where switches in the path aggregate that nobody addresses.
+        topology: ATP_TOPOLOGY, instead of `switch`: a file that assigns ranks to switches. `atp.topology` describes its
+            format.
+        server: ATP_SERVER, where the parameter server runs: "switch" (the default), "colocated" with the workers, or
+            "dedicated:host:port[,host:port...]".
+        scaling: ATP_SCALING, the scale of gradients as integers: "fixed" (the default), or "dynamic", which scales each
+            packet by the last sum at the same position.
+        rack: ATP_RACK, any name for the rack of this rank, if switches in the path aggregate without an address.
             Default: none.
-        multicast: ATP_MULTICAST, whether results are sent once, to a group: "off" (the default), "on", or the groups to
-            take, "239.192.0.0/16". Where some rank hears no group, each rank gets a copy as without it.
-        lanes: ATP_LANES, what carries a number in a packet: "int32" (the default), or "int16", half the bytes.
-        channels: ATP_CHANNELS, how many streams a rank has, each with a thread; 1 to 64. Default: 1.
-        timeout: ATP_TIMEOUT, in seconds: of operations, of forming the group. Default: that of init_process_group.
+        multicast: ATP_MULTICAST, whether the switch sends a result once, to a multicast group: "off" (the default),
+            "on", or the range of groups, "239.192.0.0/16". If a rank does not receive the group, each rank gets a
+            unicast copy.
+        lanes: ATP_LANES, the format of a number in a packet: "int32" (the default), or "int16" with half the bytes.
+        channels: ATP_CHANNELS, the number of streams of a rank, each with a thread; 1 to 64. Default: 1.
+        timeout: ATP_TIMEOUT, in seconds, of operations and of forming the group. Default: that of init_process_group.
     """
 
     switch: str | None = None
@@ -52,7 +53,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Settings:
-    """Options when everything has been looked up and judged."""
+    """The settings after look-up and validation."""
 
     switch: str | None
     server: str
@@ -68,14 +69,14 @@ class Settings:
 def settle(
     options: Options, default_timeout: timedelta, place: Place, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Looks up what options leave open.
+    """Looks up the options that are None.
 
     Raises:
-        ValueError: it names the variable or the option, what it was and what is accepted.
+        ValueError: it names the option or the variable, its value and the accepted values.
     """
     names = [field.name for field in fields(Options)]
     if options.switch is not None or options.topology is not None:
-        # A program that says in either way where the switch is means it, whatever the environment says.
+        # If the program names the switch in either option, the environment must not override it.
         environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
     found = {name: _look_up(getattr(options, name), name, environment) for name in names}
     server, servers = _server(*found["server"])
@@ -93,7 +94,7 @@ def settle(
     )
 
 
-_Found = tuple[object, str]  # a value or None, and what to call it in an exception
+_Found = tuple[object, str]  # a value or None, and its name in an exception
 
 
 def _look_up(option: object, name: str, environment: Mapping[str, str]) -> _Found:

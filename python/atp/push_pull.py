@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by keys, as programs for parameter servers have them.
+"""Sums by key, with the interface of a parameter server.
 
-A program pushes a gradient when it is there, and pulls its sum when that is needed; in between it computes what it
-likes. Every rank pushes the same keys in the same order.
+A program pushes a gradient when it is ready, and pulls its sum when it needs the sum. In between it can compute. Every
+rank pushes the same keys in the same order.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from . import _C
 def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
     """Adds this rank's values to the key's sum of this round.
 
-    Returns when the values have been copied; the network sums them while the program goes on. Where the round before is
-    still under way, waits for it: a key has one sum at a time.
+    Returns when the values are copied; the network sums them while the program continues. If the previous round of the
+    key is still in flight, waits for it, because a key has one sum at a time.
 
     Args:
         key: an integer from 0 to 2**64 - 1, or a name.
@@ -30,9 +30,9 @@ def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
         group: made with the backend "atp". Default: the group of init_process_group().
 
     Raises:
-        TypeError: the tensor is of a kind that keys cannot hold, or the key is neither a number nor a name.
-        ValueError: the group is of another backend.
-        torch.distributed.DistBackendError: size or type is not that of the key, or the round before has failed.
+        TypeError: keys do not support this kind of tensor, or the key is neither a number nor a name.
+        ValueError: the group has another backend.
+        torch.distributed.DistBackendError: size or type differs from the key's, or the previous round failed.
     """
     _C.push(_backend_of(group), _number_of(key), tensor)
 
@@ -42,13 +42,13 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
 
     Args:
         key: as in push().
-        tensor: of the size and type that were pushed.
+        tensor: of the same size and type as the pushed one.
         group: as in push().
 
     Raises:
         TypeError, ValueError: as push().
-        torch.distributed.DistBackendError: this rank never pushed the key, or with another size or type; or the sum
-            failed, since a rank did not push it within the group's timeout or pushed something else.
+        torch.distributed.DistBackendError: this rank never pushed the key, or pushed another size or type; or the
+            sum failed, because a rank did not push the key within the group's timeout, or its push differed.
     """
     _C.pull(_backend_of(group), _number_of(key), tensor)
     return tensor
@@ -56,7 +56,7 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
 
 def _backend_of(group: dist.ProcessGroup | None) -> object:
     backend = (group or dist.distributed_c10d._get_default_group())._get_backend(torch.device("cpu"))
-    return getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL puts a wrapper around it
+    return getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps the backend
 
 
 def _number_of(key: SupportsIndex | str) -> int:

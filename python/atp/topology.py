@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that says which switch the ranks of which hosts send to.
+"""A file that assigns ranks to switches.
 
     [[switch]]
     address = "10.0.1.1:4790"
@@ -9,9 +9,9 @@
     address = "10.0.2.1:4790"
     ranks = ["4-7", 9]
 
-A host is a name, with wildcards as shells have them, or an IP address, or a network; a rank is a number or a range.
-Every rank has to stand under exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks.
-What `atp-lab plan` reads besides (rates, memory and the like) is accepted and means nothing here.
+A host is a name, with wildcards like those of a shell, or an IP address, or a network. A rank is a number or a range.
+Every rank must match exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks. Further
+keys of `atp-lab plan` (rates, memory and others) are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank is. `address_towards` gives this host's own address on the way to a switch, as a text."""
+    """Position of a rank. `address_towards` returns the local address from which this host reaches a switch."""
 
     rank: int
     host: str
@@ -64,7 +64,7 @@ class _Switch:
 
 
 class Topology:
-    """The switches of a file, as read() found them."""
+    """The switches of a file."""
 
     def __init__(self, path: str, switches: list[_Switch]) -> None:
         self._path = path
@@ -72,7 +72,7 @@ class Topology:
 
     @staticmethod
     def read(path: str) -> Topology:
-        """Raises ValueError: what the file or the part of it is that is wrong, and what is accepted."""
+        """Raises ValueError, which names the file or its part, the error, and what is accepted."""
         try:
             content = _parse(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -92,7 +92,7 @@ class Topology:
         return Topology(path, switches)
 
     def switch_of(self, place: Place) -> str:
-        """Raises ValueError where it is none, or more than one."""
+        """Raises ValueError if the rank matches no switch, or more than one."""
         found = [switch.address for switch in self._switches if switch.has(place)]
         if len(found) == 1:
             return found[0]
@@ -103,7 +103,7 @@ class Topology:
 
 
 def is_address(text: object) -> TypeGuard[str]:
-    """Whether it has the form host:port or [host]:port."""
+    """True if the text has the form host:port or [host]:port."""
     host, colon, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
     if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         return False

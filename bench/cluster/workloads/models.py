@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models whose training is measured, and small ones of the same shape: of `share` times the parameters, about."""
+"""The models whose training is measured, and small ones of the same shape with about `share` times the parameters."""
 
 import math
 
@@ -20,7 +20,7 @@ def build(name, share=1.0):
 
 
 def batch(name, size, length, share=1.0):
-    """Inputs and targets; `length` tokens a sequence, or pixels a side."""
+    """Inputs and targets; `length`: tokens per sequence, or pixels per side."""
     if name == "gpt":
         tokens = torch.randint(_Width(share).of(GPT2_SMALL["vocabulary"]), (size, length + 1))
         return tokens[:, :-1], tokens[:, 1:].flatten()
@@ -28,7 +28,7 @@ def batch(name, size, length, share=1.0):
 
 
 class _Width:
-    """Parameters grow with the square of the widths."""
+    """Scales widths: the number of parameters grows with the square of the widths."""
 
     MULTIPLE = 4
 

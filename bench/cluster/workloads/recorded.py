@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that only takes its layers' time. DistributedDataParallel trains it as any: hooks, buckets, overlap."""
+"""A model that only takes its layers' time. DistributedDataParallel trains it with hooks, buckets and overlap."""
 
 import time
 
@@ -12,8 +12,8 @@ SPREAD = 2.0
 
 
 class Processor:
-    """Computes beside this machine's processors, as a GPU does whose queue is never empty: there is only waiting for
-    it, and who comes late to wait does not delay it."""
+    """A processor that computes beside this host's, like a GPU whose queue is never empty: the host only waits for it.
+    A wait that begins late does not delay it."""
 
     def __init__(self):
         self._done_at = 0.0
@@ -54,7 +54,7 @@ class _Layer(nn.Module):
 
 
 class RecordedModel(nn.Module):
-    """Of one rank: each has gradients of its own, the same in every step."""
+    """The model of one rank: its gradients differ from other ranks' and are the same in every step."""
 
     def __init__(self, table, rank):
         super().__init__()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as tables of layers: how many elements each gradient has, and how long each layer takes. Needs no PyTorch."""
+"""Models as tables of layers: the elements of each gradient and the time of each layer. Needs no PyTorch."""
 
 import json
 import os
 import subprocess
 from dataclasses import dataclass, replace
 
-MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # as `atp-lab models` calls them
+MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # names in `atp-lab models`
 NAMES = tuple(MODELS)
-# Of the testbed where the times are from: table 1 of SwitchML.
+# Link rate of the testbed in which the times were measured: table 1 of SwitchML.
 LINK_BPS = 10e9
 
 
 @dataclass(frozen=True)
 class Layer:
-    """`tensors` has the elements of each parameter; a layer without any only takes its time."""
+    """`tensors` lists the elements of each parameter; a layer without parameters only takes its time."""
 
     name: str
     tensors: tuple
@@ -24,7 +24,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Table:
-    """In the order of the forward pass. The times are of a testbed with links of `link_bps`."""
+    """In the order of the forward pass. The times are those of a testbed with links of `link_bps`."""
 
     model: str
     source: str
@@ -52,8 +52,8 @@ class Table:
         return self.parameters * 4
 
     def scaled(self, share, link_bps=None):
-        """`share` of the parameters, over links of `link_bps`: the time to compute keeps its proportion to the time
-        that the gradients take on the link. Without a rate, links are taken to be as fast as the testbed's."""
+        """The table with `share` of the parameters, for links of `link_bps`. The time to compute keeps its ratio to the
+        time that the gradients take on the link. Without a rate, links are as fast as the testbed's."""
         factor = share * (self.link_bps / link_bps if link_bps else 1)
         return replace(
             self,
@@ -72,7 +72,7 @@ def _scaled(layer, share, factor):
 
 
 def load(name, programs):
-    """What `atp-lab models`, which lies in the folder `programs`, says of it."""
+    """The table that `atp-lab models` prints; the folder `programs` contains it."""
     command = [os.path.join(programs, "atp-lab"), "models", MODELS[name], "--json"]
     (model,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     layers = tuple(
