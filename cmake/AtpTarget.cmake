@@ -31,9 +31,9 @@ macro(atp_need_not_be_fast)
 endmacro()
 
 # Unity builds. A group of sources is compiled as one file, so that the compiler reads the headers of the standard library,
-# GoogleTest, fmt and JSON once per group. This divides the time of a build by about three. In one target, two sources
+# GoogleTest, fmt and JSON once per group. In one target, two sources
 # cannot define the same name in an anonymous namespace: rename one, or name its source under APART.
-option(ATP_UNITY "Compile the sources of a target in groups, which makes a full build about three times faster" ON)
+option(ATP_UNITY "Compile the sources of a target in groups, so that headers are read once per group" ON)
 set(ATP_UNITY_SOURCES 8) # per group; two compilers then need at most 3 GB of memory
 # Modules on the path of packets. A release compiles each of their sources by itself, so that no neighbour changes what
 # the compiler inlines.

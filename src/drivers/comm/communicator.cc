@@ -41,9 +41,6 @@ std::optional<std::string> switchml_problem_of(std::uint32_t world, const Option
         return "scales or lanes of ATP's; SwitchML has one scale, and 32 bits";
     }
     if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
-    if (options.scaling != tensor::Scaling::fixed || options.lane_type != tensor::LaneType::int32) {
-        return "numbers in another form; SwitchML's are 32 bits at the job's scale";
-    }
     if (!options.rack.empty()) return "a rack; SwitchML knows one switch, which is addressed";
     if (options.multicast.wanted) return "results by multicast; SwitchML has none";
     if (options.resend_after <= Duration::zero()) return "no time after which a packet is sent again";
