@@ -68,7 +68,7 @@ prepare() {
     shift
     mkdir -p build/demo
     printf '1 of 3: set-up (packages, Python packages)\n'
-    scripts/setup.sh --demo "$@"
+    tools/setup.sh --demo "$@"
     printf '2 of 3: build, after %s (log: %s)\n' "$(clock $SECONDS)" "$log"
     if ! build "${targets[@]}" 2>&1 | tee "$log" | show_steps; then
         tail -n 40 "$log" >&2
@@ -80,7 +80,7 @@ prepare() {
 
 train() {
     prepare atp atp_torch --
-    exec build/venv/bin/python scripts/train_demo.py "$@"
+    exec build/venv/bin/python tools/train_demo.py "$@"
 }
 
 # simulate_as NAME FLAG...: one run, its result as build/demo/NAME.json.
@@ -96,7 +96,7 @@ simulate() {
     prepare atp-lab -- graphviz
     simulate_as forwarded --aggregation nowhere
     simulate_as aggregated --aggregation everywhere
-    scripts/draw_aggregation.py build/demo/aggregation.dot \
+    tools/draw_aggregation.py build/demo/aggregation.dot \
         "Switches that only forward=build/demo/forwarded.json" "Switches that aggregate=build/demo/aggregated.json"
     dot -Tpng -Gdpi=110 build/demo/aggregation.dot -o build/demo/aggregation.png
     printf '\nEvery sum was verified bit by bit. Picture: build/demo/aggregation.png\n'

@@ -95,7 +95,7 @@ run_ctest() {
     headline "test $name"
     ctest --test-dir "$folder" --parallel "$jobs" --output-on-failure --no-tests=error --output-junit "$junit" "$@"
     status=$?
-    read -ra counts < <(python3 scripts/count_results.py "$junit")
+    read -ra counts < <(python3 tools/count_results.py "$junit")
     if [[ ${#counts[@]} -ne 3 || ($status -ne 0 && ${counts[1]} -eq 0) ]]; then
         record "ctest $name" 1 # ctest failed in a way that its results do not tell
         return
@@ -127,13 +127,13 @@ mkdir -p "$results"
 # The steps that take seconds come first, so that their failures show early.
 next setup
 headline setup
-if ! scripts/setup.sh; then
+if ! tools/setup.sh; then
     record setup 1
     summary
     exit 1
 fi
 next format
-step format scripts/lint.sh format
+step format tools/lint.sh format
 if [[ $quick == yes ]]; then
     next release
     kinds=(base wire numeric protocol hazards control tensor net store client comm conformance e2e)
@@ -146,17 +146,17 @@ if [[ $quick == yes ]]; then
     exit
 fi
 next python
-step python scripts/lint.sh python
+step python tools/lint.sh python
 next release
 build release all && run_ctest release build/release
 next wheel
-step wheel scripts/check_wheel.sh
+step wheel tools/check_wheel.sh
 next check
 step check build/release/bin/atp-lab check
 next swarm
 step swarm build/release/bin/atp-lab simulate --swarm 300 --seed "$((16#$(git rev-parse HEAD | cut -c1-7)))"
 next tidy
-step tidy scripts/lint.sh tidy
+step tidy tools/lint.sh tidy
 next asan
 kinds=(base wire numeric protocol hazards control tensor net store client comm staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")

@@ -1,4 +1,4 @@
-# Python and its torch for the backend in python/. Without Python3_EXECUTABLE, the Python of scripts/setup.sh is used,
+# Python and its torch for the backend in python/. Without Python3_EXECUTABLE, the Python of tools/setup.sh is used,
 # or else any other. With ATP_PYTHON=AUTO, this file sets the variable to ON or OFF. find_package(Torch) is not used,
 # because it requires compilers for every device that torch was built for.
 if(NOT ATP_PYTHON)

@@ -350,7 +350,7 @@ def _systems(text):
 
 
 def _default_python():
-    """The Python that the build takes by default: the one of scripts/setup.sh, or else any other."""
+    """The Python that the build takes by default: the one of tools/setup.sh, or else any other."""
     made = os.path.join(ROOT, "build", "venv", "bin", "python")
     return made if os.path.exists(made) else sys.executable
 

@@ -20,7 +20,7 @@ pytest.importorskip("matplotlib")
 
 def demo_command(folder: Path, *arguments: object) -> list[str]:
     built = ["--program", os.environ["ATP_PROGRAM"], "--package", os.environ["PYTHONPATH"], "--folder", folder]
-    return [sys.executable, *map(str, [ROOT / "scripts/train_demo.py", *built, "--workers", 2, *arguments])]
+    return [sys.executable, *map(str, [ROOT / "tools/train_demo.py", *built, "--workers", 2, *arguments])]
 
 
 def processes_below(pid: int) -> list[int]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 SOURCES = Path(sys.argv.pop(1)).resolve()
-FOLDERS = ("bench", "cmake", "docs", "examples", "include", "python", "scripts", "src", "tests")
+FOLDERS = ("bench", "cmake", "docs", "examples", "include", "python", "src", "tests", "tools")
 # A path that starts with none of these folders is relative to its document, or to one of the following folders:
 # headers are included as "module/file.h".
 BASES = ("", "bench", "docs", "include", "python", "src", "src/machines", "src/drivers", "src/lab", "tests")

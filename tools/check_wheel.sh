@@ -6,12 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fail() {
-    printf 'scripts/check_wheel.sh: %s\n' "$1" >&2
+    printf 'tools/check_wheel.sh: %s\n' "$1" >&2
     exit 1
 }
 
 python=build/venv/bin/python
-[[ -x $python && -f build/release/CMakeCache.txt ]] || fail "run scripts/setup.sh and build the preset release first"
+[[ -x $python && -f build/release/CMakeCache.txt ]] || fail "run tools/setup.sh and build the preset release first"
 work=$(mktemp -d)
 cp build/release/CMakeCache.txt "$work/"
 clean_up() {

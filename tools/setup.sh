@@ -4,7 +4,7 @@
 # packages go into build/venv. If nothing is missing, it only reads the package database and takes less than a second.
 # Needs root or sudo only to install.
 #
-# usage: scripts/setup.sh [--demo] [PACKAGE ...]
+# usage: tools/setup.sh [--demo] [PACKAGE ...]
 #   --demo     Install only what ./demo.sh builds and runs.
 #   PACKAGE    Install this package as well.
 set -euo pipefail
@@ -33,7 +33,7 @@ wanted_packages=(
 )
 
 fail() {
-    printf 'scripts/setup.sh: %s\n' "$1" >&2
+    printf 'tools/setup.sh: %s\n' "$1" >&2
     exit 1
 }
 
@@ -101,20 +101,20 @@ install_for_python() {
     local installed
     installed=$venv/$(basename "$list" .txt).installed
     # pip reads a list together with the list that it includes.
-    cat scripts/requirements-demo.txt "$list" | cmp --silent - "$installed" && return
-    printf 'installing Python packages: %s\n' "$(cat scripts/requirements-demo.txt "$list" | grep -o '^[a-z][a-z-]*' | sort -u | paste -sd' ')"
+    cat tools/requirements-demo.txt "$list" | cmp --silent - "$installed" && return
+    printf 'installing Python packages: %s\n' "$(cat tools/requirements-demo.txt "$list" | grep -o '^[a-z][a-z-]*' | sort -u | paste -sd' ')"
     python3 -m venv "$venv" && "$venv/bin/pip" install -qq --requirement "$list" ||
         fail "pip could not install the packages of $list: check that this machine reaches the package index"
-    cat scripts/requirements-demo.txt "$list" >"$installed"
+    cat tools/requirements-demo.txt "$list" >"$installed"
 }
 
 cd "$(dirname "$0")/.."
-requirements=scripts/requirements.txt
+requirements=tools/requirements.txt
 extra=()
 for argument in "$@"; do
     case $argument in
-        --demo) requirements=scripts/requirements-demo.txt ;;
-        -*) fail "unknown option $argument; usage: scripts/setup.sh [--demo] [PACKAGE ...]" ;;
+        --demo) requirements=tools/requirements-demo.txt ;;
+        -*) fail "unknown option $argument; usage: tools/setup.sh [--demo] [PACKAGE ...]" ;;
         *) extra+=("$argument") ;;
     esac
 done
@@ -125,7 +125,7 @@ install_packages python3 python3-venv
 install_for_python "$requirements" &
 python_packages=$!
 trap 'kill "$python_packages" 2>/dev/null || true' EXIT
-if [[ $requirements == scripts/requirements-demo.txt ]]; then
+if [[ $requirements == tools/requirements-demo.txt ]]; then
     install_packages "${demo_packages[@]}" "${extra[@]}"
 else
     # A fresh host has no package lists, so it cannot know which packages its distribution has.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks the sources: `format` with clang-format, `python` with ruff and mypy, `tidy` with clang-tidy; without an argument
-# with all of them. The tools are those of build/venv, in the versions that scripts/requirements.txt fixes. A missing tool
+# with all of them. The tools are those of build/venv, in the versions that tools/requirements.txt fixes. A missing tool
 # is a failure.
 # Exit status: 0 nothing reported, 1 something reported or a tool missing, 2 bad arguments.
 # `tidy` reads the compile commands of a configured build: BUILD_DIR [build/release].
@@ -13,7 +13,7 @@ tools=build/venv/bin
 
 need() {
     [[ -x $tools/$1 ]] && return
-    printf 'scripts/lint.sh: %s is missing; scripts/setup.sh installs it\n' "$tools/$1" >&2
+    printf 'tools/lint.sh: %s is missing; tools/setup.sh installs it\n' "$tools/$1" >&2
     exit 1
 }
 
@@ -28,7 +28,7 @@ check_tidy() {
     local program
     need clang-tidy
     program=$("$tools/python" -c 'import pathlib, clang_tidy; print(pathlib.Path(clang_tidy.__file__).parent / "data/bin/clang-tidy")')
-    scripts/tidy.py --program "$program" --build "$build_dir"
+    tools/tidy.py --program "$program" --build "$build_dir"
 }
 
 check_python() {
@@ -45,5 +45,5 @@ case ${1:-all} in
     tidy) check_tidy ;;
     python) check_python ;;
     all) check_format && check_python && check_tidy ;;
-    *) echo "usage: scripts/lint.sh [format|tidy|python]" >&2; exit 2 ;;
+    *) echo "usage: tools/lint.sh [format|tidy|python]" >&2; exit 2 ;;
 esac
