@@ -13,9 +13,6 @@ set(ATP_SET_machine machine)
 set(ATP_SET_driver machine driver)
 set(ATP_SET_app machine driver app)
 set(ATP_SET_lab machine driver app lab)
-# Exceptions, "user:used". This list may only shrink: SwitchML and emulated ports leave the drivers once both sit behind
-# interfaces (docs/architecture.md).
-set(ATP_SET_EXCEPTIONS comm:switchml switchd:switchml switchd:emulation)
 
 # atp_module(NAME [VARIANT suffix] SET machine|driver|app|lab SOURCES ... USES module ... [PRIVATE_LINKS target ...]
 # [APART source ...]): the library atp_NAME from this folder. Configuration stops at a module that is used before it is defined (a cycle), and
@@ -30,7 +27,7 @@ function(atp_module name)
       message(FATAL_ERROR "atp_module(${name}) uses ${used}, which is not defined before it: a cycle, or a wrong name")
     endif()
     get_target_property(set_of_used atp_${used} ATP_SET)
-    if(NOT set_of_used IN_LIST ATP_SET_${arg_SET} AND NOT ${name}:${used} IN_LIST ATP_SET_EXCEPTIONS)
+    if(NOT set_of_used IN_LIST ATP_SET_${arg_SET})
       message(FATAL_ERROR "atp_module(${name}) of set ${arg_SET} uses ${used} of set ${set_of_used}: "
                           "only ${ATP_SET_${arg_SET}} are allowed")
     endif()

@@ -322,25 +322,34 @@ TEST(JoinTree, ServersBeyondTheMemoryAreRefusedAndMemoryComesBack) {
     EXPECT_EQ(star.tree.counters().refused, 1U);
 }
 
-// --- SwitchML
+// --- another protocol
 
-wire::Join of_switchml(wire::Join join) {
+wire::Join of_other_protocol(wire::Join join) {
     join.terms.protocol = wire::ChannelProtocol::switchml;
     return join;
 }
+
+class OtherRules final : public ChannelRules {
+  public:
+    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join& join) const override {
+        return join.terms.audit ? std::optional<std::string>("the rules have no audit lane") : std::nullopt;
+    }
+};
+
 JoinTreeConfig serving_both() {
+    static const OtherRules rules;
     JoinTreeConfig config;
-    config.serves_switchml = true;
+    config.other = &rules;
     return config;
 }
 
-TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
+TEST(JoinTree, ChannelOfAnotherProtocolHasNoServerAndReportsItsStream) {
     JoinTreeConfig config = serving_both();
     config.server_bytes = 0;
     Tree star(config);
     star.stream = 9;
-    star.join(of_switchml(join_of_member(0, 2, 0)), worker(0));
-    star.join(of_switchml(join_of_member(0, 2, 1)), worker(1));
+    star.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
+    star.join(of_other_protocol(join_of_member(0, 2, 1)), worker(1));
     ASSERT_EQ(star.count(Kind::opened), 1U);
     EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
     for (unsigned rank = 0; rank < 2; ++rank) {
@@ -348,7 +357,7 @@ TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
         EXPECT_EQ(star.sent_to<wire::Joined>(worker(rank)).back().stream, 9);
     }
     star.forget();
-    star.join(begun(of_switchml(join_of_member(0, 2, 1))), worker(1));
+    star.join(begun(of_other_protocol(join_of_member(0, 2, 1))), worker(1));
     EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "whenever it asks";
     star.leave(0, 0, worker(0));
     star.leave(0, 1, worker(1));
@@ -356,39 +365,32 @@ TEST(JoinTree, SwitchMlStandsWithoutAServerUnderTheNumberOfItsStream) {
     EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
 }
 
-TEST(JoinTree, ProtocolsThatTheSwitchDoesNotServeAreRefused) {
+TEST(JoinTree, JoinOfAProtocolThatTheSwitchDoesNotServeIsRefused) {
     Tree atp_alone;
-    atp_alone.join(of_switchml(join_of_member(0, 2, 0)), worker(0));
-    atp_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol switchml");
+    atp_alone.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
+    atp_alone.expect_refused(worker(0), Refusal::unsupported, "protocol switchml");
     JoinTreeConfig config = serving_both();
     config.serves_atp = false;
-    Tree switchml_alone(config);
-    switchml_alone.join(join_of_member(0, 2, 0), worker(0));
-    switchml_alone.expect_refused(worker(0), Refusal::unsupported, "--protocol atp");
+    Tree other_alone(config);
+    other_alone.join(join_of_member(0, 2, 0), worker(0));
+    other_alone.expect_refused(worker(0), Refusal::unsupported, "protocol atp");
 }
 
-TEST(JoinTree, WhatSwitchMlDoesNotKnowIsRefused) {
-    JoinTreeConfig config = serving_both();
-    config.parent = host(1);
-    const std::vector<std::pair<wire::Join, const char*>> joins = {
-        {join_of_member(0, 2, 0, 0, 0x3), "one switch"},
-        {join_of_unit(0, 0, 2, 0x1), "one switch"},
-        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; }), "audit"},
-        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.server = endpoint_of(host(5)); }), "server"},
-        {but(join_of_member(0, 2, 0), [](auto& join) { join.terms.group.family = 4; }), "group"},
-    };
-    for (const auto& [join, text] : joins) {
-        Tree rack(config);
-        rack.join(of_switchml(join), worker(0));
-        rack.expect_refused(worker(0), Refusal::unsupported, text);
-        EXPECT_EQ(rack.tree.channels(), 0U);
-    }
-}
-
-TEST(JoinTree, RestartedPoolRefusesWhoHadBegun) {
+TEST(JoinTree, JoinIsRefusedWithTheObjectionOfTheOtherProtocolsRules) {
+    const wire::Join with_audit = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; });
     Tree star(serving_both());
-    star.join(begun(of_switchml(join_of_member(0, 2, 0))), worker(0));
-    star.expect_refused(worker(0), Refusal::restarted, "the slots of this job were here");
+    star.join(of_other_protocol(with_audit), worker(0));
+    star.expect_refused(worker(0), Refusal::unsupported, "the rules have no audit lane");
+    EXPECT_EQ(star.tree.channels(), 0U);
+    Tree atp(serving_both());
+    atp.join(with_audit, worker(0));
+    EXPECT_EQ(atp.tree.channels(), 1U) << "they are no rules of ATP";
+}
+
+TEST(JoinTree, RestartedSwitchRefusesAChannelOfAnotherProtocolThatHadBegun) {
+    Tree star(serving_both());
+    star.join(begun(of_other_protocol(join_of_member(0, 2, 0))), worker(0));
+    star.expect_refused(worker(0), Refusal::restarted, "no longer has the sums");
 }
 
 // --- restarts
@@ -396,12 +398,12 @@ TEST(JoinTree, RestartedPoolRefusesWhoHadBegun) {
 TEST(JoinTree, RestartedServerRefusesWhoHadBegun) {
     Tree star;
     star.join(begun(join_of_member(0, 2, 0)), worker(0));
-    star.expect_refused(worker(0), Refusal::restarted, "must re-form");
+    star.expect_refused(worker(0), Refusal::restarted, "must form again");
     EXPECT_EQ(star.tree.channels(), 0U);
 }
 
 TEST_F(Standing, ServerThatIsNotThereYetRefusesWhoHadBegun) {
-    expect_second_refused(begun(join_of_member(0, 2, 1)), Refusal::restarted, "must re-form");
+    expect_second_refused(begun(join_of_member(0, 2, 1)), Refusal::restarted, "must form again");
 }
 
 TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
@@ -416,7 +418,7 @@ TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
 
     Tree root;
     root.join(refresh[0], host(2));
-    root.expect_refused(host(2), Refusal::restarted, "must re-form");
+    root.expect_refused(host(2), Refusal::restarted, "must form again");
 
     rack.refused(Refusal::restarted, host(1));
     for (unsigned rank = 0; rank < 2; ++rank) {

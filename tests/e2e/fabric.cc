@@ -2,8 +2,11 @@
 #include "fabric.h"
 
 #include <thread>
+#include <utility>
 
+#include "emulation/emulated_transport.h"
 #include "net/clock.h"
+#include "switchml/stream_pool.h"
 
 namespace atp::test {
 
@@ -15,8 +18,32 @@ switchd::SwitchNodeConfig small_switch() {
 }
 
 switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config) {
-    config.pool_bytes = config.memory_bytes;
+    const std::uint32_t slots = switchml::slots_in(config.memory_bytes / config.shards, config.lanes);
+    return with_pool(std::move(config), slots);
+}
+
+switchd::SwitchNodeConfig with_pool(switchd::SwitchNodeConfig config, std::uint32_t slots) {
+    config.slots = slots;
+    config.open_protocol = [slots, lanes = config.lanes](std::uint32_t) {
+        return std::make_unique<switchml::StreamPool>(switchml::SwitchConfig{.slots = slots, .lanes = lanes});
+    };
     return config;
+}
+
+switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emulation::PortConfig& port) {
+    config.open_transport = [port](const net::UdpConfig& udp, std::uint32_t shard) {
+        return emulation::EmulatedTransport::open(udp, {.ports = {.in = port, .out = port}, .number = shard});
+    };
+    return config;
+}
+
+nlohmann::json switchml_report(const switchd::SwitchNode& node) {
+    const switchd::NodeSnapshot snapshot = node.snapshot();
+    for (const std::string& part : snapshot.shards[0].parts) {
+        const auto json = nlohmann::json::parse(part);
+        if (json.contains("switchml")) return json["switchml"];
+    }
+    return {};
 }
 
 std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config) {
@@ -53,9 +80,9 @@ comm::Options small_options() {
     return options;
 }
 
-comm::Options switchml_options(wire::ChannelProtocol protocol) {
+comm::Options switchml_options(switchml::Mode mode, Duration resend_after) {
     comm::Options options = small_options();
-    options.protocol = protocol;
+    options.protocol = std::make_shared<switchml::Rank>(mode, resend_after);
     return options;
 }
 

@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "emulation/emulated_port.h"
 #include "store/memory_store.h"
 #include "switchd/node.h"
+#include "switchml/rank.h"
 
 namespace atp::test {
 
@@ -22,8 +25,13 @@ inline constexpr Duration patience = std::chrono::seconds(20);
 
 // Small, and on any free port of loopback.
 [[nodiscard]] switchd::SwitchNodeConfig small_switch();
-// Adds a pool for SwitchML as large as the table for ATP.
+// Adds a pool of SwitchML in each shard, with as much memory as the shard's table of ATP, or with so many slots.
 [[nodiscard]] switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config);
+[[nodiscard]] switchd::SwitchNodeConfig with_pool(switchd::SwitchNodeConfig config, std::uint32_t slots);
+// Puts an emulated link of this kind between the switch and each of its neighbours, in both directions.
+[[nodiscard]] switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emulation::PortConfig& port);
+// What the first shard reports of SwitchML.
+[[nodiscard]] nlohmann::json switchml_report(const switchd::SwitchNode& node);
 // Null, and a failed test, if it does not start.
 [[nodiscard]] std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config);
 [[nodiscard]] std::string address_of(const switchd::SwitchNode& node);
@@ -42,7 +50,8 @@ struct TwoLevels {
 // Fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
 [[nodiscard]] comm::Options small_options();
 // The same for SwitchML.
-[[nodiscard]] comm::Options switchml_options(wire::ChannelProtocol protocol = wire::ChannelProtocol::switchml);
+[[nodiscard]] comm::Options switchml_options(switchml::Mode mode = switchml::Mode::compares_offsets,
+                                             Duration resend_after = std::chrono::milliseconds(1));
 inline constexpr std::uint32_t small_lanes = 64;
 inline constexpr std::uint32_t small_window = 16;
 inline constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;  // elements

@@ -482,7 +482,7 @@ TEST(Departure, OfASwitchEndsOperationsByTheirDeadline) {
         const Error error = error_of(sum(*ranks[rank], values, net::now() + seconds(1)));
         EXPECT_EQ(error.operation, Operation::all_reduce);
         EXPECT_EQ(error.reason, Reason::timed_out);
-        EXPECT_TRUE(says(error, "nothing was heard"));
+        EXPECT_TRUE(says(error, "nothing was received"));
         EXPECT_TRUE(says(error, address_of(*node)));
         EXPECT_GE(error.elapsed, milliseconds(900));
     });
@@ -580,10 +580,10 @@ TEST(Reforming, IsAskedForWhenTheServersRestart) {
         ASSERT_NE(fabric.root, nullptr);
         const Error error = error_of(work);
         EXPECT_EQ(error.reason, Reason::rejected) << to_string(error);
-        EXPECT_TRUE(says(error, "re-form"));
+        EXPECT_TRUE(says(error, "form again"));
         // The other rank may know of the failure before it submits.
         std::vector<float> late(several_windows, 1.0F);
-        EXPECT_TRUE(says(error_of(sum(*ranks[1], late)), "re-form"));
+        EXPECT_TRUE(says(error_of(sum(*ranks[1], late)), "form again"));
         ranks.clear();
         job.options().generation = 1;
         job.run([](comm::Communicator& communicator) { expect_sum(communicator, several_windows, 5); });

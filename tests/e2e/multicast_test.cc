@@ -57,9 +57,7 @@ TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
 }
 
 TEST(Multicast, EmulatedPortsKnowNoGroups) {
-    switchd::SwitchNodeConfig config = small_switch();
-    config.ports.in.rate_bits_per_s = config.ports.out.rate_bits_per_s = 10'000'000'000;
-    const auto node = start(config);
+    const auto node = start(with_ports(small_switch(), {.rate_bits_per_s = 10'000'000'000}));
     Job(2, {address_of(*node)}, by_multicast()).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
         EXPECT_FALSE(communicator.results_by_group());

@@ -23,24 +23,24 @@ constexpr std::uint32_t processes = 3;
 constexpr std::size_t elements = 5000;
 
 Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
-                                                 const std::string& switch_address, wire::ChannelProtocol protocol) {
+                                                 const std::string& switch_address, bool switchml) {
     const auto address = net::resolve(store_address);
     if (!address) return tl::unexpected(address.error());
     auto store = store::TcpStore::connect(address->front(), net::now() + patience);
     if (!store) return tl::unexpected(store.error());
     comm::Options options = small_options();
     options.switch_address = switch_address;
-    options.protocol = protocol;
+    if (switchml) options.protocol = switchml_options().protocol;
     return comm::Communicator::form(**store, rank, processes, options);
 }
 
 // Process of the last rank: sums until it is killed or an operation fails.
-[[noreturn]] void be_a_rank(int addresses, wire::ChannelProtocol protocol) {
+[[noreturn]] void be_a_rank(int addresses, bool switchml) {
     std::array<char, 256> text{};
     if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
     const std::string both(text.data());
     const std::size_t space = both.find(' ');
-    const auto formed = form(both.substr(0, space), processes - 1, both.substr(space + 1), protocol);
+    const auto formed = form(both.substr(0, space), processes - 1, both.substr(space + 1), switchml);
     if (!formed) _exit(2);
     for (std::uint32_t round = 0;; ++round) {
         Bytes values = tensor_of(numeric::ElementType::float32, processes - 1, elements, round);
@@ -50,7 +50,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     }
 }
 
-class Processes : public testing::TestWithParam<wire::ChannelProtocol> {};
+class Processes : public testing::TestWithParam<bool> {};
 
 TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
@@ -102,9 +102,8 @@ TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
     close(pipe_ends[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfBothProtocols, Processes,
-                         testing::Values(wire::ChannelProtocol::atp, wire::ChannelProtocol::switchml),
-                         [](const auto& protocol) { return std::string(to_string(protocol.param)); });
+INSTANTIATE_TEST_SUITE_P(OfBothProtocols, Processes, testing::Bool(),
+                         [](const auto& switchml) { return std::string(switchml.param ? "switchml" : "atp"); });
 
 }  // namespace
 }  // namespace atp::test

@@ -231,12 +231,7 @@ TEST(Topology, ShardsUnderStressTearNothing) {
 
 // ---------------------------------------------------------------------------------------------------------------- Loss
 
-switchd::SwitchNodeConfig lossy_switch(double loss) {
-    switchd::SwitchNodeConfig config = small_switch();
-    config.ports.in.loss = loss;
-    config.ports.out.loss = loss;
-    return config;
-}
+switchd::SwitchNodeConfig lossy_switch(double loss) { return with_ports(small_switch(), {.loss = loss}); }
 
 TEST(Topology, LossCostsTimeAlone) {
     const auto node = start(lossy_switch(0.01));
@@ -280,13 +275,8 @@ TEST(Topology, ARackThatIsThroughDoesNotTakeTheLastResultFromAnother) {
 }
 
 TEST(Topology, ShortQueuesThatMarkAreHeardAndLoseNothing) {
-    switchd::SwitchNodeConfig config = small_switch();
-    for (emulation::PortConfig* port : {&config.ports.in, &config.ports.out}) {
-        port->rate_bits_per_s = 50'000'000;
-        port->queue_bytes = 3000;
-        port->ecn_bytes = 900;
-    }
-    const auto node = start(config);
+    const auto node =
+        start(with_ports(small_switch(), {.rate_bits_per_s = 50'000'000, .queue_bytes = 3000, .ecn_bytes = 900}));
     Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 3; ++round) expect_sum(communicator, several_windows, round);
         EXPECT_TRUE(eventually([&] { return counters_of(communicator).ecn_acks != 0; }));

@@ -94,7 +94,7 @@ TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsGoOnWithoutIt) {
         const WorkerEvent& event = network.events(rank)[0];
         EXPECT_EQ(event.kind, WorkerEvent::Kind::timed_out);
         EXPECT_EQ(event.elapsed, milliseconds(50));
-        EXPECT_TRUE(event.server_heard);
+        EXPECT_TRUE(event.answered);
         EXPECT_EQ(event.missing_units, 0x1U);
         EXPECT_EQ(event.missing_members, 0x4U) << "worker 2";
     }

@@ -480,8 +480,8 @@ TEST_F(WorkerRecovery, DeadlineEndsThisAndEveryLaterOperationAndSaysWhatIsKnown)
     for (const WorkerEvent& event : events) {
         EXPECT_EQ(event.kind, WorkerEvent::Kind::timed_out);
         EXPECT_EQ(event.elapsed, milliseconds(50));
-        EXPECT_TRUE(event.server_heard);
-        EXPECT_EQ(event.heard, start + milliseconds(2));
+        EXPECT_TRUE(event.answered);
+        EXPECT_EQ(event.answered_at, start + milliseconds(2));
         EXPECT_EQ(event.missing_units, 0x1U);
         EXPECT_EQ(event.missing_members, 0x4U);
     }
@@ -496,7 +496,7 @@ TEST_F(WorkerRecovery, DeadlineWithoutAWordFromTheServerSaysSo) {
     while (!bench.worker.failed()) bench.expire();
     const auto events = bench.events();
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_FALSE(events[0].server_heard);
+    EXPECT_FALSE(events[0].answered);
     EXPECT_EQ(events[0].missing_units, 0U);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "apps/atp-lab/bench_command.h"
 #include "apps/atp-lab/check_command.h"
 #include "apps/atp-lab/figure_command.h"
 #include "apps/atp-lab/models_command.h"
 #include "apps/atp-lab/plan_command.h"
 #include "apps/atp-lab/simulate_command.h"
-#include "apps/atp/bench_command.h"
-#include "apps/atp/switch_command.h"
+#include "apps/atp-lab/switch_command.h"
 #include "apps/common/program.h"
 #include "base/version.h"
 

@@ -16,12 +16,10 @@
 #include <utility>
 
 #include "apps/atp/bench_flags.h"
+#include "apps/atp/bench_here.h"
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
 #include "apps/common/value_texts.h"
-#include "net/clock.h"
-#include "store/tcp_store_server.h"
-#include "switchd/node.h"
 
 namespace atp::apps {
 namespace {
@@ -53,7 +51,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
             {"rounds", size.seconds.size()},
             {"world", bench.world},
             {"type", to_string(bench.type)},
-            {"protocol", wire::to_string(bench.options.protocol)},
+            {"protocol", wire::to_string(protocol_of(bench.options))},
             {"seconds", size.seconds},
             {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
             {"latency_us", middle * 1e6},
@@ -106,169 +104,16 @@ int run_rank(const BenchOptions& options) {
 
 // ----------------------------------------------------------------------------------------------------------- All ranks
 
-// Per size: the seconds of every round of every repetition.
-using Times = std::map<std::uint64_t, std::vector<double>>;
-
-// In the format of --without.
-std::string without_text(const comm::Options& options) {
-    std::string text;
-    for (const auto& [name, used] : {std::pair("mmsg", options.mmsg), {"gso", options.gso}, {"gro", options.gro}}) {
-        if (!used) text += (text.empty() ? "" : ",") + std::string(name);
-    }
-    return text;
-}
-
-class AllHere {
-  public:
-    AllHere(const BenchOptions& options, const StopSignals& signals) : options_(options), signals_(signals) {}
-
-    Result<void> start_switch() {
-        if (!options_.bench.options.switch_address.empty()) {
-            switch_address_ = options_.bench.options.switch_address;
-            return {};
-        }
-        switchd::SwitchNodeConfig config;
-        config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
-        config.udp.mmsg = options_.bench.options.mmsg;
-        config.udp.gso = options_.bench.options.gso;
-        config.udp.gro = options_.bench.options.gro;
-        config.shards = options_.switch_threads;
-        config.serves_atp = !wire::is_switchml(options_.bench.options.protocol);
-        config.memory_bytes = config.serves_atp ? options_.memory : 0;
-        config.pool_bytes = config.serves_atp ? 0 : options_.memory;
-        config.lanes = static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes
-                                                                                    : loopback_lanes);
-        auto node = switchd::SwitchNode::start(config);
-        if (!node) return tl::unexpected(node.error());
-        node_ = *std::move(node);
-        switch_address_ = to_string(node_->address());
-        return {};
-    }
-
-    Result<void> run_atp(Times& times, Json& last) {
-        auto store = store::TcpStoreServer::start(wire::Address::loopback(wire::Family::ipv4, 0));
-        if (!store) return tl::unexpected(store.error());
-        std::vector<std::vector<std::string>> commands;
-        for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
-            commands.push_back(rank_command(rank, to_string((*store)->local())));
-        }
-        const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
-        if (!text) return tl::unexpected(text.error());
-        return read(*text, times, last);
-    }
-
-    Result<void> run_gloo(Times& times, const std::string& algorithm) {
-        Json ignored;
-        for (const std::uint64_t bytes : options_.bench.sizes) {
-            const std::filesystem::path folder = make_folder();
-            std::vector<std::vector<std::string>> commands;
-            for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
-                commands.push_back({program_beside("bench_gloo"), "--rank", std::to_string(rank), "--world",
-                                    std::to_string(options_.workers), "--store", folder.string(), "--address",
-                                    "127.0.0.1", "--bytes", std::to_string(bytes), "--rounds",
-                                    std::to_string(options_.bench.rounds), "--warmup",
-                                    std::to_string(options_.bench.warmup), "--algorithm", algorithm, "--json"});
-            }
-            const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
-            std::filesystem::remove_all(folder);
-            if (!text) return tl::unexpected(text.error());
-            if (auto done = read(*text, times, ignored); !done) return done;
-        }
-        return {};
-    }
-
-  private:
-    static constexpr std::uint32_t loopback_lanes = 16'352;
-
-    static std::filesystem::path make_folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "atp-bench-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made in " + name);
-        return name;
-    }
-
-    [[nodiscard]] std::vector<std::string> rank_command(std::uint32_t rank, const std::string& store) const {
-        const BenchRank& bench = options_.bench;
-        const comm::Options& comm = bench.options;
-        std::vector<std::string> command{own_program(),
-                                         "bench",
-                                         "--rank",
-                                         std::to_string(rank),
-                                         "--world",
-                                         std::to_string(options_.workers),
-                                         "--rendezvous",
-                                         store,
-                                         "--store-elsewhere",
-                                         "--switch",
-                                         switch_address_,
-                                         "--rounds",
-                                         std::to_string(bench.rounds),
-                                         "--warmup",
-                                         std::to_string(bench.warmup),
-                                         "--type",
-                                         std::string(to_string(bench.type)),
-                                         "--channels",
-                                         std::to_string(comm.channels),
-                                         "--json"};
-        for (const std::uint64_t bytes : bench.sizes) {
-            command.insert(command.end(), {"--bytes", std::to_string(bytes)});
-        }
-        if (options_.switchml) {
-            command.insert(command.end(),
-                           {"--protocol", "switchml", "--switchml-mode", switchml_mode_text(comm.protocol),
-                            "--switchml-timeout", duration_text(comm.resend_after)});
-        }
-        command.insert(command.end(), {"--lanes", lanes_text(comm)});
-        command.insert(command.end(), {"--scaling", std::string(to_string(comm.scaling))});
-        if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
-        command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
-        command.insert(command.end(), {"--deadline", duration_text(comm.timeout)});
-        if (const std::string without = without_text(comm); !without.empty()) {
-            command.insert(command.end(), {"--without", without});
-        }
-        if (comm.audit) command.emplace_back("--audit");
-        if (comm.multicast.wanted) command.insert(command.end(), {"--multicast", to_string(comm.multicast)});
-        if (!comm.halve) command.emplace_back("--no-halving");
-        if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
-        for (const std::string& server : comm.dedicated_servers) {
-            command.insert(command.end(), {"--dedicated-server", server});
-        }
-        if (comm.spin != Duration::zero()) command.insert(command.end(), {"--spin", duration_text(comm.spin)});
-        return command;
-    }
-
-    static Result<void> read(const std::string& text, Times& times, Json& last) {
-        std::size_t begin = 0;
-        while (begin < text.size()) {
-            const std::size_t end = std::min(text.find('\n', begin), text.size());
-            const Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
-            if (line.is_discarded() || !line.contains("seconds")) {
-                return fail(Operation::parse, Reason::malformed, "rank 0", text);
-            }
-            last[std::to_string(line["bytes"].get<std::uint64_t>())] = line;
-            for (const Json& seconds : line["seconds"]) {
-                times[line["bytes"].get<std::uint64_t>()].push_back(seconds.get<double>());
-            }
-            begin = end + 1;
-        }
-        return {};
-    }
-
-    const BenchOptions& options_;
-    const StopSignals& signals_;
-    std::unique_ptr<switchd::SwitchNode> node_;
-    std::string switch_address_;
-};
-
 void show_progress(std::uint32_t repeat, std::uint32_t repeats, std::string_view system) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\rround {} of {}: {}\033[K", repeat + 1, repeats, system);
 }
 
-void print_results(const BenchOptions& options, const Times& atp, const Times& peer, const std::string& algorithm,
-                   const Json& last) {
+void print_results(const BenchOptions& options, const BenchTimes& atp, const BenchTimes& peer,
+                   const std::string& algorithm, const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
         fmt::print("{} workers on this machine, {}, {}, {} rounds{}; every result verified to the last bit\n",
-                   options.workers, wire::to_string(options.bench.options.protocol), to_string(options.bench.type),
+                   options.workers, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.type),
                    atp.begin()->second.size(), peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
@@ -287,7 +132,7 @@ void print_results(const BenchOptions& options, const Times& atp, const Times& p
             line["seconds"] = seconds;
             line["goodput_bps"] = goodput;
             line["latency_us"] = middle * 1e6;
-            const std::string system(wire::to_string(options.bench.options.protocol));
+            const std::string system(wire::to_string(protocol_of(options.bench.options)));
             line["systems"][system] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
             if (peer_middle > 0) {
                 const double peer_goodput = static_cast<double>(bytes) * 8 / peer_middle;
@@ -311,12 +156,12 @@ void print_results(const BenchOptions& options, const Times& atp, const Times& p
 }
 
 // Selects the fastest of Gloo's algorithms on this host, by one repetition of each.
-Result<std::string> fastest_algorithm(AllHere& here, const BenchOptions& options) {
+Result<std::string> fastest_algorithm(BenchHere& here, const BenchOptions& options) {
     if (options.peer_algorithm != "best") return options.peer_algorithm;
     std::string fastest;
     double least = 0;
     for (const std::string_view algorithm : gloo_algorithms) {
-        Times times;
+        BenchTimes times;
         if (auto done = here.run_gloo(times, std::string(algorithm)); !done) return tl::unexpected(done.error());
         double sum = 0;
         for (const auto& [bytes, seconds] : times) sum += std::log(median(seconds));
@@ -330,7 +175,7 @@ Result<std::string> fastest_algorithm(AllHere& here, const BenchOptions& options
 
 int run_all_here(const BenchOptions& options) {
     const StopSignals signals;
-    AllHere here(options, signals);
+    BenchHere here(options, signals);
     if (auto started = here.start_switch(); !started) return failed(started.error());
     const bool with_peer = !options.peer.empty();
     const std::uint32_t repeats = options.repeats != 0 ? options.repeats : with_peer ? 5 : 1;
@@ -347,11 +192,11 @@ int run_all_here(const BenchOptions& options) {
         if (!fastest) return failed(fastest.error());
         algorithm = *fastest;
     }
-    Times atp;
-    Times peer;
+    BenchTimes atp;
+    BenchTimes peer;
     Json last = Json::object();
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
-        show_progress(repeat, repeats, wire::to_string(options.bench.options.protocol));
+        show_progress(repeat, repeats, wire::to_string(protocol_of(options.bench.options)));
         if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
         if (!with_peer) continue;
         show_progress(repeat, repeats, "gloo");
@@ -374,7 +219,7 @@ int run_ladder(const BenchOptions& options) {
                                          {"+gro", true, true, true, 1},
                                          {"+threads", true, true, true, 2}}};
     const StopSignals signals;
-    std::array<Times, rungs.size()> times;
+    std::array<BenchTimes, rungs.size()> times;
     const std::uint32_t repeats = options.repeats != 0 ? options.repeats : 5;
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
         for (std::size_t i = 0; i < rungs.size(); ++i) {
@@ -384,7 +229,7 @@ int run_ladder(const BenchOptions& options) {
             own.bench.options.gso = rungs[i].gso;
             own.bench.options.gro = rungs[i].gro;
             own.bench.options.channels = own.switch_threads = rungs[i].threads;
-            AllHere here(own, signals);
+            BenchHere here(own, signals);
             Json last = Json::object();
             if (auto started = here.start_switch(); !started) return failed(started.error());
             if (auto done = here.run_atp(times[i], last); !done) return failed(done.error());
@@ -429,7 +274,7 @@ int run_bench(BenchOptions options) {
     if (!options.bench.options.dedicated_servers.empty()) {
         options.bench.options.server = comm::ServerPlace::dedicated;
     }
-    if (options.switchml) options.bench.options.protocol = options.switchml_mode;
+    if (options.additions.complete) options.additions.complete(options.bench.options);
     options.bench.options.lanes = options.lanes.count;
     options.bench.options.lane_type = options.lanes.type;
     if (options.bench.options.scaling == tensor::Scaling::dynamic) options.bench.options.scale = dynamic_bench_scale;
@@ -444,19 +289,15 @@ int run_bench(BenchOptions options) {
 
 }  // namespace
 
-namespace {
-
-std::function<int()> add_bench(CLI::App& program, Edition edition) {
+std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     auto options = std::make_shared<BenchOptions>();
+    options->additions = std::move(additions);
     CLI::App* command = program.add_subcommand(
         "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
-    add_bench_flags(*command, options, edition);
+    add_bench_flags(*command, options);
     return [options] { return run_bench(*options); };
 }
 
-}  // namespace
-
-std::function<int()> register_bench(CLI::App& program) { return add_bench(program, Edition::product); }
-std::function<int()> register_lab_bench(CLI::App& program) { return add_bench(program, Edition::laboratory); }
+std::function<int()> register_bench(CLI::App& program) { return add_bench(program); }
 
 }  // namespace atp::apps

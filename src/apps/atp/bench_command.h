@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "apps/common/command.h"
+#include "comm/options.h"
+#include "switchd/config.h"
 
 namespace atp::apps {
 
-// `atp bench`: measures all-reduce on this host or on many, beside Gloo if requested. register_lab_bench() is for
-// `atp-lab` and adds the flags of experiments.
+// What another program adds to the command. All calls are optional.
+struct BenchAdditions {
+    std::function<void(CLI::App& command)> add_flags{};
+    std::function<void(comm::Options& options)> complete{};        // after the flags were read
+    std::function<std::vector<std::string>()> flags_of_ranks{};    // the same flags, for the ranks that are started
+    std::function<void(switchd::SwitchNodeConfig&)> set_switch{};  // of the switch that is started
+};
+
+// Adds the command `bench`, which measures all-reduce on this host or on many, beside Gloo if requested.
+[[nodiscard]] std::function<int()> add_bench(CLI::App& program, BenchAdditions additions = {});
 [[nodiscard]] std::function<int()> register_bench(CLI::App& program);
-[[nodiscard]] std::function<int()> register_lab_bench(CLI::App& program);
 
 }  // namespace atp::apps

@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::uint32_t most_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
 
-constexpr std::array<std::pair<std::string_view, wire::ChannelProtocol>, 3> switchml_modes{
-    {{"offsets", wire::ChannelProtocol::switchml},
-     {"faithful", wire::ChannelProtocol::switchml_faithful},
-     {"lossless", wire::ChannelProtocol::switchml_lossless}}};
-
 std::optional<BenchWithout> parse_without(std::string_view text) {
     BenchWithout without;
     while (!text.empty()) {
@@ -57,13 +52,6 @@ std::optional<BenchLanes> parse_lanes(std::string_view text) {
     return lanes;
 }
 
-std::optional<wire::ChannelProtocol> parse_switchml_mode(std::string_view text) {
-    for (const auto& [name, mode] : switchml_modes) {
-        if (name == text) return mode;
-    }
-    return std::nullopt;
-}
-
 std::optional<numeric::ElementType> parse_bench_type(std::string_view text) {
     const auto type = numeric::parse_element_type(text);
     if (type == numeric::ElementType::float16 || type == numeric::ElementType::bfloat16) return std::nullopt;
@@ -74,12 +62,6 @@ std::optional<std::uint32_t> parse_window_packets(std::string_view text) {
     const auto packets = parse_size(text);
     if (!packets || !std::has_single_bit(*packets) || *packets > 1U << ATP_WINDOW_LOG2_MAX) return std::nullopt;
     return static_cast<std::uint32_t>(*packets);
-}
-
-// True for SwitchML.
-std::optional<bool> parse_protocol(std::string_view text) {
-    if (text == "switchml") return true;
-    return text == "atp" ? std::optional(false) : std::nullopt;
 }
 
 std::optional<std::string> parse_peer(std::string_view text) {
@@ -160,7 +142,7 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     how.parsed("--scaling", comm.scaling, "HOW", tensor::parse_scaling, "fixed or dynamic",
                "at the job's scale, or at one that fits the last sum [fixed]");
     how.parsed("--window", comm.window, "N", parse_window_packets, "a power of two up to 65536",
-               "packets under way at most; SwitchML's slots [by their size]");
+               "packets under way at most [by their size]");
     how.parsed("--server", comm.server, "PLACE", parse_place, "switch or colocated", "where servers stand [switch]");
     how.appended(
         "--dedicated-server", comm.dedicated_servers, "ADDRESS",
@@ -177,22 +159,6 @@ void add_how(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     how.parsed("--deadline", comm.timeout, "TIME", parse_wait, wait_forms, "of each operation [300s]");
 }
 
-void add_experiments(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
-    comm::Options& comm = options->bench.options;
-    Flags how(command, "Experiments");
-    CLI::Option* const protocol =
-        how.parsed("--protocol", options->switchml, "NAME", parse_protocol, "atp or switchml", "what travels [atp]");
-    how.parsed("--switchml-mode", options->switchml_mode, "MODE", parse_switchml_mode, "lossless, faithful or offsets",
-               "how it recovers losses: not at all, as printed, or comparing offsets [offsets]")
-        ->needs(protocol);
-    how.parsed("--switchml-timeout", comm.resend_after, "TIME", parse_wait, wait_forms,
-               "after which a packet without a result is sent again [1ms]")
-        ->needs(protocol);
-    how.call(
-        "--no-halving", [options] { options->bench.options.halve = false; },
-        "keep the window on loss and congestion, as the papers' experiments do");
-}
-
 }  // namespace
 
 std::string lanes_text(const comm::Options& options) {
@@ -200,18 +166,11 @@ std::string lanes_text(const comm::Options& options) {
     return options.lanes == 0 ? std::string(type) : fmt::format("{}:{}", options.lanes, type);
 }
 
-std::string switchml_mode_text(wire::ChannelProtocol mode) {
-    for (const auto& [name, known] : switchml_modes) {
-        if (known == mode) return std::string(name);
-    }
-    return {};
-}
-
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options, Edition edition) {
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     add_what(command, options);
     add_where(command, options);
     add_how(command, options);
-    if (edition == Edition::laboratory) add_experiments(command, options);
+    if (options->additions.add_flags) options->additions.add_flags(command);
 }
 
 }  // namespace atp::apps

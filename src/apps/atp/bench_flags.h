@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include "apps/atp/bench_command.h"
 #include "apps/atp/bench_rank.h"
 #include "apps/common/command.h"
 #include "base/time.h"
-#include "wire/control.h"
 
 namespace atp::apps {
 
@@ -33,8 +33,6 @@ struct BenchLanes {
 struct BenchOptions {
     BenchRank bench;
     BenchLanes lanes;
-    bool switchml = false;
-    wire::ChannelProtocol switchml_mode = wire::ChannelProtocol::switchml;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
     std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
@@ -47,14 +45,13 @@ struct BenchOptions {
     BenchWithout without;
     std::uint32_t switch_threads = 1;
     Duration timeout = std::chrono::minutes(10);
+    BenchAdditions additions;
 };
 
 // The options outlive the command's parsing.
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options, Edition edition);
+void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
 
 // In the format of --lanes.
 [[nodiscard]] std::string lanes_text(const comm::Options& options);
-// In the format of --switchml-mode.
-[[nodiscard]] std::string switchml_mode_text(wire::ChannelProtocol mode);
 
 }  // namespace atp::apps

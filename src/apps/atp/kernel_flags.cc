@@ -13,8 +13,6 @@ constexpr std::string_view blanks = " \t";
 
 // Flags that need --xdp.
 constexpr std::array kernel_flags = {"--xdp-pins", "--level"};
-// Flags of emulated ports. Packets that the kernel aggregates do not pass these ports.
-constexpr std::array port_flags = {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"};
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -56,10 +54,6 @@ std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const swi
                      : std::nullopt;
     }
     if (const auto twice = first_twice(kernel.interfaces)) return fmt::format("--xdp names {} twice", *twice);
-    if (const auto emulated = first_given(port_flags, given)) {
-        return fmt::format("--xdp and {} do not go together: what the kernel adds passes no emulated port", *emulated);
-    }
-    if (!node.serves_atp) return "--xdp and --protocol switchml do not go together: the kernel adds packets of ATP";
     if (node.memory_bytes == 0) {
         return "--xdp and --memory 0 do not go together: the kernel would have no aggregators; give it as much as the "
                "switch behind it has, or leave --xdp out";

@@ -2,22 +2,19 @@
 // Which flags of `atp switch` go with the kernel switch, and which do not.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "apps/atp/kernel_part.h"
+#include "apps/atp/switch_command.h"
 #include "switchd/config.h"
 
 namespace atp::apps {
 
 // Names separated by commas, with or without blanks. Nullopt if a name is empty.
 [[nodiscard]] std::optional<std::vector<std::string>> parse_interfaces(std::string_view text);
-
-// Whether a flag is on the command line, with any value.
-using Given = std::function<bool(const std::string& flag)>;
 
 // Why the flags do not go together, as a text for the operator; nullopt if they do. `node`: the configuration that
 // these flags make.

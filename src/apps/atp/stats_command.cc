@@ -40,12 +40,6 @@ std::map<std::string, std::uint64_t> sum_packets(const Json& report) {
     for (const Json& shard : report["shards"]) {
         for (const auto& [name, count] : shard["packets"].items()) sums[name] += count.get<std::uint64_t>();
         for (const auto& [name, count] : shard["refused"].items()) sums["refused"] += count.get<std::uint64_t>();
-        for (const auto& [name, count] : shard["switchml"]["packets"].items()) {
-            sums["switchml " + name] += count.get<std::uint64_t>();
-        }
-        for (const auto& [name, count] : shard["switchml"]["refused"].items()) {
-            sums["switchml refused"] += count.get<std::uint64_t>();
-        }
         sums["dropped_by_kernel"] += value(shard["udp"], "dropped_by_kernel");
         sums["received"] += value(shard["udp"], "received_packets");
         sums["sent"] += value(shard["udp"], "sent_packets");
@@ -54,22 +48,6 @@ std::map<std::string, std::uint64_t> sum_packets(const Json& report) {
         sums["unrouted"] += value(shard, "unrouted");
     }
     return sums;
-}
-
-void print_streams(const Json& report) {
-    std::string table;
-    for (const Json& shard : report["shards"]) {
-        for (const Json& stream : shard["switchml"]["streams"]) {
-            const Json& p = stream["packets"];
-            table += fmt::format("{:>10x} {:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8}\n", value(stream, "job"),
-                                 value(stream, "channel"), value(stream, "slots"), value(p, "gathered"),
-                                 value(p, "completed"), value(p, "duplicates"), value(p, "answered"), value(p, "late"),
-                                 value(p, "overflows"));
-        }
-    }
-    if (table.empty()) return;
-    fmt::print("\n{:>10} {:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8}\n{}", "job", "channel", "slots",
-               "gathered", "completed", "duplicates", "answered", "late", "overflow", table);
 }
 
 void print_kernels(const Json& report) {
@@ -114,10 +92,10 @@ void print_jobs(const Json& report) {
 
 void print_report(const Json& report, const std::map<std::string, std::uint64_t>& before, double seconds) {
     const auto now = sum_packets(report);
-    fmt::print("{} at {}, up {:.0f} s, {:.1f} MB of aggregators and {:.1f} MB of slots of {} lanes{}\n",
+    fmt::print("{} at {}, up {:.0f} s, {:.1f} MB of aggregators of {} lanes{}\n",
                report.value("software", std::string("?")), report.value("address", std::string("?")),
                report.value("uptime_s", 0.0), static_cast<double>(value(report, "memory_bytes")) / 1e6,
-               static_cast<double>(value(report, "pool_bytes")) / 1e6, value(report, "lanes"),
+               value(report, "lanes"),
                report.contains("parent") ? ", parent " + report["parent"].get<std::string>() +
                                                (report.value("parent_answers", false) ? "" : " (does not answer)")
                                          : std::string());
@@ -133,7 +111,6 @@ void print_report(const Json& report, const std::map<std::string, std::uint64_t>
     }
     print_kernels(report);
     print_jobs(report);
-    print_streams(report);
 }
 
 int run_stats(const StatsOptions& options) {

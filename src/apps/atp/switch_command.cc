@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/atp/kernel_flags.h"
@@ -27,32 +28,19 @@
 namespace atp::apps {
 namespace {
 
-enum class Serves : std::uint8_t { atp, switchml, both };
-
-std::optional<Serves> parse_serves(std::string_view text) {
-    if (text == "atp") return Serves::atp;
-    if (text == "switchml") return Serves::switchml;
-    if (text == "both") return Serves::both;
-    return std::nullopt;
-}
-
 struct SwitchOptions {
     std::string listen = "0.0.0.0:4790";
     std::string parent;
-    Serves serves = Serves::atp;
     std::uint32_t lanes = 0;  // 0: as many as fill a packet of the interface
     bool pin = false;
     bool hosts_servers = true;
     bool quiet = false;
     bool json = false;
-    std::int64_t port_rate = 0;
-    std::uint64_t port_queue = 0;
-    std::uint64_t port_ecn = 0;
-    double port_loss = 0;
     std::uint32_t busy_poll_us = 0;
     KernelPartConfig kernel;
     switchd::SwitchNodeConfig config;
     Given given;
+    SwitchAdditions additions;
 };
 
 int misused(const std::string& why) {
@@ -74,9 +62,6 @@ Result<void> complete(SwitchOptions& options) {
     if (!listen) return tl::unexpected(listen.error());
     config.udp.local = listen->front();
     config.udp.busy_poll_us = options.busy_poll_us;
-    config.serves_atp = options.serves != Serves::switchml;
-    config.pool_bytes = options.serves == Serves::atp ? 0 : config.memory_bytes;
-    if (!config.serves_atp) config.memory_bytes = 0;
     if (!options.hosts_servers) config.server_bytes = 0;
     if (!options.parent.empty()) {
         const auto parent = net::resolve(options.parent, config.udp.local.family());
@@ -90,10 +75,6 @@ Result<void> complete(SwitchOptions& options) {
         if (!mtu) return tl::unexpected(mtu.error());
         config.lanes = lanes_of_mtu(*mtu, config.udp.local.family());
     }
-    config.ports.in = config.ports.out = {.rate_bits_per_s = options.port_rate,
-                                          .queue_bytes = options.port_queue,
-                                          .ecn_bytes = options.port_ecn,
-                                          .loss = options.port_loss};
     if (options.pin) {
         const auto cores = net::allowed_cores();
         if (!cores) return tl::unexpected(cores.error());
@@ -107,11 +88,6 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
         fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
                    switchd::aggregators_of_shard(config), config.lanes, config.shards,
                    static_cast<double>(config.memory_bytes) / 1e6);
-    }
-    if (config.pool_bytes != 0) {
-        fmt::print("  slots        {} of {} lanes on each of {} threads for SwitchML ({:.1f} MB)\n",
-                   switchd::slots_of_shard(config), config.lanes, config.shards,
-                   static_cast<double>(config.pool_bytes) / 1e6);
     }
 }
 
@@ -138,10 +114,7 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
         print_memory(config);
         fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
                    static_cast<double>(config.server_bytes) / 1e6);
-        if (emulation::emulates(config.ports)) {
-            fmt::print("  ports        {} bit/s, queue {} B, marks above {} B, loss {}\n", options.port_rate,
-                       options.port_queue, options.port_ecn, options.port_loss);
-        }
+        if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
         for (const switchd::ShardSnapshot& shard : node.snapshot().shards) {
             if (shard.kernel) print_kernel(shard);
             if (shard.kernel) continue;
@@ -167,6 +140,12 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
 int run_switch(SwitchOptions options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
+    if (options.additions.complete) {
+        const bool in_kernel = !options.kernel.interfaces.empty();
+        if (const auto misuse = options.additions.complete(options.config, in_kernel, options.given)) {
+            return misused(*misuse);
+        }
+    }
     const StopSignals signals;
     const auto kernel = start_kernel_part(options);
     if (!kernel) return misused(kernel.error());
@@ -189,25 +168,11 @@ int run_switch(SwitchOptions options) {
     return exit_passed;
 }
 
-void add_experiments(CLI::App& command, SwitchOptions& options) {
-    Flags protocols(command, "Experiments");
-    protocols.parsed("--protocol", options.serves, "NAME", parse_serves, "atp, switchml or both",
-                     "which jobs it serves [atp]");
-    Flags flags(command, "Emulated ports (each peer behind an emulated link)");
-    flags.parsed("--port-rate", options.port_rate, "RATE", parse_rate, rate_forms, "of each direction [no limit]");
-    flags.parsed("--queue", options.port_queue, "SIZE", parse_size, size_forms,
-                 "what may wait for a port before packets are dropped [no limit]");
-    flags.parsed("--ecn", options.port_ecn, "SIZE", parse_size, size_forms,
-                 "packets that find more than this waiting are marked [never]");
-    flags.parsed("--loss", options.port_loss, "SHARE", parse_percent, percent_forms,
-                 "of the packets of each direction [0]");
-    flags.number("--lossy-ports", options.config.ports.lossy_peers, 0, UINT64_MAX,
-                 "only so many neighbours lose packets, those that come first [all]");
-    flags.number("--seed", options.config.ports.seed, 0, UINT64_MAX, "which packets are lost [1]");
-}
+}  // namespace
 
-std::function<int()> add_switch(CLI::App& program, Edition edition) {
+std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     auto options = std::make_shared<SwitchOptions>();
+    options->additions = std::move(additions);
     CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
     Flags flags(*command, "Switch");
     switchd::SwitchNodeConfig& config = options->config;
@@ -217,7 +182,7 @@ std::function<int()> add_switch(CLI::App& program, Edition edition) {
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
                  "of all aggregators; 0 aggregates nothing and only hosts parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
-                 "of an aggregator or slot: the longest packet that is aggregated [what the interface's MTU holds]");
+                 "of an aggregator: the longest packet that is aggregated [what the interface's MTU holds]");
     flags.number(
         "--threads", config.shards, 1, 256,
         "each with its share of the memory and of the channels; 1 with --xdp, and at the server behind it [1]");
@@ -246,7 +211,7 @@ std::function<int()> add_switch(CLI::App& program, Edition edition) {
     flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");
     flags.flag("--quiet", options->quiet, "say nothing but errors");
     flags.flag("--json", options->json, "say in JSON what was started");
-    if (edition == Edition::laboratory) add_experiments(*command, *options);
+    if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);
         return option != nullptr && option->count() != 0;
@@ -254,9 +219,6 @@ std::function<int()> add_switch(CLI::App& program, Edition edition) {
     return [options] { return run_switch(*options); };
 }
 
-}  // namespace
-
-std::function<int()> register_switch(CLI::App& program) { return add_switch(program, Edition::product); }
-std::function<int()> register_lab_switch(CLI::App& program) { return add_switch(program, Edition::laboratory); }
+std::function<int()> register_switch(CLI::App& program) { return add_switch(program); }
 
 }  // namespace atp::apps

@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "apps/common/command.h"
+#include "switchd/config.h"
 
 namespace atp::apps {
 
-// `atp switch`: runs a switch on this host. register_lab_switch() is for `atp-lab` and adds the flags of experiments.
+// Whether a flag is on the command line, with any value.
+using Given = std::function<bool(const std::string& flag)>;
+
+// What another program adds to the command. All calls are optional and come in this order.
+struct SwitchAdditions {
+    std::function<void(CLI::App& command)> add_flags{};
+    // Completes the configuration. Returns why the flags do not go together; nullopt: they do.
+    std::function<std::optional<std::string>(switchd::SwitchNodeConfig& config, bool in_kernel, const Given& given)>
+        complete{};
+    // Lines about the additions, after the switch has started.
+    std::function<std::string(const switchd::SwitchNodeConfig& config)> describe{};
+};
+
+// Adds the command `switch`, which runs a switch on this host.
+[[nodiscard]] std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions = {});
 [[nodiscard]] std::function<int()> register_switch(CLI::App& program);
-[[nodiscard]] std::function<int()> register_lab_switch(CLI::App& program);
 
 }  // namespace atp::apps

@@ -18,10 +18,6 @@ enum ExitStatus : int {
     exit_interrupted = 130,
 };
 
-// The program that a command is part of. The laboratory's has further flags for experiments: SwitchML, emulated links,
-// and links without congestion control.
-enum class Edition : bool { product, laboratory };
-
 // Adds one subcommand to the program. The returned function runs it after its flags were read, if it was requested.
 using Register = std::function<int()> (*)(CLI::App& program);
 

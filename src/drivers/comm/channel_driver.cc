@@ -42,6 +42,11 @@ std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes
     return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
 }
 
+std::unique_ptr<endpoint::ChannelEngine> engine_of(const ChannelPlan& plan) {
+    return plan.other == nullptr ? endpoint::make_engine(plan.worker)
+                                 : plan.other->make_engine(plan.terms, plan.worker.place);
+}
+
 std::string without_server(const wire::Endpoint& server) {
     const std::string where = server.family == 0 ? "" : " at " + to_string(control::address_of(server));
     return fmt::format("the switches have not found the parameter server{} yet", where);
@@ -69,12 +74,13 @@ Channel::Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpS
     : plan_(plan),
       loop_(std::move(loop)),
       socket_(std::move(socket)),
-      worker_(make_channel_worker(plan.worker)),
+      worker_(engine_of(plan)),
+      has_tokens_(worker_->has_tokens()),
       datagrams_(batch_packets),
       data_address_(plan.switch_address) {
     if (plan.hosts_server) {
-        server_ = std::make_unique<control::HostedServer>(
-            protocol::ServerConfig{.channel = control::channel_config(plan.terms), .scale = plan.terms.scale},
+        server_ = std::make_unique<endpoint::HostedServer>(
+            protocol::ServerConfig{.channel = endpoint::channel_config(plan.terms), .scale = plan.terms.scale},
             *plan.membership);
     }
 }
@@ -272,10 +278,8 @@ void Channel::note_own_result(std::span<const std::byte> bytes) {
     }
 }
 
-// SwitchML's packets carry no token, so only the sender's address identifies them.
-bool Channel::believes(const wire::Address& from) const {
-    return !wire::is_switchml(plan_.terms.protocol) || from == data_address_;
-}
+// Without tokens, only the sender's address identifies packets.
+bool Channel::believes(const wire::Address& from) const { return has_tokens_ || from == data_address_; }
 
 void Channel::handle_control(const wire::Datagram& datagram, Time now) {
     if (const auto joined = wire::decode_joined(datagram.bytes); joined && is_mine(*joined)) {
@@ -401,7 +405,7 @@ void Channel::take_submissions(Time now) {
 void Channel::take_events(Time now) {
     if (ended_) return;
     while (const auto event = worker_->poll_event()) {
-        if (event->kind != WorkerEvent::Kind::completed) {
+        if (event->kind != endpoint::EngineEvent::Kind::completed) {
             // fail() ends this part with all others, so that a caller that sees the error finds the channel ended.
             fail(describe(*event, now), now);
             return;
@@ -510,27 +514,25 @@ void Channel::fail(const Error& error, Time now) {
     }
 }
 
-Error Channel::describe(const WorkerEvent& event, Time now) const {
+Error Channel::describe(const endpoint::EngineEvent& event, Time now) const {
     switch (event.kind) {
-        case WorkerEvent::Kind::mismatched:
+        case endpoint::EngineEvent::Kind::mismatched:
             return {.reason = Reason::mismatched,
                     .elapsed = event.elapsed,
                     .text =
                         "the ranks do different things: another operation, type or number of elements was called "
                         "at this place by some rank"};
-        case WorkerEvent::Kind::overflowed:
+        case endpoint::EngineEvent::Kind::overflowed:
             return {.reason = Reason::too_large,
                     .elapsed = event.elapsed,
-                    .text = fmt::format("some rank's number, or a sum, does not fit 32 bits (at the scale of {}, if it "
-                                        "is a float), and SwitchML has no server that could add it otherwise: take a "
-                                        "smaller scale, or ATP",
-                                        plan_.terms.scale)};
+                    .text = fmt::format("a value or a sum does not fit 32 bits (floats at scale {}), and the protocol "
+                                        "{} has no server that adds it: use a smaller scale, or ATP",
+                                        plan_.terms.scale, wire::to_string(plan_.terms.protocol))};
         default: return describe_silence(event, now);
     }
 }
 
-Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
-    const bool switchml = wire::is_switchml(plan_.terms.protocol);
+Error Channel::describe_silence(const endpoint::EngineEvent& event, Time now) const {
     Error error{.reason = Reason::timed_out, .elapsed = event.elapsed};
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
     // Ranks that were missing may have joined since the last message of the switch.
@@ -538,18 +540,15 @@ Error Channel::describe_silence(const WorkerEvent& event, Time now) const {
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
         error.text = "no data of this operation arrived: check that these processes run and call it";
-    } else if (!event.heard || now - event.heard_at > std::chrono::seconds(1)) {
+    } else if (!event.answered || now - event.answered_at > std::chrono::seconds(1)) {
         error.text = fmt::format(
-            "nothing was heard from the {} {}", switchml ? "slots of the switch" : "parameter server",
-            event.heard ? fmt::format("for {:.1f} s", seconds_of(now - event.heard_at)) : std::string("at all"));
+            "nothing was received from the {} {}", worker_->answerer(),
+            event.answered ? fmt::format("for {:.1f} s", seconds_of(now - event.answered_at)) : std::string("at all"));
         if (switch_silent) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
-        } else if (switchml) {
-            error.text += ": some rank is late, or does something else";
         }
     } else {
-        error.text = fmt::format("the {} answers, but the operation did not get through in time",
-                                 switchml ? "switch" : "parameter server");
+        error.text = fmt::format("the {} answers, but the operation did not get through in time", worker_->answerer());
     }
     return error;
 }

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "comm/channel_engine.h"
 #include "comm/work.h"
 #include "control/group_reception.h"
-#include "control/hosted_server.h"
+#include "endpoint/hosted_server.h"
+#include "endpoint/rank_protocol.h"
 #include "net/event_loop.h"
 #include "net/udp_socket.h"
 #include "wire/control.h"
@@ -25,7 +25,8 @@ struct ChannelPlan {
     wire::ChannelTerms terms;
     wire::JoiningUnit unit;  // position of this worker in the tree, as its JOIN reports it
     std::uint8_t level = 0;  // of its switch, from 0
-    WorkerPlan worker;
+    protocol::WorkerConfig worker;
+    std::shared_ptr<const endpoint::RankProtocol> other{};  // replaces `worker`; nullptr: ATP
     wire::Address switch_address;
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;              // this process runs the channel's server
@@ -116,8 +117,8 @@ class Channel final : private net::Actor {
     void flush();
     void leave();
     void fail(const Error& error, Time now);
-    [[nodiscard]] Error describe(const WorkerEvent& event, Time now) const;
-    [[nodiscard]] Error describe_silence(const WorkerEvent& event, Time now) const;
+    [[nodiscard]] Error describe(const endpoint::EngineEvent& event, Time now) const;
+    [[nodiscard]] Error describe_silence(const endpoint::EngineEvent& event, Time now) const;
     [[nodiscard]] std::string missing_ranks(std::uint32_t units, std::uint32_t members) const;
     void publish(Time now);
 
@@ -126,8 +127,9 @@ class Channel final : private net::Actor {
     std::unique_ptr<net::UdpSocket> socket_;
     std::unique_ptr<net::UdpSocket> group_socket_;
     control::Hearing hearing_;
-    std::unique_ptr<ChannelWorker> worker_;
-    std::unique_ptr<control::HostedServer> server_;
+    std::unique_ptr<endpoint::ChannelEngine> worker_;
+    bool has_tokens_;  // of worker_
+    std::unique_ptr<endpoint::HostedServer> server_;
     wire::Address server_down_;  // switch that receives the hosted server's results
     std::vector<wire::Datagram> datagrams_;
     std::deque<Part> under_way_;  // accepted by the worker, in its order

@@ -31,22 +31,6 @@ Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
 }
 
-std::optional<std::string> switchml_problem_of(std::uint32_t world, const Options& options) {
-    if (!wire::is_switchml(options.protocol)) return std::nullopt;
-    if (world > ATP_BITMAP_BITS) {
-        return fmt::format("a world of {} ranks; SwitchML knows one switch, with {} at most", world, ATP_BITMAP_BITS);
-    }
-    if (options.audit) return "an audit lane; SwitchML has none";
-    if (options.scaling != tensor::Scaling::fixed || options.lane_type != tensor::LaneType::int32) {
-        return "scales or lanes of ATP's; SwitchML has one scale, and 32 bits";
-    }
-    if (options.server != ServerPlace::on_switch) return "a place for servers; SwitchML has none";
-    if (!options.rack.empty()) return "a rack; SwitchML knows one switch, which is addressed";
-    if (options.multicast.wanted) return "results by multicast; SwitchML has none";
-    if (options.resend_after <= Duration::zero()) return "no time after which a packet is sent again";
-    return std::nullopt;
-}
-
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
         return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
@@ -66,7 +50,14 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
     if (!(std::isfinite(options.scale) && options.scale > 0)) {
         return fmt::format("a scale of {}; a positive number is needed", options.scale);
     }
-    return switchml_problem_of(world, options);
+    if (options.protocol == nullptr) return std::nullopt;
+    return options.protocol->objection_to({.world = world,
+                                           .audit = options.audit,
+                                           .adaptive_scale = options.scaling != tensor::Scaling::fixed,
+                                           .narrow_lanes = options.lane_type != tensor::LaneType::int32,
+                                           .placed_servers = options.server != ServerPlace::on_switch,
+                                           .names_racks = !options.rack.empty(),
+                                           .multicast = options.multicast.wanted});
 }
 
 }  // namespace

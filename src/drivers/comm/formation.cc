@@ -20,8 +20,6 @@
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
-#include "switchml/packet.h"
-#include "switchml/stream_pool.h"
 
 namespace atp::comm {
 namespace {
@@ -45,7 +43,7 @@ std::string terms_text(const Options& options) {
     return fmt::format(
         "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
         "multicast={} server={}{}",
-        wire::control_version & 0xFU, wire::to_string(options.protocol), options.channels, options.lanes,
+        wire::control_version & 0xFU, wire::to_string(protocol_of(options)), options.channels, options.lanes,
         options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit,
         options.halve, to_string(options.multicast), static_cast<int>(options.server), servers);
 }
@@ -75,13 +73,9 @@ Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
     }
 }
 
-std::uint32_t lanes_of_payload(wire::ChannelProtocol protocol, std::uint32_t payload_bytes) {
-    if (!wire::is_switchml(protocol)) {
-        return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
-    }
-    using namespace atp::switchml;
-    const std::uint32_t lanes = (payload_bytes - std::uint32_t{header_bytes}) / std::uint32_t{int32_lane_bytes};
-    return std::min<std::uint32_t>(lanes, ATP_MAX_LANES);
+std::uint32_t lanes_of_payload(const Options& options, std::uint32_t payload_bytes) {
+    if (options.protocol != nullptr) return options.protocol->lanes_of_payload(payload_bytes);
+    return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
 }
 
 // Address and WELCOME of the switch, and the longest packet on the path to it.
@@ -106,7 +100,7 @@ Result<Reach> reach_switch(const Options& options, Time deadline) {
     };
     const auto payload = client::discover_path_payload(reach.address, probe);
     if (!payload) return tl::unexpected(payload.error());
-    const std::uint32_t fits = lanes_of_payload(options.protocol, *payload);
+    const std::uint32_t fits = lanes_of_payload(options, *payload);
     reach.lanes = fits / 8 * 8;
     if (options.lanes != 0 && options.lanes > fits) {
         return refuse(Operation::join, Reason::too_large, to_string(reach.address),
@@ -188,10 +182,10 @@ Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     return control::decision_from(*text);
 }
 
-// Switches in a rank's path that aggregate. SwitchML ends at the first.
+// Switches in a rank's path that aggregate. Another protocol uses the first alone.
 std::span<const wire::PathSwitch> adding_switches(const Options& options, const control::Announcement& announcement) {
     const std::span<const wire::PathSwitch> path(announcement.path);
-    return wire::is_switchml(options.protocol) ? path.first(1) : path;
+    return options.protocol == nullptr ? path : path.first(1);
 }
 
 // The smallest table and the shortest packets on the paths of all ranks.
@@ -200,7 +194,7 @@ Formation formation_of(const Options& options, const std::vector<control::Announ
     for (const control::Announcement& announcement : announcements) {
         formation.lanes = std::min(formation.lanes, announcement.lanes);
         for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
-            const std::uint32_t room = wire::is_switchml(options.protocol) ? next.slots : next.aggregators;
+            const std::uint32_t room = options.protocol == nullptr ? next.aggregators : options.protocol->room_in(next);
             // A switch without memory forwards everything, so it sets no limit; or it refuses the JOIN.
             if (room == 0) continue;
             formation.aggregators = std::min(formation.aggregators, room);
@@ -230,21 +224,6 @@ Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
     return control::endpoint_of(addresses->front());
 }
 
-WorkerPlan worker_plan_of(const wire::ChannelTerms& terms, std::uint16_t rank, const protocol::Place& place,
-                          const Options& options) {
-    WorkerPlan plan;
-    plan.protocol = terms.protocol;
-    plan.atp.channel = control::channel_config(terms);
-    plan.atp.rank = rank;
-    plan.atp.place = place;
-    plan.atp.congestion.halve = options.halve;
-    plan.switchml.job = switchml::stream_config(terms, static_cast<unsigned>(std::popcount(place.mask0)));
-    plan.switchml.rank = place.member;
-    plan.switchml.scale = terms.scale;
-    plan.switchml.timeout = options.resend_after;
-    return plan;
-}
-
 ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& options, const Formation& formation,
                     const control::Decision& decision, const std::shared_ptr<const protocol::Membership>& membership,
                     const wire::Endpoint& server) {
@@ -262,7 +241,7 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                   .mask1 = membership->all_units(),
                   .scale = options.scale,
                   .server = server,
-                  .protocol = options.protocol,
+                  .protocol = protocol_of(options),
                   .group = control::group_of(options.multicast, decision.job, decision.token,
                                              static_cast<std::uint16_t>(number))};
     plan.unit = {.unit = place.unit,
@@ -272,7 +251,11 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                  .ranks = {rank16}};
     plan.level =
         options.rack.empty() ? place.hop : 1;  // a rank with a rack addresses the last switch, whatever is in the path
-    plan.worker = worker_plan_of(plan.terms, rank16, place, options);
+    plan.worker.channel = endpoint::channel_config(plan.terms);
+    plan.worker.rank = rank16;
+    plan.worker.place = place;
+    plan.worker.congestion.halve = options.halve;
+    plan.other = options.protocol;
     plan.membership = membership;
     plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
     plan.loop.spin = options.spin;
@@ -311,10 +294,11 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
     if (!decision) return tl::unexpected(decision.error());
 
     const std::vector<control::Announcement>& announcements = placed->announcements;
-    if (wire::is_switchml(options.protocol) && placed->membership.units() != 1) {
-        return refuse(
-            Operation::join, Reason::unsupported, {},
-            "SwitchML knows one switch, and the ranks name several: let all of them name the same, or take ATP");
+    if (options.protocol != nullptr && placed->membership.units() != 1) {
+        return refuse(Operation::join, Reason::unsupported, {},
+                      fmt::format("the protocol {} uses one switch, but the ranks name several: name one switch on all "
+                                  "ranks, or use ATP",
+                                  wire::to_string(options.protocol->number())));
     }
     const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
     formed.formation = formation_of(options, announcements);

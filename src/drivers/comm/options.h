@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "base/time.h"
 #include "control/group_range.h"
+#include "endpoint/rank_protocol.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
 
@@ -28,10 +30,6 @@ struct Options {
     // own: rack of this rank, any name, equal on all ranks of the rack. Set it if switches without an address aggregate
     // in the path: next to the workers of a rack, and where racks meet.
     std::string rack;
-    // SwitchML needs one switch that serves it and that all ranks name. It has no audit, no server, and only the
-    // default scaling and lanes. If a sum leaves 32 bits, the communicator ends. Ranks that call different operations
-    // are not detected.
-    wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     std::uint32_t channels = 1;  // independent streams, one I/O thread each: more streams use more cores
     std::uint32_t lanes = 0;     // per packet; 0: as many as all paths carry
     std::uint32_t window = 0;    // most packets of a channel in flight, a power of two; 0: by packet length
@@ -41,8 +39,7 @@ struct Options {
     bool audit = false;  // one lane more per packet, which proves each sum
     bool halve = true;   // the window on congestion and loss; false only to repeat experiments
     ServerPlace server = ServerPlace::on_switch;
-    std::vector<std::string> dedicated_servers;            // host:port; the channels take them in turn
-    Duration resend_after = std::chrono::milliseconds(1);  // SwitchML: timeout of a packet
+    std::vector<std::string> dedicated_servers;  // host:port; the channels take them in turn
 
     control::Multicast multicast{};  // of results, if all ranks receive the group; else one copy per rank; IPv4
 
@@ -58,6 +55,13 @@ struct Options {
     bool gso = true;
     bool gro = true;
     std::uint32_t socket_buffer_bytes = 8U << 20U;  // own
+
+    // For experiments: a protocol other than ATP, which every rank must name; nullptr: ATP.
+    std::shared_ptr<const endpoint::RankProtocol> protocol{};
 };
+
+[[nodiscard]] inline wire::ChannelProtocol protocol_of(const Options& options) {
+    return options.protocol == nullptr ? wire::ChannelProtocol::atp : options.protocol->number();
+}
 
 }  // namespace atp::comm

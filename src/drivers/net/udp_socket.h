@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "net/descriptor.h"
+#include "net/transport.h"
 #include "net/udp_config.h"
 #include "net/udp_receiver.h"
 #include "net/udp_report.h"
@@ -29,7 +30,7 @@ namespace atp::net {
 // Threads: none. One thread drives one socket; threads that share a port open a socket each (UdpConfig::reuse_port).
 // Failure: open() and rejoin_group() return an error. receive() fails only permanently. Sending never fails: it drops
 //   and counts packets and falls back to simpler methods (see UdpSender).
-class UdpSocket {
+class UdpSocket final : public Transport {
   public:
     [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpConfig& config);
     // The sender and the receiver refer to members of this object, so it cannot move.
@@ -37,36 +38,40 @@ class UdpSocket {
     UdpSocket& operator=(const UdpSocket&) = delete;
 
     // Room for a packet of up to `max_bytes`; empty: no room until a flush.
-    [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) { return sender_.queue().reserve(max_bytes); }
+    [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override {
+        return sender_.queue().reserve(max_bytes);
+    }
     // Queues the first `bytes` of the reserved room for `to`, which has this socket's family.
-    void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn = wire::Ecn::capable_0) {
+    void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn = wire::Ecn::capable_0) override {
         sender_.queue().commit(bytes, to, ecn);
     }
     // Queues the last packet committed or borrowed since flush() for a further destination. False: no room.
-    [[nodiscard]] bool repeat(const wire::Address& to) { return sender_.queue().repeat(to); }
+    [[nodiscard]] bool repeat(const wire::Address& to) override { return sender_.queue().repeat(to); }
     // Queues a packet in the caller's memory. False: no room.
     [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to,
-                              wire::Ecn ecn = wire::Ecn::capable_0) {
+                              wire::Ecn ecn = wire::Ecn::capable_0) override {
         return sender_.queue().borrow(bytes, to, ecn);
     }
-    Flush flush() { return sender_.flush(); }
+    Flush flush() override { return sender_.flush(); }
     // See UdpSender.
-    void reach_group(const wire::Address& group, const wire::Address& from) { sender_.reach_group(group, from); }
+    void reach_group(const wire::Address& group, const wire::Address& from) override {
+        sender_.reach_group(group, from);
+    }
     // Only if local() is a group: leaves the group and joins it again. This sends a new report to bridges and routers,
     // unless another socket of this host is a member.
     [[nodiscard]] Result<void> rejoin_group();
-    [[nodiscard]] std::uint32_t waiting() const { return sender_.queue().waiting(); }
+    [[nodiscard]] std::uint32_t waiting() const override { return sender_.queue().waiting(); }
 
     // See UdpReceiver.
-    [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams) {
+    [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams) override {
         return receiver_.receive(datagrams);
     }
-    [[nodiscard]] bool has_more() const { return receiver_.has_more(); }
+    [[nodiscard]] bool has_more() const override { return receiver_.has_more(); }
 
-    [[nodiscard]] const wire::Address& local() const { return local_; }
-    [[nodiscard]] int descriptor() const { return descriptor_.number(); }
-    [[nodiscard]] const UdpReport& report() const { return report_; }
-    [[nodiscard]] const UdpCounters& counters() const { return counters_; }
+    [[nodiscard]] const wire::Address& local() const override { return local_; }
+    [[nodiscard]] int descriptor() const override { return descriptor_.number(); }
+    [[nodiscard]] const UdpReport& report() const override { return report_; }
+    [[nodiscard]] const UdpCounters& counters() const override { return counters_; }
 
   private:
     UdpSocket(const UdpConfig& config, Descriptor descriptor, UdpReport report, const wire::Address& local);

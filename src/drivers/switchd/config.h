@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
-#include "emulation/port_table.h"
+#include "endpoint/shard_protocol.h"
+#include "net/transport.h"
 #include "net/udp_config.h"
 #include "wire/address.h"
 
@@ -16,9 +20,8 @@ struct SwitchNodeConfig {
     wire::Address parent;  // switch of the next level; no family: none
     bool serves_atp = true;
     std::uint64_t memory_bytes = 64'000'000;  // aggregators of all shards; 0: no aggregation, servers only
-    std::uint64_t pool_bytes = 0;             // SwitchML's slots of all shards; 0: no SwitchML
     std::uint32_t kernel_aggregators = 0;  // of the kernel table in front, 0: none; WELCOME reports it as this switch's
-    std::uint16_t lanes = 352;             // per aggregator and per slot
+    std::uint16_t lanes = 352;             // per aggregator
     std::uint32_t shards = 1;              // threads, which divide memory and channels
     std::vector<unsigned> cores;           // one per shard; empty: chosen by the kernel
     std::uint32_t jobs = 64;               // most jobs of all shards together
@@ -27,13 +30,16 @@ struct SwitchNodeConfig {
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
     Duration hold = std::chrono::seconds(10);              // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
-    emulation::PortTableConfig ports;
-    std::uint32_t held_packets = 4096;  // most packets that the emulated ports of one shard hold
+
+    // For experiments; the product sets none of these. Each is called once per shard, with its number.
+    std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&, std::uint32_t)> open_transport{};
+    std::function<std::unique_ptr<endpoint::ShardProtocol>(std::uint32_t)> open_protocol{};
+    std::uint64_t other_bytes = 0;  // memory of that protocol in all shards
+    std::uint32_t slots = 0;        // of that protocol in each shard; WELCOME reports them
+    std::string report_parts;       // additions to the report of the node: one JSON object; empty: none
 };
 
 // Aggregators of one shard: as many as its share of memory_bytes holds.
 [[nodiscard]] std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config);
-// Slots of one shard: as many as its share of pool_bytes holds.
-[[nodiscard]] std::uint32_t slots_of_shard(const SwitchNodeConfig& config);
 
 }  // namespace atp::switchd

@@ -30,17 +30,17 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 
 Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
     return fail(Operation::open, Reason::exhausted, "--memory",
-                fmt::format("aggregators and slots of {:.1f} GB do not fit: {}",
-                            gigabytes(config.memory_bytes) + gigabytes(config.pool_bytes), why));
+                fmt::format("{:.1f} GB of aggregators do not fit: {}",
+                            gigabytes(config.memory_bytes) + gigabytes(config.other_bytes), why));
 }
 
-// Aggregators and slots are cleared at the start. Without this check, the kernel could grant more memory than the host
+// Aggregators are cleared at the start. Without this check, the kernel could grant more memory than the host
 // has, and end the process later.
 Result<void> check_memory(const SwitchNodeConfig& config) {
     struct sysinfo host {};
     if (sysinfo(&host) != 0) return {};
     const std::uint64_t present = (std::uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
-    if (config.memory_bytes <= present && config.pool_bytes <= present - config.memory_bytes) return {};
+    if (config.memory_bytes <= present && config.other_bytes <= present - config.memory_bytes) return {};
     return no_memory(config, fmt::format("this host has {:.1f} GB, swap included", gigabytes(present)));
 }
 
@@ -171,7 +171,7 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const wire::Addr
                           .path = {{.id = id_,
                                     .aggregators = std::max(config_.kernel_aggregators, aggregators_of_shard(config_)),
                                     .lanes = config_.lanes,
-                                    .slots = slots_of_shard(config_)}},
+                                    .slots = config_.slots}},
                           .software = software_name()};
     if (parent_ != nullptr) {
         welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
@@ -218,8 +218,7 @@ NodeSnapshot SwitchNode::snapshot() const {
                           .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
                           .lanes = config_.lanes,
                           .memory_bytes = config_.memory_bytes,
-                          .pool_bytes = config_.pool_bytes,
-                          .ports = config_.ports,
+                          .parts = config_.report_parts,
                           .shards = {}};
     for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
     if (elsewhere_) snapshot.shards.push_back(elsewhere_());

@@ -51,37 +51,6 @@ Json refused_json(const Counters& counters) {
     return json;
 }
 
-Json updates_json(const switchml::SwitchCounters& counters) {
-    using switchml::Event;
-    return {{"gathered", counters.count(Event::gathered)},
-            {"completed", counters.count(Event::completed)},
-            {"duplicates", counters.count(Event::duplicate)},
-            {"answered", counters.count(Event::answered)},
-            {"late", counters.count(Event::late)},
-            {"ahead", counters.count(Event::ahead)},
-            {"misfits", counters.count(Event::misfit)},
-            {"overflows", counters.overflows}};
-}
-
-Json pool_json(const switchml::PoolSnapshot& pool) {
-    Json packets = updates_json(pool.packets);
-    packets["forged"] = pool.packets.count(switchml::Event::forged);
-    packets["strangers"] = pool.strangers;
-    Json streams = Json::array();
-    for (const switchml::StreamSnapshot& stream : pool.streams) {
-        streams.push_back({{"job", stream.job},
-                           {"channel", stream.channel},
-                           {"stream", stream.number},
-                           {"slots", stream.slots},
-                           {"packets", updates_json(stream.packets)}});
-    }
-    return {{"slots", pool.slots},
-            {"free_slots", pool.free_slots},
-            {"packets", packets},
-            {"refused", refused_json<switchml::DecodeError>(pool.packets)},
-            {"streams", streams}};
-}
-
 Json udp_json(const net::UdpCounters& udp) {
     return {{"received_packets", udp.received_packets},
             {"received_bytes", udp.received_bytes},
@@ -131,14 +100,6 @@ Json channel_json(const ChannelSnapshot& channel) {
     return json;
 }
 
-Json port_json(const emulation::PortCounters& port) {
-    return {{"passed", port.passed},
-            {"bytes", port.bytes},
-            {"marked", port.marked},
-            {"dropped_full", port.dropped_full},
-            {"dropped_loss", port.dropped_loss}};
-}
-
 Json kernel_json(const KernelSnapshot& kernel) {
     Json json{{"lanes", kernel.lanes},
               {"level", kernel.level},
@@ -161,14 +122,12 @@ Json shard_json(const ShardSnapshot& shard) {
               {"multicast_results", shard.shard.grouped},
               {"control_refused", shard.shard.control_refused},
               {"control_lost", shard.shard.letters_lost},
-              {"unheld", shard.shard.unheld},
               {"joins", shard.tree.joins},
               {"joins_refused", shard.tree.refused},
               {"members_expired", shard.tree.expired},
               {"members_left", shard.tree.left},
               {"udp", udp_json(shard.udp)},
               {"features", features_json(shard.features)}};
-    json["switchml"] = pool_json(shard.pool);
     Json& jobs = json["jobs"] = Json::array();
     for (const JobSnapshot& job : shard.jobs) {
         jobs.push_back({{"job", job.job}, {"packets", packets_json(job.counters)}});
@@ -176,14 +135,7 @@ Json shard_json(const ShardSnapshot& shard) {
     Json& channels = json["channels"] = Json::array();
     for (const ChannelSnapshot& channel : shard.channels) channels.push_back(channel_json(channel));
     if (shard.kernel) json["kernel"] = kernel_json(*shard.kernel);
-    if (!shard.ports.empty()) {
-        Json& ports = json["ports"] = Json::array();
-        for (const emulation::PeerPorts& port : shard.ports) {
-            ports.push_back({{"peer", to_string(port.peer)},
-                             {"in", port_json(port.counters.in)},
-                             {"out", port_json(port.counters.out)}});
-        }
-    }
+    for (const std::string& part : shard.parts) json.update(Json::parse(part));
     return json;
 }
 
@@ -200,24 +152,14 @@ std::uint64_t memory_of_kernel(const ShardSnapshot& shard) {
 }
 
 std::string to_json(const NodeSnapshot& snapshot) {
-    Json json{{"software", snapshot.software},
-              {"id", fmt::format("{:016x}", snapshot.id)},
-              {"address", to_string(snapshot.address)},
-              {"uptime_s", snapshot.uptime_s},
-              {"memory_bytes", memory_of(snapshot)},
-              {"pool_bytes", snapshot.pool_bytes},
-              {"lanes", snapshot.lanes}};
+    Json json{{"software", snapshot.software},          {"id", fmt::format("{:016x}", snapshot.id)},
+              {"address", to_string(snapshot.address)}, {"uptime_s", snapshot.uptime_s},
+              {"memory_bytes", memory_of(snapshot)},    {"lanes", snapshot.lanes}};
     if (snapshot.parent.family() != wire::Family::none) {
         json["parent"] = to_string(snapshot.parent);
         json["parent_answers"] = snapshot.parent_answers;
     }
-    if (emulates(snapshot.ports)) {
-        const emulation::PortConfig& port = snapshot.ports.in;  // both directions are equal
-        json["emulated_ports"] = {{"rate_bps", port.rate_bits_per_s},
-                                  {"queue_bytes", port.queue_bytes},
-                                  {"ecn_bytes", port.ecn_bytes},
-                                  {"loss", port.loss}};
-    }
+    if (!snapshot.parts.empty()) json.update(Json::parse(snapshot.parts));
     Json& shards = json["shards"] = Json::array();
     for (const ShardSnapshot& shard : snapshot.shards) shards.push_back(shard_json(shard));
     return json.dump();

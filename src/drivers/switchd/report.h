@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "control/join_tree.h"
-#include "emulation/port_table.h"
 #include "net/udp_report.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
-#include "switchml/pool_snapshot.h"
 
 namespace atp::switchd {
 
@@ -41,7 +39,6 @@ struct ShardCounters {
     std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
     std::uint64_t control_refused = 0;
     std::uint64_t letters_lost = 0;  // control messages dropped: the mailbox of their shard was full
-    std::uint64_t unheld = 0;        // emulated ports: packets dropped, since held_packets were held
 };
 
 // State of a kernel switch, in addition to what every shard has.
@@ -65,10 +62,9 @@ struct ShardSnapshot {
     control::TreeCounters tree;
     net::UdpCounters udp;
     net::UdpReport features;
-    switchml::PoolSnapshot pool;
     std::vector<JobSnapshot> jobs;
     std::vector<ChannelSnapshot> channels;
-    std::vector<emulation::PeerPorts> ports;
+    std::vector<std::string> parts{};  // JSON objects whose keys the report of the shard has too: experiments
     std::optional<KernelSnapshot> kernel;
 };
 
@@ -81,8 +77,7 @@ struct NodeSnapshot {
     double uptime_s = 0;
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;  // in user space, without the kernel's table
-    std::uint64_t pool_bytes = 0;
-    emulation::PortTableConfig ports;
+    std::string parts;               // one JSON object whose keys the report has too: experiments; empty: none
     std::vector<ShardSnapshot> shards;
 };
 

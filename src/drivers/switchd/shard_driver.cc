@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "switchml/packet.h"
+#include "net/udp_socket.h"
 #include "wire/control.h"
 
 namespace atp::switchd {
@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t mailbox_letters = 1024;
 constexpr Duration publish_interval = std::chrono::milliseconds(100);
-// Timers are too coarse for a shorter delay: such a packet departs at once.
-constexpr Duration port_early = std::chrono::microseconds(50);
 
 std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
 std::uint32_t job_of(std::span<const std::byte> bytes) { return wire::load_u32(bytes.data() + ATP_OFFSET_JOB); }
@@ -29,10 +27,11 @@ protocol::SwitchConfig switch_config(const SwitchNodeConfig& config) {
             .ageing = config.ageing};
 }
 
-control::JoinTreeConfig tree_config(const SwitchNodeConfig& config, std::shared_ptr<control::SwitchRoom> room) {
+control::JoinTreeConfig tree_config(const SwitchNodeConfig& config, const control::ChannelRules* other,
+                                    std::shared_ptr<control::SwitchRoom> room) {
     return {.parent = config.parent,
             .serves_atp = config.serves_atp,
-            .serves_switchml = config.pool_bytes != 0,
+            .other = other,
             .jobs = config.jobs,
             .channels = config.channels,
             .room = std::move(room),
@@ -40,10 +39,13 @@ control::JoinTreeConfig tree_config(const SwitchNodeConfig& config, std::shared_
             .hold = config.hold};
 }
 
-emulation::PortTableConfig port_config(emulation::PortTableConfig config, std::uint32_t number) {
-    config.in.early = config.out.early = port_early;
-    config.seed += number;
-    return config;
+Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config, std::uint32_t number) {
+    net::UdpConfig udp = config.udp;
+    if (number != 0) udp.local = udp.local.with_port(0);
+    if (config.open_transport) return config.open_transport(udp, number);
+    auto socket = net::UdpSocket::open(udp);
+    if (!socket) return tl::unexpected(socket.error());
+    return *std::move(socket);
 }
 
 }  // namespace
@@ -53,17 +55,10 @@ std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
     return static_cast<std::uint32_t>(std::min(fit, std::uint64_t{1} << 31U));
 }
 
-std::uint32_t slots_of_shard(const SwitchNodeConfig& config) {
-    const std::uint64_t one = switchml::Switch::bytes_of_slot(config.lanes);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.pool_bytes / config.shards / one, UINT32_MAX));
-}
-
 Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
                                                        net::EventLoop& loop, Dispatch dispatch,
                                                        std::shared_ptr<control::SwitchRoom> room) {
-    net::UdpConfig udp = config.udp;
-    if (number != 0) udp.local = udp.local.with_port(0);
-    auto socket = net::UdpSocket::open(udp);
+    auto socket = open_transport(config, number);
     if (!socket) return tl::unexpected(socket.error());
     std::unique_ptr<SwitchShard> shard(
         new SwitchShard(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket)));
@@ -75,17 +70,14 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
 }
 
 SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::UdpSocket> socket)
+                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket)
     : config_(config),
       loop_(loop),
       dispatch_(std::move(dispatch)),
       socket_(std::move(socket)),
       switch_(switch_config(config)),
-      pool_({.slots = slots_of_shard(config), .lanes = config.lanes}),
-      tree_(tree_config(config, std::move(room))),
-      emulates_(emulates(config.ports)),
-      ports_(port_config(config.ports, number)),
-      held_(emulates_ ? config.held_packets : 0, wire::max_udp_payload_bytes),
+      other_(config.open_protocol ? config.open_protocol(number) : nullptr),
+      tree_(tree_config(config, other_.get(), std::move(room))),
       datagrams_(batch_packets),
       scratch_(net::allocate_aligned((batch_packets + 1) * std::size_t{ATP_MAX_PACKET_BYTES})),
       packet_bytes_(ATP_MAX_PACKET_BYTES) {
@@ -99,8 +91,6 @@ SwitchShard::~SwitchShard() { loop_.remove(*this); }
 
 void SwitchShard::handle_ready(int, net::Ready ready, Time now) {
     const bool resumes = ready.write && blocked_ && resume(now);
-    // Packets that are due depart before new packets are handled.
-    if (emulates_) release_held(now);
     if (ready.read || ready.failed || resumes) receive(now);
 }
 
@@ -122,58 +112,33 @@ void SwitchShard::receive(Time now) {
         }
         if (*count == 0) return;
         changed_ = true;
-        for (std::size_t i = 0; i < *count; ++i) admit_arrival(datagrams_[i], now);
+        for (std::size_t i = 0; i < *count; ++i) take_datagram(datagrams_[i], now);
         process_batch(now);
         drain_servers(now);
         flush();
     }
 }
 
-void SwitchShard::admit_arrival(const wire::Datagram& datagram, Time now) {
-    const auto control = wire::control_type(datagram.bytes);
-    if (control || wire::foreign_version(datagram.bytes)) {
-        // Emulated ports do not affect control messages: experiments are about gradients.
+// Packets of another protocol are handled one by one. ATP's are handled in batches, which hide memory latency.
+void SwitchShard::take_datagram(const wire::Datagram& datagram, Time now) {
+    if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
         dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
                   : handle_control(datagram.bytes, *datagram.from, now);
-        return;
-    }
-    bool congested = datagram.ecn == wire::Ecn::congested;
-    if (emulates_) {
-        emulation::EmulatedPort* port = ports_.in(*datagram.from, now);
-        if (port == nullptr) return;
-        const emulation::Admission admission = port->admit(static_cast<std::uint32_t>(datagram.bytes.size()), now);
-        if (admission.verdict == emulation::Verdict::drop_full || admission.verdict == emulation::Verdict::drop_loss)
-            return;
-        congested = congested || admission.mark;
-        if (admission.verdict == emulation::Verdict::hold) {
-            const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
-            if (!held_.hold(datagram.bytes, *datagram.from, ecn, emulation::HeldFor::processing, admission.departs)) {
-                ++counters_.unheld;
-            }
-            return;
-        }
-    }
-    take_packet(datagram.bytes, datagram.capacity, *datagram.from, congested, now);
-}
-
-// SwitchML's packets are handled one by one. ATP's are handled in batches, which hide memory latency.
-void SwitchShard::take_packet(std::span<std::byte> bytes, std::size_t capacity, const wire::Address& from,
-                              bool congested, Time now) {
-    if (switchml::has_format(bytes)) {
-        process_update(bytes, from, now);
+    } else if (other_ != nullptr && other_->has_format(datagram.bytes)) {
+        answer_by_protocol(datagram.bytes, *datagram.from);
     } else {
-        add_packet(bytes, capacity, congested, now);
+        add_packet(datagram.bytes, datagram.capacity, datagram.ecn == wire::Ecn::congested);
     }
 }
 
 // A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
-void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now) {
+void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested) {
     if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
         std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
         std::memcpy(copy, bytes.data(), bytes.size());
         bytes = {copy, bytes.size()};
         capacity = packet_bytes_;
-        pass_to_racks(bytes, now);
+        pass_to_racks(bytes);
     }
     parcels_.push_back({.data = bytes.data(),
                         .size = static_cast<std::uint32_t>(bytes.size()),
@@ -184,10 +149,10 @@ void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, b
 
 // For a FLUSH of a server elsewhere: this switch may absorb it, but a switch in the path to a rack's workers needs it
 // as well.
-void SwitchShard::pass_to_racks(std::span<const std::byte> flush, Time now) {
+void SwitchShard::pass_to_racks(std::span<const std::byte> flush) {
     const control::Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
     const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
-    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), now);
+    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1));
 }
 
 void SwitchShard::process_batch(Time now) {
@@ -199,15 +164,12 @@ void SwitchShard::process_batch(Time now) {
     scratch_used_ = 0;
 }
 
-void SwitchShard::process_update(std::span<std::byte> bytes, const wire::Address& from, Time now) {
-    using switchml::Route;
-    const auto verdict = pool_.handle_packet(bytes, from);
-    if (verdict.route == Route::drop) return;
-    const control::Branch& branch = pool_.branch_of(verdict.job);
-    std::uint32_t meant = verdict.route == Route::everybody ? branch.present : 1U << verdict.worker;
-    for (bool again = false; meant != 0; meant &= meant - 1) {
-        const control::Branch::Child& child = branch.children[static_cast<unsigned>(std::countr_zero(meant))];
-        again = send(bytes, child.address, wire::Ecn::capable_0, again, now);
+void SwitchShard::answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from) {
+    const auto receivers = other_->handle_packet(bytes, from);
+    bool again = false;
+    for (std::uint32_t bits = receivers.children; bits != 0; bits &= bits - 1) {
+        const control::Branch::Child& child = receivers.branch->children[static_cast<unsigned>(std::countr_zero(bits))];
+        again = send(bytes, child.address, wire::Ecn::capable_0, again);
     }
 }
 
@@ -221,7 +183,7 @@ void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
     } else if (parcel.verdict.route == protocol::Route::up) {
         forward_up(parcel, *branch, now);
     } else {
-        forward_down(bytes, parcel.congested, *branch, parcel.verdict, now);
+        forward_down(bytes, parcel.congested, *branch, parcel.verdict);
     }
 }
 
@@ -234,7 +196,7 @@ void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& br
             return;
         }
         // The gradient carries its congestion as a flag by now, so the network may mark its IP header again.
-        send({parcel.data, parcel.size}, branch.up_data, wire::Ecn::capable_0, false, now);
+        send({parcel.data, parcel.size}, branch.up_data, wire::Ecn::capable_0, false);
         return;
     }
     const auto host = servers_.find(&branch);
@@ -250,7 +212,7 @@ void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& br
     }
 }
 
-void SwitchShard::feed_server(control::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
+void SwitchShard::feed_server(endpoint::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
     host.server.handle_packet(bytes, congested, now);
 }
 
@@ -275,41 +237,39 @@ void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const cont
 
 // The switch of a rack in the path has no address. It receives what passes to one of the rack's workers, and returns
 // what is for it.
-void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
-                              Time now) {
+void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units) {
     for (units &= branch.mask; units != 0; units &= units - 1) {
         const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
         if (rack == nullptr) continue;
         const control::Branch::Child& first = rack->members[static_cast<unsigned>(std::countr_zero(rack->present))];
-        emulates_ ? send_through_port(flush, first.address, wire::Ecn::capable_0, now)
-                  : send_copy(flush, first.address, wire::Ecn::capable_0);
+        send_copy(flush, first.address, wire::Ecn::capable_0);
     }
 }
 
-// Results for all children go to the group if all receive it. Emulated ports know single peers only, no groups.
+// Results for all children go to the group if all receive it.
 bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
                                 const protocol::Verdict& verdict) const {
-    return branch.by_group && !emulates_ && type_of(bytes) == ATP_TYPE_ACK && verdict.worker == ATP_WORKER_ALL;
+    return branch.by_group && socket_->reaches_groups() && type_of(bytes) == ATP_TYPE_ACK &&
+           verdict.worker == ATP_WORKER_ALL;
 }
 
 void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
-                               const protocol::Verdict& verdict, Time now) {
+                               const protocol::Verdict& verdict) {
     // The mark of the downward path stays in the IP header, which only workers read.
     const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
     if (goes_to_group(bytes, branch, verdict)) {
         ++counters_.grouped;
-        send(bytes, branch.group, ecn, false, now);
+        send(bytes, branch.group, ecn, false);
         return;
     }
     bool again = false;
-    for_each_receiver(bytes, branch, verdict, [&](const control::Branch::Child& child) {
-        again = send(bytes, child.address, ecn, again, now);
-    });
+    for_each_receiver(bytes, branch, verdict,
+                      [&](const control::Branch::Child& child) { again = send(bytes, child.address, ecn, again); });
 }
 
 void SwitchShard::drain_servers(Time now) {
     while (!busy_servers_.empty()) {
-        control::HostedServer& host = *busy_servers_.back();
+        endpoint::HostedServer& host = *busy_servers_.back();
         if (!drain(host, now)) return;
         host.queued = false;
         busy_servers_.pop_back();
@@ -319,7 +279,6 @@ void SwitchShard::drain_servers(Time now) {
 
 // Room for the packet and for one copy per child; empty if the send queue is full.
 std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch) {
-    if (emulates_) return {scratch_.get(), packet_bytes_};
     const bool crowded = socket_->waiting() + branch.receivers > config_.udp.send_packets;
     const std::span<std::byte> room = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
     if (!room.empty()) return room;
@@ -328,7 +287,7 @@ std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch)
 }
 
 // Packets of a server pass the aggregators of its own switch. False: the send queue is full.
-bool SwitchShard::drain(control::HostedServer& host, Time now) {
+bool SwitchShard::drain(endpoint::HostedServer& host, Time now) {
     const control::Branch& branch = *busy_branches_.back();
     while (host.server.has_transmit()) {
         const std::span<std::byte> buffer = room_for_copies(branch);
@@ -348,39 +307,35 @@ bool SwitchShard::drain(control::HostedServer& host, Time now) {
         if (parcel.verdict.route == protocol::Route::up) {
             feed_server(host, {parcel.data, parcel.size}, false, now);
         } else if (parcel.verdict.route == protocol::Route::down) {
-            answer(parcel, branch, now);
+            answer(parcel, branch);
         } else if (is_flush && !branch.has_racks) {
-            pass_flush({parcel.data, parcel.size}, branch, now);
+            pass_flush({parcel.data, parcel.size}, branch);
         }
-        if (is_flush) flush_racks(flush, branch, transmit->units, now);
+        if (is_flush) flush_racks(flush, branch, transmit->units);
     }
     return true;
 }
 
 // A switch in the path, which has no address, may hold what no aggregator here holds: it returns the packet. Otherwise
 // the receiver ignores the packet.
-void SwitchShard::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch, Time now) {
+void SwitchShard::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch) {
     if (branch.present == 0) return;
     const wire::Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
-    emulates_ ? send_through_port(bytes, to, wire::Ecn::capable_0, now) : socket_->commit(bytes.size(), to);
+    socket_->commit(bytes.size(), to, wire::Ecn::capable_0);
 }
 
 // For a hosted server's packet, which is in the room that was reserved for it.
-void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& branch, Time now) {
+void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& branch) {
     const std::span<const std::byte> bytes(parcel.data, parcel.size);
-    if (emulates_) {
-        forward_down(bytes, false, branch, parcel.verdict, now);
-        return;
-    }
     if (goes_to_group(bytes, branch, parcel.verdict)) {
         ++counters_.grouped;
-        socket_->commit(parcel.size, branch.group);
+        socket_->commit(parcel.size, branch.group, wire::Ecn::capable_0);
         return;
     }
     bool first = true;
     for_each_receiver(bytes, branch, parcel.verdict, [&](const control::Branch::Child& child) {
         if (std::exchange(first, false)) {
-            socket_->commit(parcel.size, child.address);
+            socket_->commit(parcel.size, child.address, wire::Ecn::capable_0);
         } else if (!socket_->repeat(child.address)) {
             ++counters_.unrouted;
         }
@@ -389,11 +344,7 @@ void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& 
 
 // `bytes` must stay unchanged until the next flush(). `again`: the call before took the same bytes, for another
 // receiver. False: the packet was dropped, and the socket's last packet is another one.
-bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, Time now) {
-    if (emulates_) {
-        send_through_port(bytes, to, ecn, now);
-        return true;
-    }
+bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again) {
     // Copies share the bytes of the first packet. If the queue is full, it is flushed first, and the bytes stay.
     const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
     if (taken) return true;
@@ -401,19 +352,6 @@ bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to
     if (socket_->borrow(bytes, to, ecn)) return true;
     ++counters_.unrouted;
     return false;
-}
-
-void SwitchShard::send_through_port(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn,
-                                    Time now) {
-    emulation::EmulatedPort* port = ports_.out(to, now);
-    if (port == nullptr) return;
-    const emulation::Admission admission = port->admit(static_cast<std::uint32_t>(bytes.size()), now);
-    if (admission.mark) ecn = wire::Ecn::congested;
-    if (admission.verdict == emulation::Verdict::pass_now) send_copy(bytes, to, ecn);
-    if (admission.verdict == emulation::Verdict::hold &&
-        !held_.hold(bytes, to, ecn, emulation::HeldFor::sending, admission.departs)) {
-        ++counters_.unheld;
-    }
 }
 
 void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) {
@@ -428,20 +366,6 @@ void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Addres
     }
     std::memcpy(room.data(), bytes.data(), bytes.size());
     socket_->commit(bytes.size(), to, ecn);
-}
-
-// Emulated ports: handles packets that are due.
-void SwitchShard::release_held(Time now) {
-    while (const auto held = held_.pop_due(now)) {
-        if (held->purpose == emulation::HeldFor::sending) {
-            send_copy(held->bytes, held->peer, held->ecn);
-            continue;
-        }
-        take_packet(held->bytes, held->capacity, held->peer, held->ecn == wire::Ecn::congested, now);
-        process_batch(now);
-        drain_servers(now);
-    }
-    ports_.forget_idle(now);
 }
 
 void SwitchShard::flush() {
@@ -496,7 +420,7 @@ void SwitchShard::handle_timeout(Time now) {
     if (now >= tree_.poll_timeout()) changed_ = true;  // members expire without a message
     tree_.handle_timeout(now);
     drain_tree(now);
-    if (emulates_) release_held(now);
+    if (now >= socket_->poll_timeout() && !blocked_) receive(now);
     drain_servers(now);
     if (changed_ && now >= publish_at_) {
         changed_ = false;
@@ -511,7 +435,7 @@ void SwitchShard::finish_round(Time) {
 
 Time SwitchShard::poll_timeout() const {
     const Time publish = changed_ ? publish_at_ : never;
-    return std::min({tree_.poll_timeout(), held_.next_departure(), publish});
+    return std::min({tree_.poll_timeout(), blocked_ ? never : socket_->poll_timeout(), publish});
 }
 
 }  // namespace atp::switchd

@@ -11,15 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "control/hosted_server.h"
 #include "control/join_tree.h"
-#include "emulation/delayed_packets.h"
+#include "endpoint/hosted_server.h"
+#include "endpoint/shard_protocol.h"
 #include "net/event_loop.h"
-#include "net/udp_socket.h"
+#include "net/transport.h"
 #include "protocol/switch.h"
 #include "switchd/config.h"
 #include "switchd/report.h"
-#include "switchml/stream_pool.h"
 
 namespace atp::switchd {
 
@@ -30,8 +29,8 @@ struct ControlLetter {
     wire::Ecn ecn = wire::Ecn::not_capable;
 };
 
-// One thread of a software switch: a socket, a table of aggregators, a pool of SwitchML's slots, the channels that hash
-// to it with their branches of the tree, and the servers that it hosts.
+// One thread of a software switch: a socket, a table of aggregators, the channels that hash to it with
+// their branches of the tree, and the servers that it hosts.
 //
 // Ownership: owns all of these. open() allocates everything except the servers, which come and go with jobs within a
 // bound. Borrows the loop; shares `room` with the other shards.
@@ -70,47 +69,43 @@ class SwitchShard final : public net::Actor {
 
   private:
     SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::UdpSocket> socket);
+                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket);
 
     static constexpr std::size_t batch_packets = 64;
     static constexpr int batches_per_round = 8;
 
     [[nodiscard]] bool resume(Time now);
     void receive(Time now);
-    void admit_arrival(const wire::Datagram& datagram, Time now);
-    void take_packet(std::span<std::byte> bytes, std::size_t capacity, const wire::Address& from, bool congested,
-                     Time now);
-    void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested, Time now);
-    void pass_to_racks(std::span<const std::byte> flush, Time now);
+    void take_datagram(const wire::Datagram& datagram, Time now);
+    void add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested);
+    void pass_to_racks(std::span<const std::byte> flush);
     void process_batch(Time now);
-    void process_update(std::span<std::byte> bytes, const wire::Address& from, Time now);
+    void answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from);
     void forward(const protocol::Parcel& parcel, Time now);
     void forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now);
     void forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
-                      const protocol::Verdict& verdict, Time now);
+                      const protocol::Verdict& verdict);
     [[nodiscard]] bool goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
                                      const protocol::Verdict& verdict) const;
     template <class Visit>
     static void for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
                                   const protocol::Verdict& verdict, Visit&& visit);
-    void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units, Time now);
-    void feed_server(control::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now);
+    void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units);
+    void feed_server(endpoint::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now);
     void drain_servers(Time now);
-    bool drain(control::HostedServer& host, Time now);
-    void pass_flush(std::span<const std::byte> bytes, const control::Branch& branch, Time now);
+    bool drain(endpoint::HostedServer& host, Time now);
+    void pass_flush(std::span<const std::byte> bytes, const control::Branch& branch);
     [[nodiscard]] std::span<std::byte> room_for_copies(const control::Branch& branch);
-    void answer(const protocol::Parcel& parcel, const control::Branch& branch, Time now);
-    bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, Time now);
-    void send_through_port(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, Time now);
+    void answer(const protocol::Parcel& parcel, const control::Branch& branch);
+    bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn);
-    void release_held(Time now);
 
     void handle_control(std::span<const std::byte> bytes, const wire::Address& from, Time now);
     void drain_tree(Time now);
     void find_group(const wire::Address& group, const wire::Address& near);
     void handle_event(const control::TreeEvent& event);
     void open_server(const control::Branch& branch);
-    void open_stream(const control::Branch& branch);
+    void open_other(const control::Branch& branch);
     void close_channel(const control::TreeEvent& event);
     void read_letters(Time now);
     void flush();
@@ -118,15 +113,12 @@ class SwitchShard final : public net::Actor {
     SwitchNodeConfig config_;
     net::EventLoop& loop_;
     Dispatch dispatch_;
-    std::unique_ptr<net::UdpSocket> socket_;
+    std::unique_ptr<net::Transport> socket_;
     protocol::Switch switch_;
-    switchml::StreamPool pool_;
+    std::unique_ptr<endpoint::ShardProtocol> other_;  // nullptr: this shard serves ATP alone
     control::JoinTree tree_;
-    bool emulates_;
-    emulation::PortTable ports_;
-    emulation::HeldPackets held_;
-    std::unordered_map<const control::Branch*, std::unique_ptr<control::HostedServer>> servers_;
-    std::vector<control::HostedServer*> busy_servers_;
+    std::unordered_map<const control::Branch*, std::unique_ptr<endpoint::HostedServer>> servers_;
+    std::vector<endpoint::HostedServer*> busy_servers_;
     std::vector<const control::Branch*> busy_branches_;  // in the order of busy_servers_
     std::vector<wire::Datagram> datagrams_;
     std::vector<protocol::Parcel> parcels_;

@@ -16,7 +16,8 @@ void SwitchShard::publish() {
     snapshot.tree = tree_.counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();
-    snapshot.pool = pool_.snapshot();
+    if (other_ != nullptr) snapshot.parts.push_back(other_->report_parts());
+    if (auto parts = socket_->report_parts(); !parts.empty()) snapshot.parts.push_back(std::move(parts));
     switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
     });
@@ -26,9 +27,9 @@ void SwitchShard::publish() {
                                 .level = branch.level,
                                 .protocol = branch.terms.protocol,
                                 .ready = branch.ready(),
-                                .hosts = branch.hosts && !wire::is_switchml(branch.terms.protocol),
+                                .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
                                 .group = branch.group,
-                                .by_group = branch.by_group && !emulates_,
+                                .by_group = branch.by_group && socket_->reaches_groups(),
                                 .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
                                 .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
                                 .server = {}};
@@ -37,7 +38,6 @@ void SwitchShard::publish() {
         }
         snapshot.channels.push_back(channel);
     });
-    if (emulates_) snapshot.ports = ports_.peers();
     const std::scoped_lock lock(mutex_);
     snapshot.shard.letters_lost = letters_lost_;
     published_ = std::move(snapshot);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Effects of control messages on a shard: its branches of the tree, and the servers and slots that come and go with
-// them.
+// Effects of control messages on a shard: its branches of the tree, and the servers that come and go with them.
 #include <fmt/format.h>
 
 #include <utility>
@@ -44,7 +43,7 @@ void SwitchShard::drain_tree(Time) {
         }
         const std::size_t size =
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
-        if (size != 0) socket_->commit(size, transmit->to);
+        if (size != 0) socket_->commit(size, transmit->to, wire::Ecn::capable_0);
     }
 }
 
@@ -54,14 +53,14 @@ void SwitchShard::find_group(const wire::Address& group, const wire::Address& ne
 }
 
 void SwitchShard::handle_event(const control::TreeEvent& event) {
-    const bool switchml = wire::is_switchml(event.protocol);
+    const bool is_atp = event.protocol == wire::ChannelProtocol::atp;
     switch (event.kind) {
         case control::TreeEvent::Kind::admitted:
-            if (!switchml) static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            if (is_atp) static_cast<void>(switch_.admit(event.job, event.token, event.level));
             break;
         case control::TreeEvent::Kind::opened:
             if (const control::Branch* branch = tree_.find(event.job, event.channel)) {
-                switchml ? open_stream(*branch) : open_server(*branch);
+                is_atp ? open_server(*branch) : open_other(*branch);
             }
             break;
         case control::TreeEvent::Kind::closed: close_channel(event); break;
@@ -69,7 +68,7 @@ void SwitchShard::handle_event(const control::TreeEvent& event) {
 }
 
 void SwitchShard::open_server(const control::Branch& branch) {
-    if (auto host = control::host_server(branch)) {
+    if (auto host = endpoint::host_server(branch)) {
         servers_[&branch] = std::move(host);
         tree_.opened(branch.terms.job, branch.terms.channel);
         return;
@@ -80,8 +79,8 @@ void SwitchShard::open_server(const control::Branch& branch) {
                                      control::server_bytes_of(branch.terms) >> 20U));
 }
 
-void SwitchShard::open_stream(const control::Branch& branch) {
-    auto stream = pool_.open(branch);
+void SwitchShard::open_other(const control::Branch& branch) {
+    auto stream = other_->open(branch);
     if (stream) {
         tree_.opened(branch.terms.job, branch.terms.channel, *stream);
     } else {
@@ -91,7 +90,7 @@ void SwitchShard::open_stream(const control::Branch& branch) {
 
 void SwitchShard::close_channel(const control::TreeEvent& event) {
     if (event.last_of_job) switch_.dismiss(event.job);
-    pool_.close(event.job, event.channel);
+    if (other_ != nullptr) other_->close(event.job, event.channel);
     std::erase_if(servers_, [&](const auto& entry) {
         const protocol::ChannelConfig& channel = entry.second->server.config().channel;
         return channel.job == event.job && channel.channel == event.channel;

@@ -238,14 +238,14 @@ void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) 
                          event.tensor, ms_of(event.elapsed)));
     }
     if (report_.errors.size() == errors_kept) return;
-    const std::string heard = event.server_heard
-                                  ? fmt::format("server last heard at {:.3f} ms", ms_of(event.heard.time_since_epoch()))
-                                  : "server never heard";
+    const std::string answer =
+        event.answered ? fmt::format("server answered last at {:.3f} ms", ms_of(event.answered_at.time_since_epoch()))
+                       : "server never answered";
     report_.errors.push_back(
         fmt::format("job {} incarnation {} rank {} channel {}: tensor {} timed out after {:.3f} ms; {}; missing units "
                     "{:#x} members {:#x}",
                     number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor, ms_of(event.elapsed),
-                    heard, event.missing_units, event.missing_members));
+                    answer, event.missing_units, event.missing_members));
 }
 
 // ---------------------------------------------------------------------------------------------------------- Machines

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <nlohmann/json.hpp>
 
 #include "switchml/packet.h"
 
@@ -15,6 +17,8 @@ using switchml::Mode;
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 Mode mode_of(wire::ChannelProtocol protocol) {
     switch (protocol) {
         case wire::ChannelProtocol::switchml_faithful: return Mode::faithful;
@@ -23,7 +27,31 @@ Mode mode_of(wire::ChannelProtocol protocol) {
     }
 }
 
+Json json_of(const SwitchCounters& counters) {
+    return {{"gathered", counters.count(Event::gathered)},
+            {"completed", counters.count(Event::completed)},
+            {"duplicates", counters.count(Event::duplicate)},
+            {"answered", counters.count(Event::answered)},
+            {"late", counters.count(Event::late)},
+            {"ahead", counters.count(Event::ahead)},
+            {"misfits", counters.count(Event::misfit)},
+            {"overflows", counters.overflows}};
+}
+
+// By reason; reasons that never occurred are left out.
+Json refused_json(const SwitchCounters& counters) {
+    Json json = Json::object();
+    for (std::size_t i = 0; i < counters.refused.size(); ++i) {
+        if (counters.refused[i] != 0) json[std::string(to_string(static_cast<DecodeError>(i)))] = counters.refused[i];
+    }
+    return json;
+}
+
 }  // namespace
+
+std::uint32_t slots_in(std::uint64_t memory_bytes, std::uint16_t lanes) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(memory_bytes / Switch::bytes_of_slot(lanes), UINT32_MAX));
+}
 
 JobConfig stream_config(const wire::ChannelTerms& terms, unsigned workers) {
     return {.workers = static_cast<std::uint8_t>(workers),
@@ -93,10 +121,50 @@ bool StreamPool::names_its_sender(std::span<const std::byte> bytes, const wire::
     return branch.children[worker].address == from;
 }
 
-switchml::Verdict StreamPool::handle_packet(std::span<std::byte> bytes, const wire::Address& from) {
-    if (names_its_sender(bytes, from)) return switch_.handle_packet(bytes);
-    ++strangers_;
-    return {.event = Event::forged};
+std::optional<std::string> StreamPool::objection_to(const wire::Join& join) const {
+    const wire::ChannelTerms& terms = join.terms;
+    if (join.level != 0 || !std::has_single_bit(terms.mask1)) {
+        return "SwitchML uses one switch: all workers of the job must join the same";
+    }
+    if (terms.audit || terms.server.family != 0 || terms.group.family != 0) {
+        return "SwitchML has no audit lane, no parameter server and no group";
+    }
+    return std::nullopt;
+}
+
+bool StreamPool::has_format(std::span<const std::byte> bytes) const { return switchml::has_format(bytes); }
+
+StreamPool::Receivers StreamPool::handle_packet(std::span<std::byte> bytes, const wire::Address& from) {
+    if (!names_its_sender(bytes, from)) {
+        ++strangers_;
+        return {};
+    }
+    const Verdict verdict = switch_.handle_packet(bytes);
+    if (verdict.route == Route::drop) return {};
+    const control::Branch* const branch = streams_[verdict.job]->branch;
+    return {branch, verdict.route == Route::everybody ? branch->present : 1U << verdict.worker};
+}
+
+std::string StreamPool::report_parts() const {
+    const PoolSnapshot pool = snapshot();
+    Json packets = json_of(pool.packets);
+    packets["forged"] = pool.packets.count(Event::forged);
+    packets["strangers"] = pool.strangers;
+    Json streams = Json::array();
+    for (const StreamSnapshot& stream : pool.streams) {
+        streams.push_back({{"job", stream.job},
+                           {"channel", stream.channel},
+                           {"stream", stream.number},
+                           {"slots", stream.slots},
+                           {"packets", json_of(stream.packets)}});
+    }
+    return Json{{"switchml",
+                 {{"slots", pool.slots},
+                  {"free_slots", pool.free_slots},
+                  {"packets", packets},
+                  {"refused", refused_json(pool.packets)},
+                  {"streams", streams}}}}
+        .dump();
 }
 
 PoolSnapshot StreamPool::snapshot() const {

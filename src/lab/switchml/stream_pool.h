@@ -10,6 +10,7 @@
 #include <tl/expected.hpp>
 
 #include "control/branch.h"
+#include "endpoint/shard_protocol.h"
 #include "switchml/pool_snapshot.h"
 #include "switchml/switch.h"
 
@@ -26,19 +27,18 @@ namespace atp::switchml {
 //   this branch's position in the tree.
 // Threads: one.
 // Failure: open() returns the reason if there is no room. Packets that belong to no stream are dropped and counted.
-class StreamPool {
+class StreamPool final : public endpoint::ShardProtocol {
   public:
     explicit StreamPool(const switchml::SwitchConfig& config);
 
-    // Returns the number of the stream, or the reason of a refusal. Numbers rotate, so a number is not reused soon.
-    [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch);
-    // No effect if the channel has no stream.
-    void close(std::uint32_t job, std::uint16_t channel);
-
-    // If the verdict sends the packet, the packet was rewritten in place; its length is unchanged.
-    switchml::Verdict handle_packet(std::span<std::byte> bytes, const wire::Address& from);
-    // Requires a verdict that sends a packet.
-    [[nodiscard]] const control::Branch& branch_of(std::uint8_t stream) const { return *streams_[stream]->branch; }
+    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join& join) const override;
+    [[nodiscard]] bool has_format(std::span<const std::byte> bytes) const override;
+    // Numbers of streams rotate, so a number is not reused soon.
+    [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) override;
+    void close(std::uint32_t job, std::uint16_t channel) override;
+    [[nodiscard]] Receivers handle_packet(std::span<std::byte> bytes, const wire::Address& from) override;
+    // "switchml": the pool and its streams.
+    [[nodiscard]] std::string report_parts() const override;
 
     [[nodiscard]] PoolSnapshot snapshot() const;
 
@@ -55,9 +55,11 @@ class StreamPool {
     switchml::Switch switch_;
     std::array<std::optional<Stream>, 256> streams_;
     std::uint8_t next_ = 0;
-    std::uint64_t strangers_ =
-        0;  // dropped packets whose source address differs from that of the worker that they name
+    std::uint64_t strangers_ = 0;  // dropped: the source address differs from that of the worker that the packet names
 };
+
+// Slots of one pool with this memory.
+[[nodiscard]] std::uint32_t slots_in(std::uint64_t memory_bytes, std::uint16_t lanes);
 
 // The parameters of a channel with these terms, for the switch and for the workers.
 [[nodiscard]] switchml::JobConfig stream_config(const wire::ChannelTerms& terms, unsigned workers);

@@ -80,8 +80,8 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool /*congested*/, Time 
         ++counters_.refused;
         return;
     }
-    switch_heard_ = true;
-    heard_ = now;
+    answered_ = true;
+    answered_at_ = now;
     handle_result(packet);
 }
 
@@ -193,7 +193,7 @@ std::optional<WorkerEvent> Worker::poll_event() {
     if (idle()) return std::nullopt;
     const Entry& oldest = entry(tensors_done_);
     if (oldest.missing != 0 && !failed_) return std::nullopt;
-    WorkerEvent event{.tensor = tensors_done_++, .switch_heard = switch_heard_, .heard = heard_};
+    WorkerEvent event{.tensor = tensors_done_++, .answered = answered_, .answered_at = answered_at_};
     if (oldest.missing != 0) {
         event.kind = WorkerEvent::Kind::timed_out;
         event.elapsed = failed_at_ - oldest.submitted_at;

@@ -48,8 +48,8 @@ struct WorkerEvent {
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // number that submit() returned
     Duration elapsed{};
-    bool switch_heard = false;  // whether the switch ever answered; `heard` is the time of its last answer
-    Time heard{};
+    bool answered = false;  // whether the switch ever answered; `answered_at` is the time of its last answer
+    Time answered_at{};
 };
 
 // One worker of one SwitchML job. At most s packets are in flight, one per slot. A result for a slot triggers the next
@@ -147,8 +147,8 @@ class Worker {
     bool failed_ = false;
     Time failed_at_{};
     Time deadline_ = never;  // earliest_deadline()
-    bool switch_heard_ = false;
-    Time heard_{};
+    bool answered_ = false;
+    Time answered_at_{};
     WorkerCounters counters_;
 };
 
@@ -166,7 +166,7 @@ void Worker::persist(Archive& archive) {
         archive.value(e.overflowed), archive.time(e.submitted_at), archive.time(e.deadline);
     }
     archive.value(failed_), archive.time(failed_at_), archive.time(deadline_);
-    archive.value(switch_heard_), archive.time(heard_);
+    archive.value(answered_), archive.time(answered_at_);
 }
 
 }  // namespace atp::switchml

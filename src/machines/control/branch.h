@@ -48,7 +48,7 @@ struct Branch {
 
     wire::ChannelTerms terms;
     std::uint8_t level = 0;     // 0, 1: aggregates; 2: hosts the server for the one switch below
-    bool hosts = false;         // this switch hosts the server; SwitchML: the slots
+    bool hosts = false;         // this switch hosts the server, or another protocol's sums
     std::uint32_t mask = 0;     // expected children: members at level 0, units at level 1, one at level 2
     std::uint32_t present = 0;  // children that have joined; a rack counts once all of its members have
     std::array<Child, ATP_BITMAP_BITS> children;
@@ -57,8 +57,8 @@ struct Branch {
     std::vector<wire::JoiningUnit> units_below;  // level 2: the units that the one child reported
     std::uint32_t receivers = 0;                 // children that have joined; each member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
-    bool opened = false;      // hosts: the server exists, or the channel has its slots
-    std::uint8_t stream = 0;  // opened, SwitchML: the number of the job in its packets
+    bool opened = false;      // hosts: the server exists, or another protocol has its memory
+    std::uint8_t stream = 0;  // opened: number of the channel in another protocol's packets
     bool begun = false;       // a member below has received JOINED with `ready`
     wire::Address up;         // !hosts: destination of JOINs
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "base/time.h"
@@ -45,7 +45,7 @@ class Coverage {
         Duration pause = first_pause;  // length of the next pause
     };
 
-    std::unordered_map<std::uint32_t, Job> jobs_;
+    std::map<std::uint32_t, Job> jobs_;
 };
 
 }  // namespace atp::control

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "base/time.h"
 #include "control/data_plane.h"
@@ -57,7 +57,7 @@ class Admission {
     std::uint32_t jobs_limit_;
     Duration hold_;
     std::uint8_t level_;
-    std::unordered_map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
+    std::map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
     std::uint64_t not_admitted_ = 0;
 };
 

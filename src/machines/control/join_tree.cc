@@ -9,35 +9,9 @@
 #include "numeric/exact_sum.h"
 
 namespace atp::control {
-namespace {
-
-bool is_single_unit(const wire::ChannelTerms& terms) { return std::has_single_bit(terms.mask1); }
-
-// The first field that differs, of those that all members must agree on; nullptr: none.
-const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b) {
-    if (a.lanes != b.lanes) return "lanes of a packet";
-    if (a.window_log2 != b.window_log2) return "window";
-    if (a.audit != b.audit) return "audit lane";
-    if (a.aggregators != b.aggregators) return "number of aggregators";
-    if (a.first_seq != b.first_seq) return "first sequence number";
-    if (a.mask1 != b.mask1) return "units of the job";
-    if (a.scale != b.scale) return "scale";
-    if (a.server != b.server) return "place of the server";
-    if (a.protocol != b.protocol) return "protocol";
-    if (a.group != b.group) return "multicast group";
-    return nullptr;
-}
-
-// What a switch that hosted a channel loses when it restarts.
-std::string_view hosted(const wire::ChannelTerms& terms) {
-    return wire::is_switchml(terms.protocol) ? "the slots of this job were here and are gone"
-                                             : "the parameter server of this job was here and is gone";
-}
-
-}  // namespace
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
-    if (wire::is_switchml(terms.protocol)) return 0;
+    if (terms.protocol != wire::ChannelProtocol::atp) return 0;
     // A lane: integer sum, float sum, result. A record: its masks and its state.
     constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
     constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
@@ -100,145 +74,9 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const wire::Address& from, Time now) {
-    if (auto objection = objection_to_ranks(join)) return objection;
-    const auto job = jobs_.find(join.terms.job);
-    if (job != jobs_.end() && job->second.token != join.terms.token) {
-        return Objection{wire::Refusal::token,
-                         fmt::format("job {:#x} runs here in another incarnation, which is "
-                                     "forgotten {} s after its last worker fell silent",
-                                     join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
-    }
-    if (job != jobs_.end() && job->second.level != join.level) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this switch serves level {} of the job, not level {}: do its members see "
-                                     "different trees of switches?",
-                                     job->second.level, join.level)};
-    }
-    const Branch* branch = find(join.terms.job, join.terms.channel);
-    return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
-    for (const wire::JoiningUnit& unit : join.units) {
-        for (const std::uint16_t rank : unit.ranks) {
-            if (rank < Branch::max_ranks) continue;
-            return Objection{wire::Refusal::place, fmt::format("rank {} is beyond {}", rank, Branch::max_ranks - 1)};
-        }
-    }
-    return std::nullopt;
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
-    if (auto objection = objection_to_protocol(join)) return objection;
-    const bool needs_parent = join.level == 0 && !is_single_unit(join.terms);
-    if (needs_parent && config_.parent.family() == wire::Family::none) {
-        return Objection{wire::Refusal::parent,
-                         "the job spans several switches, and this one has no --parent that joins them"};
-    }
-    const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
-    if (join.begun && would_host) {
-        return Objection{wire::Refusal::restarted,
-                         fmt::format("{} (the switch restarted, or the job was silent for too long): the job must "
-                                     "re-form",
-                                     hosted(join.terms))};
-    }
-    return would_host ? objection_to_server(join.terms) : std::nullopt;
-}
-
-std::optional<JoinTree::Objection> JoinTree::take_room(std::uint32_t job) {
-    const SwitchRoom::Answer answer = config_.room->take(job);
-    if (answer == SwitchRoom::Answer::granted) return std::nullopt;
-    const bool channels = answer == SwitchRoom::Answer::no_channel;
-    return Objection{wire::Refusal::full,
-                     fmt::format("the table of {0} is full ({1}); wait for another job to end, or "
-                                 "start the switch with more --{0}",
-                                 channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::Join& join) const {
-    const wire::ChannelTerms& terms = join.terms;
-    const bool switchml = wire::is_switchml(terms.protocol);
-    if (!(switchml ? config_.serves_switchml : config_.serves_atp)) {
-        return Objection{wire::Refusal::unsupported,
-                         fmt::format("this switch does not serve {0}: start it with --protocol {0}, or both",
-                                     switchml ? "switchml" : "atp")};
-    }
-    if (switchml && (join.level != 0 || !is_single_unit(terms))) {
-        return Objection{wire::Refusal::unsupported,
-                         "SwitchML knows one switch: all workers of the job have to join the same"};
-    }
-    if (switchml && (terms.audit || terms.server.family != 0 || terms.group.family != 0)) {
-        return Objection{wire::Refusal::unsupported, "SwitchML has no audit lane, no parameter server and no group"};
-    }
-    return std::nullopt;
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms) const {
-    if (wire::is_switchml(terms.protocol)) return std::nullopt;
-    if (config_.server_bytes == 0) {
-        return Objection{wire::Refusal::unsupported,
-                         "this switch hosts no parameter servers (--no-server): let the job "
-                         "have them colocated or dedicated"};
-    }
-    if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
-        return Objection{wire::Refusal::full,
-                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
-                                     "one needs {} MB; start the switch with more --server-memory",
-                                     server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U)};
-    }
-    return std::nullopt;
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,
-                                                                const wire::Address& from, Time now) const {
-    if (const char* field = difference(branch.terms, join.terms)) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this member and the others of the job differ in the {}", field)};
-    }
-    if (auto objection = objection_to_shape(branch, join)) return objection;
-    if (branch.hosts && !branch.opened && join.begun) {
-        return Objection{wire::Refusal::restarted, fmt::format("{}: the job must re-form", hosted(join.terms))};
-    }
-    const Branch::Seat seat = Branch::seat_of(join);
-    const Branch::Child* const child = branch.at(seat);
-    if (child == nullptr) return std::nullopt;
-    const bool changed = child->unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
-    // A restarted switch may send from another port. Its token proves that it serves the same incarnation.
-    const bool restarted_switch = branch.level != 0 && join.begun && !seat.in_rack() && !join.units.front().direct;
-    if (changed && (child->address == from || restarted_switch)) {
-        return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
-    }
-    if (child->address != from && !restarted_switch && now - child->refreshed < config_.hold) {
-        return Objection{wire::Refusal::place,
-                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
-                                     to_string(child->address))};
-    }
-    return std::nullopt;
-}
-
-// Checks that this member expects the same set of members as the others.
-std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& branch, const wire::Join& join) {
-    const wire::JoiningUnit& unit = join.units.front();
-    const Branch::Seat seat = Branch::seat_of(join);
-    const Branch::Rack* const rack = branch.racks[seat.bit].get();
-    const bool another_rack = rack != nullptr ? !seat.in_rack() || rack->mask != unit.mask0
-                                              : seat.in_rack() && (branch.present >> seat.bit & 1U) != 0;
-    if (Branch::of(join).mask != branch.mask || another_rack) {
-        return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
-    }
-    if (branch.level == 0 && unit.unit != branch.unit()) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this switch serves unit {} of the job, not unit {}: racks need switches of "
-                                     "their own, or names",
-                                     branch.unit(), unit.unit)};
-    }
-    return std::nullopt;
-}
-
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     auto branch = std::make_unique<Branch>(Branch::of(join));
-    const bool ends_here = join.level >= 1 || is_single_unit(join.terms);
+    const bool ends_here = join.level >= 1 || join.terms.has_single_unit();
     if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
         branch->hosts = true;
         server_bytes_ += server_bytes_of(join.terms);
@@ -359,7 +197,7 @@ void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
 
 wire::Join JoinTree::join_upwards(const Branch& branch) {
     return {.terms = branch.terms,
-            .level = static_cast<std::uint8_t>(branch.level == 0 && !is_single_unit(branch.terms) ? 1 : ATP_LEVELS),
+            .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
             .begun = branch.begun || branch.up_ready,
             .units = branch.units()};
 }

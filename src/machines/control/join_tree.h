@@ -3,26 +3,27 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "base/time.h"
 #include "control/branch.h"
+#include "control/channel_rules.h"
 #include "control/switch_room.h"
 #include "wire/control.h"
 
 namespace atp::control {
 
 struct JoinTreeConfig {
-    wire::Address parent;          // of no family: this switch is the last
-    bool serves_atp = true;        // accepts channels of ATP
-    bool serves_switchml = false;  // accepts channels of SwitchML
-    std::uint32_t jobs = 64;       // limit at a time
-    std::uint32_t channels = 256;  // limit at a time, over all jobs
+    wire::Address parent;                 // of no family: this switch is the last
+    bool serves_atp = true;               // accepts channels of ATP
+    const ChannelRules* other = nullptr;  // accepts channels of another protocol, with these rules; nullptr: none
+    std::uint32_t jobs = 64;              // limit at a time
+    std::uint32_t channels = 256;         // limit at a time, over all jobs
     std::shared_ptr<SwitchRoom>
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
@@ -34,7 +35,8 @@ struct JoinTreeConfig {
 struct TreeEvent {
     enum class Kind : std::uint8_t {
         admitted,  // first JOIN of a channel: accept packets of its job
-        opened,    // this switch hosts the channel, and all members have joined: create the server, or allocate slots
+        opened,    // this switch hosts the channel, and all members have joined: create the server, or what another
+                   // protocol needs
         closed,    // the channel ended: release all that belongs to it
     };
     Kind kind = Kind::admitted;
@@ -74,7 +76,8 @@ class JoinTree {
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from);
     void handle_timeout(Time now);
-    // The server of the event exists, or the channel has its slots. `stream`: number of its job in SwitchML's packets.
+    // The server of the event exists, or another protocol has its memory. `stream`: number of the channel in that
+    // protocol's packets.
     void opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream = 0);
     // The driver has no room for the channel. Sends `why` to all members and closes the channel.
     void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
@@ -140,8 +143,8 @@ class JoinTree {
     void wake_at(Time when);
 
     JoinTreeConfig config_;
-    std::unordered_map<Key, std::unique_ptr<Branch>> branches_;
-    std::unordered_map<std::uint32_t, Job> jobs_;
+    std::map<Key, std::unique_ptr<Branch>> branches_;
+    std::map<std::uint32_t, Job> jobs_;
     std::uint64_t server_bytes_ = 0;  // reserved for servers of branches
     std::deque<Transmit> outbox_;
     std::deque<TreeEvent> events_;
@@ -151,7 +154,7 @@ class JoinTree {
     TreeCounters counters_;
 };
 
-// Memory that the server of a channel needs at most; 0 for SwitchML, which has none.
+// Memory that the server of a channel needs at most; 0 for a protocol other than ATP.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
 
 }  // namespace atp::control

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <map>
 
 namespace atp::control {
 
@@ -28,7 +28,7 @@ class SwitchRoom {
   private:
     const std::uint32_t most_jobs_;
     const std::uint32_t most_channels_;
-    std::unordered_map<std::uint32_t, std::uint32_t> channels_of_jobs_;
+    std::map<std::uint32_t, std::uint32_t> channels_of_jobs_;
     std::uint32_t channels_ = 0;
 };
 

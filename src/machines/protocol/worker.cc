@@ -76,8 +76,8 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
             return;
         default: ++counters_.refused; return;
     }
-    server_heard_ = true;
-    heard_ = now;
+    answered_ = true;
+    answered_at_ = now;
 }
 
 bool Worker::in_flight(std::uint32_t seq) const {
@@ -351,8 +351,8 @@ std::optional<WorkerEvent> Worker::poll_event() {
     if (oldest.missing != 0) {
         event.kind = mismatched_ ? WorkerEvent::Kind::mismatched : WorkerEvent::Kind::timed_out;
         event.elapsed = failed_at_ - oldest.submitted_at;
-        event.server_heard = server_heard_;
-        event.heard = heard_;
+        event.answered = answered_;
+        event.answered_at = answered_at_;
         event.missing_units = missing_units_;
         event.missing_members = missing_members_;
     }

@@ -70,10 +70,10 @@ struct WorkerEvent {
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // number that submit() returned
     Duration elapsed{};        // from submit() to the failure; zero if completed
-    // timed_out: the known reason. The server answered last at `heard`. `missing_*` are workers that it waited for
+    // timed_out: the known reason. The server answered last at `answered_at`. `missing_*` are workers that it waited for
     // then (one unit, its members); 0: none known.
-    bool server_heard = false;
-    Time heard{};
+    bool answered = false;
+    Time answered_at{};
     std::uint32_t missing_units = 0;
     std::uint32_t missing_members = 0;
 };
@@ -231,8 +231,8 @@ class Worker {
     Duration variation_{};        // of the round trip (RFC 6298)
     Duration late_round_trip_{};  // longest since the last expiry, of fragments in flight at that expiry
     Duration patience_{};         // learned minimum timeout; a NACK or WAIT resets it
-    bool server_heard_ = false;
-    Time heard_{};  // last packet of the server
+    bool answered_ = false;
+    Time answered_at_{};  // last packet of the server
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
     WorkerCounters counters_;
@@ -263,7 +263,7 @@ void Worker::persist(Archive& archive) {
     archive.time(timer_), archive.time(deadline_);
     archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);
     archive.value(patience_);
-    archive.value(server_heard_), archive.time(heard_);
+    archive.value(answered_), archive.time(answered_at_);
     archive.value(missing_units_), archive.value(missing_members_);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -70,8 +71,6 @@ enum class ChannelProtocol : std::uint8_t {
     switchml_lossless,  // the switch has one copy of a slot, and no worker resends
 };
 
-[[nodiscard]] constexpr bool is_switchml(ChannelProtocol protocol) { return protocol != ChannelProtocol::atp; }
-
 // Terms of a channel, equal in the JOINs of all members.
 struct ChannelTerms {
     std::uint32_t job = 0;
@@ -88,6 +87,7 @@ struct ChannelTerms {
     ChannelProtocol protocol = ChannelProtocol::atp;
     Endpoint group{};  // family 0: each member gets its own copy of a result
 
+    [[nodiscard]] bool has_single_unit() const { return std::has_single_bit(mask1); }
     bool operator==(const ChannelTerms&) const = default;
 };
 

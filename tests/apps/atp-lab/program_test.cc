@@ -39,5 +39,15 @@ TEST(LabBench, FlagsOfSwitchMlNeedItsProtocol) {
     }
 }
 
+TEST(LabSwitch, FlagsOfExperimentsDoNotGoWithTheKernelSwitch) {
+    for (const char* flag : {"--port-rate=1Gbps", "--queue=64kB", "--ecn=32kB", "--loss=1%", "--lossy-ports=1",
+                             "--seed=3", "--protocol=switchml"}) {
+        Program program({"switch", "--listen", "127.0.0.1:4790", "--xdp", "eth1", flag}, ATP_LAB_PROGRAM);
+        EXPECT_EQ(program.status(), 2) << flag << program.output();
+        const std::string name(flag, std::string_view(flag).find('='));
+        EXPECT_NE(program.output().find("--xdp and " + name), std::string::npos) << program.output();
+    }
+}
+
 }  // namespace
 }  // namespace atp::test

@@ -51,18 +51,10 @@ TEST(KernelFlags, NameAnInterfaceOnce) {
     EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()), "--xdp names eth2 twice");
 }
 
-TEST(KernelFlags, GoWithoutEmulatedPorts) {
-    for (const char* flag : {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"}) {
-        EXPECT_THAT(misuse({"eth1"}, usual_node(), {flag}), HasSubstr(flag));
-    }
-}
-
-TEST(KernelFlags, WantAggregatorsOfAtpAndOnePortThatIsKnown) {
+TEST(KernelFlags, NeedAggregatorsAndOneKnownPort) {
     switchd::SwitchNodeConfig node = usual_node();
     node.memory_bytes = 0;
     EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--memory 0"));
-    node.serves_atp = false;
-    EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--protocol switchml"));
     node = usual_node();
     node.udp.local = node.udp.local.with_port(0);
     EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("port 0 of --listen"));

@@ -35,7 +35,7 @@ TEST(Hazard, H26_AServersRestartIsATypedErrorEverywhereWithinTheDeadline) {
     ASSERT_FALSE(job.errors.empty());
     for (const std::string& error : job.errors) {
         EXPECT_NE(error.find("timed out after 100.000 ms"), std::string::npos) << error;
-        EXPECT_NE(error.find("server last heard"), std::string::npos) << error;
+        EXPECT_NE(error.find("server answered last"), std::string::npos) << error;
     }
     EXPECT_LT(milliseconds_of(job), 110.0);
 }

@@ -53,11 +53,11 @@ TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
     const auto stream = pool.open(branch);
     ASSERT_TRUE(stream);
     Bytes first = update(*stream, 0);
-    EXPECT_EQ(pool.handle_packet(first, worker(0)).route, Route::drop);
+    EXPECT_EQ(pool.handle_packet(first, worker(0)).children, 0U);
     Bytes second = update(*stream, 1);
-    const auto verdict = pool.handle_packet(second, worker(1));
-    EXPECT_EQ(verdict.route, Route::everybody);
-    EXPECT_EQ(&pool.branch_of(verdict.job), &branch);
+    const auto answer = pool.handle_packet(second, worker(1));
+    EXPECT_EQ(answer.children, 0x3U);
+    EXPECT_EQ(answer.branch, &branch);
     EXPECT_EQ(wire::load_u32(second.data() + header_bytes), 3U);
     const PoolSnapshot snapshot = pool.snapshot();
     ASSERT_EQ(snapshot.streams.size(), 1U);
@@ -72,20 +72,22 @@ TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
     const auto stream = pool.open(branch);
     ASSERT_TRUE(stream);
     Bytes bytes = update(*stream, 0);
-    EXPECT_EQ(pool.handle_packet(bytes, worker(1)).route, Route::drop) << "another member";
-    EXPECT_EQ(pool.handle_packet(bytes, worker(9)).route, Route::drop) << "nobody here";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(1)).children, 0U) << "another member";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(9)).children, 0U) << "nobody here";
     bytes = update(*stream, 40);
-    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).route, Route::drop) << "a number that no member has";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).children, 0U) << "a number that no member has";
     branch.present = 0x2;
     bytes = update(*stream, 0);
-    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).route, Route::drop) << "a member that has left";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).children, 0U) << "a member that has left";
     EXPECT_EQ(pool.snapshot().strangers, 4U);
     EXPECT_EQ(pool.snapshot().packets.count(Event::gathered), 0U);
 
     bytes = update(static_cast<std::uint8_t>(*stream + 1), 0);
-    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).event, Event::forged) << "of no stream";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).children, 0U) << "of no stream";
+    EXPECT_EQ(pool.snapshot().packets.count(Event::forged), 1U);
     Bytes stub(3, std::byte{format_byte});
-    EXPECT_EQ(pool.handle_packet(stub, worker(0)).event, Event::refused);
+    EXPECT_EQ(pool.handle_packet(stub, worker(0)).children, 0U);
+    EXPECT_EQ(pool.snapshot().packets.count(Event::refused), 1U);
 }
 
 TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
@@ -138,6 +140,37 @@ TEST(StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
     const auto refused = pool.open(branches[256]);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error(), HasSubstr("256"));
+}
+
+TEST(StreamPool, RefusesJoinsThatNeedMoreThanOneSwitchOrAServer) {
+    const StreamPool pool({.slots = 16, .lanes = lanes});
+    wire::Join join{.terms = branch_of(1).terms, .level = 0, .units = {{.members = 1, .mask0 = 1, .ranks = {0}}}};
+    EXPECT_EQ(pool.objection_to(join), std::nullopt);
+    const std::vector<std::pair<void (*)(wire::Join&), const char*>> changes{
+        {[](wire::Join& changed) { changed.terms.mask1 = 0x3; }, "one switch"},
+        {[](wire::Join& changed) { changed.level = 1; }, "one switch"},
+        {[](wire::Join& changed) { changed.terms.audit = true; }, "no audit lane"},
+        {[](wire::Join& changed) { changed.terms.server.family = 4; }, "no parameter server"},
+        {[](wire::Join& changed) { changed.terms.group.family = 4; }, "no group"}};
+    for (const auto& [change, text] : changes) {
+        wire::Join changed = join;
+        change(changed);
+        EXPECT_THAT(pool.objection_to(changed).value_or(""), HasSubstr(text));
+    }
+}
+
+TEST(StreamPool, ReportsPoolAndStreamsAsJson) {
+    StreamPool pool({.slots = 16, .lanes = lanes});
+    const control::Branch branch = branch_of(7);
+    const auto stream = pool.open(branch);
+    ASSERT_TRUE(stream);
+    Bytes bytes = update(*stream, 0);
+    EXPECT_EQ(pool.handle_packet(bytes, worker(0)).children, 0U);
+    EXPECT_EQ(pool.report_parts(),
+              R"({"switchml":{"slots":16,"free_slots":12,"packets":{"gathered":1,"completed":0,"duplicates":0,)"
+              R"("answered":0,"late":0,"ahead":0,"misfits":0,"overflows":0,"forged":0,"strangers":0},"refused":{},)"
+              R"("streams":[{"job":7,"channel":0,"stream":0,"slots":4,"packets":{"gathered":1,"completed":0,)"
+              R"("duplicates":0,"answered":0,"late":0,"ahead":0,"misfits":0,"overflows":0}}]}})");
 }
 
 }  // namespace

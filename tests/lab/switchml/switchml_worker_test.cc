@@ -265,7 +265,7 @@ TEST(SwitchMlWorker, EndsEverythingWhenADeadlinePasses) {
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, WorkerEvent::Kind::timed_out);
     EXPECT_EQ(event->elapsed, 1s);
-    EXPECT_FALSE(event->switch_heard);
+    EXPECT_FALSE(event->answered);
     EXPECT_FALSE(bench.transmit(start + 1s));
     EXPECT_EQ(bench.worker.poll_timeout(), never);
 }

@@ -199,11 +199,11 @@ void SwitchmlJob::on_event(unsigned rank, const WorkerEvent& event, Time now) {
 void SwitchmlJob::on_timed_out(unsigned rank, const WorkerEvent& event) {
     ++report_.timed_out;
     if (report_.errors.size() == errors_kept) return;
-    const std::string heard = event.switch_heard
-                                  ? fmt::format("switch last heard at {:.3f} ms", to_ms(event.heard.time_since_epoch()))
-                                  : "switch never heard";
+    const std::string answer =
+        event.answered ? fmt::format("switch answered last at {:.3f} ms", to_ms(event.answered_at.time_since_epoch()))
+                       : "switch never answered";
     report_.errors.push_back(fmt::format("job {} rank {}: tensor {} timed out after {:.3f} ms; {}", number(), rank,
-                                         event.tensor, to_ms(event.elapsed), heard));
+                                         event.tensor, to_ms(event.elapsed), answer));
 }
 
 // ------------------------------------------------------------------------------------------------------------- Report

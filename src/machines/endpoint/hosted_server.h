@@ -4,10 +4,10 @@
 #include <memory>
 #include <new>
 
-#include "control/join_tree.h"
+#include "control/branch.h"
 #include "protocol/server.h"
 
-namespace atp::control {
+namespace atp::endpoint {
 
 // A channel's server with the membership that it borrows.
 struct HostedServer {
@@ -34,7 +34,7 @@ struct HostedServer {
 
 // nullptr if the ranks of the members are inconsistent, or if memory is exhausted: one job's request must not end the
 // switch of all other jobs.
-[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const Branch& branch) {
+[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const control::Branch& branch) {
     auto membership = branch.membership();
     if (!membership) return nullptr;
     try {
@@ -46,4 +46,4 @@ struct HostedServer {
     }
 }
 
-}  // namespace atp::control
+}  // namespace atp::endpoint
