@@ -70,8 +70,8 @@ struct WorkerEvent {
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // number that submit() returned
     Duration elapsed{};        // from submit() to the failure; zero if completed
-    // timed_out: the known reason. The server answered last at `answered_at`. `missing_*` are workers that it waited for
-    // then (one unit, its members); 0: none known.
+    // timed_out: the known reason. The server answered last at `answered_at`. `missing_*` are workers that it waited
+    // for then (one unit, its members); 0: none known.
     bool answered = false;
     Time answered_at{};
     std::uint32_t missing_units = 0;
