@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/resolve.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netdb.h>
 
 #include <utility>
@@ -22,6 +24,20 @@ TEST(Resolve, KnowsLocalhost) {
     const auto found = resolve("localhost:7", wire::Family::ipv4);
     ASSERT_TRUE(found) << to_string(found.error());
     EXPECT_EQ(found->front(), wire::Address::loopback(wire::Family::ipv4, 7));
+}
+
+TEST(Resolve, NameOfAnInterfaceGivesTheAddressItsScope) {
+    const auto by_name = resolve("[fe80::1%lo]:9");
+    ASSERT_TRUE(by_name) << to_string(by_name.error());
+    EXPECT_EQ(by_name->front(), *wire::Address::parse(fmt::format("[fe80::1%{}]:9", if_nametoindex("lo"))));
+    EXPECT_EQ(by_name->front(), resolve(to_string(by_name->front()))->front()) << "as it is printed";
+}
+
+TEST(Resolve, AnUnknownInterfaceIsRefusedByName) {
+    const auto found = resolve("[fe80::1%nonexistent]:9");
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().reason, Reason::malformed);
+    EXPECT_NE(to_string(found.error()).find("no interface 'nonexistent'"), std::string::npos);
 }
 
 TEST(Resolve, RefusesAFamilyThatTheNumberIsNotOf) {

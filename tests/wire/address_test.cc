@@ -16,7 +16,7 @@ namespace {
 
 TEST(Address, ReadsBackWhatItPrints) {
     for (const char* text : {"10.1.2.3:4791", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:1", "[2001:db8::7]:443",
-                             "[::]:0", "[fe80::1%lo]:9"}) {
+                             "[::]:0", "[fe80::1%1]:9"}) {
         const auto address = Address::parse(text);
         ASSERT_TRUE(address) << text << ": " << to_string(address.error());
         EXPECT_EQ(to_string(*address), text);
@@ -102,7 +102,7 @@ TEST(Address, EqualityAndOrderLookAtHostPortAndScopeNotAtFlow) {
     EXPECT_LT(low, high);
     EXPECT_LT(low, low.with_port(81));
     EXPECT_LT(high, *Address::parse("[::1]:1"));
-    EXPECT_NE(*Address::parse("[fe80::1]:9"), *Address::parse("[fe80::1%lo]:9"));
+    EXPECT_NE(*Address::parse("[fe80::1]:9"), *Address::parse("[fe80::1%1]:9"));
 
     sockaddr_in6 bytes{};
     bytes.sin6_family = AF_INET6;

@@ -2,6 +2,7 @@
 #include "net/resolve.h"
 
 #include <fmt/format.h>
+#include <net/if.h>
 #include <netdb.h>
 
 #include <algorithm>
@@ -80,12 +81,30 @@ bool looks_like_a_name(std::string_view host) {
     });
 }
 
+// The name of an interface in "[fe80::1%eth0]:9" becomes its number. Other text stays.
+Result<std::string> with_numbered_interface(std::string_view text) {
+    std::string numbered(text);
+    const std::size_t percent = numbered.find('%');
+    const std::size_t closing = numbered.find(']');
+    if (percent == std::string::npos || closing == std::string::npos || closing < percent) return numbered;
+    const std::string name = numbered.substr(percent + 1, closing - percent - 1);
+    if (name.find_first_not_of("0123456789") == std::string::npos) return numbered;
+    const unsigned number = if_nametoindex(name.c_str());
+    if (number == 0) {
+        return fail(Operation::resolve, Reason::malformed, std::string(text),
+                    fmt::format("this host has no interface '{}'", name));
+    }
+    return numbered.replace(percent + 1, name.size(), std::to_string(number));
+}
+
 }  // namespace
 
 Result<std::vector<wire::Address>> resolve(std::string_view text, wire::Family family) {
     const auto wanted = wire::split_host_port(text);
     if (!wanted) return Failure(wanted.error());
-    const auto numeric = wire::Address::parse(text);
+    const auto numbered = with_numbered_interface(text);
+    if (!numbered) return tl::unexpected(numbered.error());
+    const auto numeric = wire::Address::parse(*numbered);
     if (numeric && (family == wire::Family::none || family == numeric->family())) return std::vector{*numeric};
     if (numeric) {
         return fail(

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <net/if.h>
 
 #include <array>
 #include <charconv>
@@ -33,9 +32,8 @@ std::optional<in_addr> parse_v4(const std::string& host) {
     return parsed;
 }
 
-// Index of a local interface, from its name or its number.
-std::optional<std::uint32_t> parse_scope(const std::string& scope) {
-    if (const unsigned index = if_nametoindex(scope.c_str()); index != 0) return index;
+// Number of a local interface. net::resolve() accepts names too.
+std::optional<std::uint32_t> parse_scope(std::string_view scope) {
     std::uint32_t index = 0;
     const char* const end = scope.data() + scope.size();
     const auto [at, error] = std::from_chars(scope.data(), end, index);
@@ -51,9 +49,9 @@ Result<sockaddr_in6> parse_v6(std::string_view host, std::string_view text) {
         return malformed(text, fmt::format("'{}' is no numeric address", host));
     }
     if (percent == std::string_view::npos) return parsed;
-    const std::string scope(host.substr(percent + 1));
+    const std::string_view scope = host.substr(percent + 1);
     const auto index = parse_scope(scope);
-    if (!index) return malformed(text, fmt::format("there is no interface '{}' here", scope));
+    if (!index) return malformed(text, fmt::format("'{}' is no number of an interface", scope));
     parsed.sin6_scope_id = *index;
     return parsed;
 }
@@ -228,10 +226,7 @@ std::string to_string(const Address& address) {
     std::memcpy(&v6, address.data(), sizeof v6);
     inet_ntop(AF_INET6, &v6.sin6_addr, host.data(), host.size());
     if (v6.sin6_scope_id == 0) return fmt::format("[{}]:{}", host.data(), address.port());
-    std::array<char, IF_NAMESIZE> interface {};
-    const bool named = if_indextoname(v6.sin6_scope_id, interface.data()) != nullptr;
-    const std::string scope = named ? interface.data() : std::to_string(v6.sin6_scope_id);
-    return fmt::format("[{}%{}]:{}", host.data(), scope, address.port());
+    return fmt::format("[{}%{}]:{}", host.data(), v6.sin6_scope_id, address.port());
 }
 
 Result<HostPort> split_host_port(std::string_view text) {
