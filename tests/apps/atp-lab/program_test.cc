@@ -9,7 +9,7 @@
 namespace atp::test {
 namespace {
 
-TEST(LabBench, MeasuresSwitchMlAsWell) {
+TEST(LabBench, SwitchMlProtocolReportsItsGoodputAndPackets) {
     Program program({"bench", "--protocol", "switchml", "--workers", "3", "--bytes", "100kB", "--lanes", "64",
                      "--window", "32", "--rounds", "2", "--json"},
                     ATP_LAB_PROGRAM);
@@ -23,7 +23,7 @@ TEST(LabBench, MeasuresSwitchMlAsWell) {
     EXPECT_EQ(size["packets"].get<std::uint64_t>() - size["resent"].get<std::uint64_t>(), 5U * (391 + 1));
 }
 
-TEST(LabBench, NamesTheSlotsThatSwitchMlLacks) {
+TEST(LabBench, WindowLargerThanThePoolIsRefusedWithTheFreeSlots) {
     Program program({"bench", "--protocol", "switchml", "--workers", "2", "--bytes", "100kB", "--lanes", "64",
                      "--window", "1024", "--memory", "64kB"},
                     ATP_LAB_PROGRAM);
@@ -31,7 +31,7 @@ TEST(LabBench, NamesTheSlotsThatSwitchMlLacks) {
     EXPECT_NE(program.output().find("slots are free"), std::string::npos) << program.output();
 }
 
-TEST(LabBench, FlagsOfSwitchMlNeedItsProtocol) {
+TEST(LabBench, SwitchMlFlagsWithoutItsProtocolAreRefused) {
     for (const char* flag : {"--switchml-mode=faithful", "--switchml-timeout=2ms"}) {
         Program program({"bench", flag}, ATP_LAB_PROGRAM);
         EXPECT_NE(program.status(), 0);

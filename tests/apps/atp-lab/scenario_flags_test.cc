@@ -30,7 +30,7 @@ std::string complaint(const std::string& flags) {
     return "";
 }
 
-TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
+TEST(Flags, BadValueIsRefusedWithFlagValueAndAcceptedValues) {
     const struct {
         const char* flags;
         const char* value;
@@ -70,9 +70,9 @@ TEST(Flags, ABadValueNamesTheFlagTheValueAndWhatIsAccepted) {
     }
 }
 
-TEST(Flags, AnUnknownFlagIsRefused) { EXPECT_NE(complaint("--lose 0.1"), ""); }
+TEST(Flags, UnknownFlagIsRefused) { EXPECT_NE(complaint("--lose 0.1"), ""); }
 
-TEST(Flags, OutagesOfEveryKindOfNode) {
+TEST(Flags, OutagesAreParsedForEveryKindOfNode) {
     const sim::Scenario s = parse("--crash s1@2ms+5ms --pause w0.3@10us --crash p2@1s+1ms --crash w4@1ms");
     ASSERT_EQ(s.faults.outages.size(), 4U);
     const auto find = [&](const std::string& text) {
@@ -85,7 +85,7 @@ TEST(Flags, OutagesOfEveryKindOfNode) {
 }
 
 // The flags of any scenario that a seed draws must give the same run, so that a person can reduce it.
-TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
+TEST(Flags, FlagsOfARandomScenarioGiveTheSameRun) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const sim::Scenario drawn = sim::draw_scenario(seed);
         const sim::Scenario parsed = parse(to_flags(drawn));
@@ -94,7 +94,7 @@ TEST(Flags, OfADrawnScenarioReadBackAsTheSameRun) {
     }
 }
 
-TEST(Flags, OfSwitchmlReadBackAsTheyWereWritten) {
+TEST(Flags, SwitchMlFlagsParseToTheValuesThatTheyWereWrittenFrom) {
     const std::string flags =
         "--jobs 2 --system switchml --system atp --pool 64 --switchml-lanes 366 --switchml-halves --switchml-mode "
         "faithful --switchml-timeout 2ms --seed 1";
@@ -108,7 +108,7 @@ TEST(Flags, OfSwitchmlReadBackAsTheyWereWritten) {
     EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
 }
 
-TEST(Flags, OfSystemsAndModelsReadBackAsTheyWereWritten) {
+TEST(Flags, SystemAndModelFlagsParseToTheValuesThatTheyWereWrittenFrom) {
     const std::string flags =
         "--topology star:4 --server dedicated --jobs 3 --job-workers 4,2 --system atp --system ps:tcp --system "
         "ring:rdma --model VGG16 "

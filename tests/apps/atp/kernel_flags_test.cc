@@ -27,27 +27,27 @@ std::string misuse(const std::vector<std::string>& interfaces, const switchd::Sw
     return find_misuse({.interfaces = interfaces}, node, is_given).value_or("");
 }
 
-TEST(InterfaceList, IsOfNamesWithoutTheBlanksAroundThem) {
+TEST(InterfaceList, ListParsesToNamesWithoutBlanks) {
     EXPECT_THAT(parse_interfaces("eth1").value(), ElementsAre("eth1"));
     EXPECT_THAT(parse_interfaces(" to-w0, to-w1\t,to-w2 ").value(), ElementsAre("to-w0", "to-w1", "to-w2"));
 }
 
-TEST(InterfaceList, HasNoEmptyNames) {
+TEST(InterfaceList, ListWithAnEmptyNameIsRefused) {
     for (const char* text : {"", " ", ",", "eth1,", ",eth1", "eth1, ,eth2", "eth1,,eth2"}) {
         EXPECT_FALSE(parse_interfaces(text)) << text;
     }
 }
 
-TEST(KernelFlags, AreFineAsTheyUsuallyAre) {
+TEST(KernelFlags, UsualFlagsAreAccepted) {
     EXPECT_EQ(misuse({"eth1", "eth2"}, usual_node(), {"--xdp", "--level", "--xdp-pins", "--memory", "--listen"}), "");
     EXPECT_EQ(misuse({}, usual_node(), {"--loss", "--port-rate"}), "");
 }
 
-TEST(KernelFlags, SayNothingWithoutInterfaces) {
+TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
     for (const char* flag : {"--level", "--xdp-pins"}) EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
 }
 
-TEST(KernelFlags, NameAnInterfaceOnce) {
+TEST(KernelFlags, InterfaceNamedTwiceIsRefused) {
     EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()), "--xdp names eth2 twice");
 }
 
