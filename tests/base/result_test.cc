@@ -21,7 +21,7 @@ TEST(Error, PrintsOperationPeerReasonAndTime) {
     EXPECT_EQ(to_string(Error{Operation::parse, Reason::malformed, 0, "x", {}, ""}), "parse x: malformed");
 }
 
-TEST(Error, TellsWhatTryingAgainMayMend) {
+TEST(Error, RecoverableHoldsForErrorsThatARetryMayClear) {
     EXPECT_EQ(reason_of(EMSGSIZE), Reason::too_large);
     EXPECT_EQ(reason_of(ENOBUFS), Reason::exhausted);
     EXPECT_EQ(reason_of(EIO), Reason::failed);

@@ -8,7 +8,7 @@
 namespace atp::units {
 namespace {
 
-TEST(Units, SizesInPowersOfTenAndTwo) {
+TEST(Units, SizesParseWithDecimalAndBinaryPrefixes) {
     EXPECT_EQ(parse_size("4096"), 4096U);
     EXPECT_EQ(parse_size("12B"), 12U);
     EXPECT_EQ(parse_size("4kB"), 4'000U);
@@ -19,14 +19,14 @@ TEST(Units, SizesInPowersOfTenAndTwo) {
     EXPECT_EQ(parse_size("0"), 0U);
 }
 
-TEST(Units, WhatIsNoSizeIsRefused) {
+TEST(Units, MalformedSizeIsRefused) {
     for (const char* text :
          {"", "MB", "-1", "4 MB", "4mb", "4M", "1e9", "0x10", "nan", "inf", "99999999999GB", "4MBx"}) {
         EXPECT_EQ(parse_size(text), std::nullopt) << text;
     }
 }
 
-TEST(Units, RatesInBitsASecond) {
+TEST(Units, RatesParseToBitsPerSecond) {
     EXPECT_EQ(parse_rate("100Gbps"), 100'000'000'000);
     EXPECT_EQ(parse_rate("500Mbit"), 500'000'000);
     EXPECT_EQ(parse_rate("40Gbit/s"), 40'000'000'000);
@@ -34,13 +34,13 @@ TEST(Units, RatesInBitsASecond) {
     EXPECT_EQ(parse_rate("9600"), 9600);
 }
 
-TEST(Units, WhatIsNoRateIsRefused) {
+TEST(Units, MalformedRateIsRefused) {
     for (const char* text : {"", "fast", "0", "0Gbps", "100GB", "100Gb", "-5Mbit"}) {
         EXPECT_EQ(parse_rate(text), std::nullopt) << text;
     }
 }
 
-TEST(Units, DurationsNeedAUnitUnlessTheyAreZero) {
+TEST(Units, NonzeroDurationWithoutUnitIsRefused) {
     EXPECT_EQ(parse_duration("250ns"), std::chrono::nanoseconds(250));
     EXPECT_EQ(parse_duration("1.5ms"), std::chrono::microseconds(1500));
     EXPECT_EQ(parse_duration("2s"), std::chrono::seconds(2));
@@ -48,7 +48,7 @@ TEST(Units, DurationsNeedAUnitUnlessTheyAreZero) {
     for (const char* text : {"", "5", "ms", "-1s", "1m"}) EXPECT_EQ(parse_duration(text), std::nullopt) << text;
 }
 
-TEST(Units, SharesInPercentOrOfOne) {
+TEST(Units, SharesParseAsPercentOrFraction) {
     EXPECT_EQ(parse_percent("0.1%"), 0.001);
     EXPECT_EQ(parse_percent("0.001"), 0.001);
     EXPECT_EQ(parse_percent("5 %"), 0.05);
@@ -58,14 +58,14 @@ TEST(Units, SharesInPercentOrOfOne) {
     EXPECT_EQ(parse_percent("100%"), 1.0);
 }
 
-TEST(Units, WhatIsNoShareIsRefused) {
+TEST(Units, MalformedShareIsRefused) {
     for (const char* text : {"", "%", " %", "5", "1.001", "100.1%", "-1%", "5  %", " 5%", "5% ", "5%%", "5 ", "nan%",
                              "inf", "1e-3", "half", "5percent"}) {
         EXPECT_EQ(parse_percent(text), std::nullopt) << text;
     }
 }
 
-TEST(Units, ADurationsTextReadsBackAsItself) {
+TEST(Units, TextOfADurationParsesToTheSameDuration) {
     for (const std::int64_t ns : {0LL, 1LL, 999LL, 1000LL, 1500LL, 2'000'000LL, 3'000'000'000LL, 3'000'000'001LL}) {
         const std::chrono::nanoseconds duration{ns};
         EXPECT_EQ(parse_duration(duration_text(duration)), duration) << duration_text(duration);
