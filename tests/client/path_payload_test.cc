@@ -42,13 +42,13 @@ Searched search(PathMtuSearch machine, const std::function<bool(std::uint32_t, i
     return searched;
 }
 
-TEST(PathMtuSearch, AWidePathTakesOneProbe) {
+TEST(PathMtuSearch, PathOfFullMtuTakesOneProbe) {
     const Searched wide = search({1232, 8972}, [](std::uint32_t, int) { return true; });
     EXPECT_EQ(wide.found, 8972U);
     EXPECT_EQ(wide.probes, 1);
 }
 
-TEST(PathMtuSearch, FindsEveryLimitToWithinAStep) {
+TEST(PathMtuSearch, FindsEveryLimitToWithinOneStep) {
     for (std::uint32_t limit = 1232; limit <= 9000; limit += 13) {
         const Searched narrow =
             search({1232, 8972, 8, 1}, [limit](std::uint32_t bytes, int) { return bytes <= limit; });
@@ -58,7 +58,7 @@ TEST(PathMtuSearch, FindsEveryLimitToWithinAStep) {
     }
 }
 
-TEST(PathMtuSearch, ALostProbeIsNoLimitButThreeInARowAre) {
+TEST(PathMtuSearch, ProbeLostThreeTimesIsALimitAndLostTwiceIsNot) {
     const Searched unlucky = search({1232, 8972}, [](std::uint32_t, int nth) { return nth > 2; });
     EXPECT_EQ(unlucky.found, 8972U);
     const Searched blocked = search({1232, 8972}, [](std::uint32_t bytes, int nth) { return nth > 3 && bytes < 8972; });
@@ -66,14 +66,14 @@ TEST(PathMtuSearch, ALostProbeIsNoLimitButThreeInARowAre) {
     EXPECT_GE(blocked.found, 8972U - 8);
 }
 
-TEST(PathMtuSearch, WithoutAnyAnswerItEnds) {
+TEST(PathMtuSearch, SearchWithoutAnswersEndsAfterThreeProbesPerBound) {
     const Searched dead = search({1232, 8972}, [](std::uint32_t, int) { return false; });
     EXPECT_EQ(dead.found, 0U);
     EXPECT_EQ(dead.probes, 6) << "three of the ceiling, three of the floor";
     EXPECT_EQ(search({1232, 100}, [](std::uint32_t, int) { return false; }).probes, 3) << "floor and ceiling are one";
 }
 
-TEST(PathMtuSearch, AnAnswerThatComesLateIsBelieved) {
+TEST(PathMtuSearch, LateAnswerRaisesTheFoundSize) {
     PathMtuSearch machine(1232, 8972, 8, 1);
     machine.handle_lost(8972);
     EXPECT_EQ(machine.probe_bytes(), 1232U);
@@ -82,7 +82,7 @@ TEST(PathMtuSearch, AnAnswerThatComesLateIsBelieved) {
     EXPECT_EQ(machine.found_bytes(), 8972U);
 }
 
-TEST(PathMtuSearch, BadNewsOfLessThanArrivedAlreadyEndNothing) {
+TEST(PathMtuSearch, LossBelowAnArrivedSizeIsIgnored) {
     PathMtuSearch machine(1232, 8972, 8, 1);
     machine.handle_lost(8972);
     machine.handle_arrived(1232);
@@ -94,7 +94,7 @@ TEST(PathMtuSearch, BadNewsOfLessThanArrivedAlreadyEndNothing) {
     EXPECT_EQ(machine.found_bytes(), middle);
 }
 
-TEST(PathMtuSearch, ARefusalCountsAtOnce) {
+TEST(PathMtuSearch, RefusalIsALimitAtOnce) {
     PathMtuSearch machine(1232, 8972);
     machine.handle_too_long(8972);
     EXPECT_EQ(machine.probe_bytes(), 1232U);
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Families, Path, both_families, family_name);
     if (!found) GTEST_SKIP() << "this machine lets nobody make such a network"; \
     EXPECT_EQ(*found, "")
 
-TEST_P(Path, TheRouteTellsItsMtu) {
+TEST_P(Path, RouteReportsTheMtuOfItsInterface) {
     const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const auto mtu = route_mtu(wire::Address::loopback(family, 9));
@@ -125,7 +125,7 @@ TEST_P(Path, TheRouteTellsItsMtu) {
     }));
 }
 
-TEST_P(Path, WithoutARouteThereIsNoMtu) {
+TEST_P(Path, MissingRouteIsUnreachable) {
     const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const bool v6 = family == wire::Family::ipv6;
@@ -147,7 +147,7 @@ client::Probe probe_between(UdpSocket& from, UdpSocket& to, std::uint32_t limit)
     };
 }
 
-TEST_P(Path, DiscoveryFindsWhatARealSocketCanSend) {
+TEST_P(Path, DiscoveryFindsTheLargestPayloadThatASocketCanSend) {
     const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const auto from = open_or_fail(on_loopback(family));
@@ -165,7 +165,7 @@ TEST_P(Path, DiscoveryFindsWhatARealSocketCanSend) {
     }));
 }
 
-TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
+TEST_P(Path, PacketsAboveTheMtuAreRefusedOneByOneAndGsoIsKept) {
     const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         const auto from = open_or_fail(on_loopback(family));
@@ -197,7 +197,7 @@ TEST_P(Path, PacketsLongerThanTheMtuAreRefusedOneByOneAndGsoKept) {
     }));
 }
 
-TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
+TEST_P(Path, FragmentedPacketsArriveWhole) {
     const wire::Family family = GetParam();
     IN_OWN_NETWORK(([family]() -> std::string {
         auto config = on_loopback(family);
@@ -217,7 +217,7 @@ TEST_P(Path, WherePacketsMayBeFragmentedTheyArriveWhole) {
 }
 
 // A link slower than the sender: the kernel reports that the buffer is full, and when it has room again.
-TEST_P(Path, ASlowLinkFillsTheBufferAndNothingIsLost) {
+TEST_P(Path, FullSendBufferOnASlowLinkLosesNoPacket) {
     const wire::Family family = GetParam();
     if (std::system("tc -Version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no tc on this machine";
     IN_OWN_NETWORK(([family]() -> std::string {

@@ -88,7 +88,7 @@ Result<ProbeOutcome> probe(SwitchClient& client, std::uint32_t bytes) {
     return client.probe(bytes, net::now() + seconds(20), attempt);
 }
 
-TEST(SwitchClient, AcceptsAnAnswerThatComesAfterTheNextQuestionLeft) {
+TEST(SwitchClient, AnswerAfterTheNextQuestionIsAccepted) {
     const FakeSwitch slow(3);
     const auto greeting = ask(*slow.client());
     ASSERT_TRUE(greeting) << to_string(greeting.error());
@@ -103,7 +103,7 @@ TEST(SwitchClient, ProbeOfASlowSwitchArrives) {
     EXPECT_EQ(probe(*client, 1232), ProbeOutcome::arrived);
 }
 
-TEST(SwitchClient, ProbeIsLostIfAShortQuestionIsAnsweredInstead) {
+TEST(SwitchClient, ProbeIsLostIfOnlyAShortQuestionIsAnswered) {
     const FakeSwitch narrow(0, [](std::size_t bytes) { return bytes <= 1232; });
     const auto client = narrow.client();
     EXPECT_EQ(probe(*client, 9000), ProbeOutcome::lost);

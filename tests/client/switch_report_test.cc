@@ -8,7 +8,7 @@
 namespace atp::client {
 namespace {
 
-TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
+TEST(SwitchReport, CountersOfShardsAreSummed) {
     switchd::NodeSnapshot snapshot;
     snapshot.shards.resize(2);
     snapshot.shards[0].udp.received_packets = 5;
@@ -27,7 +27,7 @@ TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
     EXPECT_FALSE(report->emulates_ports);
 }
 
-TEST(SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
+TEST(SwitchReport, ParentAndEmulatedPortsAreRead) {
     switchd::NodeSnapshot snapshot;
     snapshot.parent = wire::Address::loopback(wire::Family::ipv4, 4790);
     snapshot.parent_answers = true;
@@ -40,7 +40,7 @@ TEST(SwitchReport, TellsOfTheParentAndOfEmulatedPorts) {
     EXPECT_DOUBLE_EQ(report->emulated_loss, 0.25);
 }
 
-TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
+TEST(SwitchReport, KernelPartIsRead) {
     switchd::NodeSnapshot snapshot;
     snapshot.shards.resize(2);
     snapshot.shards[1].aggregators = 44'444;
@@ -73,7 +73,7 @@ TEST(SwitchReport, TellsOfThePartInsideTheKernel) {
     EXPECT_EQ(report->kernel->interfaces[1].second, "generic");
 }
 
-TEST(SwitchReport, CountsTheMemoryOfThePartInsideTheKernel) {
+TEST(SwitchReport, MemoryIncludesAggregatorsInTheKernel) {
     switchd::NodeSnapshot snapshot;
     snapshot.memory_bytes = 1000;
     snapshot.shards.resize(2);
@@ -84,7 +84,7 @@ TEST(SwitchReport, CountsTheMemoryOfThePartInsideTheKernel) {
         << switchd::to_json(snapshot);
 }
 
-TEST(SwitchReport, RefusesWhatIsNoReport) {
+TEST(SwitchReport, MalformedReportIsRefused) {
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {"interfaces": {"eth1": 3}}}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": 3}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {}, "packets": {"claimed": "many"}}]})"));
