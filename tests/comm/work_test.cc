@@ -14,7 +14,7 @@
 namespace atp::comm {
 namespace {
 
-TEST(Operation, WaitingForEverEndsWithTheOperation) {
+TEST(Operation, WaitWithoutDeadlineEndsWithTheOperation) {
     Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
     work.add_slice(0, 1, 0);
     std::thread channel([&work] {
@@ -27,7 +27,7 @@ TEST(Operation, WaitingForEverEndsWithTheOperation) {
     EXPECT_TRUE(outcome->has_value());
 }
 
-TEST(Operation, WaitingUntilATimeThatIsOverSaysNothing) {
+TEST(Operation, WaitWithAPastDeadlineReturnsNoOutcomeUntilTheOperationEnds) {
     Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
     work.add_slice(0, 1, 0);
     EXPECT_FALSE(work.wait_until(net::now()).has_value());
@@ -36,7 +36,7 @@ TEST(Operation, WaitingUntilATimeThatIsOverSaysNothing) {
 }
 
 // Ranks of different builds share a job: a change of one of these numbers breaks such jobs.
-TEST(Purpose, NumbersOfOperationsTypesAndReductionsStayAsTheProtocolSays) {
+TEST(Purpose, NumbersOfOperationsTypesAndReductionsMatchTheProtocol) {
     EXPECT_EQ(static_cast<unsigned>(Operation::all_reduce), 12U);
     EXPECT_EQ(static_cast<unsigned>(Operation::broadcast), 13U);
     EXPECT_EQ(static_cast<unsigned>(Operation::barrier), 14U);
@@ -53,7 +53,7 @@ TEST(Purpose, NumbersOfOperationsTypesAndReductionsStayAsTheProtocolSays) {
 }
 
 // Computed independently of this code, from the formula in docs/protocol.md.
-TEST(Purpose, HashesAreThoseOfTheProtocol) {
+TEST(Purpose, HashesMatchTheProtocol) {
     const std::uint32_t sum_of_floats = detail_of(numeric::ElementType::float32, Reduction::sum);
     EXPECT_EQ(purpose_of(Operation::all_reduce, 1, mix(sum_of_floats + 1)), 34597U);
     const std::uint32_t sum_of_integers = detail_of(numeric::ElementType::int32, Reduction::sum);
