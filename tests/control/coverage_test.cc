@@ -46,7 +46,7 @@ struct Judged {
     }
 };
 
-TEST(Coverage, AJobThatIsNeverCompletedIsLetPass) {
+TEST(Coverage, JobWithoutCompletionsIsForwardedUnaggregated) {
     Judged judged;
     EXPECT_TRUE(judged.gives_up());
     EXPECT_THAT(judged.coverage.passing(), ElementsAre(job));
@@ -54,7 +54,7 @@ TEST(Coverage, AJobThatIsNeverCompletedIsLetPass) {
     EXPECT_THAT(judged.coverage.passing(), IsEmpty());
 }
 
-TEST(Coverage, ItIsTriedAgainAfterLongerAndLongerPauses) {
+TEST(Coverage, EachPauseIsTwiceAsLongUntilTheJobIsComplete) {
     Judged judged;
     for (Duration pause = Coverage::first_pause; pause < Coverage::longest_pause; pause *= 2) {
         ASSERT_TRUE(judged.gives_up());
@@ -70,17 +70,17 @@ TEST(Coverage, ItIsTriedAgainAfterLongerAndLongerPauses) {
     EXPECT_EQ(judged.pause(), Coverage::first_pause);
 }
 
-TEST(Coverage, AJobThatIsCompletedIsAggregatedWhateverIsFetchedBesides) {
+TEST(Coverage, JobWithCompletionsStaysAggregatedDespiteFetches) {
     Judged judged;
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(judged.second(100, 10, 90));
 }
 
-TEST(Coverage, CollisionsAndFlushesAreNoReason) {
+TEST(Coverage, CollisionsAndFlushesKeepTheJobAggregated) {
     Judged judged;
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(judged.second(100, 0, 49));
 }
 
-TEST(Coverage, AWorkerThatIsLateIsNoReason) {
+TEST(Coverage, LateWorkerKeepsTheJobAggregated) {
     Judged judged;
     for (int i = 0; i < 100; ++i) {
         EXPECT_TRUE(judged.second(256, 0, 256));

@@ -15,7 +15,7 @@ std::string group_text(const Multicast& multicast, std::uint32_t job, std::uint3
     return to_string(address_of(group_of(multicast, job, token, channel)));
 }
 
-TEST(Multicast, IsParsedAsItIsWritten) {
+TEST(Multicast, RangeParsesToTheTextThatItWasWrittenAs) {
     for (const char* const text : {"off", "239.192.0.0/16", "239.0.0.0/8", "224.0.0.0/4", "239.1.2.3/32"}) {
         const auto multicast = parse_multicast(text);
         ASSERT_TRUE(multicast) << text;
@@ -26,7 +26,7 @@ TEST(Multicast, IsParsedAsItIsWritten) {
     EXPECT_FALSE(parse_multicast("off")->wanted);
 }
 
-TEST(Multicast, WhatIsNoRangeOfGroupsIsRefused) {
+TEST(Multicast, InvalidRangeOfGroupsIsRefused) {
     for (const char* const text :
          {"", "yes", "10.0.0.0/8", "240.0.0.0/8", "224.0.0.0/3", "239.192.0.1/16", "239.192.0.0/33", "239.192.0.0/",
           "239.192.0.0/16x", "239.192/16", "ff18::1", "239.1.2.3:4792"}) {
@@ -34,7 +34,7 @@ TEST(Multicast, WhatIsNoRangeOfGroupsIsRefused) {
     }
 }
 
-TEST(Multicast, AChannelHasTheSameGroupOnAllRanksAndHardlyEverAnothers) {
+TEST(Multicast, RanksAgreeOnTheGroupOfAChannelAndChannelsRarelyShareOne) {
     const Multicast multicast = parse_multicast("on").value();
     std::set<std::string> groups;
     for (std::uint32_t job = 1; job <= 16; ++job) {
@@ -50,7 +50,7 @@ TEST(Multicast, AChannelHasTheSameGroupOnAllRanksAndHardlyEverAnothers) {
         << "nor has the next incarnation";
 }
 
-TEST(Multicast, OneGroupIsForAll) {
+TEST(Multicast, RangeOfOneGroupServesAllChannels) {
     const Multicast multicast = parse_multicast("239.1.2.3").value();
     EXPECT_EQ(group_text(multicast, 1, 2, 3), "239.1.2.3:4792");
     EXPECT_EQ(group_text(multicast, 4, 5, 6), "239.1.2.3:4792");

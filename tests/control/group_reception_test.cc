@@ -27,17 +27,17 @@ void miss_results(Hearing& hearing) {
     for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
 }
 
-TEST(Hearing, WhoHasHeardNothingHearsNothing) {
+TEST(GroupReception, WithoutAMessageTheGroupIsNotReceived) {
     Hearing hearing;
     EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
 }
 
-TEST(Hearing, TheFirstMessageIsNewsAndTheNextIsNot) {
+TEST(GroupReception, SecondMessageIsNoChange) {
     Hearing hearing = listener();
     EXPECT_FALSE(hearing.handle_message(at(seconds(1))));
 }
 
-TEST(Hearing, AGroupThatFallsSilentIsHeardNoMoreUntilItSpeaksAgain) {
+TEST(GroupReception, GroupSilentForItsMemoryIsNotReceivedUntilTheNextMessage) {
     Hearing hearing = listener();
     EXPECT_TRUE(hearing.judge(at(Hearing::memory - milliseconds(1)), true));
     EXPECT_FALSE(hearing.judge(at(Hearing::memory), true));
@@ -45,7 +45,7 @@ TEST(Hearing, AGroupThatFallsSilentIsHeardNoMoreUntilItSpeaksAgain) {
     EXPECT_TRUE(hearing.judge(at(seconds(60)), true));
 }
 
-TEST(Hearing, AGroupWhoseResultsDoNotComeIsDistrustedForAWhile) {
+TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
     Hearing hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
@@ -56,21 +56,21 @@ TEST(Hearing, AGroupWhoseResultsDoNotComeIsDistrustedForAWhile) {
     EXPECT_TRUE(hearing.judge(at(end), true));
 }
 
-TEST(Hearing, WhatWasHeardBeforeADoubtIsForgotten) {
+TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
     Hearing hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
     EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "within what was remembered";
 }
 
-TEST(Hearing, AGroupOfWhichALittleComesIsDistrusted) {
+TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
     Hearing hearing = listener();
     miss_results(hearing);
     hearing.handle_group_result();
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
 }
 
-TEST(Hearing, EachDoubtIsTwiceAsLongUntilAResultComes) {
+TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
     Hearing hearing = listener();
     Duration now{};
     for (Duration doubt = Hearing::first_distrust;; doubt = std::min(2 * doubt, Hearing::longest_distrust)) {
@@ -89,7 +89,7 @@ TEST(Hearing, EachDoubtIsTwiceAsLongUntilAResultComes) {
     EXPECT_TRUE(hearing.handle_message(at(now + Hearing::first_distrust)));
 }
 
-TEST(Hearing, WhoHearsNothingAsksAgainSoonAndNotForEver) {
+TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
     Hearing hearing;
     for (unsigned i = 0; i < Hearing::most_hurried; ++i) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
@@ -100,7 +100,7 @@ TEST(Hearing, WhoHearsNothingAsksAgainSoonAndNotForEver) {
     EXPECT_FALSE(listener().hurries()) << "it hears";
 }
 
-TEST(Hearing, WhoHearsNothingReportsAnewNowAndThen) {
+TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
     Hearing hearing;
     for (unsigned i = 0; i < 2 * Hearing::joins_between_reports; ++i) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), false));
@@ -113,7 +113,7 @@ TEST(Hearing, WhoHearsNothingReportsAnewNowAndThen) {
     EXPECT_FALSE(listener().reports_anew()) << "it hears";
 }
 
-TEST(Hearing, LossesAreNoReasonToDistrustWhatIsHeardBesides) {
+TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
     Hearing hearing = listener();
     miss_results(hearing);
     for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for + 1; ++i) hearing.handle_group_result();

@@ -45,7 +45,7 @@ Change hear(Admission& admission, const std::vector<std::byte>& message, Time no
     return admission.handle_message(message, now).change;
 }
 
-TEST(Admission, AdmitsAJobThatJoinsOnce) {
+TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
     Admission admission(4, seconds(10), 0);
     const auto verdict = admission.handle_message(join(7, 0x5EED), at(0));
     EXPECT_EQ(verdict.change, Change::admit);
@@ -55,7 +55,7 @@ TEST(Admission, AdmitsAJobThatJoinsOnce) {
     EXPECT_EQ(hear(admission, join(7, 0x5EED), at(1)), Change::none);
 }
 
-TEST(Admission, ForgetsAJobThatIsSilentForTooLong) {
+TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
     Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(8, 1), at(0));
@@ -68,7 +68,7 @@ TEST(Admission, ForgetsAJobThatIsSilentForTooLong) {
     EXPECT_EQ(hear(admission, join(7, 2), at(11)), Change::admit);
 }
 
-TEST(Admission, ForgetsAJobThatLeavesAndNoOther) {
+TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
     Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(8, 1), at(0));
@@ -83,7 +83,7 @@ TEST(Admission, ForgetsAJobThatLeavesAndNoOther) {
     EXPECT_FALSE(admission.poll_expired(at(7)));
 }
 
-TEST(Admission, KeepsAJobOfWhichOneMemberOrChannelLeaves) {
+TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
     Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, leave(7, 1), at(1));
@@ -92,7 +92,7 @@ TEST(Admission, KeepsAJobOfWhichOneMemberOrChannelLeaves) {
     EXPECT_TRUE(admission.poll_expired(at(13)));
 }
 
-TEST(Admission, AdmitsTheNextIncarnationOfAJobThatSomebodyLeft) {
+TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
     Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, leave(7, 1), at(1));
@@ -102,7 +102,7 @@ TEST(Admission, AdmitsTheNextIncarnationOfAJobThatSomebodyLeft) {
     EXPECT_FALSE(admission.poll_expired(at(11)));
 }
 
-TEST(Admission, BelievesNoOtherIncarnationOfAJobThatIsHeard) {
+TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
     Admission admission(4, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     EXPECT_EQ(hear(admission, join(7, 2), at(5)), Change::none);
@@ -111,7 +111,7 @@ TEST(Admission, BelievesNoOtherIncarnationOfAJobThatIsHeard) {
     EXPECT_EQ(expired->token, 1U) << "what is not believed does not keep the job alive either";
 }
 
-TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
+TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
     Admission admission(1, seconds(10), 0);
     EXPECT_EQ(hear(admission, join(7, 1), at(0)), Change::admit);
     EXPECT_EQ(hear(admission, join(8, 1), at(0)), Change::none);
@@ -120,7 +120,7 @@ TEST(Admission, AdmitsAsManyAsThereIsRoomFor) {
     EXPECT_EQ(hear(admission, join(8, 1), at(4)), Change::admit);
 }
 
-TEST(Admission, CountsTheJoinsThatFoundNoRoom) {
+TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
     Admission admission(1, seconds(10), 0);
     hear(admission, join(7, 1), at(0));
     hear(admission, join(7, 1), at(1));
@@ -134,7 +134,7 @@ TEST(Admission, CountsTheJoinsThatFoundNoRoom) {
     EXPECT_EQ(admission.not_admitted(), 3U);
 }
 
-TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
+TEST(InPathAdmission, JobOfAnEarlierStartStaysAdmitted) {
     Admission admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
     EXPECT_EQ(hear(admission, join(7, 1), at(1)), Change::none);
@@ -144,7 +144,7 @@ TEST(Admission, RemembersWhomAnEarlierStartAdmitted) {
 // The JOIN of a worker whose rack has two members, at the switch that all racks address.
 wire::Join join_of_rack(std::uint32_t job) { return join_of(job, 1, 1); }
 
-TEST(Admission, ServesTheLevelThatItIsOf) {
+TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
     wire::Join of_switch = join_of_rack(8);
     of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};
     for (const std::uint8_t level : {std::uint8_t{0}, std::uint8_t{1}}) {
@@ -159,7 +159,7 @@ TEST(Admission, ServesTheLevelThatItIsOf) {
     }
 }
 
-TEST(Admission, TakesNothingElseForAJoin) {
+TEST(InPathAdmission, OtherMessagesAdmitNoJob) {
     Admission admission(4, seconds(10), 0);
     wire::Join to_a_server = join_of(7, 1, 2);
     wire::Join of_another_protocol = join_of(7, 1);

@@ -22,7 +22,7 @@ wire::Join member(unsigned rank, bool hears) { return with_group(join_of_member(
 
 bool by_group(Tree& tree) { return tree.tree.find(job, channel)->by_group; }
 
-TEST(JoinTreeGroup, ResultsGoThereFromWhenTheLastMemberHearsIt) {
+TEST(JoinTreeGroup, ResultsGoToTheGroupOnceEveryMemberReceivesIt) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, false), worker(rank));
     EXPECT_EQ(star.tree.find(job, channel)->group, group());
@@ -33,7 +33,7 @@ TEST(JoinTreeGroup, ResultsGoThereFromWhenTheLastMemberHearsIt) {
     EXPECT_TRUE(by_group(star));
 }
 
-TEST(JoinTreeGroup, OneWhoHearsItNoMoreOrLeavesIsEnoughForCopies) {
+TEST(JoinTreeGroup, OneMemberThatDoesNotReceiveTheGroupOrLeavesCausesCopies) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, true), worker(rank));
     EXPECT_TRUE(by_group(star));
@@ -45,7 +45,7 @@ TEST(JoinTreeGroup, OneWhoHearsItNoMoreOrLeavesIsEnoughForCopies) {
     EXPECT_FALSE(by_group(star)) << "a job that is not whole";
 }
 
-TEST(JoinTreeGroup, ItIsSpokenToSoonWhileSomebodyDoesNotHearItAndNowAndThenAfterwards) {
+TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEverySecond) {
     Tree star;
     star.join(member(0, false), worker(0));
     ASSERT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U);
@@ -68,7 +68,7 @@ TEST(JoinTreeGroup, ItIsSpokenToSoonWhileSomebodyDoesNotHearItAndNowAndThenAfter
     EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U) << "once a second is enough to know that it still works";
 }
 
-TEST(JoinTreeGroup, AJobWithoutAGroupHasNone) {
+TEST(JoinTreeGroup, JobWithoutAGroupGetsCopies) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) {
         wire::Join join = join_of_member(0, 2, rank);
@@ -79,7 +79,7 @@ TEST(JoinTreeGroup, AJobWithoutAGroupHasNone) {
     EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
 }
 
-TEST(JoinTreeGroup, TheLastSwitchAloneSpeaksThere) {
+TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     Tree rack(below(host(1)));
     for (std::uint16_t rank = 0; rank < 2; ++rank) {
         rack.join(with_group(join_of_member(0, 2, rank, 0, 0x3), true), worker(rank));
@@ -97,7 +97,7 @@ TEST(JoinTreeGroup, TheLastSwitchAloneSpeaksThere) {
     EXPECT_FALSE(by_group(root)) << "a switch hears no group";
 }
 
-TEST(JoinTreeGroup, AServerElsewhereIsNotTheLastSwitch) {
+TEST(JoinTreeGroup, ServerOnAnotherHostSendsNothingToTheGroup) {
     const auto elsewhere = [](wire::Join join) {
         join.terms.server = endpoint_of(host(50));
         return join;
@@ -110,7 +110,7 @@ TEST(JoinTreeGroup, AServerElsewhereIsNotTheLastSwitch) {
     EXPECT_TRUE(server.sent_to<wire::Joined>(group()).empty());
 }
 
-TEST(JoinTreeGroup, AMemberOfAnotherFamilyIsNotSpokenToThere) {
+TEST(JoinTreeGroup, MemberOfAnotherFamilyGetsNoGroupMessages) {
     Tree star;
     star.join(member(0, false), *wire::Address::parse("[2001:db8::1]:4791"));
     EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());

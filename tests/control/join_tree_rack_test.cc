@@ -27,7 +27,7 @@ std::vector<wire::Address> everybody(const Branch& branch) {
     return addresses;
 }
 
-TEST(JoinTreeRack, StandsWhenTheLastMemberOfTheLastRackIsThere) {
+TEST(JoinTreeRack, TreeIsReadyWhenTheLastMemberOfTheLastRackJoins) {
     Tree root;
     for (unsigned rank = 0; rank < 3; ++rank) root.join(member(rank), worker(rank));
     const Branch& branch = *root.tree.find(job, channel);
@@ -49,7 +49,7 @@ TEST(JoinTreeRack, StandsWhenTheLastMemberOfTheLastRackIsThere) {
     EXPECT_FALSE(members->unit(1).direct);
 }
 
-TEST(JoinTreeRack, StandsBesideDirectWorkersAndRacksWithASwitch) {
+TEST(JoinTreeRack, TreeOfRacksDirectWorkersAndSwitchedRacksIsReady) {
     const auto of_three = [](wire::Join join) {
         join.terms.mask1 = 0x7;
         return join;
@@ -65,7 +65,7 @@ TEST(JoinTreeRack, StandsBesideDirectWorkersAndRacksWithASwitch) {
     EXPECT_EQ(branch.membership()->workers(), 5U);
 }
 
-TEST(JoinTreeRack, OneWhoLeavesOrFallsSilentIsMissed) {
+TEST(JoinTreeRack, LeavingOrSilentMemberMakesTheTreeUnready) {
     Tree root;
     join_all(root);
     root.forget();
@@ -84,7 +84,7 @@ TEST(JoinTreeRack, OneWhoLeavesOrFallsSilentIsMissed) {
     EXPECT_EQ(root.tree.find(job, channel), nullptr);
 }
 
-TEST(JoinTreeRack, APlaceIsOneMembers) {
+TEST(JoinTreeRack, TakenPositionIsRefused) {
     Tree root;
     join_all(root);
     root.join(member(1), worker(9));
@@ -92,7 +92,7 @@ TEST(JoinTreeRack, APlaceIsOneMembers) {
     EXPECT_EQ(root.tree.find(job, channel)->child_to(1)->address, worker(1));
 }
 
-TEST(JoinTreeRack, IsOfOneSizeAndOfOneKind) {
+TEST(JoinTreeRack, RackOfAnotherSizeOrKindIsRefused) {
     Tree root;
     root.join(member(0), worker(0));
     root.join(join_of_unit(0, 0, 2, two_units), host(2));
@@ -109,7 +109,7 @@ TEST(JoinTreeRack, IsOfOneSizeAndOfOneKind) {
     with_switch.expect_refused(worker(0), Refusal::terms, "who takes part");
 }
 
-TEST(JoinTreeRack, AServerElsewhereHearsOfWholeUnits) {
+TEST(JoinTreeRack, ServerOnAnotherHostReceivesWholeUnits) {
     Tree last;
     const auto elsewhere = [](wire::Join join) {
         join.terms.server = endpoint_of(host(50));

@@ -13,7 +13,7 @@ namespace {
 
 // --- readiness
 
-TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
+TEST(JoinTree, StarIsReadyWhenTheLastWorkerJoins) {
     Tree star;
     star.join(join_of_member(0, 3, 0), worker(0));
     star.join(join_of_member(0, 3, 2), worker(2));
@@ -36,7 +36,7 @@ TEST(JoinTree, StarStandsWhenTheLastWorkerJoins) {
     EXPECT_EQ(branch->child_of_rank[2], 2);
 }
 
-TEST(JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
+TEST(JoinTree, WorkersGetReadyOnlyAfterTheServerIsOpen) {
     Tree star;
     star.opens = false;
     star.join(join_of_member(0, 2, 0), worker(0));
@@ -49,7 +49,7 @@ TEST(JoinTree, NobodyIsToldReadyBeforeTheServerExists) {
     EXPECT_TRUE(star.told_ready(worker(1)));
 }
 
-TEST(JoinTree, ServerThatMemoryLacksForIsRefusedToAllAndForgotten) {
+TEST(JoinTree, ServerWithoutMemoryIsRefusedToAllWorkersAndForgotten) {
     Tree star;
     star.opens = false;
     star.lacks_memory = true;
@@ -79,7 +79,7 @@ TEST(JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
     EXPECT_GE(star.sent_to<wire::Joined>(worker(1)).size(), 3U);
 }
 
-TEST(JoinTree, RackSpeaksForItsWorkersWhenTheyAreAllThere) {
+TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(1, 2, 0, 2, 0x7), worker(2));
     EXPECT_TRUE(rack.sent_to<wire::Join>(host(1)).empty());
@@ -105,7 +105,7 @@ TEST(JoinTree, RackSpeaksForItsWorkersWhenTheyAreAllThere) {
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
-TEST(JoinTree, RootStandsWithRacksAndDirectWorkers) {
+TEST(JoinTree, RootIsReadyWithRacksAndDirectWorkers) {
     Tree root;
     root.join(join_of_unit(0, 0, 2, 0x7), host(2));
     root.join(join_of_unit(2, 4, 1, 0x7, true), worker(4));
@@ -125,7 +125,7 @@ TEST(JoinTree, RootStandsWithRacksAndDirectWorkers) {
     EXPECT_EQ(members->place(3).unit, 1);
 }
 
-TEST(JoinTree, SingleUnitEndsAtItsSwitchWhateverIsAbove) {
+TEST(JoinTree, JobOfOneUnitIsReadyWithoutTheParent) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 2, 0), worker(0));
     rack.join(join_of_member(0, 2, 1), worker(1));
@@ -134,7 +134,7 @@ TEST(JoinTree, SingleUnitEndsAtItsSwitchWhateverIsAbove) {
     EXPECT_TRUE(rack.told_ready(worker(0)));
 }
 
-TEST(JoinTree, ServerElsewhereIsAskedByTheLastSwitchAndHostsForIt) {
+TEST(JoinTree, LastSwitchJoinsAServerOnAnotherHostAndStillHostsTheChannel) {
     const auto elsewhere = [](wire::Join join) {
         join.terms.server = endpoint_of(host(50));
         return join;
@@ -167,7 +167,7 @@ TEST(JoinTree, ServerElsewhereIsAskedByTheLastSwitchAndHostsForIt) {
     }
 }
 
-TEST(JoinTree, EndpointsAreAddresses) {
+TEST(JoinTree, EndpointsConvertToTheSameAddresses) {
     for (const char* text : {"10.1.2.3:4791", "[2001:db8::7]:65535"}) {
         const wire::Address address = *wire::Address::parse(text);
         EXPECT_EQ(address_of(endpoint_of(address)), address);
@@ -178,9 +178,9 @@ TEST(JoinTree, EndpointsAreAddresses) {
 
 // --- refusals
 
-class Standing : public ::testing::Test {
+class StarWithOneMember : public ::testing::Test {
   protected:
-    Standing() { star.join(join_of_member(0, 2, 0), worker(0)); }
+    StarWithOneMember() { star.join(join_of_member(0, 2, 0), worker(0)); }
     void expect_second_refused(const wire::Join& join, Refusal reason, const std::string& text) {
         star.forget();
         star.join(join, worker(1));
@@ -192,12 +192,12 @@ class Standing : public ::testing::Test {
     Tree star;
 };
 
-TEST_F(Standing, AnotherTokenIsRefused) {
+TEST_F(StarWithOneMember, OtherTokenIsRefused) {
     expect_second_refused(but(join_of_member(0, 2, 1), [](auto& join) { join.terms.token = 9; }), Refusal::token,
                           "another incarnation");
 }
 
-TEST_F(Standing, AnotherTokenIsRefusedOnAnotherChannelToo) {
+TEST_F(StarWithOneMember, OtherTokenOnAnotherChannelIsRefused) {
     expect_second_refused(but(join_of_member(0, 2, 1),
                               [](auto& join) {
                                   join.terms.token = 9;
@@ -206,7 +206,7 @@ TEST_F(Standing, AnotherTokenIsRefusedOnAnotherChannelToo) {
                           Refusal::token, "another incarnation");
 }
 
-TEST_F(Standing, OtherTermsAreRefusedByName) {
+TEST_F(StarWithOneMember, OtherTermsAreRefusedByName) {
     using Terms = wire::ChannelTerms;
     const std::vector<std::pair<const char*, void (*)(Terms&)>> changes = {
         {"lanes of a packet", [](Terms& terms) { terms.lanes = 61; }},
@@ -230,38 +230,38 @@ TEST_F(Standing, OtherTermsAreRefusedByName) {
     }
 }
 
-TEST_F(Standing, AnotherNumberOfMembersIsRefused) {
+TEST_F(StarWithOneMember, OtherNumberOfMembersIsRefused) {
     expect_second_refused(join_of_member(0, 3, 1), Refusal::terms, "who takes part");
 }
 
-TEST_F(Standing, AnotherLevelIsRefused) {
+TEST_F(StarWithOneMember, OtherLevelIsRefused) {
     expect_second_refused(join_of_unit(0, 0, 1, 0x1, true), Refusal::terms, "level");
 }
 
-TEST(JoinTree, TwoUnitsUnderOneRackSwitchAreRefused) {
+TEST(JoinTree, SecondUnitUnderOneRackSwitchIsRefused) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
     rack.join(join_of_member(1, 2, 1, 2, 0x3), worker(3));
     rack.expect_refused(worker(3), Refusal::terms, "unit 0");
 }
 
-TEST_F(Standing, TakenPlaceIsRefused) {
+TEST_F(StarWithOneMember, TakenPositionIsRefused) {
     star.forget();
     star.join(join_of_member(0, 2, 0), worker(1));
     star.expect_refused(worker(1), Refusal::place, "10.0.0.100:4791");
 }
 
-TEST_F(Standing, MemberThatChangesItsRankIsRefused) {
+TEST_F(StarWithOneMember, MemberThatChangesItsRankIsRefused) {
     star.forget();
     star.join(join_of_member(0, 2, 0, 1), worker(0));
     star.expect_refused(worker(0), Refusal::place, "before");
 }
 
-TEST_F(Standing, RankBeyondTheLargestJobIsRefused) {
+TEST_F(StarWithOneMember, RankBeyondTheLargestJobIsRefused) {
     expect_second_refused(join_of_member(0, 2, 1, 1023), Refusal::place, "rank 1024");
 }
 
-TEST(JoinTree, RanksThatDoNotCountFromZeroOnceEachAreRefusedToEverybody) {
+TEST(JoinTree, RanksThatDoNotCountFromZeroAreRefusedToAllMembers) {
     for (const std::uint16_t second : {std::uint16_t{0}, std::uint16_t{5}}) {
         Tree star;
         star.join(join_of_member(0, 2, 0), worker(0));
@@ -282,7 +282,7 @@ TEST(JoinTree, SeveralRacksWithoutAParentAreRefused) {
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
-TEST(JoinTree, FullTableOfChannelsIsRefused) {
+TEST(JoinTree, ChannelBeyondTheTableIsRefused) {
     JoinTreeConfig config;
     config.channels = 2;
     Tree star(config);
@@ -293,7 +293,7 @@ TEST(JoinTree, FullTableOfChannelsIsRefused) {
     EXPECT_EQ(star.tree.channels(), 2U);
 }
 
-TEST(JoinTree, FullTableOfJobsIsRefusedAndRoomIsFoundAgain) {
+TEST(JoinTree, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
     JoinTreeConfig config;
     config.jobs = 1;
     Tree star(config);
@@ -309,7 +309,7 @@ TEST(JoinTree, FullTableOfJobsIsRefusedAndRoomIsFoundAgain) {
     EXPECT_EQ(star.tree.channels(), 1U);
 }
 
-TEST(JoinTree, ServersBeyondTheMemoryAreRefusedAndMemoryComesBack) {
+TEST(JoinTree, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     JoinTreeConfig config;
     config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
     Tree star(config);
@@ -395,18 +395,18 @@ TEST(JoinTree, RestartedSwitchRefusesAChannelOfAnotherProtocolThatHadBegun) {
 
 // --- restarts
 
-TEST(JoinTree, RestartedServerRefusesWhoHadBegun) {
+TEST(JoinTree, RestartedServerRefusesMembersThatHadBegun) {
     Tree star;
     star.join(begun(join_of_member(0, 2, 0)), worker(0));
     star.expect_refused(worker(0), Refusal::restarted, "must form again");
     EXPECT_EQ(star.tree.channels(), 0U);
 }
 
-TEST_F(Standing, ServerThatIsNotThereYetRefusesWhoHadBegun) {
+TEST_F(StarWithOneMember, ServerThatIsNotReadyRefusesMembersThatHadBegun) {
     expect_second_refused(begun(join_of_member(0, 2, 1)), Refusal::restarted, "must form again");
 }
 
-TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
+TEST(JoinTree, RefusalOfARestartedRootReachesTheWorkersOfARack) {
     Tree rack(below(host(1)));
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(join_of_member(0, 2, rank, 0, 0x3), worker(rank));
     rack.joined(true, host(1));
@@ -431,7 +431,7 @@ TEST(JoinTree, RestartedRootRefusesAndTheRackTellsItsWorkers) {
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
-TEST(JoinTree, RestartedRackIsFilledAgainAndTheJobGoesOn) {
+TEST(JoinTree, RestartedRackSwitchResumesTheJob) {
     Tree root;
     root.join(join_of_unit(0, 0, 2, 0x3), host(2));
     root.join(join_of_unit(1, 2, 1, 0x3, true), worker(2));
@@ -451,7 +451,7 @@ TEST(JoinTree, RestartedRackIsFilledAgainAndTheJobGoesOn) {
 
 // --- time
 
-TEST(JoinTree, BranchThatDoesNotStandAsksImpatientlyAndThenRefreshes) {
+TEST(JoinTree, BranchJoinsOftenUntilReadyThenRefreshes) {
     const JoinTreeConfig config = below(host(1));
     Tree rack(config);
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
@@ -469,7 +469,7 @@ TEST(JoinTree, BranchThatDoesNotStandAsksImpatientlyAndThenRefreshes) {
     EXPECT_LE(patient, 5U);
 }
 
-TEST(JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
+TEST(JoinTree, SilentMemberExpiresAndTheOthersAreNotified) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.join(join_of_member(0, 2, 1), worker(1));
@@ -489,7 +489,7 @@ TEST(JoinTree, SilentMemberExpiresAndTheOthersLearnIt) {
     EXPECT_EQ(star.tree.poll_timeout(), never) << "an empty tree sleeps";
 }
 
-TEST(JoinTree, PlaceOfASilentMemberMayBeTaken) {
+TEST(JoinTree, PositionOfASilentMemberMayBeTaken) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.now += star.tree.config().hold;  // no sweep has run yet
@@ -498,7 +498,7 @@ TEST(JoinTree, PlaceOfASilentMemberMayBeTaken) {
     EXPECT_EQ(star.tree.find(job, channel)->children[0].address, worker(9));
 }
 
-TEST(JoinTree, SilentParentIsNotReadyAnyMore) {
+TEST(JoinTree, SilentParentMakesTheBranchUnready) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     rack.joined(true, host(1));
@@ -515,7 +515,7 @@ TEST(JoinTree, SilentParentIsNotReadyAnyMore) {
 
 // --- leaving
 
-TEST(JoinTree, LastWhoLeavesClosesTheChannel) {
+TEST(JoinTree, LeaveOfTheLastMemberClosesTheChannel) {
     Tree star;
     star.join(join_of_member(0, 2, 0), worker(0));
     star.join(join_of_member(0, 2, 1), worker(1));
@@ -530,7 +530,7 @@ TEST(JoinTree, LastWhoLeavesClosesTheChannel) {
     EXPECT_EQ(star.tree.counters().left, 2U);
 }
 
-TEST(JoinTree, RackThatEmptiesLeavesItsParent) {
+TEST(JoinTree, RackWithoutMembersLeavesItsParent) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(1, 1, 0, 0, 0x3), worker(0));
     rack.joined(true, host(9));
@@ -549,7 +549,7 @@ TEST(JoinTree, RackThatEmptiesLeavesItsParent) {
     EXPECT_EQ(root.sent_to<wire::Joined>(host(2)).back().missing_units, 0x2U);
 }
 
-TEST(JoinTree, ChannelsOfAJobAreApart) {
+TEST(JoinTree, ChannelsOfAJobOpenAndCloseIndependently) {
     Tree star;
     const auto other = [](wire::Join join) {
         join.terms.channel = 4;

@@ -41,7 +41,7 @@ TEST(Placement, RanksOfOneSwitchAreOneUnit) {
     }
 }
 
-TEST(Placement, SwitchesBelowACommonOneAreUnitsAndItsOwnRanksAreDirect) {
+TEST(Placement, SwitchesBelowTheRootAreUnitsAndRanksOfTheRootAreDirect) {
     const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root), rank_at(5), rank_at(7), rank_at(root)});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 4U);
@@ -63,7 +63,7 @@ TEST(Placement, RacksOfOneSwitchAreUnitsInTheOrderOfRanks) {
     EXPECT_EQ(placed->place(2).hop, 1);
 }
 
-TEST(Placement, ARackAloneIsAUnitThatItsSwitchGathers) {
+TEST(Placement, RackOfOneRankIsAUnit) {
     const auto placed = place_ranks(std::vector{rank_at(root, "a"), rank_at(root)});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 2U);
@@ -71,7 +71,7 @@ TEST(Placement, ARackAloneIsAUnitThatItsSwitchGathers) {
     expect_unit(*placed, 1, {1}, true);
 }
 
-TEST(Placement, RacksStandBesideSwitchesThatAreNamed) {
+TEST(Placement, RackAndSwitchAreUnitsOfOneTree) {
     const auto placed = place_ranks(std::vector{rank_at(7), rank_at(root, "a"), rank_at(7), rank_at(root, "a")});
     ASSERT_TRUE(placed);
     ASSERT_EQ(placed->units(), 2U);
@@ -79,17 +79,17 @@ TEST(Placement, RacksStandBesideSwitchesThatAreNamed) {
     expect_unit(*placed, 1, {1, 3}, false);
 }
 
-TEST(Placement, ARackIsForRanksThatNameTheLastSwitch) {
+TEST(Placement, RackOfASwitchBelowTheRootIsRefused) {
     expect_refused({rank_at(7, "a"), rank_at(root)}, Reason::unsupported);
 }
 
-TEST(Placement, SwitchesWithNothingAboveThemInCommonAreRefused) {
+TEST(Placement, SwitchesWithoutACommonRootAreRefused) {
     Announcement elsewhere = rank_at(root);
     elsewhere.path.front().id = 9;
     expect_refused({rank_at(root), elsewhere}, Reason::mismatched);
 }
 
-TEST(Placement, BitmapsHoldThirtyTwoOfEither) {
+TEST(Placement, MoreThan32MembersOrUnitsAreRefused) {
     std::vector<Announcement> one_rack, many_racks;
     for (int rank = 0; rank < 32; ++rank) {
         one_rack.push_back(rank_at(root, "a"));
