@@ -24,7 +24,7 @@ Bytes bytes_of(const json& vector) {
                                  vector.at("zero_bytes_after_hex").get<std::size_t>());
 }
 
-TEST(ControlVectors, AreReadAsTheFileSays) {
+TEST(ControlVectors, EveryVectorDecodesToItsFields) {
     for (const json& vector : committed()) {
         SCOPED_TRACE(vector.at("description").get<std::string>());
         const auto fields = control_fields(bytes_of(vector));
@@ -35,7 +35,7 @@ TEST(ControlVectors, AreReadAsTheFileSays) {
     }
 }
 
-TEST(ControlVectors, EveryTypeIsThereAcceptedAndRefused) {
+TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
     std::set<std::string> accepted;
     std::size_t refused = 0;
     for (const json& vector : committed()) {
@@ -49,7 +49,7 @@ TEST(ControlVectors, EveryTypeIsThereAcceptedAndRefused) {
     EXPECT_GE(refused, 25U);
 }
 
-TEST(ControlVectors, FileIsWhatTheProgramWrites) {
+TEST(ControlVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text("control.json"))
         << "the format has changed: if that was meant, write_control_vectors > tests/conformance/control.json";
 }

@@ -48,7 +48,7 @@ void expect_same_aggregator(const atp_aggregator& actual, const atp_aggregator& 
     EXPECT_EQ(actual.touched_us, expected.touched_us);
 }
 
-TEST(DecideVectors, AreDecidedAsTheFileSays) {
+TEST(DecideVectors, EveryRowIsDecidedAsInTheFile) {
     for (const DecideRow& row : committed_rows()) {
         SCOPED_TRACE(row.given.description);
         DecideVector vector = row.given;
@@ -159,14 +159,14 @@ void expect_switch_does(const DecideRow& row) {
     EXPECT_EQ(as_held(reader.held, actual), row.after.held);
 }
 
-TEST(DecideVectors, AreCarriedOutByTheSoftwareSwitchToTheByte) {
+TEST(DecideVectors, SoftwareSwitchCarriesOutEveryRowToTheByte) {
     for (const DecideRow& row : committed_rows()) {
         SCOPED_TRACE(row.given.description);
         expect_switch_does(row);
     }
 }
 
-TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
+TEST(DecideVectors, RowsCoverEveryActionAndEventAtBothLevels) {
     std::set<std::string> packet_actions;
     std::set<std::string> lanes_actions;
     std::set<std::pair<int, std::string>> events;
@@ -185,7 +185,7 @@ TEST(DecideVectors, CoverEveryActionAndEventAtBothLevels) {
     }
 }
 
-TEST(DecideVectors, CoverEveryActionOnLanesOf16Bits) {
+TEST(DecideVectors, RowsCoverEveryActionOnLanesOf16Bits) {
     std::set<std::string> lanes_actions;
     bool overflowed = false;
     for (const DecideRow& row : committed_rows()) {
@@ -198,13 +198,13 @@ TEST(DecideVectors, CoverEveryActionOnLanesOf16Bits) {
     EXPECT_TRUE(overflowed);
 }
 
-TEST(DecideVectors, HaveEachADescriptionOfItsOwn) {
+TEST(DecideVectors, EveryRowHasItsOwnDescription) {
     std::set<std::string> descriptions;
     for (const DecideRow& row : committed_rows())
         EXPECT_TRUE(descriptions.insert(row.given.description).second) << row.given.description;
 }
 
-TEST(DecideVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
+TEST(DecideVectors, FileMatchesTheOutputOfItsWriter) {
     // EXPECT_EQ would print both files. `write_decide_vectors
     // diff tests/conformance/decide.json -` shows the changes.
     EXPECT_TRUE(committed_text("decide.json") == decide_vectors_to_json(decide_vectors()))

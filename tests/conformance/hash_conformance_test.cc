@@ -34,7 +34,7 @@ json rows_of(const std::string& function) {
     return rows;
 }
 
-TEST(HashVectors, IndicesAreAsTheFileSays) {
+TEST(HashVectors, IndicesMatchTheFile) {
     for (const json& row : rows_of("index")) {
         SCOPED_TRACE(row.dump());
         EXPECT_EQ(
@@ -45,7 +45,7 @@ TEST(HashVectors, IndicesAreAsTheFileSays) {
     }
 }
 
-TEST(HashVectors, AuditWordsAreAsTheFileSays) {
+TEST(HashVectors, AuditWordsMatchTheFile) {
     for (const json& row : rows_of("audit")) {
         SCOPED_TRACE(row.dump());
         EXPECT_EQ(protocol::audit_word(argument<std::uint32_t>(row, "job"), argument<std::uint32_t>(row, "token"),
@@ -55,7 +55,7 @@ TEST(HashVectors, AuditWordsAreAsTheFileSays) {
     }
 }
 
-TEST(HashVectors, PurposesAreAsTheFileSays) {
+TEST(HashVectors, PurposesMatchTheFile) {
     for (const json& row : rows_of("purpose")) {
         SCOPED_TRACE(row.dump());
         const auto operation = static_cast<Operation>(argument<std::uint8_t>(row, "operation"));
@@ -106,11 +106,11 @@ TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
     }
 }
 
-TEST(HashVectors, EveryFunctionIsThere) {
+TEST(HashVectors, EveryFunctionHasSevenRows) {
     for (const char* function : {"index", "audit", "purpose"}) EXPECT_GE(rows_of(function).size(), 7U) << function;
 }
 
-TEST(HashVectors, FileIsWhatTheProgramWrites) {
+TEST(HashVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_TRUE(committed_text("hash.json") == hash_vectors_to_json(hash_vectors()))
         << "a hash has changed: if that was meant, write_hash_vectors > tests/conformance/hash.json";
 }

@@ -42,7 +42,7 @@ std::vector<std::uint32_t> lanes_of(const format::Packet& packet) {
     return lanes;
 }
 
-TEST(SwitchMlVectors, AreDecodedAsTheFileSays) {
+TEST(SwitchMlVectors, EveryVectorDecodesToItsFields) {
     for (const json& vector : committed()) {
         SCOPED_TRACE(vector.at("description").get<std::string>());
         Bytes bytes = bytes_of(vector);
@@ -56,7 +56,7 @@ TEST(SwitchMlVectors, AreDecodedAsTheFileSays) {
     }
 }
 
-TEST(SwitchMlVectors, AreEncodedToTheBytesInTheFile) {
+TEST(SwitchMlVectors, EveryHeaderEncodesToTheBytesInTheFile) {
     for (const json& vector : committed()) {
         if (vector.contains("error")) continue;
         SCOPED_TRACE(vector.at("description").get<std::string>());
@@ -68,7 +68,7 @@ TEST(SwitchMlVectors, AreEncodedToTheBytesInTheFile) {
     }
 }
 
-TEST(SwitchMlVectors, ReadAsTheTextInTheFile) {
+TEST(SwitchMlVectors, EveryHeaderPrintsTheTextInTheFile) {
     for (const json& vector : committed()) {
         if (vector.contains("error")) continue;
         EXPECT_EQ(format::to_string(header_of(vector), vector.at("lanes").size()),
@@ -76,7 +76,7 @@ TEST(SwitchMlVectors, ReadAsTheTextInTheFile) {
     }
 }
 
-TEST(SwitchMlVectors, CoverEveryFlagAndAllReasonsToRefuseButTheDatagramsOwnLimit) {
+TEST(SwitchMlVectors, VectorsCoverEveryFlagAndEveryDecodeErrorExceptOversized) {
     std::set<unsigned> flags;
     std::set<std::string> errors;
     for (const json& vector : committed()) {
@@ -88,7 +88,7 @@ TEST(SwitchMlVectors, CoverEveryFlagAndAllReasonsToRefuseButTheDatagramsOwnLimit
     EXPECT_EQ(errors.size(), format::decode_error_count);
 }
 
-TEST(SwitchMlVectors, APacketOfThePaperIs180BytesOnTheWire) {
+TEST(SwitchMlVectors, PacketOfThePaperHas180BytesOnTheWire) {
     for (const json& vector : committed()) {
         if (vector.at("description") != "32 lanes, as the paper has them") continue;
         EXPECT_EQ(format::lower_header_bytes + bytes_of(vector).size(), 180U);
@@ -97,12 +97,12 @@ TEST(SwitchMlVectors, APacketOfThePaperIs180BytesOnTheWire) {
     FAIL() << "the paper's packet is not in the file";
 }
 
-TEST(SwitchMlVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
+TEST(SwitchMlVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_TRUE(committed_text("switchml.json") == switchml_vectors_to_json(switchml_vectors()))
         << "tests/conformance/switchml.json is not what write_switchml_vectors writes";
 }
 
-TEST(SwitchMlPacket, OfMoreLanesThanADatagramHoldsIsRefused) {
+TEST(SwitchMlPacket, MoreLanesThanADatagramHoldsAreRefused) {
     Bytes bytes(format::header_bytes + format::max_lane_bytes);
     format::encode_header({}, bytes);
     format::Packet packet;

@@ -80,7 +80,7 @@ std::vector<std::uint32_t> lanes_of(const wire::Packet& packet) {
     return lanes;
 }
 
-TEST(WireVectors, AreDecodedAsTheFileSays) {
+TEST(WireVectors, EveryVectorDecodesToItsFields) {
     for (const json& vector : committed()) {
         SCOPED_TRACE(vector.at("description").get<std::string>());
         Bytes bytes = bytes_of(vector);
@@ -95,7 +95,7 @@ TEST(WireVectors, AreDecodedAsTheFileSays) {
     }
 }
 
-TEST(WireVectors, AreEncodedToTheBytesInTheFile) {
+TEST(WireVectors, EveryHeaderEncodesToTheBytesInTheFile) {
     for (const json& vector : committed()) {
         if (vector.contains("error")) continue;
         SCOPED_TRACE(vector.at("description").get<std::string>());
@@ -107,7 +107,7 @@ TEST(WireVectors, AreEncodedToTheBytesInTheFile) {
     }
 }
 
-TEST(WireVectors, ReadAsTheTextInTheFile) {
+TEST(WireVectors, EveryHeaderPrintsTheTextInTheFile) {
     for (const json& vector : committed()) {
         if (vector.contains("error")) continue;
         const auto lane_count = vector.at("lane_count").get<std::size_t>();
@@ -115,7 +115,7 @@ TEST(WireVectors, ReadAsTheTextInTheFile) {
     }
 }
 
-TEST(WireVectors, CoverEveryTypeFlagAndDtypeAndEveryReasonToRefuse) {
+TEST(WireVectors, VectorsCoverEveryTypeFlagDtypeAndDecodeError) {
     std::set<unsigned> types;
     std::set<unsigned> dtypes;
     std::set<unsigned> lone_flags;
@@ -137,7 +137,7 @@ TEST(WireVectors, CoverEveryTypeFlagAndDtypeAndEveryReasonToRefuse) {
     }
 }
 
-TEST(WireVectors, ChangeOnlyWhenAPersonWritesThemAnew) {
+TEST(WireVectors, FileMatchesTheOutputOfItsWriter) {
     // EXPECT_EQ would print both files. `write_wire_vectors
     // diff tests/conformance/wire.json -` shows the changes.
     EXPECT_TRUE(committed_text("wire.json") == wire_vectors_to_json(wire_vectors()))
