@@ -50,7 +50,7 @@ std::string status_of(const Json& report, const std::string& name) {
     return "not checked";
 }
 
-TEST(DoctorCommand, PassesOnThisHostAloneWithoutASwitch) {
+TEST(DoctorCommand, HostWithoutASwitchPasses) {
     const Outcome outcome = run_doctor("--json");
     const Json report = Json::parse(outcome.text, nullptr, false);
     ASSERT_TRUE(report.is_object()) << outcome.text;
@@ -64,7 +64,7 @@ TEST(DoctorCommand, PassesOnThisHostAloneWithoutASwitch) {
     }
 }
 
-TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
+TEST(DoctorCommand, ReachableSwitchIsReportedInLines) {
     const auto node = start_plain_switch();
     ASSERT_NE(node, nullptr);
     const std::string name = to_string(node->address());
@@ -74,7 +74,7 @@ TEST(DoctorCommand, FindsASwitchAndSaysItInLines) {
     EXPECT_THAT(outcome.text, HasSubstr("short packets " + name));
 }
 
-TEST(DoctorCommand, FailsWithStatus1WhereNobodyListensAndSaysHowToMendIt) {
+TEST(DoctorCommand, MissingSwitchFailsWithStatus1AndARemedy) {
     wire::Address address;
     { const net::Descriptor closed_again = test::open_on_loopback(address); }
     const Outcome outcome = run_doctor("--timeout 100ms --switch " + to_string(address));
@@ -83,7 +83,7 @@ TEST(DoctorCommand, FailsWithStatus1WhereNobodyListensAndSaysHowToMendIt) {
     EXPECT_THAT(outcome.text, HasSubstr("start `atp switch --listen 0.0.0.0:"));
 }
 
-TEST(DoctorCommand, FailsOnAWayThatLosesPackets) {
+TEST(DoctorCommand, PathThatLosesPacketsFails) {
     const auto node = start_plain_switch();
     ASSERT_NE(node, nullptr);
     const test::Relay relay(
@@ -97,7 +97,7 @@ TEST(DoctorCommand, FailsOnAWayThatLosesPackets) {
     EXPECT_EQ(status_of(report, "ECN"), "warn");
 }
 
-TEST(DoctorCommand, FailsOnAPeerThatIsNotThereAndOnNamesThatNobodyHas) {
+TEST(DoctorCommand, MissingPeerAndUnknownNameFail) {
     const Outcome closed = run_doctor("--timeout 100ms --peer 127.0.0.1:1");
     EXPECT_EQ(closed.status, 1);
     EXPECT_THAT(closed.text, HasSubstr("FAIL peer 127.0.0.1:1"));
@@ -106,7 +106,7 @@ TEST(DoctorCommand, FailsOnAPeerThatIsNotThereAndOnNamesThatNobodyHas) {
     EXPECT_THAT(unknown.text, HasSubstr("FAIL reachability nobody.invalid:4790"));
 }
 
-TEST(DoctorCommand, RefusesWhatItDoesNotUnderstandWithStatus2) {
+TEST(DoctorCommand, BadArgumentsExitWithStatus2) {
     for (const char* flags : {"--switch host", "--switch :", "--peer 127.0.0.1:0", "--timeout 0", "--timeout soon",
                               "--switch", "--unknown"}) {
         EXPECT_EQ(run_doctor(flags).status, 2) << flags;

@@ -23,14 +23,14 @@ HostFacts good_host() {
     return facts;
 }
 
-TEST(HostChecks, FindNothingWrongWithAGoodHost) {
+TEST(HostChecks, GoodHostHasNoFindings) {
     for (const Finding& finding : check_host(good_host())) {
         EXPECT_EQ(finding.status, Status::ok) << finding.name << ": " << finding.found;
         EXPECT_EQ(finding.mend, "") << finding.name;
     }
 }
 
-TEST(HostChecks, SayWhatAnOldKernelLacks) {
+TEST(HostChecks, OldKernelIsReportedWithItsMissingFeatures) {
     HostFacts facts = good_host();
     facts.kernel_release = "4.9.0";
     EXPECT_THAT(check_kernel(facts).found, HasSubstr("sends and receives UDP packet by packet"));
@@ -43,7 +43,7 @@ TEST(HostChecks, SayWhatAnOldKernelLacks) {
     EXPECT_EQ(check_kernel(facts).status, Status::ok);
 }
 
-TEST(HostChecks, WarnOfAKernelWhoseVersionCannotBeRead) {
+TEST(HostChecks, UnreadableKernelVersionWarns) {
     HostFacts facts = good_host();
     for (const char* text : {"", "six", "6", "6.x"}) {
         facts.kernel_release = text;
@@ -51,20 +51,20 @@ TEST(HostChecks, WarnOfAKernelWhoseVersionCannotBeRead) {
     }
 }
 
-TEST(HostChecks, WarnOfAClockThatADeviceKeeps) {
+TEST(HostChecks, ClockReadFromADeviceWarns) {
     HostFacts facts = good_host();
     facts.clock_source = "hpet";
     EXPECT_EQ(check_clock(facts).status, Status::warn);
     EXPECT_THAT(check_clock(facts).mend, HasSubstr("clocksource=tsc"));
 }
 
-TEST(HostChecks, WarnOfAClockThatIsSlowToReadWhateverItIs) {
+TEST(HostChecks, SlowClockWarns) {
     HostFacts facts = good_host();
     facts.clock_reading = std::chrono::microseconds(2);
     EXPECT_EQ(check_clock(facts).status, Status::warn);
 }
 
-TEST(HostChecks, WarnOfGovernorsThatSaveEnergy) {
+TEST(HostChecks, EnergySavingGovernorWarns) {
     HostFacts facts = good_host();
     facts.governors = {"performance", "powersave"};
     EXPECT_EQ(check_frequency(facts).status, Status::warn);
@@ -73,7 +73,7 @@ TEST(HostChecks, WarnOfGovernorsThatSaveEnergy) {
     EXPECT_EQ(check_frequency(facts).status, Status::ok);
 }
 
-TEST(HostChecks, WarnOfOneCoreAndOfAControlGroupThatGrantsLess) {
+TEST(HostChecks, OneCoreOrASmallCpuLimitWarns) {
     HostFacts facts = good_host();
     facts.cores = 1;
     EXPECT_EQ(check_cores(facts).status, Status::warn);
@@ -85,13 +85,13 @@ TEST(HostChecks, WarnOfOneCoreAndOfAControlGroupThatGrantsLess) {
     EXPECT_EQ(check_cores(facts).status, Status::ok);
 }
 
-TEST(HostChecks, WarnWhereOnlyTheLoopbackCarriesMulticast) {
+TEST(HostChecks, MulticastOnTheLoopbackAloneWarns) {
     HostFacts facts = good_host();
     facts.interfaces = {{.name = "lo", .loopback = true, .multicast = true}, {.name = "tun0"}};
     EXPECT_EQ(check_multicast(facts).status, Status::warn);
 }
 
-TEST(HostChecks, NameTheSettingThatGrantsLargerBuffers) {
+TEST(HostChecks, SmallBufferLimitNamesTheSettingThatRaisesIt) {
     HostFacts facts = good_host();
     facts.receive_buffer_limit = facts.send_buffer_limit = 212'992;
     facts.socket.set(net::Feature::receive_buffer, true, false, "212992 bytes");
@@ -102,7 +102,7 @@ TEST(HostChecks, NameTheSettingThatGrantsLargerBuffers) {
     EXPECT_THAT(check_send_buffer(facts).mend, HasSubstr("sysctl -w net.core.wmem_max=8388608"));
 }
 
-TEST(HostChecks, SayThatPrivilegeGrantedABufferThatOthersWouldNotGet) {
+TEST(HostChecks, BufferGrantedByPrivilegeIsReported) {
     HostFacts facts = good_host();
     facts.receive_buffer_limit = 212'992;
     facts.socket.set(net::Feature::receive_buffer, true, true, "8388608 bytes");
@@ -110,7 +110,7 @@ TEST(HostChecks, SayThatPrivilegeGrantedABufferThatOthersWouldNotGet) {
     EXPECT_THAT(check_receive_buffer(facts).found, HasSubstr("by privilege"));
 }
 
-TEST(HostChecks, WarnOfEachFeatureThatIsNotInUseAndSayWhy) {
+TEST(HostChecks, MissingFeatureWarnsWithTheReason) {
     HostFacts facts = good_host();
     for (const net::Feature feature :
          {net::Feature::mmsg, net::Feature::gso, net::Feature::gro, net::Feature::ecn, net::Feature::no_fragments}) {
@@ -122,7 +122,7 @@ TEST(HostChecks, WarnOfEachFeatureThatIsNotInUseAndSayWhy) {
     }
 }
 
-TEST(HostChecks, FailWhereNoSocketCanBeOpened) {
+TEST(HostChecks, HostWithoutSocketsFails) {
     HostFacts facts = good_host();
     facts.socket_error = "open 127.0.0.1:0: denied (EPERM)";
     const std::vector<Finding> findings = check_host(facts);
@@ -130,12 +130,12 @@ TEST(HostChecks, FailWhereNoSocketCanBeOpened) {
     EXPECT_THAT(findings.back().found, HasSubstr("EPERM"));
 }
 
-TEST(KernelDropsCheck, IsQuietAboutAFewOfLongAgo) {
+TEST(KernelDropsCheck, FewOldDropsAreOk) {
     const KernelDrops drops{.udp_received = 1'000'000, .udp_receive_buffer_full = 10, .backlog_processed = 1'000'000};
     EXPECT_EQ(check_kernel_drops(drops, drops).status, Status::ok);
 }
 
-TEST(KernelDropsCheck, WarnsOfASingleOneJustNow) {
+TEST(KernelDropsCheck, OneRecentDropWarns) {
     const KernelDrops before{.udp_received = 1'000'000, .udp_receive_buffer_full = 10};
     KernelDrops after = before;
     ++after.udp_receive_buffer_full;
@@ -144,7 +144,7 @@ TEST(KernelDropsCheck, WarnsOfASingleOneJustNow) {
     EXPECT_THAT(check_kernel_drops(before, after).mend, HasSubstr("rmem_max"));
 }
 
-TEST(KernelDropsCheck, WarnsOfManySinceBootAndTellsBufferFromBacklog) {
+TEST(KernelDropsCheck, ManyDropsWarnWithTheBufferOrTheBacklog) {
     const KernelDrops buffer{.udp_received = 1000, .udp_receive_buffer_full = 10};
     EXPECT_THAT(check_kernel_drops(buffer, buffer).mend, HasSubstr("rmem_max"));
     const KernelDrops backlog{.backlog_processed = 1000, .backlog_dropped = 10};

@@ -28,7 +28,7 @@ class HostFiles : public testing::Test {
     fs::path root_;
 };
 
-TEST_F(HostFiles, GiveTheFactsThatTheyHold) {
+TEST_F(HostFiles, EveryFactIsRead) {
     write("proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
     write("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
     write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
@@ -44,7 +44,7 @@ TEST_F(HostFiles, GiveTheFactsThatTheyHold) {
     EXPECT_EQ(facts.send_buffer_limit, 4'194'304U);
 }
 
-TEST_F(HostFiles, ThatAreMissingLeaveFactsUnknown) {
+TEST_F(HostFiles, MissingFilesLeaveFactsUnknown) {
     const HostFacts facts = read_host_files(root_);
     EXPECT_TRUE(facts.kernel_release.empty());
     EXPECT_TRUE(facts.governors.empty());
@@ -53,7 +53,7 @@ TEST_F(HostFiles, ThatAreMissingLeaveFactsUnknown) {
     EXPECT_EQ(facts.drops.udp_received, 0U);
 }
 
-TEST_F(HostFiles, TellWhatTheKernelDropped) {
+TEST_F(HostFiles, DropsOfTheKernelAreRead) {
     write("proc/net/snmp",
           "Tcp: InSegs RetransSegs\nTcp: 1 2\n"
           "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 100 3 7 90 6 5\n"
@@ -67,20 +67,20 @@ TEST_F(HostFiles, TellWhatTheKernelDropped) {
     EXPECT_EQ(drops.backlog_dropped, 3U);
 }
 
-TEST_F(HostFiles, GiveTheTightestLimitOfTheControlGroupAndThoseAboveIt) {
+TEST_F(HostFiles, TightestCpuLimitOfTheControlGroupsIsRead) {
     write("proc/self/cgroup", "0::/jobs/training\n");
     write("sys/fs/cgroup/jobs/training/cpu.max", "max 100000\n");
     write("sys/fs/cgroup/jobs/cpu.max", "150000 100000\n");
     EXPECT_EQ(read_host_files(root_).core_limit, 1.5);
 }
 
-TEST_F(HostFiles, GiveTheLimitOfAContainerThatSeesItsGroupAsTheRoot) {
+TEST_F(HostFiles, CpuLimitOfAContainerAtItsRootIsRead) {
     write("proc/self/cgroup", "0::/kubepods/pod7\n");
     write("sys/fs/cgroup/cpu.max", "400000 100000\n");
     EXPECT_EQ(read_host_files(root_).core_limit, 4.0);
 }
 
-TEST_F(HostFiles, GiveTheLimitOfAnOldControlGroup) {
+TEST_F(HostFiles, CpuLimitOfControlGroupsVersion1IsRead) {
     write("proc/self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/docker/7\n0::/\n");
     write("sys/fs/cgroup/cpu/docker/7/cpu.cfs_quota_us", "50000\n");
     write("sys/fs/cgroup/cpu/docker/7/cpu.cfs_period_us", "100000\n");
@@ -89,7 +89,7 @@ TEST_F(HostFiles, GiveTheLimitOfAnOldControlGroup) {
     EXPECT_EQ(read_host_files(root_).core_limit, 0.5);
 }
 
-TEST(ThisHost, CanBeRead) {
+TEST(ThisHost, FactsAreRead) {
     const HostFacts facts = read_host();
     EXPECT_FALSE(facts.kernel_release.empty());
     EXPECT_GE(facts.cores, 1U);

@@ -40,7 +40,7 @@ Finding only(const std::vector<Finding>& findings, Status status) {
     return found == findings.end() ? Finding{} : *found;
 }
 
-TEST(PathChecks, FindNothingWrongWithAGoodPath) {
+TEST(PathChecks, GoodPathHasNoFindings) {
     const auto findings = check_path(good_path(), software);
     EXPECT_EQ(findings.size(), 13U);
     for (const Finding& finding : findings) {
@@ -50,19 +50,19 @@ TEST(PathChecks, FindNothingWrongWithAGoodPath) {
     }
 }
 
-TEST(PathChecks, FailAloneWhereNobodyAnswers) {
+TEST(PathChecks, SilentSwitchFailsOneCheckAlone) {
     const auto findings = check_path(silent_path(Reason::timed_out), software);
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].status, Status::fail);
     EXPECT_THAT(findings[0].mend, HasSubstr("UDP port 4790"));
 }
 
-TEST(PathChecks, TellAPortThatNobodyListensOnFromSilence) {
+TEST(PathChecks, ClosedPortAndMissingRouteHaveDifferentRemedies) {
     EXPECT_THAT(check_reachability(silent_path(Reason::refused)).mend, HasSubstr("nobody listens"));
     EXPECT_THAT(check_reachability(silent_path(Reason::unreachable)).mend, HasSubstr("route"));
 }
 
-TEST(PathChecks, FailOnAnotherProtocolVersionButNotOnReachability) {
+TEST(PathChecks, OtherProtocolVersionFailsTheVersionAndPassesReachability) {
     const auto findings = check_path(silent_path(Reason::version_mismatch, "it speaks version 2"), software);
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].status, Status::ok);
@@ -70,11 +70,11 @@ TEST(PathChecks, FailOnAnotherProtocolVersionButNotOnReachability) {
     EXPECT_THAT(findings[1].found, HasSubstr("it speaks version 2"));
 }
 
-TEST(PathChecks, WarnOfOtherSoftwareOfTheSameProtocol) {
+TEST(PathChecks, OtherSoftwareOfTheSameProtocolWarns) {
     EXPECT_EQ(check_version(good_path(), "atp 1.2.4").status, Status::warn);
 }
 
-TEST(PathChecks, FailWhereTheParentDoesNotAnswerAndNameIt) {
+TEST(PathChecks, SilentParentFailsWithItsAddress) {
     PathFacts facts = silent_path(Reason::rejected, "its parent does not answer it");
     facts.report = client::SwitchReport{.parent = "10.0.0.1:4790"};
     const auto findings = check_path(facts, software);
@@ -84,7 +84,7 @@ TEST(PathChecks, FailWhereTheParentDoesNotAnswerAndNameIt) {
     EXPECT_THAT(findings[1].mend, HasSubstr("10.0.0.1:4790"));
 }
 
-TEST(PathChecks, DescribeTheTreeThatStands) {
+TEST(PathChecks, TreeIsDescribedWithItsParent) {
     PathFacts facts = good_path();
     EXPECT_THAT(check_tree(facts).found, HasSubstr("no parent"));
     facts.welcome.path.push_back({.id = 2, .aggregators = 100, .lanes = 352});
@@ -92,7 +92,7 @@ TEST(PathChecks, DescribeTheTreeThatStands) {
     EXPECT_THAT(check_tree(facts).found, HasSubstr("1 above it, parent 10.0.0.1:4790 answers"));
 }
 
-TEST(PathChecks, WarnOfASwitchThatIsFar) {
+TEST(PathChecks, LongRoundTripWarns) {
     PathFacts facts = good_path();
     facts.round_trips.back() = std::chrono::milliseconds(50);  // one late answer does not show a longer path
     EXPECT_EQ(check_round_trip(facts).status, Status::ok);
@@ -100,7 +100,7 @@ TEST(PathChecks, WarnOfASwitchThatIsFar) {
     EXPECT_EQ(check_round_trip(facts).status, Status::warn);
 }
 
-TEST(PathChecks, WarnOfSwitchesWithoutAggregatorsOrWithFewerThanAWindow) {
+TEST(PathChecks, SwitchWithoutAggregatorsOrFewerThanAWindowWarns) {
     PathFacts facts = good_path();
     facts.welcome.path[0].aggregators = 0;
     EXPECT_THAT(check_aggregators(facts).found, HasSubstr("nothing is added"));
@@ -111,21 +111,21 @@ TEST(PathChecks, WarnOfSwitchesWithoutAggregatorsOrWithFewerThanAWindow) {
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
 }
 
-TEST(PathChecks, AcceptASwitchThatServesSwitchMlAlone) {
+TEST(PathChecks, SwitchThatServesSwitchMlAlonePasses) {
     PathFacts facts = good_path();
     facts.welcome.path = {{.id = 1, .aggregators = 0, .lanes = 352, .slots = 512}};
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
     EXPECT_THAT(check_aggregators(facts).found, HasSubstr("512 slots for SwitchML"));
 }
 
-TEST(PathChecks, WantFewerAggregatorsForLongerPackets) {
+TEST(PathChecks, LongPacketsRequireFewerAggregators) {
     PathFacts facts = good_path();
     facts.interface_payload_bytes = facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
     facts.welcome.path[0] = {.id = 1, .aggregators = 100, .lanes = 16'360};
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
 }
 
-TEST(PathChecks, WarnWhereThePathCarriesLessThanTheInterface) {
+TEST(PathChecks, PathNarrowerThanTheInterfaceWarns) {
     PathFacts facts = good_path();
     facts.found_payload_bytes = 1372;
     EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
@@ -133,7 +133,7 @@ TEST(PathChecks, WarnWhereThePathCarriesLessThanTheInterface) {
     EXPECT_THAT(check_path_mtu(facts).mend, HasSubstr("mtu 1400"));
 }
 
-TEST(PathChecks, FailWhereNotEvenTheLeastSizePasses) {
+TEST(PathChecks, PathBelowTheLeastSizeFails) {
     PathFacts facts = good_path();
     facts.found_payload_bytes = 0;
     facts.long_packets.reset();
@@ -141,7 +141,7 @@ TEST(PathChecks, FailWhereNotEvenTheLeastSizePasses) {
     EXPECT_FALSE(passed(check_path(facts, software)));
 }
 
-TEST(PathChecks, TellAWayBackThatIsNarrowerFromAWayThere) {
+TEST(PathChecks, NarrowReturnPathIsDistinguishedFromANarrowForwardPath) {
     PathFacts facts = good_path();
     facts.found_payload_bytes = 1372;
     facts.long_question_arrives = true;
@@ -152,7 +152,7 @@ TEST(PathChecks, TellAWayBackThatIsNarrowerFromAWayThere) {
     EXPECT_THAT(check_symmetry(facts).found, HasSubstr("on the way there"));
 }
 
-TEST(PathChecks, WarnOfAggregatorsThatAreShorterThanPacketsOrMuchLonger) {
+TEST(PathChecks, AggregatorsShorterOrMuchLongerThanPacketsWarn) {
     PathFacts facts = good_path();
     facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 62});
     EXPECT_EQ(check_lanes(facts).status, Status::warn);
@@ -162,7 +162,7 @@ TEST(PathChecks, WarnOfAggregatorsThatAreShorterThanPacketsOrMuchLonger) {
     EXPECT_THAT(check_lanes(facts).found, HasSubstr("84 % of the aggregators' memory stays unused"));
 }
 
-TEST(PathChecks, TakeNoNoticeOfTheLanesOfASwitchThatAddsNothing) {
+TEST(PathChecks, LanesOfASwitchWithoutAggregatorsAreIgnored) {
     PathFacts facts = good_path();
     facts.welcome.path.push_back({.id = 2, .aggregators = 0, .lanes = 8});
     EXPECT_EQ(check_lanes(facts).status, Status::ok);
@@ -176,7 +176,7 @@ PathFacts path_through_a_kernel() {
     return facts;
 }
 
-TEST(PathChecks, TakeASwitchInsideTheKernelForItsTable) {
+TEST(PathChecks, KernelSwitchIsReportedWithItsInterfacesAndTable) {
     const auto findings = check_path(path_through_a_kernel(), software);
     EXPECT_EQ(only(findings, Status::warn).name, "");
     EXPECT_EQ(only(findings, Status::fail).name, "");
@@ -185,7 +185,7 @@ TEST(PathChecks, TakeASwitchInsideTheKernelForItsTable) {
     EXPECT_EQ(kernel->found, "eth1 native, 44444 aggregators of 352 lanes");
 }
 
-TEST(PathChecks, WarnOfPacketsWithMoreLanesThanTheKernelHas) {
+TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->oversized = 17;
     Finding finding = check_kernel(facts, *facts.report->kernel);
@@ -203,7 +203,7 @@ TEST(PathChecks, WarnOfPacketsWithMoreLanesThanTheKernelHas) {
     EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
 }
 
-TEST(PathChecks, SayWhereTheKernelHasLostItsProgram) {
+TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->interfaces.emplace_back("eth2", "gone");
     const Finding finding = check_kernel(facts, *facts.report->kernel);
@@ -212,7 +212,7 @@ TEST(PathChecks, SayWhereTheKernelHasLostItsProgram) {
     EXPECT_EQ(finding.mend, "start that switch again");
 }
 
-TEST(PathChecks, TakeNoNoticeOfWhatTheLoopbackCarriesToAKernelThatItDoesNotPass) {
+TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
     PathFacts facts = path_through_a_kernel();
     facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
     facts.stays_on_this_host = true;
@@ -221,7 +221,7 @@ TEST(PathChecks, TakeNoNoticeOfWhatTheLoopbackCarriesToAKernelThatItDoesNotPass)
     EXPECT_THAT(check_kernel(facts, *facts.report->kernel).found, HasSubstr("1 packets with more lanes passed"));
 }
 
-TEST(PathChecks, WarnOfFragmentsThatTheKernelSeesAPartOf) {
+TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
     PathFacts facts = path_through_a_kernel();
     const client::KernelFragments all_pass{.claimed = 100'000, .completed = 99'000, .fetched = 500};
     facts.report->kernel->fragments = {{.claimed = 8524, .completed = 0, .fetched = 8524}, all_pass};
@@ -233,7 +233,7 @@ TEST(PathChecks, WarnOfFragmentsThatTheKernelSeesAPartOf) {
     EXPECT_THAT(finding.mend, HasSubstr("--rack"));
 }
 
-TEST(PathChecks, WarnOfJobsThatTheKernelLetsPass) {
+TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->passing_jobs = 2;
     const Finding finding = check_kernel(facts, *facts.report->kernel);
@@ -242,7 +242,7 @@ TEST(PathChecks, WarnOfJobsThatTheKernelLetsPass) {
     EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
 }
 
-TEST(PathChecks, TakeNoNoticeOfFragmentsThatAreFewOrCompletedOrNotAskedFor) {
+TEST(PathChecks, FewOrCompletedOrUnfetchedFragmentsPass) {
     PathFacts facts = path_through_a_kernel();
     for (const client::KernelFragments& fine :
          {client::KernelFragments{.claimed = 999, .completed = 0, .fetched = 999},
@@ -253,7 +253,7 @@ TEST(PathChecks, TakeNoNoticeOfFragmentsThatAreFewOrCompletedOrNotAskedFor) {
     }
 }
 
-TEST(PathChecks, WarnOfJobsThatFoundNoRoomInsideTheKernel) {
+TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->not_admitted = 12;
     const Finding finding = check_kernel(facts, *facts.report->kernel);
@@ -262,7 +262,7 @@ TEST(PathChecks, WarnOfJobsThatFoundNoRoomInsideTheKernel) {
     EXPECT_THAT(finding.mend, HasSubstr("--jobs"));
 }
 
-TEST(PathChecks, WarnOfPacketsThatWereDamagedBeforeTheKernel) {
+TEST(PathChecks, DamagedPacketsWarn) {
     PathFacts facts = path_through_a_kernel();
     facts.report->kernel->damaged = 3;
     const Finding finding = check_kernel(facts, *facts.report->kernel);
@@ -271,7 +271,7 @@ TEST(PathChecks, WarnOfPacketsThatWereDamagedBeforeTheKernel) {
     EXPECT_THAT(finding.mend, HasSubstr("cable"));
 }
 
-TEST(PathChecks, WarnOfLittleLossAndFailOnMuch) {
+TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 999};
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
@@ -280,7 +280,7 @@ TEST(PathChecks, WarnOfLittleLossAndFailOnMuch) {
     EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("ethtool"));
 }
 
-TEST(PathChecks, WarnOfReorderingThatMakesWorkersSendAgain) {
+TEST(PathChecks, ReorderingThatCausesResendsWarns) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 1000, .overtaken = 10, .most_newer = 2};
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::ok);
@@ -289,12 +289,12 @@ TEST(PathChecks, WarnOfReorderingThatMakesWorkersSendAgain) {
     EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("one path"));
 }
 
-TEST(PathChecks, WarnOfRepeatedAnswers) {
+TEST(PathChecks, RepeatedAnswersWarn) {
     const TrainReport train{.sent = 1000, .answered = 1000, .repeated = 1};
     EXPECT_EQ(check_train(good_path(), "short packets", train).status, Status::warn);
 }
 
-TEST(PathChecks, WarnOfMarksAndOfBitsThatAreCleared) {
+TEST(PathChecks, MarkedPacketsAndClearedEcnBitsWarn) {
     PathFacts facts = good_path();
     facts.short_packets->marks = {0, 0, 999, 1};
     EXPECT_THAT(check_marks(facts).found, HasSubstr("queue on the way is long"));
@@ -305,7 +305,7 @@ TEST(PathChecks, WarnOfMarksAndOfBitsThatAreCleared) {
     EXPECT_EQ(check_marks(facts).status, Status::warn);
 }
 
-TEST(PathChecks, WarnOfDropsAtTheSwitch) {
+TEST(PathChecks, DropsAtTheSwitchWarn) {
     PathFacts facts = good_path();
     facts.report->dropped_by_kernel = 10;  // of one million
     EXPECT_EQ(check_switch_drops(facts).status, Status::ok);
@@ -316,14 +316,14 @@ TEST(PathChecks, WarnOfDropsAtTheSwitch) {
     EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("too long"));
 }
 
-TEST(PathChecks, WarnOfASwitchThatLosesPacketsOnPurpose) {
+TEST(PathChecks, EmulatedLossAtTheSwitchWarns) {
     PathFacts facts = good_path();
     facts.report->emulates_ports = true;
     facts.report->emulated_loss = 0.01;
     EXPECT_THAT(only(check_path(facts, software), Status::warn).found, HasSubstr("loses 1 % of"));
 }
 
-TEST(PeerCheck, TellsAClosedPortFromASilentHost) {
+TEST(PeerCheck, ClosedPortAndSilentHostHaveDifferentRemedies) {
     EXPECT_EQ(check_peer("a:1", Duration(5000)).status, Status::ok);
     const auto refused = fail_with_errno(Operation::connect, ECONNREFUSED, "a:1");
     EXPECT_EQ(check_peer("a:1", refused).status, Status::fail);

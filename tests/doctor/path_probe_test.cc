@@ -47,7 +47,7 @@ TrainReport run_train(const wire::Address& address, std::uint32_t count, Duratio
     return (*probe)->run_train(count, 64, 8, patience).value_or(TrainReport{});
 }
 
-TEST(PathProbe, LearnsEverythingOfASwitchOnTheLoopback) {
+TEST(PathProbe, SwitchOnTheLoopbackGivesEveryFact) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const PathFacts facts = measure(node->address());
@@ -66,7 +66,7 @@ TEST(PathProbe, LearnsEverythingOfASwitchOnTheLoopback) {
     EXPECT_EQ(facts.long_packets->bytes, facts.found_payload_bytes);
 }
 
-TEST(PathProbe, SeesItsEcnBitsComeBack) {
+TEST(PathProbe, EcnBitsOfProbesComeBack) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     auto probe = PathProbe::open(node->address());
@@ -78,7 +78,7 @@ TEST(PathProbe, SeesItsEcnBitsComeBack) {
     EXPECT_EQ(train->marks[static_cast<std::size_t>(wire::Ecn::capable_0)], 100U);
 }
 
-TEST(PathProbe, SeesThatAWayClearsEcnBits) {
+TEST(PathProbe, ClearedEcnBitsAreCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way, unsigned, std::size_t) { return Fate::pass; });
@@ -87,7 +87,7 @@ TEST(PathProbe, SeesThatAWayClearsEcnBits) {
     EXPECT_EQ(train.marks[static_cast<std::size_t>(wire::Ecn::not_capable)], 100U);
 }
 
-TEST(PathProbe, CountsWhatIsLostEitherWay) {
+TEST(PathProbe, LossInEitherDirectionIsCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
@@ -99,7 +99,7 @@ TEST(PathProbe, CountsWhatIsLostEitherWay) {
     EXPECT_LT(train.lost(), 1000U);
 }
 
-TEST(PathProbe, CountsRepeatedAndOvertakenAnswers) {
+TEST(PathProbe, RepeatedAndOvertakenAnswersAreCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
@@ -113,7 +113,7 @@ TEST(PathProbe, CountsRepeatedAndOvertakenAnswers) {
     EXPECT_GE(train.most_newer, 4U);
 }
 
-TEST(PathProbe, FindsTheLengthThatPassesAndThatTheWayThereCarriesNoMore) {
+TEST(PathProbe, NarrowForwardPathIsFoundWithItsLength) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(),
@@ -126,7 +126,7 @@ TEST(PathProbe, FindsTheLengthThatPassesAndThatTheWayThereCarriesNoMore) {
     EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
 }
 
-TEST(PathProbe, FindsAWayBackThatIsNarrowerThanTheWayThere) {
+TEST(PathProbe, NarrowReturnPathIsFound) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned, std::size_t bytes) {
@@ -139,7 +139,7 @@ TEST(PathProbe, FindsAWayBackThatIsNarrowerThanTheWayThere) {
     EXPECT_EQ(check_symmetry(facts).status, Status::warn);
 }
 
-TEST(PathProbe, TellsAPortThatNobodyListensOn) {
+TEST(PathProbe, ClosedPortIsRefused) {
     wire::Address address;
     { const net::Descriptor closed_again = test::open_on_loopback(address); }
     const PathFacts facts = measure(address, std::chrono::milliseconds(100));
@@ -147,7 +147,7 @@ TEST(PathProbe, TellsAPortThatNobodyListensOn) {
     EXPECT_EQ(facts.silence->reason, Reason::refused);
 }
 
-TEST(PathProbe, TellsSilence) {
+TEST(PathProbe, SilentPortTimesOut) {
     wire::Address address;
     const net::Descriptor silent = test::open_on_loopback(address);
     const PathFacts facts = measure(address, std::chrono::milliseconds(100));
@@ -155,7 +155,7 @@ TEST(PathProbe, TellsSilence) {
     EXPECT_EQ(facts.silence->reason, Reason::timed_out);
 }
 
-TEST(PathProbe, TellsAParentThatDoesNotAnswerAndItsAddress) {
+TEST(PathProbe, SilentParentIsReportedWithItsAddress) {
     wire::Address parent;
     const net::Descriptor silent = test::open_on_loopback(parent);
     switchd::SwitchNodeConfig config;
@@ -171,7 +171,7 @@ TEST(PathProbe, TellsAParentThatDoesNotAnswerAndItsAddress) {
     EXPECT_EQ(check_tree(facts).status, Status::fail);
 }
 
-TEST(PathProbe, TellsASwitchOfAnotherVersion) {
+TEST(PathProbe, OtherVersionOfTheSwitchIsReported) {
     wire::Address address;
     const net::Descriptor socket = test::open_on_loopback(address);
     const std::string its_version = "version " + std::to_string((wire::control_version + 1U) & 0xFU);
@@ -233,7 +233,7 @@ std::string judge_link(const wire::Address& at) {
     return facts.long_question_arrives == false ? "" : "the way there is narrow, which was not found";
 }
 
-TEST(PathProbe, FindsTheMtuOfALinkThatTheInterfaceDoesNotKnow) {
+TEST(PathProbe, MtuOfALinkBelowThatOfTheInterfaceIsFound) {
     const auto at = wire::Address::parse("10.77.0.2:4790");
     ASSERT_TRUE(at);
     const auto found = test::run_in_own_network(65'536, [&] { return judge_link(*at); });

@@ -20,7 +20,7 @@ wire::Address bind_tcp(const net::Descriptor& socket) {
     return wire::Address::from(generic, size);
 }
 
-TEST(TcpProbe, IsLetInWhereSomebodyListens) {
+TEST(TcpProbe, OpenPortConnects) {
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const wire::Address address = bind_tcp(socket);
     ASSERT_EQ(listen(socket.number(), 1), 0);
@@ -29,14 +29,14 @@ TEST(TcpProbe, IsLetInWhereSomebodyListens) {
     EXPECT_GT(connected->count(), 0);
 }
 
-TEST(TcpProbe, IsRefusedWhereNobodyListens) {
+TEST(TcpProbe, ClosedPortIsRefused) {
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto connected = time_to_connect(bind_tcp(socket), net::now() + std::chrono::seconds(10));
     ASSERT_FALSE(connected);
     EXPECT_EQ(connected.error().reason, Reason::refused);
 }
 
-TEST(TcpProbe, GivesUpAtItsDeadline) {
+TEST(TcpProbe, FullBacklogTimesOut) {
     // The queue has one position, which is taken: the kernel then ignores further connections.
     const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const wire::Address address = bind_tcp(socket);

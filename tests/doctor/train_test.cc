@@ -12,7 +12,7 @@ Train train_of(unsigned count) {
     return train;
 }
 
-TEST(Train, AnsweredInOrderHasNothingToTell) {
+TEST(Train, AnswersInOrderCountNoFault) {
     Train train = train_of(3);
     for (unsigned i = 0; i < 3; ++i) train.handle_answer(i, wire::Ecn::capable_0);
     EXPECT_TRUE(train.complete());
@@ -22,14 +22,14 @@ TEST(Train, AnsweredInOrderHasNothingToTell) {
     EXPECT_EQ(train.report().marks[2], 3U);
 }
 
-TEST(Train, CountsWhatIsNotAnsweredAsLost) {
+TEST(Train, MissingAnswersCountAsLost) {
     Train train = train_of(4);
     train.handle_answer(1, wire::Ecn::not_capable);
     EXPECT_FALSE(train.complete());
     EXPECT_EQ(train.report().lost(), 3U);
 }
 
-TEST(Train, CountsTheSecondAnswerAsRepeatedAndNotAsAnswered) {
+TEST(Train, SecondAnswerCountsAsRepeated) {
     Train train = train_of(2);
     train.handle_answer(0, wire::Ecn::not_capable);
     train.handle_answer(0, wire::Ecn::not_capable);
@@ -37,14 +37,14 @@ TEST(Train, CountsTheSecondAnswerAsRepeatedAndNotAsAnswered) {
     EXPECT_EQ(train.report().repeated, 1U);
 }
 
-TEST(Train, TellsHowManyLaterOnesCameBefore) {
+TEST(Train, OvertakenAnswersAreCountedWithTheirLargestDistance) {
     Train train = train_of(5);
     for (const unsigned number : {1U, 2U, 4U, 0U, 3U}) train.handle_answer(number, wire::Ecn::not_capable);
     EXPECT_EQ(train.report().overtaken, 2U);   // 0 and 3
     EXPECT_EQ(train.report().most_newer, 3U);  // 1, 2 and 4 before 0
 }
 
-TEST(Train, IgnoresAnswersToWhatWasNotAsked) {
+TEST(Train, AnswersWithoutAProbeAreIgnored) {
     Train train = train_of(2);
     train.handle_answer(2, wire::Ecn::congested);
     train.handle_answer(~0ULL, wire::Ecn::congested);
