@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(AllReduce, EveryType, testing::ValuesIn(numeric::elemen
 
 class Worlds : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Worlds, SumRight) {
+TEST_P(Worlds, EverySizeOfAJobSumsExactly) {
     const auto node = start(small_switch());
     Job(GetParam(), {address_of(*node)}).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 3; ++round) expect_sum(communicator, 3000, round);
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(AllReduce, Worlds, testing::Values(1, 2, 4, 5, 8, 16));
 
 class Channels : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Channels, ShareATensorOfEveryTypeAndAuditIt) {
+TEST_P(Channels, TensorOfEveryTypeIsSummedOverChannelsUnderAudit) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = GetParam();
@@ -87,7 +87,7 @@ TEST_P(Channels, ShareATensorOfEveryTypeAndAuditIt) {
 
 INSTANTIATE_TEST_SUITE_P(AllReduce, Channels, testing::Values(1, 2, 3));
 
-TEST(AllReduce, ChoosesPacketsAndWindowByItselfWhereNothingIsSaid) {
+TEST(AllReduce, UnsetLanesAndWindowAreChosen) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.lanes = 0;
@@ -99,7 +99,7 @@ TEST(AllReduce, ChoosesPacketsAndWindowByItselfWhereNothingIsSaid) {
     });
 }
 
-TEST(AllReduce, TakesPacketsOfOddLengthsAndAWindowOfOne) {
+TEST(AllReduce, OddLanesAndAWindowOfOneSumExactly) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.lanes = 3;
@@ -112,14 +112,14 @@ TEST(AllReduce, TakesPacketsOfOddLengthsAndAWindowOfOne) {
     });
 }
 
-TEST(AllReduce, OfNothingSucceedsAtOnce) {
+TEST(AllReduce, EmptyTensorSucceedsAtOnce) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         EXPECT_TRUE(succeeds(communicator.all_reduce({nullptr, nullptr, 0}, ElementType::float32, Reduction::sum)));
     });
 }
 
-TEST(AllReduce, WithoutMemoryIsRefused) {
+TEST(AllReduce, NullPointerIsRefused) {
     const auto node = start(small_switch());
     Job(1, {address_of(*node)}).run([](comm::Communicator& communicator) {
         const auto refused = communicator.all_reduce({nullptr, nullptr, 1}, ElementType::float32, Reduction::sum);
@@ -146,7 +146,7 @@ std::vector<Value> sum_on_each(const std::vector<std::vector<Value>>& inputs, El
     return outputs[0];
 }
 
-TEST(Numbers, InfinitiesNanAndHugeFloatsComeOutAsIeeeSays) {
+TEST(Numbers, InfinitiesNanAndHugeFloatsFollowIeee) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     constexpr float most = std::numeric_limits<float>::max();
@@ -166,7 +166,7 @@ TEST(Numbers, InfinitiesNanAndHugeFloatsComeOutAsIeeeSays) {
     EXPECT_EQ(sums[8], 3.0F);
 }
 
-TEST(Numbers, FragmentsOfHugeFloatsLieBesideOthersInOneTensor) {
+TEST(Numbers, FragmentWithAHugeFloatLeavesOtherFragmentsExact) {
     std::vector<std::vector<float>> inputs(2, std::vector<float>(std::size_t{small_lanes} * 40, 0.5F));
     const std::size_t at = std::size_t{small_lanes} * 21 + 3;
     inputs[0][at] = 1e20F;
@@ -176,7 +176,7 @@ TEST(Numbers, FragmentsOfHugeFloatsLieBesideOthersInOneTensor) {
     EXPECT_EQ(sum_on_each(inputs, ElementType::float32), expected);
 }
 
-TEST(Numbers, SumsBeyondThirtyTwoBitsOfTheScaleAreRight) {
+TEST(Numbers, SumsBeyond32BitsOfTheScaleAreExact) {
     // Each value fits an integer of the scale, but the sum does not: 3 * 20 * 1e8 > 2^31.
     const std::vector<std::vector<float>> inputs(3, std::vector<float>(200, 20.0F));
     EXPECT_EQ(sum_on_each(inputs, ElementType::float32), std::vector<float>(200, 60.0F));

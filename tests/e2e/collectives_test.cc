@@ -22,7 +22,7 @@ using numeric::ElementType;
 
 class Groups : public testing::TestWithParam<ElementType> {};
 
-TEST_P(Groups, SumEachOfManyTensors) {
+TEST_P(Groups, EachTensorOfAGroupIsSummed) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = 2;
@@ -65,7 +65,7 @@ TEST(Collectives, SmallTensorsOfAGroupSharePackets) {
 
 // ------------------------------------------------------------------------------------------------------------ Handles
 
-TEST(Collectives, ManyOperationsAreQueuedAndEndInOrder) {
+TEST(Collectives, MoreOperationsThanTheQueueHoldsEndInOrder) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         // More than a worker's queue holds.
@@ -90,7 +90,7 @@ TEST(Collectives, ManyOperationsAreQueuedAndEndInOrder) {
     });
 }
 
-TEST(Collectives, AHandleTellsWhenItIsDone) {
+TEST(Collectives, HandleIsDoneWhenItsOperationEnds) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     auto ranks = job.formed();
@@ -117,7 +117,7 @@ TEST(Collectives, AHandleTellsWhenItIsDone) {
     EXPECT_EQ(calls, 11);
 }
 
-TEST(Collectives, ACallbackMayStartTheNextOperation) {
+TEST(Collectives, CallbackMayStartTheNextOperation) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         float value = 1;
@@ -141,7 +141,7 @@ TEST(Collectives, ACallbackMayStartTheNextOperation) {
 
 // ------------------------------------------------------------------------------------------------ Broadcast, barrier
 
-TEST(Collectives, BroadcastCarriesAnyBytesFromEveryRoot) {
+TEST(Collectives, BroadcastDeliversTheBytesOfAnyRoot) {
     const auto node = start(small_switch());
     Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
         for (std::uint32_t root = 0; root < 3; ++root) {
@@ -164,7 +164,7 @@ TEST(Collectives, BroadcastCarriesAnyBytesFromEveryRoot) {
     });
 }
 
-TEST(Collectives, NobodyPassesABarrierBeforeEverybodyIsThere) {
+TEST(Collectives, BarrierReturnsOnlyAfterEveryRankCalledIt) {
     const auto node = start(small_switch());
     std::atomic<std::uint32_t> arrived{0};
     Job(4, {address_of(*node)}).run([&](comm::Communicator& communicator) {
@@ -179,7 +179,7 @@ TEST(Collectives, NobodyPassesABarrierBeforeEverybodyIsThere) {
 
 // ------------------------------------------------------------------------------------------------------- Push and pull
 
-TEST(Collectives, PullGivesTheSumOfTheLastPush) {
+TEST(Collectives, PullReturnsTheSumOfTheLastPush) {
     const auto node = start(small_switch());
     Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
         constexpr std::uint32_t keys = 5;
@@ -208,7 +208,7 @@ TEST(Collectives, PullGivesTheSumOfTheLastPush) {
     });
 }
 
-TEST(Collectives, APushThatWaitsForItsRoundKeepsNoOtherKeyWaiting) {
+TEST(Collectives, PushThatWaitsForItsRoundBlocksNoOtherKey) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     const auto ranks = job.formed();
@@ -230,7 +230,7 @@ TEST(Collectives, APushThatWaitsForItsRoundKeepsNoOtherKeyWaiting) {
     }
 }
 
-TEST(Collectives, APushThatNobodyWaitsForMayEndWithTheCommunicator) {
+TEST(Collectives, CommunicatorWithAPushInFlightCanBeDestroyed) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     auto ranks = job.formed();

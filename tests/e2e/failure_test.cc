@@ -29,7 +29,7 @@ Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& v
 
 // ------------------------------------------------------------------------------------------------------------ Forming
 
-TEST(Forming, NamesTheRankThatDoesNotCome) {
+TEST(Formation, MissingRankTimesOutWithItsNumber) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.join_timeout = milliseconds(500);
@@ -43,7 +43,7 @@ TEST(Forming, NamesTheRankThatDoesNotCome) {
     });
 }
 
-TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
+TEST(Formation, SilentSwitchTimesOutWithItsAddress) {
     const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(silent);
     comm::Options options = small_options();
@@ -57,7 +57,7 @@ TEST(Forming, NamesTheSwitchThatDoesNotAnswer) {
 }
 
 // A switch that many jobs ask at once drops some HELLOs of every length, and answers again later.
-TEST(Forming, OutlastsASwitchThatStopsAnsweringDuringTheProbesOfThePath) {
+TEST(Formation, SwitchSilentDuringThePathProbesOnlyDelays) {
     const auto node = start(small_switch());
     constexpr unsigned silent_from = 1;  // after the first HELLO
     constexpr unsigned silent_until = 12;
@@ -70,7 +70,7 @@ TEST(Forming, OutlastsASwitchThatStopsAnsweringDuringTheProbesOfThePath) {
     EXPECT_EQ((*formed)->formation().lanes, small_lanes);
 }
 
-TEST(Forming, ARankThatGivesUpTellsTheOthersWhy) {
+TEST(Formation, RankThatGivesUpReportsTheReasonToTheOthers) {
     const auto node = start(small_switch());
     const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(silent);
@@ -93,7 +93,7 @@ TEST(Forming, ARankThatGivesUpTellsTheOthersWhy) {
     }
 }
 
-TEST(Forming, ARankThatIsRefusedTellsTheOthersWhoWaitForIt) {
+TEST(Formation, RefusedRankReportsTheReasonToTheOthers) {
     switchd::SwitchNodeConfig one_job = small_switch();
     one_job.jobs = 1;
     const TwoLevels tree(small_switch(), one_job);
@@ -110,7 +110,7 @@ TEST(Forming, ARankThatIsRefusedTellsTheOthersWhoWaitForIt) {
     EXPECT_EQ(formed[0].error().peer, "rank 1");
 }
 
-TEST(Forming, RefusesWhatIsNoCommunicator) {
+TEST(Formation, InvalidRankWorldOrOptionIsRefused) {
     store::MemoryStore store;
     const auto refused = [&](std::uint32_t rank, std::uint32_t world, auto change) {
         comm::Options options = small_options();
@@ -129,7 +129,7 @@ TEST(Forming, RefusesWhatIsNoCommunicator) {
 }
 
 // An infinite timeout is added to clock values and must not wrap around into the past.
-TEST(Forming, MayTakeForEver) {
+TEST(Formation, InfiniteTimeoutsFormACommunicator) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.join_timeout = options.timeout = Duration::max();
@@ -138,7 +138,7 @@ TEST(Forming, MayTakeForEver) {
     });
 }
 
-TEST(Forming, TellsWhatTheSocketsAreRefused) {
+TEST(Formation, RefusedSocketBuffersAreReportedOnce) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = 2;
@@ -153,7 +153,7 @@ TEST(Forming, TellsWhatTheSocketsAreRefused) {
     }
 }
 
-TEST(Forming, NamesTheOptionsThatDiffer) {
+TEST(Formation, DifferentOptionsAreMismatchedByName) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     each(2, [&](std::uint32_t rank) {
@@ -167,7 +167,7 @@ TEST(Forming, NamesTheOptionsThatDiffer) {
     });
 }
 
-TEST(Forming, TellsThatTheTableOfJobsIsFull) {
+TEST(Formation, FullTableOfJobsIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.jobs = 1;
     const auto node = start(config);
@@ -180,7 +180,7 @@ TEST(Forming, TellsThatTheTableOfJobsIsFull) {
     EXPECT_TRUE(says(formed.error(), "--jobs"));
 }
 
-TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
+TEST(Formation, FullTableOfChannelsIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.channels = 2;
     const auto node = start(config);
@@ -192,7 +192,7 @@ TEST(Forming, TellsThatTheTableOfChannelsIsFull) {
     EXPECT_TRUE(says(formed.error(), "table of channels is full (2)"));
 }
 
-TEST(Forming, TheLimitOfJobsHoldsForAllThreadsOfASwitch) {
+TEST(Formation, LimitOfJobsHoldsForAllThreadsOfASwitch) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     config.jobs = 8;
@@ -210,7 +210,7 @@ TEST(Forming, TheLimitOfJobsHoldsForAllThreadsOfASwitch) {
     EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}).form(0).has_value(); }));
 }
 
-TEST(Forming, TheLimitOfChannelsHoldsForAllThreadsOfASwitch) {
+TEST(Formation, LimitOfChannelsHoldsForAllThreadsOfASwitch) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     config.jobs = 2;  // a job counts once, on however many threads its channels run
@@ -228,7 +228,7 @@ TEST(Forming, TheLimitOfChannelsHoldsForAllThreadsOfASwitch) {
     EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}, options).form(0).has_value(); }));
 }
 
-TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
+TEST(Formation, FullServerMemoryIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 1000;
     const auto node = start(config);
@@ -238,7 +238,7 @@ TEST(Forming, TellsThatNoMemoryIsLeftForItsServer) {
     EXPECT_TRUE(says(formed.error(), "--server-memory"));
 }
 
-TEST(Forming, TellsThatTheSwitchHostsNoServers) {
+TEST(Formation, SwitchThatHostsNoServersIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 0;
     const auto node = start(config);
@@ -253,7 +253,7 @@ TEST(Forming, TellsThatTheSwitchHostsNoServers) {
     });
 }
 
-TEST(Forming, TellsWhereTheServerIsMissed) {
+TEST(Formation, SilentServerTimesOutWithItsAddress) {
     const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(nobody);
     const auto node = start(small_switch());
@@ -268,7 +268,7 @@ TEST(Forming, TellsWhereTheServerIsMissed) {
 }
 
 // A leaf whose parent is down answers, and reports that it waits for the parent.
-TEST(Forming, TellsThatASwitchMissesItsParent) {
+TEST(Formation, SilentParentIsReportedWithItsAddress) {
     const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(nobody);
     switchd::SwitchNodeConfig config = small_switch();
@@ -304,7 +304,7 @@ void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t cha
 
 using Call = Result<comm::Handle>;
 
-TEST(Mismatch, OfSizesIsToldToEveryRank) {
+TEST(Mismatch, OfSizesFailsOnEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         return communicator.all_reduce({values.data(), values.data(), communicator.rank() == 1 ? 100U : 101U},
@@ -312,7 +312,7 @@ TEST(Mismatch, OfSizesIsToldToEveryRank) {
     });
 }
 
-TEST(Mismatch, OfSizesIsToldOnEveryChannel) {
+TEST(Mismatch, OfSizesFailsOnEveryChannel) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 3, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         const std::size_t size = communicator.rank() == 2 ? 10U : several_windows;
@@ -320,7 +320,7 @@ TEST(Mismatch, OfSizesIsToldOnEveryChannel) {
     });
 }
 
-TEST(Mismatch, OfSizesIsToldInTwoLevels) {
+TEST(Mismatch, OfSizesFailsOverTwoLevels) {
     TwoLevels fabric;
     expect_mismatch(
         {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, 1,
@@ -330,7 +330,7 @@ TEST(Mismatch, OfSizesIsToldInTwoLevels) {
         });
 }
 
-TEST(Mismatch, OfTypesIsToldToEveryRank) {
+TEST(Mismatch, OfTypesFailsOnEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         const ElementType type = communicator.rank() == 0 ? ElementType::int32 : ElementType::float32;
@@ -338,7 +338,7 @@ TEST(Mismatch, OfTypesIsToldToEveryRank) {
     });
 }
 
-TEST(Mismatch, OfReductionsIsToldToEveryRank) {
+TEST(Mismatch, OfReductionsFailsOnEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         const Reduction reduction = communicator.rank() == 0 ? Reduction::average : Reduction::sum;
@@ -346,14 +346,14 @@ TEST(Mismatch, OfReductionsIsToldToEveryRank) {
     });
 }
 
-TEST(Mismatch, OfRootsIsToldToEveryRank) {
+TEST(Mismatch, OfRootsFailsOnEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         return communicator.broadcast(values.data(), 10, communicator.rank() == 0 ? 0 : 1);
     });
 }
 
-TEST(Mismatch, OfTheOrderOfOperationsIsToldToEveryRank) {
+TEST(Mismatch, OfTheOrderOfOperationsFailsOnEveryRank) {
     const auto node = start(small_switch());
     expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
         // Rank 2 calls the barrier first.
@@ -366,7 +366,7 @@ TEST(Mismatch, OfTheOrderOfOperationsIsToldToEveryRank) {
 
 // ---------------------------------------------------------------------------------------------------------- Departures
 
-TEST(Departure, OfARankIsToldToTheOthersByName) {
+TEST(Departure, OfARankFailsTheOthersWithItsNumber) {
     const auto node = start(small_switch());
     for (const std::uint32_t channels : {1U, 2U}) {
         comm::Options options = small_options();
@@ -390,7 +390,7 @@ TEST(Departure, OfARankIsToldToTheOthersByName) {
     }
 }
 
-TEST(Departure, OfARankIsToldInTheOtherRack) {
+TEST(Departure, OfARankFailsTheOtherRack) {
     switchd::SwitchNodeConfig config = small_switch();
     config.hold = seconds(2);
     TwoLevels fabric(config, config);
@@ -409,7 +409,7 @@ TEST(Departure, OfARankIsToldInTheOtherRack) {
     });
 }
 
-TEST(Departure, OfARankThatFailedAloneEndsTheOthersToo) {
+TEST(Departure, OfAnAbortedRankFailsTheOthers) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     const auto ranks = job.formed();
@@ -425,7 +425,7 @@ TEST(Departure, OfARankThatFailedAloneEndsTheOthersToo) {
     });
 }
 
-TEST(Departure, OfACommunicatorEndsWhatIsPending) {
+TEST(Departure, OfACommunicatorClosesPendingOperations) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = 2;
@@ -451,7 +451,7 @@ TEST(Departure, OfACommunicatorEndsWhatIsPending) {
     }
 }
 
-TEST(Departure, AnAbortedCommunicatorTouchesNoMemoryAnyMore) {
+TEST(Departure, OfAnAbortedCommunicatorEndsAccessToItsMemory) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     const auto ranks = job.formed();
@@ -488,7 +488,7 @@ TEST(Departure, OfASwitchEndsOperationsByTheirDeadline) {
     });
 }
 
-TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
+TEST(Departure, OfASwitchBlamesTheSwitchDespiteAnEarlierLateRank) {
     const auto node = start(small_switch());
     Job job(3, {address_of(*node)});
     const auto ranks = job.formed();
@@ -504,7 +504,7 @@ TEST(Departure, OfASwitchIsNotBlamedOnRanksThatItMissedBefore) {
     EXPECT_TRUE(says(error, "nothing from the switch"));
 }
 
-TEST(Departure, OfALateRankIsNamedByTheDeadline) {
+TEST(LateRank, TimesOutWithItsNumber) {
     const auto node = start(small_switch());
     Job job(3, {address_of(*node)});
     const auto ranks = job.formed();
@@ -527,9 +527,9 @@ std::unique_ptr<switchd::SwitchNode> restart(std::unique_ptr<switchd::SwitchNode
     return start(config);
 }
 
-class Return : public testing::TestWithParam<std::uint32_t> {};
+class LeafRestart : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Return, OfALeafCostsTimeAlone) {
+TEST_P(LeafRestart, DelaysSumsAndChangesNone) {
     switchd::SwitchNodeConfig leaf = small_switch();
     leaf.shards = GetParam();
     TwoLevels fabric(small_switch(), leaf);
@@ -559,9 +559,9 @@ TEST_P(Return, OfALeafCostsTimeAlone) {
 }
 
 // Also with several threads, which use other ports after the restart.
-INSTANTIATE_TEST_SUITE_P(Failure, Return, testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(Failure, LeafRestart, testing::Values(1, 3));
 
-TEST(Reforming, IsAskedForWhenTheServersRestart) {
+TEST(Reforming, IsRequestedAfterARestartOfTheServers) {
     for (const bool two_levels : {false, true}) {
         TwoLevels fabric;
         const std::vector<std::string> switches =
@@ -590,7 +590,7 @@ TEST(Reforming, IsAskedForWhenTheServersRestart) {
     }
 }
 
-TEST(Reforming, WithoutALostRankMakesASmallerWorld) {
+TEST(Reforming, WithoutALostRankFormsASmallerWorld) {
     const auto node = start(small_switch());
     Job job(3, {address_of(*node)});
     auto ranks = job.formed();

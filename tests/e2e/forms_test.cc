@@ -86,7 +86,7 @@ class Collected {
     std::vector<Values> all_;
 };
 
-TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
+TEST_P(Forms, SumsOfEveryRoundHaveTheSameBitsOnAllRanks) {
     const TwoLevels fabric;
     Collected collected;
     Job(form_ranks, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, GetParam().options(2))
@@ -105,7 +105,7 @@ TEST_P(Forms, SumRoundAfterRoundToTheSameBitsOnAllRanks) {
 }
 
 // Three channels, so that the last sum of an operation may arrive on another channel than the one that is waited for.
-TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
+TEST_P(Forms, ConcurrentOperationsOfOneFormHaveTheSameBits) {
     const auto node = start(small_switch());
     Collected collected;
     Job(form_ranks, {address_of(*node)}, GetParam().options(3)).run([&](comm::Communicator& communicator) {
@@ -130,7 +130,7 @@ TEST_P(Forms, OperationsOfOneKindMayBeUnderWayAtOnce) {
     collected.expect_equal_bits();
 }
 
-TEST_P(Forms, LeaveIntegersBroadcastsAndAveragesWhatTheyAre) {
+TEST_P(Forms, IntegersBroadcastsAndAveragesAreUnaffected) {
     const auto node = start(small_switch());
     Job(form_ranks, {address_of(*node)}, GetParam().options(1)).run([](comm::Communicator& communicator) {
         for (int round = 0; round < 3; ++round) {
@@ -153,7 +153,7 @@ TEST_P(Forms, LeaveIntegersBroadcastsAndAveragesWhatTheyAre) {
     });
 }
 
-TEST(FormsOfRanks, HaveToBeTheSame) {
+TEST(DifferentForms, AreMismatched) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     std::vector<Job::Formed> formed(2);

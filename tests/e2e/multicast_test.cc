@@ -30,7 +30,7 @@ void sum_by_group(comm::Communicator& communicator) {
     EXPECT_TRUE(communicator.without().empty());
 }
 
-TEST(Multicast, CarriesTheResultsOfAllChannelsOfAJob) {
+TEST(Multicast, ResultsOfAllChannelsGoToTheGroup) {
     const auto node = start(small_switch());
     comm::Options options = by_multicast();
     options.channels = 2;
@@ -38,7 +38,7 @@ TEST(Multicast, CarriesTheResultsOfAllChannelsOfAJob) {
     EXPECT_GT(sent_to_groups(*node), 0U);
 }
 
-TEST(Multicast, CarriesWhatAServerBesideAWorkerSays) {
+TEST(Multicast, ResultsOfAServerBesideAWorkerGoToTheGroup) {
     const auto node = start(small_switch());
     comm::Options options = by_multicast();
     options.server = comm::ServerPlace::colocated;
@@ -46,7 +46,7 @@ TEST(Multicast, CarriesWhatAServerBesideAWorkerSays) {
     EXPECT_GT(sent_to_groups(*node), 0U);
 }
 
-TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
+TEST(Multicast, RacksWithSwitchesGetCopies) {
     TwoLevels fabric;
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, by_multicast())
         .run([](comm::Communicator& communicator) {
@@ -56,7 +56,7 @@ TEST(Multicast, RacksWithSwitchesOfTheirOwnGetCopies) {
     EXPECT_EQ(sent_to_groups(*fabric.root), 0U);
 }
 
-TEST(Multicast, EmulatedPortsKnowNoGroups) {
+TEST(Multicast, EmulatedPortsGetCopies) {
     const auto node = start(with_ports(small_switch(), {.rate_bits_per_s = 10'000'000'000}));
     Job(2, {address_of(*node)}, by_multicast()).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
@@ -65,7 +65,7 @@ TEST(Multicast, EmulatedPortsKnowNoGroups) {
     EXPECT_EQ(sent_to_groups(*node), 0U);
 }
 
-TEST(Multicast, RanksMustAgreeOnIt) {
+TEST(Multicast, RanksWithDifferentGroupsAreMismatched) {
     const auto node = start(small_switch());
     Job job(2, {address_of(*node)});
     const auto form = [&](std::uint32_t rank) {
@@ -80,7 +80,7 @@ TEST(Multicast, RanksMustAgreeOnIt) {
     });
 }
 
-TEST(Multicast, NeedsIpv4) {
+TEST(Multicast, Ipv6IsUnsupported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.udp.local = wire::Address::loopback(wire::Family::ipv6, 0);
     const auto node = start(config);

@@ -52,7 +52,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
 
 class Processes : public testing::TestWithParam<bool> {};
 
-TEST_P(Processes, ThatAreKilledAreNamedByTheOthers) {
+TEST_P(KilledProcesses, AreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
     // Fork before this process has any other thread.

@@ -57,7 +57,7 @@ TEST(SwitchProgram, MoreMemoryThanTheHostHasIsRefusedWithTheAmount) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory exceeds the limit
-TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
+TEST(SwitchProgram, MemoryThatTheKernelRefusesIsReportedWithTheAmount) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
     rlimit narrow = before;
@@ -72,7 +72,7 @@ TEST(SwitchProgram, MemoryThatTheKernelDoesNotGrantIsNamed) {
 #endif
 
 // The switch keeps silent members for longer than the test waits.
-TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {
+TEST(BenchRanks, StoppedRankLeavesAndTheOthersNameIt) {
     switchd::SwitchNodeConfig config = small_switch();
     config.hold = 10 * patience;
     for (const int signal : {SIGINT, SIGTERM}) {
@@ -90,7 +90,7 @@ TEST(BenchRanks, OneThatIsToldToStopLeavesAndTheOthersSayWhoLeft) {
     }
 }
 
-TEST(BenchRanks, OneThatIsToldToStopWhileItWaitsForOthersEnds) {
+TEST(BenchRanks, StoppedRankThatWaitsForOthersExits) {
     const auto node = start(small_switch());
     const std::string rendezvous = free_port();
     std::deque<Program> waiting;
@@ -106,7 +106,7 @@ TEST(BenchRanks, OneThatIsToldToStopWhileItWaitsForOthersEnds) {
 }
 
 // Rank 0 serves the store and is the first to time out.
-TEST(BenchRanks, AllNameTheRankThatDoesNotCome) {
+TEST(BenchRanks, MissingRankIsNamedByAllOthers) {
     const auto node = start(small_switch());
     const std::string rendezvous = free_port();
     std::deque<Program> programs;
@@ -136,7 +136,7 @@ std::string words_of(Program& program) {
     return words;
 }
 
-TEST(BenchFleet, EndsWithAWordToNobodyOnCtrlC) {
+TEST(BenchFleet, InterruptEndsItWithoutOutput) {
     const auto node = start(small_switch());
     Program program(fleet(address_of(*node)));
     ASSERT_TRUE(eventually([&] { return sums(*node); }));
@@ -145,7 +145,7 @@ TEST(BenchFleet, EndsWithAWordToNobodyOnCtrlC) {
     EXPECT_EQ(words_of(program), "");
 }
 
-TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
+TEST(BenchFleet, RanksLeaveWhenTheirLeaderIsKilled) {
     switchd::SwitchNodeConfig config = small_switch();
     config.hold = std::chrono::seconds(1);
     const auto node = start(config);
@@ -155,7 +155,7 @@ TEST(BenchFleet, RanksDoNotOutliveTheirLeader) {
     EXPECT_TRUE(eventually([&] { return members_of(*node) == 0; })) << "ranks go on joining";
 }
 
-TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
+TEST(BenchFleet, EachSizeCountsItsOwnPackets) {
     Program program(
         {"bench", "--workers", "1", "--bytes", "400kB", "--bytes", "4kB", "--lanes", "64", "--rounds", "2", "--json"});
     EXPECT_EQ(program.status(), 0) << program.output();
@@ -172,7 +172,7 @@ TEST(BenchFleet, CountsForEachSizeWhatTookPlaceForIt) {
     }
 }
 
-TEST(BenchFleet, VerifiesSumsInEveryForm) {
+TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
     for (const char* scaling : {"fixed", "dynamic"}) {
         for (const char* lanes : {"int32", "64:int16"}) {
             Program program({"bench", "--workers", "3", "--bytes", "100kB", "--scaling", scaling, "--lanes", lanes,
@@ -187,7 +187,7 @@ TEST(BenchFleet, VerifiesSumsInEveryForm) {
     }
 }
 
-TEST(BenchFleet, NamesWhatLanesMayBe) {
+TEST(BenchFleet, MalformedLanesAreRefusedWithTheAcceptedTypes) {
     for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2"}) {
         Program program({"bench", "--lanes", lanes});
         EXPECT_NE(program.status(), 0);
@@ -196,7 +196,7 @@ TEST(BenchFleet, NamesWhatLanesMayBe) {
 }
 
 // The product's program has no flags for experiments.
-TEST(Editions, TheProductRefusesFlagsOfTheLaboratory) {
+TEST(Editions, ProductRefusesFlagsOfTheLaboratory) {
     const std::vector<std::vector<std::string>> commands{{"switch", "--protocol", "switchml"},
                                                          {"switch", "--port-rate", "1Gbps"},
                                                          {"bench", "--protocol", "switchml"},
@@ -213,7 +213,7 @@ TEST(Editions, TheProductRefusesFlagsOfTheLaboratory) {
     }
 }
 
-TEST(Stats, AnIntervalOfZeroIsRefused) {
+TEST(Stats, IntervalOfZeroIsRefused) {
     Program program({"stats", "127.0.0.1:1", "--watch", "--interval", "0"});
     EXPECT_EQ(program.status(), 2);
     EXPECT_NE(program.output().find("--interval"), std::string::npos) << program.output();

@@ -189,7 +189,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
     EXPECT_TRUE(eventually([&] { return ranks[0]->counters()[0].strays != 0; }));
 }
 
-TEST(Strangers, ChangeNoSumOfOneSwitch) {
+TEST(ForeignPackets, ChangeNoSumOfOneSwitch) {
     const auto node = start(small_switch());
     sum_among_strangers({address_of(*node)});
     EXPECT_TRUE(eventually([&] {
@@ -199,19 +199,19 @@ TEST(Strangers, ChangeNoSumOfOneSwitch) {
     })) << to_json(node->snapshot());
 }
 
-TEST(Strangers, ChangeNoSumOfTwoLevels) {
+TEST(ForeignPackets, ChangeNoSumOfTwoLevels) {
     TwoLevels fabric;
     sum_among_strangers({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
 }
 
-TEST(Strangers, ChangeNoSumOfServersBesideWorkers) {
+TEST(ForeignPackets, ChangeNoSumOfServersBesideWorkers) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.server = comm::ServerPlace::colocated;
     sum_among_strangers({address_of(*node)}, options);
 }
 
-TEST(Strangers, ChangeNoSumOfSwitchMl) {
+TEST(ForeignPackets, ChangeNoSumOfSwitchMl) {
     const auto node = start(serving_both(small_switch()));
     sum_among_strangers({address_of(*node)}, switchml_options());
     EXPECT_TRUE(eventually([&] {
@@ -226,7 +226,7 @@ std::uint32_t job_at(const switchd::SwitchNode& node) {
     return jobs.empty() ? 0 : jobs.back().job;
 }
 
-TEST(Strangers, KeepNoJobFromForming) {
+TEST(ForeignPackets, PreventNoJobFromForming) {
     const auto node = start(small_switch());
     std::atomic<bool> over{false};
     std::vector<std::jthread> strangers;
@@ -255,7 +255,7 @@ TEST(Strangers, KeepNoJobFromForming) {
 
 const std::string next_version = "version " + std::to_string((wire::control_version + 1U) & 0xFU);
 
-TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
+TEST(OtherVersion, OfAMessageIsRefusedWithTheSupportedVersion) {
     const auto node = start(small_switch());
     for (const bool joins : {false, true}) {
         std::array<std::byte, 256> bytes{};
@@ -278,7 +278,7 @@ TEST(Versions, OfAnotherKindAreRefusedWithAWord) {
 }
 
 // If a switch of another version answers, the ranks report that at once.
-TEST(Versions, OfASwitchAreToldToTheRanks) {
+TEST(OtherVersion, OfASwitchIsReportedByTheRanks) {
     auto opened = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
     ASSERT_TRUE(opened);
     net::UdpSocket& foreign = **opened;

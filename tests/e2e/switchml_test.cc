@@ -59,7 +59,7 @@ Error formation_error(const std::vector<std::string>& switches, const comm::Opti
 
 class SwitchMlWorlds : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(SwitchMlWorlds, SumToTheLastBit) {
+TEST_P(SwitchMlWorlds, SumIsExactAndItsSlotsAreFreed) {
     const auto node = start(pool_alone());
     Job(GetParam(), {address_of(*node)}, switchml_options()).run(sum_and_broadcast);
     EXPECT_TRUE(eventually([&] {
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlWorlds, testing::Values(1, 4, 8));
 
 class SwitchMlModes : public testing::TestWithParam<Mode> {};
 
-TEST_P(SwitchMlModes, SumToTheLastBitWhereNothingIsLost) {
+TEST_P(SwitchMlModes, SumIsExactWithoutLoss) {
     const auto node = start(pool_alone());
     // no resend that SwitchML as published could take for another phase's (H37, docs/protocol.md#h37)
     Job(3, {address_of(*node)}, switchml_options(GetParam(), seconds(1))).run(sum_and_broadcast);
@@ -81,7 +81,7 @@ TEST_P(SwitchMlModes, SumToTheLastBitWhereNothingIsLost) {
 INSTANTIATE_TEST_SUITE_P(SwitchMl, SwitchMlModes,
                          testing::Values(Mode::compares_offsets, Mode::faithful, Mode::lossless));
 
-TEST(SwitchMl, SumsWhileEmulatedPortsLosePackets) {
+TEST(SwitchMl, SumsAreExactOverPortsThatLosePackets) {
     const auto node = start(with_ports(pool_alone(), {.loss = 0.02}));
     Job(4, {address_of(*node)}, switchml_options()).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 10; ++round) expect_sum(communicator, several_windows, round);
@@ -91,7 +91,7 @@ TEST(SwitchMl, SumsWhileEmulatedPortsLosePackets) {
         << to_json(node->snapshot());
 }
 
-TEST(SwitchMl, SpreadsChannelsOverShards) {
+TEST(SwitchMl, ChannelsOnSeveralShardsSumExactly) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 3;
     const auto node = start(pool_alone(config));
@@ -100,7 +100,7 @@ TEST(SwitchMl, SpreadsChannelsOverShards) {
     Job(2, {address_of(*node)}, options).run(sum_and_broadcast);
 }
 
-TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
+TEST(SwitchMl, JobsOfBothProtocolsShareOneSwitch) {
     const auto node = start(serving_both(small_switch()));
     std::vector<std::jthread> jobs;
     for (const comm::Options& options : {switchml_options(), small_options(), switchml_options()}) {
@@ -119,7 +119,7 @@ TEST(SwitchMl, JobsShareThePoolAndTheSwitchWithAtp) {
 
 // ------------------------------------------------------------------------------------------------------------ Refusals
 
-TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
+TEST(SwitchMl, FullPoolIsRefusedWithTheFreeSlots) {
     const auto node = start(alone(with_pool(small_switch(), small_window * 3 / 2)));
     {
         const auto first = Job(2, {address_of(*node)}, switchml_options()).formed();
@@ -132,7 +132,7 @@ TEST(SwitchMl, TellsThatThePoolHasNoRoomLeft) {
     Job(2, {address_of(*node)}, switchml_options()).run(sum_and_broadcast);
 }
 
-TEST(SwitchMl, TellsThatPacketsAreLongerThanSlots) {
+TEST(SwitchMl, PacketsLongerThanASlotAreRefused) {
     switchd::SwitchNodeConfig config = small_switch();
     config.lanes = small_lanes - 8;
     const auto node = start(pool_alone(config));
@@ -147,7 +147,7 @@ TEST(SwitchMl, TellsThatPacketsAreLongerThanSlots) {
     });
 }
 
-TEST(SwitchMl, TellsWhichProtocolASwitchDoesNotServe) {
+TEST(SwitchMl, UnservedProtocolIsRefusedByName) {
     const auto atp_alone = start(small_switch());
     EXPECT_TRUE(
         says(formation_error({address_of(*atp_alone)}, switchml_options()), "does not serve the protocol switchml"));
@@ -156,7 +156,7 @@ TEST(SwitchMl, TellsWhichProtocolASwitchDoesNotServe) {
         says(formation_error({address_of(*switchml_alone)}, small_options()), "does not serve the protocol atp"));
 }
 
-TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
+TEST(SwitchMl, SecondSwitchIsRefused) {
     const switchd::SwitchNodeConfig config = serving_both(small_switch());
     TwoLevels fabric(config, config);
     const Error error =
@@ -166,7 +166,7 @@ TEST(SwitchMl, TellsThatItKnowsOneSwitch) {
     Job(2, {address_of(*fabric.leaves[0])}, switchml_options()).run(sum_and_broadcast);
 }
 
-TEST(SwitchMl, RefusesOptionsThatItHasNoUseFor) {
+TEST(SwitchMl, OptionsThatSwitchMlLacksAreRefused) {
     const auto refused = [](std::uint32_t world, auto change) {
         store::MemoryStore store;
         comm::Options options = switchml_options();
@@ -203,13 +203,13 @@ void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& in
     });
 }
 
-TEST(SwitchMl, SumsBeyondThirtyTwoBitsAreAnError) {
+TEST(SwitchMl, SumsBeyond32BitsFail) {
     // Each value fits an integer of the scale, but the sum does not: 3 * 20 * 1e8 > 2^31.
     expect_overflow(ElementType::float32, std::vector(3, std::vector<float>(several_windows, 20.0F)));
     expect_overflow(ElementType::int32, std::vector(2, std::vector<std::int32_t>{1, 1 << 30, 1}));
 }
 
-TEST(SwitchMl, NumbersThatAreNoIntegersOfTheScaleAreAnError) {
+TEST(SwitchMl, NumbersOutsideTheScaleFail) {
     std::vector<std::vector<float>> inputs(2, std::vector<float>(several_windows, 0.5F));
     inputs[1][several_windows / 2] = std::numeric_limits<float>::quiet_NaN();
     expect_overflow(ElementType::float32, inputs);
@@ -219,7 +219,7 @@ TEST(SwitchMl, NumbersThatAreNoIntegersOfTheScaleAreAnError) {
 
 // ---------------------------------------------------------------------------------------------------------- Departures
 
-TEST(SwitchMl, NamesARankThatLeaves) {
+TEST(SwitchMl, DepartureOfARankFailsTheOthersWithItsNumber) {
     const auto node = start(pool_alone());
     auto ranks = Job(3, {address_of(*node)}, switchml_options()).formed();
     ASSERT_EQ(ranks.size(), 3U);
@@ -237,7 +237,7 @@ TEST(SwitchMl, NamesARankThatLeaves) {
     });
 }
 
-TEST(SwitchMl, ALateRankEndsTheOthersByTheirDeadline) {
+TEST(SwitchMl, LateRankFailsTheOthersByTheirDeadline) {
     const auto node = start(pool_alone());
     const auto ranks = Job(2, {address_of(*node)}, switchml_options()).formed();
     ASSERT_EQ(ranks.size(), 2U);
@@ -250,7 +250,7 @@ TEST(SwitchMl, ALateRankEndsTheOthersByTheirDeadline) {
     EXPECT_GE(error.elapsed, milliseconds(450));
 }
 
-TEST(SwitchMl, AsksForReformingWhereItsSwitchRestarts) {
+TEST(SwitchMl, RestartedSwitchRequestsReforming) {
     auto node = start(pool_alone());
     Job job(2, {address_of(*node)}, switchml_options());
     auto ranks = job.formed();

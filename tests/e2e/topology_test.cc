@@ -37,9 +37,9 @@ std::uint64_t completed_by(const switchd::SwitchNode& node) {
 
 // ------------------------------------------------------------------------------------------------------ Two levels
 
-class Racks : public testing::TestWithParam<std::uint32_t> {};
+class TwoRacks : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Racks, SumInTwoLevels) {
+TEST_P(TwoRacks, SumExactly) {
     TwoLevels fabric;
     comm::Options options = small_options();
     options.channels = 2;
@@ -52,9 +52,9 @@ TEST_P(Racks, SumInTwoLevels) {
         });
 }
 
-INSTANTIATE_TEST_SUITE_P(Topology, Racks, testing::Values(2, 3, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Topology, TwoRacks, testing::Values(2, 3, 5, 8));
 
-TEST(Topology, RanksUnderTheRootTakePartBesideARack) {
+TEST(Topology, RanksOfTheRootAndARackSumExactly) {
     TwoLevels fabric;
     const std::string leaf = address_of(*fabric.leaves[0]);
     const std::string root = address_of(*fabric.root);
@@ -64,7 +64,7 @@ TEST(Topology, RanksUnderTheRootTakePartBesideARack) {
     });
 }
 
-TEST(Topology, OneRackOfATreeSumsBelowItsOwnSwitch) {
+TEST(Topology, JobOfOneRackUsesItsOwnSwitchAlone) {
     TwoLevels fabric;
     Job(3, {address_of(*fabric.leaves[1])}).run([](comm::Communicator& communicator) {
         EXPECT_EQ(communicator.formation().levels, 1U);
@@ -72,7 +72,7 @@ TEST(Topology, OneRackOfATreeSumsBelowItsOwnSwitch) {
     });
 }
 
-TEST(Topology, SwitchesWithoutACommonRootAreNamed) {
+TEST(Topology, SwitchesWithoutACommonRootAreMismatched) {
     const auto one = start(small_switch());
     const auto other = start(small_switch());
     for (const auto& formed : Job(2, {address_of(*one), address_of(*other)}).form_all()) {
@@ -82,7 +82,7 @@ TEST(Topology, SwitchesWithoutACommonRootAreNamed) {
     }
 }
 
-TEST(Topology, WorksOverIpv6) {
+TEST(Topology, Ipv6SwitchSumsExactly) {
     switchd::SwitchNodeConfig config = small_switch();
     config.udp.local = wire::Address::loopback(wire::Family::ipv6, 0);
     const auto node = switchd::SwitchNode::start(config);
@@ -93,7 +93,7 @@ TEST(Topology, WorksOverIpv6) {
 
 // --------------------------------------------------------------------------------------------- Places of the server
 
-TEST(Topology, ServersStandBesideWorkersOfOneSwitch) {
+TEST(Topology, ServersBesideWorkersOfOneSwitchSumExactly) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.server = ServerPlace::colocated;
@@ -101,7 +101,7 @@ TEST(Topology, ServersStandBesideWorkersOfOneSwitch) {
     Job(3, {address_of(*node)}, options).run(work_through);
 }
 
-TEST(Topology, ServersStandBesideWorkersOfTwoRacks) {
+TEST(Topology, ServersBesideWorkersOfTwoRacksSumExactly) {
     TwoLevels fabric;
     comm::Options options = small_options();
     options.server = ServerPlace::colocated;
@@ -109,7 +109,7 @@ TEST(Topology, ServersStandBesideWorkersOfTwoRacks) {
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, options).run(work_through);
 }
 
-TEST(Topology, ServersOnHostsOfTheirOwnServeOneSwitch) {
+TEST(Topology, DedicatedServersOfOneSwitchSumExactly) {
     switchd::SwitchNodeConfig server = small_switch();
     server.memory_bytes = 0;
     const auto first = start(server);
@@ -123,7 +123,7 @@ TEST(Topology, ServersOnHostsOfTheirOwnServeOneSwitch) {
     EXPECT_TRUE(eventually([&] { return completed_by(*node) != 0; })) << "the switch has aggregated nothing";
 }
 
-TEST(Topology, ServersOnHostsOfTheirOwnServeTwoLevels) {
+TEST(Topology, DedicatedServersOfTwoLevelsSumExactly) {
     switchd::SwitchNodeConfig server = small_switch();
     server.memory_bytes = 0;
     const auto host = start(server);
@@ -138,7 +138,7 @@ TEST(Topology, ServersOnHostsOfTheirOwnServeTwoLevels) {
 
 // -------------------------------------------------------------------------------------------------------------- Memory
 
-TEST(Topology, ASwitchWithoutMemoryForwardsAndSumsAreRight) {
+TEST(Topology, SwitchWithoutMemoryForwardsAndSumsAreExact) {
     switchd::SwitchNodeConfig config = small_switch();
     config.memory_bytes = 0;
     const auto node = start(config);
@@ -146,7 +146,7 @@ TEST(Topology, ASwitchWithoutMemoryForwardsAndSumsAreRight) {
     EXPECT_EQ(completed_by(*node), 0U);
 }
 
-TEST(Topology, TwoLevelsWithoutMemorySumRight) {
+TEST(Topology, TwoLevelsWithoutMemorySumExactly) {
     switchd::SwitchNodeConfig config = small_switch();
     config.memory_bytes = 0;
     TwoLevels fabric(config, config);
@@ -155,7 +155,7 @@ TEST(Topology, TwoLevelsWithoutMemorySumRight) {
 
 class Sharing : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 
-TEST_P(Sharing, JobsWithTooFewAggregatorsSumRight) {
+TEST_P(Sharing, JobsWithTooFewAggregatorsSumExactly) {
     const auto [jobs, share] = GetParam();
     switchd::SwitchNodeConfig config = small_switch();
     config.lanes = small_lanes;
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Topology, Sharing,
                                     std::to_string(sharing.param.second);
                          });
 
-TEST(Topology, ShardsShareChannelsOfManyJobs) {
+TEST(Topology, ChannelsOfManyJobsSpreadOverShards) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     const auto node = start(config);
@@ -200,7 +200,7 @@ TEST(Topology, ShardsShareChannelsOfManyJobs) {
 
 // H19, docs/protocol.md#h19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once.
 // Aggregators are few, so their owners change often. ThreadSanitizer and the audit lane detect errors.
-TEST(Topology, ShardsUnderStressTearNothing) {
+TEST(Topology, ConcurrentJobsAndReportsOnAllShardsKeepSumsExact) {
     switchd::SwitchNodeConfig config = small_switch();
     config.shards = 4;
     config.lanes = small_lanes;
@@ -233,7 +233,7 @@ TEST(Topology, ShardsUnderStressTearNothing) {
 
 switchd::SwitchNodeConfig lossy_switch(double loss) { return with_ports(small_switch(), {.loss = loss}); }
 
-TEST(Topology, LossCostsTimeAlone) {
+TEST(Topology, LossDelaysSumsAndChangesNone) {
     const auto node = start(lossy_switch(0.01));
     comm::Options options = small_options();
     options.audit = true;
@@ -245,7 +245,7 @@ TEST(Topology, LossCostsTimeAlone) {
     });
 }
 
-TEST(Topology, LossInTwoLevelsCostsTimeAlone) {
+TEST(Topology, LossInTwoLevelsDelaysSumsAndChangesNone) {
     TwoLevels fabric(lossy_switch(0.02), lossy_switch(0.02));
     Job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}).run([](comm::Communicator& communicator) {
         for (std::uint32_t round = 0; round < 3; ++round) expect_sum(communicator, several_windows, round);
@@ -253,7 +253,7 @@ TEST(Topology, LossInTwoLevelsCostsTimeAlone) {
 }
 
 // A rank that hosts a server stays until the other ranks have their last result.
-TEST(Topology, LossWithServersBesideWorkersCostsTimeAlone) {
+TEST(Topology, LossWithServersBesideWorkersDelaysSumsAndChangesNone) {
     const auto node = start(lossy_switch(0.05));
     comm::Options options = small_options();
     options.server = ServerPlace::colocated;
@@ -266,7 +266,7 @@ TEST(Topology, LossWithServersBesideWorkersCostsTimeAlone) {
 }
 
 // A rank that is done leaves at once; a rank that lost the last result still gets it.
-TEST(Topology, ARackThatIsThroughDoesNotTakeTheLastResultFromAnother) {
+TEST(Topology, LostLastResultReachesItsRackAfterTheOtherRackLeft) {
     TwoLevels fabric(small_switch(), lossy_switch(0.2));
     for (std::uint32_t round = 0; round < 5; ++round) {
         Job(2, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])})
@@ -274,7 +274,7 @@ TEST(Topology, ARackThatIsThroughDoesNotTakeTheLastResultFromAnother) {
     }
 }
 
-TEST(Topology, ShortQueuesThatMarkAreHeardAndLoseNothing) {
+TEST(Topology, MarksOfShortQueuesHalveWindows) {
     const auto node =
         start(with_ports(small_switch(), {.rate_bits_per_s = 50'000'000, .queue_bytes = 3000, .ecn_bytes = 900}));
     Job(3, {address_of(*node)}).run([](comm::Communicator& communicator) {
@@ -309,7 +309,7 @@ Bytes sum_of_mixed_numbers(const std::vector<std::string>& switches, std::uint32
     return sums[0];
 }
 
-TEST(Topology, SameInputsGiveSameBitsWhateverIsInBetween) {
+TEST(Topology, SameInputsGiveTheSameBitsOverEveryNetwork) {
     const auto plain = start(small_switch());
     const Bytes expected = sum_of_mixed_numbers({address_of(*plain)}, 1);
     const auto lossy = start(lossy_switch(0.03));
