@@ -43,7 +43,7 @@ Load load_of_the_server(const NetworkConfig& config) {
             network.bytes_into(server_node)};
 }
 
-TEST(Figure9, RackScaleAggregationSendsTheServerExactlyThreeTimesWhatAtpSends) {
+TEST(Figure9, RackScaleAggregationSendsTheServerThreeTimesTheBytesOfAtp) {
     const Load atp = load_of_the_server(atp_of_figure_9());
     const Load rack_scale = load_of_the_server(rack_scale_of_figure_9());
     EXPECT_EQ(atp.packets, fragments);
@@ -51,13 +51,13 @@ TEST(Figure9, RackScaleAggregationSendsTheServerExactlyThreeTimesWhatAtpSends) {
     EXPECT_EQ(rack_scale.bytes, 3 * atp.bytes);
 }
 
-TEST(Figure9, WithoutAnySwitchThatAddsTheServerGetsSixTimesAsMuch) {
+TEST(Figure9, WithoutAggregationTheServerReceivesSixTimesTheBytesOfAtp) {
     NetworkConfig config = rack_scale_of_figure_9();
     config.racks_aggregate = false;
     EXPECT_EQ(load_of_the_server(config).bytes, 6 * load_of_the_server(atp_of_figure_9()).bytes);
 }
 
-TEST(Figure9, BothGiveTheSameBits) {
+TEST(Figure9, BothSystemsGiveTheSameBits) {
     std::vector<std::vector<std::uint32_t>> results;
     for (const NetworkConfig& config : {atp_of_figure_9(), rack_scale_of_figure_9()}) {
         Network network(config);

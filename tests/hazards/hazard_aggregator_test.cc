@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterOthersCollidedIsNeitherLostNorCountedTwice) {
+TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterACollisionIsCountedOnce) {
     Network network(star(3));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -58,7 +58,7 @@ TEST_P(HazardEveryTree, H02_DuplicateOfAGradientAfterItsAckClaimsNothing) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST_P(HazardEveryTree, H03_ResendThatOvertakesItsOriginalNeitherChangesTheSumNorLeaks) {
+TEST_P(HazardEveryTree, H03_OriginalAfterItsResendChangesNoSumAndLeavesNoAggregator) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 0); });
@@ -70,7 +70,7 @@ TEST_P(HazardEveryTree, H03_ResendThatOvertakesItsOriginalNeitherChangesTheSumNo
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST_P(HazardEveryTree, H03_OriginalsThatComeAfterAResendFollowItToTheServer) {
+TEST_P(HazardEveryTree, H03_OriginalsAfterAResendAreForwardedToTheServer) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); }, 100);
@@ -90,7 +90,7 @@ TEST_P(HazardEveryTree, H03_OriginalsThatComeAfterAResendFollowItToTheServer) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H03_ResendOnAFreeAggregatorDoesNotWaitThereForWhatHasPassed) {
+TEST(Hazard, H03_ResendOnAFreeAggregatorIsForwarded) {
     Network network(star(2));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -113,7 +113,7 @@ TEST(Hazard, H03_ResendOnAFreeAggregatorDoesNotWaitThereForWhatHasPassed) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST_P(HazardEveryTree, H04_StaleResendsAreAnsweredToTheAskerAloneOnceAnInterval) {
+TEST_P(HazardEveryTree, H04_StaleResendAfterAckGetsOneUnicastAckPerInterval) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     ASSERT_TRUE(network.finish());
@@ -129,7 +129,7 @@ TEST_P(HazardEveryTree, H04_StaleResendsAreAnsweredToTheAskerAloneOnceAnInterval
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H09_AggregatorWhoseAckWasLostDoesNotBlockTheNextRoundOfItsSlot) {
+TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededByTheNextRound) {
     Network network(star(2));
     network.submit_all(elements_each * 9, own_value);
     // The ACK of 0 reaches the workers by a path that does not pass their switch.
@@ -146,7 +146,7 @@ TEST(Hazard, H09_AggregatorWhoseAckWasLostDoesNotBlockTheNextRoundOfItsSlot) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H16_LevelZeroResultThatComesAfterLevelOneWasFlushedIsNotHeldThere) {
+TEST(Hazard, H16_LevelZeroResultAfterAFlushOfLevelOneIsForwarded) {
     Network network(racks(2, 2));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return flight.from == rack_node(0) && flight.to == root_node; });
@@ -163,7 +163,7 @@ TEST(Hazard, H16_LevelZeroResultThatComesAfterLevelOneWasFlushedIsNotHeldThere) 
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H17_PartialSumThatIsLostAfterAResendFetchedItIsRecovered) {
+TEST(Hazard, H17_PartialSumLostAfterAResendIsRecovered) {
     Network network(star(3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -179,7 +179,7 @@ TEST(Hazard, H17_PartialSumThatIsLostAfterAResendFetchedItIsRecovered) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H17_PartialSumThatIsLostAfterAFlushIsRecovered) {
+TEST(Hazard, H17_PartialSumLostAfterAFlushIsRecovered) {
     Network network(racks(2, 2));
     Stranger stranger(network, network.rack(0), 0);
     stranger.occupy(network.worker(0).index_of(0));
@@ -192,7 +192,7 @@ TEST(Hazard, H17_PartialSumThatIsLostAfterAFlushIsRecovered) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H29_AggregatorsOfADeadJobComeBackAfterTheAgeingTime) {
+TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOverAfterTheAgeingTime) {
     NetworkConfig config = star(2);
     config.aggregators = 16;
     Network network(config);
@@ -212,7 +212,7 @@ TEST(Hazard, H29_AggregatorsOfADeadJobComeBackAfterTheAgeingTime) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H30_LivePartialThatAgesAwayCostsTimeAndNothingElse) {
+TEST(Hazard, H30_LivePartialSumThatAgesOutDelaysItsSumOnly) {
     NetworkConfig config = star(3);
     config.ageing = milliseconds(5);
     Network network(config);
@@ -228,7 +228,7 @@ TEST(Hazard, H30_LivePartialThatAgesAwayCostsTimeAndNothingElse) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H30_AckThatExpiresALivePartialOfAnotherSlotCostsTimeAndNothingElse) {
+TEST(Hazard, H30_AckThatExpiresALivePartialSumOfAnotherSlotDelaysItsSumOnly) {
     NetworkConfig config = star(3);
     config.ageing = milliseconds(5);
     config.aggregators = 1;  // all slots share it
@@ -245,7 +245,7 @@ TEST(Hazard, H30_AckThatExpiresALivePartialOfAnotherSlotCostsTimeAndNothingElse)
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyCostTimeAndNothingElse) {
+TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyDelaySumsOnly) {
     Network network(tree());
     network.submit_all(elements_each * 20, own_value);
     int restarts = 0;

@@ -65,28 +65,28 @@ void expect_error_in_every_order(const Submit& unusual) {
     }
 }
 
-TEST(Hazard, H40_AnotherPurposeIsAnErrorEverywhereInWhateverOrder) {
+TEST(Hazard, H40_OtherPurposeFailsOnAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 2); });
 }
 
-TEST(Hazard, H40_AnotherSizeIsAnErrorEverywhereInWhateverOrder) {
+TEST(Hazard, H40_OtherSizeFailsOnAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each - 1, 1.0F), never, 1); });
 }
 
-TEST(Hazard, H40_AnotherKindIsAnErrorEverywhereInWhateverOrder) {
+TEST(Hazard, H40_OtherKindFailsOnAllRanksInAnyOrder) {
     expect_error_in_every_order([](Network& network, unsigned rank) {
         network.submit_integers(rank, std::vector<std::int32_t>(elements_each, 1), 1);
     });
 }
 
-TEST(Hazard, H40_FloatsOfAnotherPurposeAreAnErrorEverywhereInWhateverOrder) {
+TEST(Hazard, H40_FloatsOfAnotherPurposeFailOnAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1e30F), never, 2); });
 }
 
-TEST(Hazard, H40_NothingIsAggregatedForARackThatDisagrees) {
+TEST(Hazard, H40_GradientThatDisagreesIsNotAdded) {
     // The aggregator is free: the first packet claims it, and the second, which disagrees, is a misfit and not added.
     Network network(star(2));
     usual(network, 0);
@@ -98,7 +98,7 @@ TEST(Hazard, H40_NothingIsAggregatedForARackThatDisagrees) {
     expect_error_everywhere(network);
 }
 
-TEST(Hazard, H40_LostNewsIsFoundAgainByProbe) {
+TEST(Hazard, H40_LostMismatchIsRepeatedAfterAProbe) {
     for (const NetworkConfig& config : {star(3), racks(2, 2), rack_and_direct()}) {
         Network network(config);
         const unsigned workers = config.membership.workers();
@@ -116,7 +116,7 @@ TEST(Hazard, H40_LostNewsIsFoundAgainByProbe) {
     }
 }
 
-TEST(Hazard, H40_NoSumIsDeliveredAmongAllFaults) {
+TEST(Hazard, H40_DisagreementUnderAllFaultsDeliversNoSum) {
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
         NetworkConfig config = seed % 2 == 0 ? star(3) : racks(2, 2);
         config.aggregators = seed % 3 == 0 ? 1 : 1024;
@@ -134,7 +134,7 @@ TEST(Hazard, H40_NoSumIsDeliveredAmongAllFaults) {
     }
 }
 
-TEST(Hazard, H40_OperationsBeforeTheDisagreementAreDone) {
+TEST(Hazard, H40_OperationsBeforeTheDisagreementComplete) {
     Network network(racks(2, 2));
     network.submit_all(elements_each * 2, own_value);
     ASSERT_TRUE(network.finish());
@@ -168,7 +168,7 @@ void expect_news(const ServerAnswer& answer, std::uint16_t worker) {
     EXPECT_EQ(answer.header.worker, worker);
 }
 
-TEST(MismatchServer, EveryUnitIsToldAtOnce) {
+TEST(MismatchServer, MismatchIsSentToEveryUnitAtOnce) {
     ServerBench bench(*Membership::racks(2, 2));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(3, 0, 1), 9));
@@ -181,7 +181,7 @@ TEST(MismatchServer, EveryUnitIsToldAtOnce) {
     EXPECT_EQ(bench.server.counters().gradients, 1U);
 }
 
-TEST(MismatchServer, LatecomerIsToldAndAddsNothing) {
+TEST(MismatchServer, LateGradientOfAMismatchGetsItAndAddsNothing) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
@@ -196,7 +196,7 @@ TEST(MismatchServer, LatecomerIsToldAndAddsNothing) {
     EXPECT_EQ(bench.server.counters().mismatched, 3U);
 }
 
-TEST(MismatchServer, ProbeIsAnsweredWithTheNewsWhoeverIsMissing) {
+TEST(MismatchServer, ProbeOfAMismatchIsAnsweredWithIt) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
@@ -211,7 +211,7 @@ TEST(MismatchServer, ProbeIsAnsweredWithTheNewsWhoeverIsMissing) {
     }
 }
 
-TEST(MismatchServer, ProbeOfAnotherFragmentIsNotAnsweredWithTheNews) {
+TEST(MismatchServer, ProbeOfAnotherFragmentIsAnsweredWithAWait) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
@@ -224,7 +224,7 @@ TEST(MismatchServer, ProbeOfAnotherFragmentIsNotAnsweredWithTheNews) {
     EXPECT_EQ(answers[0].header.argument, 0U);
 }
 
-TEST(MismatchServer, AcksAreAsShortAsTheirFragmentsAndRecordsAreUsedAgainForOtherLengths) {
+TEST(MismatchServer, AcksHaveTheLengthOfTheirFragmentAcrossReusedRecords) {
     protocol::ChannelConfig channel = ServerBench::default_channel();
     channel.lanes = 5;
     ServerBench bench(*Membership::star(2), channel);
@@ -243,7 +243,7 @@ TEST(MismatchServer, AcksAreAsShortAsTheirFragmentsAndRecordsAreUsedAgainForOthe
     }
 }
 
-TEST(MismatchServer, ShortFloatFragmentAfterALongOneIsSummedAlone) {
+TEST(MismatchServer, ShortFloatFragmentAfterALongOneHasItsOwnSum) {
     protocol::ChannelConfig channel = ServerBench::default_channel();
     channel.lanes = 4;
     ServerBench bench(*Membership::star(2), channel);
@@ -261,7 +261,7 @@ TEST(MismatchServer, ShortFloatFragmentAfterALongOneIsSummedAlone) {
     }
 }
 
-TEST(MismatchServer, AuditLaneOfAShortAckIsNobodysLeftover) {
+TEST(MismatchServer, AuditLaneOfAShortAckIsZeroAfterALongerFragment) {
     protocol::ChannelConfig channel = ServerBench::default_channel();
     channel.lanes = 4;
     channel.audit = true;
@@ -283,7 +283,7 @@ TEST(MismatchServer, AuditLaneOfAShortAckIsNobodysLeftover) {
 
 // --- the worker
 
-TEST(MismatchWorker, FailsEverythingAtOnce) {
+TEST(MismatchWorker, MismatchFailsEveryTensorAtOnce) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2, 3}).has_value());
     ASSERT_TRUE(bench.submit({4}).has_value());
@@ -298,7 +298,7 @@ TEST(MismatchWorker, FailsEverythingAtOnce) {
     EXPECT_FALSE(bench.submit({5}).has_value());
 }
 
-TEST(MismatchWorker, NewsOfAFragmentThatIsNotInFlightIsIgnored) {
+TEST(MismatchWorker, MismatchOfAFragmentNotInFlightIsIgnored) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2, 3, 4, 5, 6}).has_value());
     (void)bench.packets();
@@ -331,7 +331,7 @@ TEST(MismatchWorker, ResultOfAnotherLengthIsRefused) {
 
 // --- the network
 
-TEST(ShortFragments, OfEveryLengthAreSummedThroughOneAggregator) {
+TEST(ShortFragments, FragmentsOfEveryLengthAreSummedThroughOneAggregator) {
     for (const NetworkConfig& like : {star(3), racks(2, 2), rack_and_direct()}) {
         for (const bool audit : {true, false}) {
             NetworkConfig config = like;
@@ -347,7 +347,7 @@ TEST(ShortFragments, OfEveryLengthAreSummedThroughOneAggregator) {
     }
 }
 
-TEST(ShortFragments, OfFloatsAndIntegersSurviveAllFaults) {
+TEST(ShortFragments, FloatsAndIntegersAreSummedUnderAllFaults) {
     for (std::uint32_t seed = 0; seed < 60; ++seed) {
         NetworkConfig config = seed % 2 == 0 ? star(4) : racks(2, 2);
         config.aggregators = seed % 3 == 0 ? 2 : 1024;
@@ -365,7 +365,7 @@ TEST(ShortFragments, OfFloatsAndIntegersSurviveAllFaults) {
     }
 }
 
-TEST(ShortFragments, OverflowAndFloatsOfTheLastElement) {
+TEST(ShortFragments, OverflowAndInfinityInTheLastElementAreSummed) {
     for (const NetworkConfig& config : {star(3), racks(2, 2)}) {
         const unsigned workers = config.membership.workers();
         const auto sum_of = [&](float value) {
@@ -383,7 +383,7 @@ TEST(ShortFragments, OverflowAndFloatsOfTheLastElement) {
     }
 }
 
-TEST(ShortFragments, AreShortOnEveryLink) {
+TEST(ShortFragments, LastFragmentIsShortOnEveryLink) {
     Network network(racks(2, 2));
     network.submit_all(elements_each + 1, own_value);
     EXPECT_TRUE(network.finish());

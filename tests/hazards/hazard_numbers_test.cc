@@ -30,7 +30,7 @@ NetworkConfig at_scale_one(NetworkConfig config) {
     return config;
 }
 
-TEST(Hazard, H10_PacketsOfAnEarlierTensorNeverMixWithALaterOneAcrossTheWrap) {
+TEST(Hazard, H10_PacketsOfAnEarlierTensorAddNothingToALaterOneAcrossTheWrap) {
     NetworkConfig config = star(3);
     config.channel.first_seq = 0xfffffff5U;
     Network network(config);
@@ -55,7 +55,7 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorNeverMixWithALaterOneAcrossTheWrap) {
     EXPECT_LT(network.server().base(), 100U) << "it has wrapped";
 }
 
-TEST(Hazard, H10_NewerFragmentThatSharesAnIndexDoesNotTakeTheOlderOver) {
+TEST(Hazard, H10_NewerFragmentWithTheSameIndexLeavesTheOlderOneInPlace) {
     NetworkConfig config = star(2);
     config.aggregators = 1;
     Network network(config);
@@ -72,7 +72,7 @@ TEST(Hazard, H10_NewerFragmentThatSharesAnIndexDoesNotTakeTheOlderOver) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H15_PartialOfLevelZeroAndThenSinglesOfTheSameWorkersCountOnce) {
+TEST(Hazard, H15_PartialSumOfLevelZeroThenSinglesOfItsWorkersCountOnce) {
     Network network(star(3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -91,7 +91,7 @@ TEST(Hazard, H15_PartialOfLevelZeroAndThenSinglesOfTheSameWorkersCountOnce) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H15_SinglesAndThenAPartialThatContainsThemCountOnce) {
+TEST(Hazard, H15_SinglesThenAPartialSumThatIncludesThemCountOnce) {
     Network network(racks(2, 3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -106,7 +106,7 @@ TEST(Hazard, H15_SinglesAndThenAPartialThatContainsThemCountOnce) {
     EXPECT_EQ(network.server().counters().audit_failures, 0U);
 }
 
-TEST(Hazard, H21_SumsThatAreExactlyTheExtremesNeedNoSecondRound) {
+TEST(Hazard, H21_SumsAtTheExtremesNeedNoSecondRound) {
     for (const auto& [first, second] :
          {std::pair{largest_below_2_31, 127.0F}, {-largest_below_2_31, -127.0F}, {-largest_below_2_31, -128.0F}}) {
         for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
@@ -120,7 +120,7 @@ TEST(Hazard, H21_SumsThatAreExactlyTheExtremesNeedNoSecondRound) {
     }
 }
 
-TEST(Hazard, H21_ExtremesAsOperandsOfTheSecondLevelNeedNoSecondRound) {
+TEST(Hazard, H21_ExtremesAsOperandsOfLevelOneNeedNoSecondRound) {
     Network network(at_scale_one(racks(2, 2)));
     submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // INT32_MAX meets INT32_MIN
     network.run();
@@ -129,7 +129,7 @@ TEST(Hazard, H21_ExtremesAsOperandsOfTheSecondLevelNeedNoSecondRound) {
     EXPECT_EQ(network.server().counters().nacks, 0U);
 }
 
-TEST(Hazard, H21_OneBeyondAnExtremeIsSummedAroundTheSwitches) {
+TEST(Hazard, H21_SumOneBeyondAnExtremeIsFetchedUnaggregated) {
     for (const auto& [first, second] : {std::pair{largest_below_2_31, 128.0F}, {-largest_below_2_31, -129.0F}}) {
         Network network(at_scale_one(star(2)));
         submit_each(network, {first, second});
@@ -141,7 +141,7 @@ TEST(Hazard, H21_OneBeyondAnExtremeIsSummedAroundTheSwitches) {
     }
 }
 
-TEST(Hazard, H22_OverflowOfLevelZeroIsStillSeenWhenLevelOneBringsTheSumBack) {
+TEST(Hazard, H22_OverflowOfLevelZeroIsReportedThoughLevelOneReversesIt) {
     Network network(at_scale_one(racks(2, 2)));
     submit_each(network, {2e9F, 2e9F, -1e9F, -1e9F});
     EXPECT_TRUE(network.finish());
@@ -150,7 +150,7 @@ TEST(Hazard, H22_OverflowOfLevelZeroIsStillSeenWhenLevelOneBringsTheSumBack) {
     EXPECT_EQ(network.server().counters().overflowed, 1U);
 }
 
-TEST(Hazard, H22_OverflowSurvivesAFlushOfLevelOne) {
+TEST(Hazard, H22_OverflowIsReportedAfterAFlushOfLevelOne) {
     Network network(at_scale_one(racks(3, 2)));
     submit_each(network, {2e9F, 2e9F, -1e9F, -1e9F, 5, 5});
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 4); });
@@ -175,7 +175,7 @@ TEST(Hazard, H23_PartialSumsAreMergedBeyond32Bits) {
     EXPECT_EQ(network.server().counters().nacks, 0U);
 }
 
-TEST(Hazard, H24_IntegersAndFloatsOfOneFragmentMeetInAnyOrder) {
+TEST(Hazard, H24_IntegersAndFloatsOfOneFragmentSumInAnyOrder) {
     const Values values{0.5F, 1e30F, 0.25F, -1e30F};
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
         Network network(seed % 2 == 0 ? star(4) : racks(2, 2));
@@ -186,7 +186,7 @@ TEST(Hazard, H24_IntegersAndFloatsOfOneFragmentMeetInAnyOrder) {
     }
 }
 
-TEST(Hazard, H25_FloatRequestLostToOneWorkerIsRepeated) {
+TEST(Hazard, H25_LostFloatRequestIsRepeated) {
     Network network(star(3));
     for (unsigned rank = 0; rank < 3; ++rank) network.submit(rank, Values(elements_each, rank == 0 ? 1e30F : 0.5F));
     network.drop_next([](const Flight& flight) { return flight.to == worker_node(2) && flight.is(ATP_TYPE_NACK); });
@@ -195,7 +195,7 @@ TEST(Hazard, H25_FloatRequestLostToOneWorkerIsRepeated) {
     EXPECT_EQ(network.occupied(), 0U) << "and the integers' aggregator is free";
 }
 
-TEST(Hazard, H25_FloatsThemselvesLostAreAskedForAgain) {
+TEST(Hazard, H25_LostFloatsAreRequestedAgain) {
     Network network(star(3));
     for (unsigned rank = 0; rank < 3; ++rank) network.submit(rank, Values(elements_each, rank == 0 ? 1e30F : 0.5F));
     network.drop_next(
@@ -230,21 +230,21 @@ void add_to_audit_lane(Flight& flight, std::uint32_t addend) {
     wire::store_u32(audit, wire::load_u32(audit) + addend);
 }
 
-TEST(Hazard, H39_AuditLaneNoticesAWorkerThatIsLeftOut) {
+TEST(Hazard, H39_AuditDropsASumThatLacksAWorker) {
     const protocol::ChannelConfig channel = NetworkConfig{}.channel;
     expect_audit_notices([&](Flight& flight) { add_to_audit_lane(flight, 0U - channel.audit_of(0, 1)); });
 }
 
-TEST(Hazard, H39_AuditLaneNoticesAWorkerThatIsCountedTwice) {
+TEST(Hazard, H39_AuditDropsASumThatCountsAWorkerTwice) {
     const protocol::ChannelConfig channel = NetworkConfig{}.channel;
     expect_audit_notices([&](Flight& flight) { add_to_audit_lane(flight, channel.audit_of(0, 1)); });
 }
 
-TEST(Hazard, H39_AuditLaneNoticesASumOfAnotherFragment) {
+TEST(Hazard, H39_AuditDropsASumOfAnotherFragment) {
     expect_audit_notices([](Flight& flight) { wire::store_u32(&flight.bytes[ATP_OFFSET_SEQ], 1); });
 }
 
-TEST(Hazard, H39_AuditLaneNoticesASetThatIsNotWhatWasAdded) {
+TEST(Hazard, H39_AuditDropsASumWithAWrongBitmap) {
     expect_audit_notices([](Flight& flight) { wire::store_u32(&flight.bytes[ATP_OFFSET_BITMAP0], 0x3); });
 }
 

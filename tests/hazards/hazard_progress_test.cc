@@ -41,7 +41,7 @@ TEST(Hazard, H05_LossOfTheLastThreeFragmentsIsRecoveredByTheTimer) {
     EXPECT_EQ(network.worker(0).counters().resent_newer, 0U) << "no newer ACK ever came";
 }
 
-TEST(Hazard, H06_OneSlowWorkerMakesNobodyFlushTheSwitch) {
+TEST(Hazard, H06_SlowWorkerCausesNoFlushAndNoResend) {
     Network network(star(4));
     for (unsigned rank = 0; rank < 3; ++rank) network.submit(rank, std::vector<float>(elements_each * 8, 1.0F));
     const Time start = network.now();
@@ -66,7 +66,7 @@ TEST(Hazard, H06_OneSlowWorkerMakesNobodyFlushTheSwitch) {
     EXPECT_EQ(resends(network), 0U);
 }
 
-TEST(Hazard, H07_WorkerAtTheServerAndTheOthersInTheSwitchMeetWithoutATimer) {
+TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
     Network network(star(3));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -89,7 +89,7 @@ TEST(Hazard, H07_WorkerAtTheServerAndTheOthersInTheSwitchMeetWithoutATimer) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H07_TheSameWithTheRequestLostTakesATimerAndNotAWindow) {
+TEST(Hazard, H07_LostRequestIsRecoveredByATimerWithinTheWindow) {
     Network network(star(3));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -108,7 +108,7 @@ TEST(Hazard, H07_TheSameWithTheRequestLostTakesATimerAndNotAWindow) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H08_ResultLostToOneWorkerReachesItWithinItsWindow) {
+TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
     Network network(star(3));
     network.submit_all(elements_each * 40, own_value);
     std::uint32_t ahead = 0;
@@ -130,7 +130,7 @@ TEST(Hazard, H08_ResultLostToOneWorkerReachesItWithinItsWindow) {
     EXPECT_LE(ahead, 2U * 8U) << "the others wait for it a window later, at the latest";
 }
 
-TEST(Hazard, H08_LastResultLostToOneWorkerIsAskedForByItsTimer) {
+TEST(Hazard, H08_LastResultLostToOneWorkerIsProbedByItsTimer) {
     Network network(racks(2, 2));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.to == worker_node(3) && flight.is(ATP_TYPE_ACK); });
@@ -148,7 +148,7 @@ std::map<std::uint32_t, std::set<std::uint32_t>> indices_by_fragment(const Netwo
     return indices;
 }
 
-TEST(Hazard, H11_RemapThatReachesOneWorkerLaterThanAnotherSplitsNothing) {
+TEST(Hazard, H11_RemapThatReachesOneWorkerLateSplitsNoFragment) {
     Network network(star(2));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t taken = network.worker(0).index_of(2);
@@ -193,7 +193,7 @@ int rounds_until_they_part(std::uint32_t first_job, std::uint32_t second_job, st
     return 100;
 }
 
-TEST(Hazard, H12_JobsThatAreRemappedInLockStepPartWithinAFewRounds) {
+TEST(Hazard, H12_JobsRemappedInLockStepSeparateWithinFiveRounds) {
     constexpr std::uint32_t aggregators = 64;
     int pairs = 0;
     int most = 0;
@@ -207,7 +207,7 @@ TEST(Hazard, H12_JobsThatAreRemappedInLockStepPartWithinAFewRounds) {
     EXPECT_LE(most, 5);
 }
 
-TEST(Hazard, H13_ATableOfOneAggregatorIsSlowAndRight) {
+TEST(Hazard, H13_TableOfOneAggregatorCompletesEveryTensor) {
     for (NetworkConfig config : {star(3), racks(2, 2)}) {
         config.aggregators = 1;
         Network network(config);
@@ -219,7 +219,7 @@ TEST(Hazard, H13_ATableOfOneAggregatorIsSlowAndRight) {
     }
 }
 
-TEST(Hazard, H14_RackThatIsCompleteAtLevelOneIsNotSentAgainWhenAnotherCollides) {
+TEST(Hazard, H14_CollisionInOneRackCausesNoResendOfACompleteRack) {
     Network network(racks(2, 2));
     Stranger stranger(network, network.rack(0), 0);
     stranger.occupy(network.worker(0).index_of(0));
@@ -232,7 +232,7 @@ TEST(Hazard, H14_RackThatIsCompleteAtLevelOneIsNotSentAgainWhenAnotherCollides) 
     EXPECT_EQ(network.root().occupied(), 0U);
 }
 
-TEST(Hazard, H14_CollisionAtLevelOneItselfNeedsNoResendEither) {
+TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
     Network network(racks(3, 2));
     Stranger stranger(network, network.root(), 1);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -254,7 +254,7 @@ TEST(Hazard, H14_CollisionAtLevelOneItselfNeedsNoResendEither) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H20_ReorderedAndDoubledPacketsAreCountedExactlyOnce) {
+TEST(Hazard, H20_ReorderedAndDuplicatedPacketsCountOnce) {
     const NetworkConfig direct =
         network_of(*Membership::make({protocol::Unit{.ranks = {0, 1, 2}}, protocol::Unit{.ranks = {3}, .direct = true},
                                       protocol::Unit{.ranks = {4}, .direct = true}}));
@@ -270,7 +270,7 @@ TEST(Hazard, H20_ReorderedAndDoubledPacketsAreCountedExactlyOnce) {
     }
 }
 
-TEST(Hazard, H33_SprayingOverPathsBringsAtMostOneSpuriousResendAFragmentAndWorker) {
+TEST(Hazard, H33_SprayingCausesAtMostOneSpuriousResendPerFragmentAndWorker) {
     constexpr std::size_t fragments = 100;
     for (std::uint32_t seed = 0; seed < 20; ++seed) {
         Network network(star(4));
@@ -284,7 +284,7 @@ TEST(Hazard, H33_SprayingOverPathsBringsAtMostOneSpuriousResendAFragmentAndWorke
 }
 
 // Worker 1 hashes onto a table of another size, so its first window names other aggregators than the others'.
-TEST(Hazard, H34_WorkerConfiguredWithAnotherTableSizeIsSlowForAWindowAndRight) {
+TEST(Hazard, H34_WorkerWithAnotherTableSizeMissesAggregationForOneWindow) {
     Network network(star(3));
     network.submit_all(elements_each * 24, own_value);
     network.set_rule([](Flight& flight) {
@@ -299,7 +299,7 @@ TEST(Hazard, H34_WorkerConfiguredWithAnotherTableSizeIsSlowForAWindowAndRight) {
 }
 
 // The queue holds ten packets and drops further ones that arrive within the same half millisecond.
-TEST(Progress, ThirtyTwoWorkersBehindOneShortQueueDoNotStarveEachOther) {
+TEST(Progress, ThirtyTwoWorkersBehindOneShortQueueAllFinish) {
     Network network(star(32));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); }, 32);

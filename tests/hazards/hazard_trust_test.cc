@@ -27,7 +27,7 @@ void submit_with_deadline(Network& network, std::size_t fragments, Time deadline
     }
 }
 
-TEST(Hazard, H26_ServerThatRestartsFailsEveryWorkerWithinTheDeadline) {
+TEST(Hazard, H26_RestartedServerFailsEveryWorkerAtTheDeadline) {
     for (const std::uint32_t restart_at : {2U, 12U, 30U}) {  // within the first window, and after it
         Network network(star(3));
         const Time deadline = network.now() + milliseconds(100);
@@ -51,7 +51,7 @@ TEST(Hazard, H26_ServerThatRestartsFailsEveryWorkerWithinTheDeadline) {
     }
 }
 
-TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreAcceptedByNobody) {
+TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreDroppedByAllNodes) {
     for (const NetworkConfig& config : {star(3), racks(2, 2)}) {
         Network earlier(config);
         earlier.submit_all(elements_each * 20, [](unsigned, std::size_t) { return 13.0F; });
@@ -79,7 +79,7 @@ TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreAcceptedByNobody) {
     }
 }
 
-TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsGoOnWithoutIt) {
+TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsContinueWithoutIt) {
     Network network(star(3));
     for (const unsigned rank : {0U, 1U}) {
         network.submit(rank, Values(elements_each, 1.0F), network.now() + milliseconds(50));
@@ -135,7 +135,7 @@ class HazardMarks : public ::testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Tree, HazardMarks, ::testing::Values(0, 1),
                          [](const auto& tree) { return tree.param == 0 ? "Star" : "Racks"; });
 
-TEST_P(HazardMarks, H31_MarkOnAnAbsorbedPacketReachesEverybody) {
+TEST_P(HazardMarks, H31_MarkOnAnAbsorbedPacketReachesAllWorkers) {
     for (unsigned rank = 0; rank < 3; ++rank) {
         Network network(tree());
         network.submit_all(elements_each, own_value);
@@ -145,7 +145,7 @@ TEST_P(HazardMarks, H31_MarkOnAnAbsorbedPacketReachesEverybody) {
     }
 }
 
-TEST_P(HazardMarks, H31_MarkOnADuplicateReachesEverybody) {
+TEST_P(HazardMarks, H31_MarkOnADuplicateReachesAllWorkers) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1); });
@@ -159,7 +159,7 @@ TEST_P(HazardMarks, H31_MarkOnADuplicateReachesEverybody) {
     expect_everybody_was_told(network);
 }
 
-TEST_P(HazardMarks, H31_MarkOnWhatWasFlushedReachesEverybody) {
+TEST_P(HazardMarks, H31_MarkOnAFlushedPartialSumReachesAllWorkers) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.set_rule([](Flight& flight) {
@@ -176,7 +176,7 @@ TEST_P(HazardMarks, H31_MarkOnWhatWasFlushedReachesEverybody) {
     expect_everybody_was_told(network);
 }
 
-TEST_P(HazardMarks, H31_MarkOnALatecomerReachesEverybody) {
+TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1); });
@@ -195,7 +195,7 @@ TEST_P(HazardMarks, H31_MarkOnALatecomerReachesEverybody) {
     expect_everybody_was_told(network);
 }
 
-TEST_P(HazardMarks, H32_OneMarkedDownlinkHalvesAllWindowsAlike) {
+TEST_P(HazardMarks, H32_OneMarkedDownlinkHalvesAllWindowsOnce) {
     Network network(tree());
     network.submit_all(elements_each * 60, own_value);
     mark_next(network, [](const Flight& flight) { return flight.to == worker_node(1) && flight.is(ATP_TYPE_ACK); });
@@ -207,7 +207,7 @@ TEST_P(HazardMarks, H32_OneMarkedDownlinkHalvesAllWindowsAlike) {
     }
 }
 
-TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsAlike) {
+TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsEqually) {
     Network network(tree());
     network.submit_all(elements_each * 60, own_value);
     mark_next(network, [](const Flight& flight) { return flight.to == rack_node(0) && flight.is(ATP_TYPE_ACK); });
@@ -269,7 +269,7 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H35_ForgedResultOfTheRightFragmentReachesNoTensor) {
+TEST(Hazard, H35_ForgedResultOfTheRightFragmentIsDropped) {
     Network network(star(2));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1); });

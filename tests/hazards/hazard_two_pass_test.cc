@@ -150,7 +150,7 @@ TwoPassTarget run_jobs(SecondPass second, std::uint32_t seed) {
     return target;
 }
 
-TEST(Hazard, H18_CarriedDecisionKeepsBothHalvesOfEveryPacketTogether) {
+TEST(Hazard, H18_CarriedDecisionTearsNoPacket) {
     for (std::uint32_t seed = 0; seed < 50; ++seed) {
         const TwoPassTarget target = run_jobs(SecondPass::carries_decision, seed);
         ASSERT_EQ(target.torn(), 0U) << seed;

@@ -35,7 +35,7 @@ std::size_t count_overflowed(const Network& network) {
 
 // --- the network
 
-TEST(Plain, SumsThroughOneAndTwoLevelsAreIntegersToTheLastBit) {
+TEST(Plain, IntegersSumExactlyOverOneAndTwoLevels) {
     // float32 cannot represent 2^24 + 1, so no conversion or scale can have been applied.
     const Integers values{16777217, -3, 1 << 30, 40};
     for (const NetworkConfig& config : {star(4), racks(2, 2), racks(4, 1)}) {
@@ -50,7 +50,7 @@ TEST(Plain, SumsThroughOneAndTwoLevelsAreIntegersToTheLastBit) {
     }
 }
 
-TEST(Plain, EveryGradientAndEveryAckOfATensorSaysSo) {
+TEST(Plain, EveryPacketOfATensorCarriesThePlainFlag) {
     Network network(racks(2, 2));
     submit_integers(network, {1, 2, 3, 4});
     network.run();
@@ -61,7 +61,7 @@ TEST(Plain, EveryGradientAndEveryAckOfATensorSaysSo) {
     }
 }
 
-TEST(Plain, LowestIntegerIsAnOperandLikeAnyOther) {
+TEST(Plain, LowestIntegerIsSummedWithoutASecondRound) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         Network network(config);
         submit_integers(network, {lowest, highest, 0, 1});
@@ -72,7 +72,7 @@ TEST(Plain, LowestIntegerIsAnOperandLikeAnyOther) {
     }
 }
 
-TEST(Plain, OverflowInASwitchIsAskedForSinglyAndWraps) {
+TEST(Plain, OverflowInASwitchIsFetchedUnaggregatedAndWraps) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         for (const Integers& values : {Integers{highest, 1, 5, -7}, {lowest, -1, 0, 0}, {lowest, lowest, lowest, -9}}) {
             Network network(config);
@@ -86,7 +86,7 @@ TEST(Plain, OverflowInASwitchIsAskedForSinglyAndWraps) {
     }
 }
 
-TEST(Plain, H24_PartialSumThatIsFlushedStaysPlain) {
+TEST(Plain, H24_FlushedPartialSumStaysPlain) {
     Network network(star(3));
     submit_integers(network, {5, 6, highest});
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -100,7 +100,7 @@ TEST(Plain, H24_PartialSumThatIsFlushedStaysPlain) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Plain, TensorsOfBothKindsFollowEachOtherAmongAllFaults) {
+TEST(Plain, TensorsOfBothKindsAreSummedUnderAllFaults) {
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
         NetworkConfig config = seed % 2 == 0 ? star(4) : racks(2, 2);
         config.aggregators = seed % 3 == 0 ? 2 : 1024;
@@ -150,7 +150,7 @@ TEST(PlainServer, AcksIntegersModulo2To32) {
     EXPECT_EQ(answers[0].integers, (Lanes{highest - 2, -highest + 2})) << "3 (2^31 - 1) is 2^31 - 3 modulo 2^32";
 }
 
-TEST(PlainServer, ResultAskedForAgainIsStillPlain) {
+TEST(PlainServer, RepeatedResultStaysPlain) {
     ServerBench bench(*Membership::star(2));
     bench.complete(0, ATP_FLAG_PLAIN);
     bench.handle(bench.probe(1, 0));
@@ -161,7 +161,7 @@ TEST(PlainServer, ResultAskedForAgainIsStillPlain) {
     EXPECT_EQ(answers[0].integers, (Lanes{2, -2}));
 }
 
-TEST(PlainServer, FirstGradientDecidesAndAnotherKindEndsTheFragment) {
+TEST(PlainServer, GradientOfAnotherKindThanTheFirstEndsTheFragment) {
     for (const unsigned first : {0U, unsigned{ATP_FLAG_PLAIN}}) {
         const unsigned other = first ^ ATP_FLAG_PLAIN;
         ServerBench bench(*Membership::star(2));
@@ -177,7 +177,7 @@ TEST(PlainServer, FirstGradientDecidesAndAnotherKindEndsTheFragment) {
     }
 }
 
-TEST(PlainServer, NeitherAProbeNorAnOverflowedSumDecides) {
+TEST(PlainServer, ProbeOrOverflowedSumLeavesTheKindOpen) {
     ServerBench bench(*Membership::star(2));
     bench.handle(bench.probe(0, 0));
     bench.handle(bench.members_gradient(0, 0x3, 0, 1, ATP_FLAG_OVERFLOW | ATP_FLAG_PLAIN));
@@ -187,7 +187,7 @@ TEST(PlainServer, NeitherAProbeNorAnOverflowedSumDecides) {
     EXPECT_EQ(bench.server.counters().completed, 1U);
 }
 
-TEST(PlainServer, H24_FloatsOfAPlainFragmentAreNotSummed) {
+TEST(PlainServer, H24_FloatsOfAPlainFragmentAreMismatched) {
     ServerBench bench(*Membership::star(2));
     bench.handle(bench.gradient(0, 0, 5, ATP_FLAG_PLAIN));
     bench.handle(bench.floats(1, 0, 1e30F));
@@ -226,7 +226,7 @@ struct PlainWorker {
     IntegerTensor tensor;
 };
 
-TEST(PlainWorker, SendsTheIntegersThemselvesUnderTheFlag) {
+TEST(PlainWorker, SendsUnscaledIntegersWithThePlainFlag) {
     PlainWorker plain({lowest, highest, -1});
     const auto packets = plain.bench.packets();
     ASSERT_EQ(packets.size(), 2U);
@@ -238,7 +238,7 @@ TEST(PlainWorker, SendsTheIntegersThemselvesUnderTheFlag) {
     EXPECT_EQ(lanes_in(packets[1].bytes), (Lanes{-1}));
 }
 
-TEST(PlainWorker, ResendsUnderTheFlagHoweverItIsAsked) {
+TEST(PlainWorker, ResendKeepsThePlainFlag) {
     PlainWorker plain({1, 2});
     (void)plain.bench.packets();
     for (const unsigned flags : {0U, unsigned{ATP_FLAG_BYPASS}}) {
@@ -251,7 +251,7 @@ TEST(PlainWorker, ResendsUnderTheFlagHoweverItIsAsked) {
     }
 }
 
-TEST(PlainWorker, DeliversIntegersAndRefusesFloats) {
+TEST(PlainWorker, IntegersAreDeliveredAndFloatsRefused) {
     PlainWorker plain({1, 2, 3});
     (void)plain.bench.packets();
     plain.bench.handle(plain.bench.ack(0, 666.0F));

@@ -87,7 +87,7 @@ TEST_P(Reproducible, ResultBitsDependOnTheInputsAlone) {
     }
 }
 
-TEST(Sums, NanAndInfinityComeOutAsIeeeSays) {
+TEST(Sums, NanAndInfinityFollowIeee) {
     Network network(star(3));
     constexpr float infinity = std::numeric_limits<float>::infinity();
     const float nan = std::numeric_limits<float>::quiet_NaN();
