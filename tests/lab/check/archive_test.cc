@@ -195,7 +195,7 @@ class Shadowed {
     std::vector<Packet> down_;
 };
 
-TEST(Persist, MachinesPutBackGoOnAsThoseTheyWereTakenFrom) {
+TEST(Persist, RestoredMachinesContinueLikeTheOriginals) {
     for (unsigned seed = 1; seed <= 40 && !testing::Test::HasFatalFailure(); ++seed) {
         Shadowed system(seed);
         unsigned steps = 0;
@@ -280,7 +280,7 @@ std::size_t expect_every_value_to_count(Machine& machine, Make make) {
     return flipped;
 }
 
-TEST(Persist, EveryValueOfAStateTellsItApart) {
+TEST(Persist, EveryValueOfAStateChangesItsArchive) {
     Shadowed system(3);
     std::size_t switch_values = 0;
     for (unsigned step = 0; step < 25; ++step) {
@@ -294,7 +294,7 @@ TEST(Persist, EveryValueOfAStateTellsItApart) {
     EXPECT_GT(switch_values, 100U);
 }
 
-TEST(StateArchive, ForgetsOnlyHowLongAgoSomethingWas) {
+TEST(StateArchive, TimesAreReducedToFourMoments) {
     for (const Moment moment : {Moment::past, Moment::timer, Moment::deadline, Moment::never}) {
         EXPECT_EQ(moment_of(time_of(moment), model_now), moment);
     }

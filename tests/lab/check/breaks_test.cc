@@ -14,12 +14,12 @@ namespace {
 
 std::string name_of(const testing::TestParamInfo<Break>& info) { return std::string(info.param.name); }
 
-class Mistake : public testing::TestWithParam<Break> {
+class InjectedFault : public testing::TestWithParam<Break> {
   protected:
     const Configuration& configuration() const { return *find_configuration(GetParam().configuration, Extent::quick); }
 };
 
-TEST_P(Mistake, IsFoundWithinAMinuteAndItsTraceShowsItAgain) {
+TEST_P(InjectedFault, IsFoundWithATraceThatReplays) {
     ASSERT_NE(find_configuration(GetParam().configuration, Extent::quick), nullptr);
     const Report report = breakable::explore(configuration(), {}, GetParam().number);
     ASSERT_TRUE(report.violation);
@@ -33,23 +33,23 @@ TEST_P(Mistake, IsFoundWithinAMinuteAndItsTraceShowsItAgain) {
     EXPECT_TRUE(sound.empty() || sound == "cannot follow") << sound;
 }
 
-TEST_P(Mistake, IsDescribedAndBelongsToAHazard) {
+TEST_P(InjectedFault, HasADescriptionAndAHazard) {
     EXPECT_GE(GetParam().hazard, 1U);
     EXPECT_LE(GetParam().hazard, 40U);
     EXPECT_GT(GetParam().what.size(), 20U);
     EXPECT_EQ(find_break(GetParam().name)->number, GetParam().number);
 }
 
-INSTANTIATE_TEST_SUITE_P(Breaks, Mistake, testing::ValuesIn(breaks().begin(), breaks().end()), name_of);
+INSTANTIATE_TEST_SUITE_P(Breaks, InjectedFault, testing::ValuesIn(breaks().begin(), breaks().end()), name_of);
 
-TEST(Mistakes, CoverManyClassesOfHazard) {
+TEST(InjectedFaults, CoverTwelveHazards) {
     std::set<unsigned> hazards;
     for (const Break& broken : breaks()) hazards.insert(broken.hazard);
     EXPECT_GE(breaks().size(), 15U);
     EXPECT_GE(hazards.size(), 12U);
 }
 
-TEST(Mistakes, GiveTheShortestTraceThereIs) {
+TEST(InjectedFaults, GiveTheShortestTrace) {
     // A duplicate of one worker's gradient followed by the other worker's gradient suffices to count a bit twice.
     const Break& broken = *find_break("ignore_bitmap");
     Configuration configuration = *find_configuration("star2", Extent::quick);

@@ -22,9 +22,9 @@ std::string name_of(const testing::TestParamInfo<Configuration>& info) {
     return name;
 }
 
-class Quick : public testing::TestWithParam<Configuration> {};
+class QuickConfiguration : public testing::TestWithParam<Configuration> {};
 
-TEST_P(Quick, HasNoViolationInAnyState) {
+TEST_P(QuickConfiguration, HasNoViolationInAnyState) {
     const Report report = shipped::explore(GetParam(), {});
     EXPECT_TRUE(report.exhausted);
     EXPECT_GT(report.states, 300U);
@@ -34,7 +34,7 @@ TEST_P(Quick, HasNoViolationInAnyState) {
 
 // The fault-injection build without an active fault has the same states as the shipped machines. A failure of it is
 // therefore due to the injected fault.
-TEST_P(Quick, HasTheSameStatesWhenMistakesAreCompiledInButAsleep) {
+TEST_P(QuickConfiguration, HasTheSameStatesInTheFaultInjectionBuildWithoutAFault) {
     Limits limits;
     limits.max_states = 20'000;
     const Report shipped_report = shipped::explore(GetParam(), limits);
@@ -46,7 +46,7 @@ TEST_P(Quick, HasTheSameStatesWhenMistakesAreCompiledInButAsleep) {
 }
 
 // Long random walks with all faults, far beyond the depth of the quick budgets, healed at every tenth step.
-TEST_P(Quick, HealsFromAnywhereOnRandomWalks) {
+TEST_P(QuickConfiguration, HealsFromEveryTenthStepOfRandomWalks) {
     Configuration configuration = GetParam();
     for (std::uint8_t& left : configuration.budget) left = left == 0 ? 0 : 6;
     configuration.budget[static_cast<std::size_t>(Fault::loss)] = 6;
@@ -72,11 +72,11 @@ TEST_P(Quick, HealsFromAnywhereOnRandomWalks) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Configurations, Quick,
+INSTANTIATE_TEST_SUITE_P(Configurations, QuickConfiguration,
                          testing::ValuesIn(configurations(Extent::quick).begin(), configurations(Extent::quick).end()),
                          name_of);
 
-TEST(Exploration, StopsAtItsLimitAndSaysSo) {
+TEST(Exploration, StopsAtItsLimitAndReportsItselfIncomplete) {
     Limits limits;
     limits.max_states = 1000;
     const Report report = shipped::explore(*find_configuration("star2", Extent::full), limits);
@@ -85,7 +85,7 @@ TEST(Exploration, StopsAtItsLimitAndSaysSo) {
     EXPECT_LT(report.states, 1100U);
 }
 
-TEST(Exploration, FindsTheSameStatesEveryTime) {
+TEST(Exploration, RepeatedRunsFindTheSameStates) {
     const Configuration& configuration = *find_configuration("float", Extent::quick);
     const Report first = shipped::explore(configuration, {});
     const Report second = shipped::explore(configuration, {});
@@ -93,7 +93,7 @@ TEST(Exploration, FindsTheSameStatesEveryTime) {
     EXPECT_EQ(first.transitions, second.transitions);
 }
 
-TEST(Exploration, VisitsMoreStatesWithEachFaultThatMayStrike) {
+TEST(Exploration, EachAllowedFaultAddsStates) {
     Configuration configuration = *find_configuration("star2", Extent::quick);
     configuration.budget = Budget{};
     const std::uint64_t without = shipped::explore(configuration, {}).states;
@@ -105,7 +105,7 @@ TEST(Exploration, VisitsMoreStatesWithEachFaultThatMayStrike) {
     }
 }
 
-TEST(Suite, ReportsInTheOrderOfItsTasksWhateverTheThreads) {
+TEST(Suite, ReportsKeepTheOrderOfTasksOnAnyNumberOfThreads) {
     std::vector<Task> tasks;
     for (const Configuration& configuration : configurations(Extent::quick)) {
         tasks.push_back({&configuration, [](const Configuration& c, const Limits&) {

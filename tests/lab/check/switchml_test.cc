@@ -35,7 +35,7 @@ Report explore(const Configuration& configuration, Mode mode) {
     return Explorer(configuration, std::make_unique<SwitchMlMachines>(configuration, mode), {}).run();
 }
 
-TEST(SwitchMlModel, WithoutRecoveryEveryOrderOfAFaithfulNetworkIsRight) {
+TEST(SwitchMlModel, LosslessModeIsRightInEveryOrderWithoutFaults) {
     for (const std::uint8_t window_log2 : std::vector<std::uint8_t>{0, 1}) {
         Configuration configuration = pair_with({});
         configuration.window_log2 = window_log2;
@@ -46,7 +46,7 @@ TEST(SwitchMlModel, WithoutRecoveryEveryOrderOfAFaithfulNetworkIsRight) {
     }
 }
 
-TEST(SwitchMlModel, WithoutRecoveryALossStopsItAndADuplicateIsCountedTwice) {
+TEST(SwitchMlModel, LosslessModeStopsAfterALossAndCountsADuplicateTwice) {
     const Report lost = explore(pair_with(Budget{.losses = 1}), Mode::lossless);
     ASSERT_TRUE(lost.violation);
     EXPECT_EQ(lost.violation->what, "without further faults, it never completes");
@@ -55,13 +55,13 @@ TEST(SwitchMlModel, WithoutRecoveryALossStopsItAndADuplicateIsCountedTwice) {
     EXPECT_EQ(twice.violation->what, "a result is 4, the sum is 202");
 }
 
-TEST(SwitchMlModel, TheFaithfulModeIsRightWhileNothingArrivesLate) {
+TEST(SwitchMlModel, FaithfulModeIsRightWithoutLatePackets) {
     const Report report = explore(pair_with(Budget{.losses = 3}), Mode::faithful);
     EXPECT_TRUE(report.exhausted);
     EXPECT_FALSE(report.violation) << report.violation->what;
 }
 
-TEST(SwitchMlModel, H37_TheFaithfulModeIsWrongAfterADuplicateOrASpuriousResendAndOursIsNot) {
+TEST(SwitchMlModel, H37_DuplicateOrSpuriousResendBreaksTheFaithfulModeOnly) {
     for (const Budget& budget : {Budget{.duplicates = 1}, Budget{.timeouts = 1}}) {
         const Report faithful = explore(pair_with(budget), Mode::faithful);
         ASSERT_TRUE(faithful.violation);
@@ -72,7 +72,7 @@ TEST(SwitchMlModel, H37_TheFaithfulModeIsWrongAfterADuplicateOrASpuriousResendAn
     }
 }
 
-TEST(SwitchMlModel, H37_TheShortestWayToAWrongSumIsNineSteps) {
+TEST(SwitchMlModel, H37_ShortestTraceToAWrongSumHasNineSteps) {
     const Report report = explore(pair_with(Budget{.duplicates = 1}), Mode::faithful);
     ASSERT_TRUE(report.violation);
     EXPECT_EQ(report.violation->trace.size(), 9U);
@@ -185,7 +185,7 @@ class Shadowed {
     std::vector<std::pair<unsigned, Bytes>> flights_;
 };
 
-TEST(SwitchMlModel, MachinesPutBackGoOnAsThoseTheyWereTakenFrom) {
+TEST(SwitchMlModel, RestoredMachinesContinueLikeTheOriginals) {
     for (unsigned seed = 1; seed <= 40 && !testing::Test::HasFatalFailure(); ++seed) {
         Shadowed system(seed);
         for (unsigned steps = 0; steps < 4000 && !system.done(); ++steps) {

@@ -21,7 +21,7 @@ std::vector<std::byte> bytes_of(std::uint32_t number) {
     return bytes;
 }
 
-TEST(BytePool, GivesEqualStringsOneNumberAndOthersAnother) {
+TEST(BytePool, EqualStringsHaveOneNumberAndOthersAnother) {
     BytePool pool;
     std::set<std::vector<std::byte>> seen;
     for (std::uint32_t i = 0; i < 5000; ++i) {
@@ -34,7 +34,7 @@ TEST(BytePool, GivesEqualStringsOneNumberAndOthersAnother) {
     EXPECT_EQ(pool.size(), seen.size());
 }
 
-TEST(KeyMap, KeepsTheFirstNumberOfEachKeyWhileItGrows) {
+TEST(KeyMap, GrowingMapKeepsTheFirstNumberOfEachKey) {
     KeyMap map;
     for (std::uint32_t i = 0; i < 20'000; ++i) EXPECT_EQ(map.insert(std::uint64_t{i} * 64, i), i);
     for (std::uint32_t i = 0; i < 20'000; ++i) {
@@ -45,7 +45,7 @@ TEST(KeyMap, KeepsTheFirstNumberOfEachKeyWhileItGrows) {
     EXPECT_EQ(map.size(), 20'000U);
 }
 
-TEST(Hashing, ChangesAboutHalfOfItsBitsWithAnyBitOfTheInput) {
+TEST(Hashing, EachInputBitChangesAboutHalfOfTheHash) {
     std::array<std::uint32_t, 9> words{};
     const std::uint64_t before = hash_words(words);
     for (std::size_t bit = 0; bit < words.size() * 32; ++bit) {
@@ -57,7 +57,7 @@ TEST(Hashing, ChangesAboutHalfOfItsBitsWithAnyBitOfTheInput) {
     }
 }
 
-TEST(Truth, TellsEverySetOfWorkersByItsSumEvenWhenOneIsCountedTwice) {
+TEST(Truth, EveryMultisetOfWorkersHasItsOwnSum) {
     Configuration configuration;
     configuration.units = {{.workers = 2}, {.workers = 2}};
     configuration.tensors = {4};
@@ -78,7 +78,7 @@ TEST(Truth, TellsEverySetOfWorkersByItsSumEvenWhenOneIsCountedTwice) {
     }
 }
 
-TEST(Layout, SendsResultsToEveryWorkerOnceAndRequestsToThoseNamed) {
+TEST(Layout, ResultsGoToEveryWorkerOnceAndRequestsToThoseNamed) {
     Configuration configuration;
     configuration.units = {{.workers = 2}, {.workers = 1, .direct = true}};
     configuration.tensors = {1};

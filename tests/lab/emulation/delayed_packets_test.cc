@@ -41,7 +41,7 @@ std::vector<std::string> pop_all(HeldPackets& held, Time now) {
 
 using Texts = std::vector<std::string>;
 
-TEST(HeldPackets, APacketComesBackWithAllThatIsKnownOfIt) {
+TEST(HeldPackets, PacketKeepsItsBytesPeerMarkAndPurpose) {
     HeldPackets held(4, 100);
     constexpr std::string_view text = "gradient";
     const auto bytes = std::as_bytes(std::span(text));
@@ -63,7 +63,7 @@ TEST(HeldPackets, APacketComesBackWithAllThatIsKnownOfIt) {
     EXPECT_EQ(second->purpose, HeldFor::sending);
 }
 
-TEST(HeldPackets, NothingComesBeforeItsTime) {
+TEST(HeldPackets, PacketIsReleasedAtItsDeparture) {
     HeldPackets held(4, 10);
     EXPECT_EQ(held.next_departure(), never);
     EXPECT_FALSE(held.pop_due(at(1'000'000)));
@@ -78,7 +78,7 @@ TEST(HeldPackets, NothingComesBeforeItsTime) {
     EXPECT_EQ(held.size(), 0U);
 }
 
-TEST(HeldPackets, OfOneDepartureTheFirstHeldIsTheFirstOut) {
+TEST(HeldPackets, PacketsOfOneDepartureKeepTheirOrder) {
     HeldPackets held(100, 10);
     Texts expected;
     for (int nth = 0; nth < 100; ++nth) {
@@ -88,7 +88,7 @@ TEST(HeldPackets, OfOneDepartureTheFirstHeldIsTheFirstOut) {
     EXPECT_EQ(pop_all(held, at(5)), expected);
 }
 
-TEST(HeldPackets, WhereNoSlotIsFreeItIsRefusedAndNothingElseHarmed) {
+TEST(HeldPackets, FullStoreRefusesAPacketAndKeepsTheOthers) {
     HeldPackets held(3, 10);
     for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(hold(held, text, at(1)));
     EXPECT_TRUE(held.full());
@@ -100,7 +100,7 @@ TEST(HeldPackets, WhereNoSlotIsFreeItIsRefusedAndNothingElseHarmed) {
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"b", "c", "e"}));
 }
 
-TEST(HeldPackets, WhatIsLongerThanASlotIsRefused) {
+TEST(HeldPackets, PacketLongerThanASlotIsRefused) {
     HeldPackets held(3, 10);
     EXPECT_FALSE(hold(held, "12345678901", at(1)));
     EXPECT_TRUE(hold(held, "1234567890", at(1)));
@@ -108,14 +108,14 @@ TEST(HeldPackets, WhatIsLongerThanASlotIsRefused) {
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"1234567890", ""}));
 }
 
-TEST(HeldPackets, WithoutSlotsNothingIsHeld) {
+TEST(HeldPackets, StoreWithoutSlotsRefusesEveryPacket) {
     HeldPackets held(0, 10);
     EXPECT_FALSE(hold(held, "a", at(1)));
     EXPECT_FALSE(held.pop_due(never));
 }
 
 // Processing a packet creates packets to send, which must not overwrite it.
-TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
+TEST(HeldPackets, PoppedPacketKeepsItsBytesWhileOthersAreHeld) {
     HeldPackets held(3, 100);
     for (const char* text : {"first", "second", "third"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
@@ -125,7 +125,7 @@ TEST(HeldPackets, APoppedPacketStaysWhileOthersAreHeld) {
     EXPECT_EQ(pop_all(held, at(2)), (Texts{"second", "third", "made of it"}));
 }
 
-TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
+TEST(HeldPackets, PoppedPacketMayGrowToItsCapacity) {
     HeldPackets held(3, 100);
     for (const char* text : {"first", "second"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
@@ -134,7 +134,7 @@ TEST(HeldPackets, APoppedPacketMayGrowInItsPlace) {
     EXPECT_EQ(pop_all(held, at(1)), Texts{"second"});
 }
 
-TEST(HeldPackets, AnyMixOfHoldingAndReleasingKeepsTheOrder) {
+TEST(HeldPackets, RandomHoldsAndReleasesKeepTheOrder) {
     constexpr std::uint32_t slots = 257;
     HeldPackets held(slots, 16);
     std::multimap<Time, std::string> expected;  // keeps the order of insertion for equal times
@@ -196,7 +196,7 @@ class Driven {
     std::vector<Texts> received_;
 };
 
-TEST(HeldPackets, PortsThatShareThemKeepTheirOrderAndTheirRates) {
+TEST(HeldPackets, PortsThatShareTheStoreKeepTheirOrderAndRates) {
     const std::vector<std::int64_t> rates{100'000'000, 1'000'000'000, 3'000'000'000};
     Driven driven(rates);
     std::mt19937_64 random(13);

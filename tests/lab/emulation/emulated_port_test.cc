@@ -28,7 +28,7 @@ bool dropped_full(EmulatedPort& port, std::uint32_t bytes, Time now) {
     return port.admit(bytes, now).verdict == Verdict::drop_full;
 }
 
-TEST(EmulatedPort, APacketIsHeldForItsTimeOnTheCable) {
+TEST(EmulatedPort, PacketDepartsAfterItsSerialisation) {
     EmulatedPort port(gigabit, 1);
     const Admission admission = port.admit(1000, Time(microseconds(5)));
     EXPECT_EQ(admission.verdict, Verdict::hold);
@@ -36,7 +36,7 @@ TEST(EmulatedPort, APacketIsHeldForItsTimeOnTheCable) {
     EXPECT_FALSE(admission.mark);
 }
 
-TEST(EmulatedPort, TheOverheadOfEachPacketTakesTimeToo) {
+TEST(EmulatedPort, OverheadOfEachPacketDelaysItsDeparture) {
     PortConfig config = gigabit;
     config.overhead_bytes = frame_overhead_bytes;
     EmulatedPort frames(config, 1);
@@ -47,7 +47,7 @@ TEST(EmulatedPort, TheOverheadOfEachPacketTakesTimeToo) {
     EXPECT_EQ(cable.admit(306, Time()).departs, Time(nanoseconds((306 + 66) * 8)));
 }
 
-TEST(EmulatedPort, PacketsQueueBehindEachOtherAndTheQueueDrains) {
+TEST(EmulatedPort, PacketsQueueAndTheQueueDrains) {
     EmulatedPort port(gigabit, 1);
     EXPECT_EQ(port.admit(1000, Time()).departs, Time(microseconds(8)));
     EXPECT_EQ(port.admit(500, Time()).departs, Time(microseconds(12)));
@@ -58,7 +58,7 @@ TEST(EmulatedPort, PacketsQueueBehindEachOtherAndTheQueueDrains) {
     EXPECT_EQ(port.admit(500, Time(microseconds(100))).departs, Time(microseconds(104)));
 }
 
-TEST(EmulatedPort, WithoutARateEverythingPassesAtOnce) {
+TEST(EmulatedPort, PortWithoutARatePassesPacketsAtOnce) {
     EmulatedPort port({.queue_bytes = 100, .ecn_bytes = 10}, 1);
     for (int nth = 0; nth < 100; ++nth) {
         const Admission admission = port.admit(1000, Time(microseconds(3)));
@@ -70,22 +70,22 @@ TEST(EmulatedPort, WithoutARateEverythingPassesAtOnce) {
     EXPECT_EQ(port.counters().passed, 100U);
 }
 
-TEST(EmulatedPort, OnlyARateOrLossNeedEmulation) {
+TEST(EmulatedPort, OnlyARateOrLossNeedsEmulation) {
     EXPECT_FALSE(emulates(PortConfig{.queue_bytes = 1000, .ecn_bytes = 100}));
     EXPECT_TRUE(emulates(PortConfig{.rate_bits_per_s = 1}));
     EXPECT_TRUE(emulates(PortConfig{.loss = 0.001}));
 }
 
-class AtRate : public testing::TestWithParam<std::int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Real, AtRate,
+class PortAtRate : public testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Real, PortAtRate,
                          testing::Values(9'600, 999'999'937, 1'000'000'000, 3'000'000'000, 7'777'777'777,
                                          400'000'000'000));
-class AtAnyRate : public AtRate {};
-INSTANTIATE_TEST_SUITE_P(Real, AtAnyRate, testing::Values(9'600, 999'999'937, 1'000'000'000, 400'000'000'000));
-INSTANTIATE_TEST_SUITE_P(Absurd, AtAnyRate, testing::Values(1, 9'000'000'000'000'000));
+class PortAtAnyRate : public PortAtRate {};
+INSTANTIATE_TEST_SUITE_P(Real, PortAtAnyRate, testing::Values(9'600, 999'999'937, 1'000'000'000, 400'000'000'000));
+INSTANTIATE_TEST_SUITE_P(Absurd, PortAtAnyRate, testing::Values(1, 9'000'000'000'000'000));
 
 // A million packets back to back: the last one departs when the bits of all are sent, without accumulated rounding.
-TEST_P(AtAnyRate, NoRoundingAddsUp) {
+TEST_P(PortAtAnyRate, MillionPacketsDepartWithoutAccumulatedRounding) {
     constexpr std::uint64_t wire_bytes = 352;
     const auto rate = static_cast<std::uint64_t>(GetParam());
     EmulatedPort port({.rate_bits_per_s = GetParam(), .overhead_bytes = 46}, 1);
@@ -132,7 +132,7 @@ class ExactPort {
 };
 
 // Random arrivals at a load around the rate, years after time 0.
-TEST_P(AtRate, EveryPacketFaresAsInExactNumbers) {
+TEST_P(PortAtRate, RandomArrivalsMatchExactArithmetic) {
     const PortConfig config{.rate_bits_per_s = GetParam(), .queue_bytes = 20'000, .ecn_bytes = 6'000};
     EmulatedPort port(config, 1);
     ExactPort exact(config);
@@ -161,7 +161,7 @@ TEST_P(AtRate, EveryPacketFaresAsInExactNumbers) {
     EXPECT_GT(marks, drops);
 }
 
-TEST(EmulatedPort, WhatTheQueueCannotHoldIsDroppedAndTakesNoTime) {
+TEST(EmulatedPort, PacketBeyondTheQueueIsDroppedAndTakesNoTime) {
     EmulatedPort port(with_queue(2500), 1);
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
@@ -175,14 +175,14 @@ TEST(EmulatedPort, WhatTheQueueCannotHoldIsDroppedAndTakesNoTime) {
     EXPECT_EQ(port.backlog_bytes(Time(microseconds(8))), 2500U);
 }
 
-TEST(EmulatedPort, APacketLongerThanTheQueueNeverPasses) {
+TEST(EmulatedPort, PacketLongerThanTheQueueIsDropped) {
     EmulatedPort port(with_queue(1000), 1);
     EXPECT_TRUE(dropped_full(port, 1001, Time()));
     EXPECT_TRUE(dropped_full(port, ~std::uint32_t{0}, Time()));
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
 }
 
-TEST(EmulatedPort, EvenAQueueWithoutALimitHasOne) {
+TEST(EmulatedPort, QueueWithoutALimitIsBounded) {
     EmulatedPort port({.rate_bits_per_s = 1, .overhead_bytes = 0}, 1);
     constexpr std::uint32_t packet_bytes = 1 << 16;
     for (std::uint64_t bytes = 0; bytes < most_queue_bytes; bytes += packet_bytes) {
@@ -192,7 +192,7 @@ TEST(EmulatedPort, EvenAQueueWithoutALimitHasOne) {
     EXPECT_EQ(port.backlog_bytes(Time()), most_queue_bytes);
 }
 
-TEST(EmulatedPort, APacketIsMarkedWhenItFindsMoreThanTheThreshold) {
+TEST(EmulatedPort, PacketThatFindsMoreThanTheThresholdIsMarked) {
     PortConfig config = gigabit;
     config.ecn_bytes = 1000;
     EmulatedPort port(config, 1);
@@ -204,7 +204,7 @@ TEST(EmulatedPort, APacketIsMarkedWhenItFindsMoreThanTheThreshold) {
     EXPECT_EQ(port.counters().marked, 2U);
 }
 
-TEST(EmulatedPort, WithoutAThresholdNothingIsMarked) {
+TEST(EmulatedPort, PortWithoutAThresholdMarksNoPacket) {
     EmulatedPort port(gigabit, 1);
     for (int nth = 0; nth < 10'000; ++nth) ASSERT_FALSE(port.admit(1472, Time()).mark);
 }
@@ -217,7 +217,7 @@ std::vector<bool> losses(EmulatedPort port, int packets) {
 
 // Five standard deviations of a binomial distribution on each side. The seeds are fixed, so the result is
 // deterministic.
-TEST(EmulatedPort, LosesItsSharePerSeed) {
+TEST(EmulatedPort, LossMatchesItsShareForEverySeed) {
     constexpr int packets = 100'000;
     for (const double share : {0.001, 0.01, 0.3, 0.9}) {
         const double mean = packets * share;
@@ -230,7 +230,7 @@ TEST(EmulatedPort, LosesItsSharePerSeed) {
 }
 
 // In windows of a hundred packets the number of losses varies like independent losses: neither bursts nor periods.
-TEST(EmulatedPort, LossesAreIndependentOfEachOther) {
+TEST(EmulatedPort, LossesAreIndependent) {
     const auto lost = losses(EmulatedPort(losing(0.1), 3), 100'000);
     double squares = 0;
     for (auto window = lost.begin(); window != lost.end(); window += 100) {
@@ -240,7 +240,7 @@ TEST(EmulatedPort, LossesAreIndependentOfEachOther) {
     EXPECT_NEAR(squares / 1000, 9, 2) << "the variance of 100 packets, each lost with a chance of 0.1";
 }
 
-TEST(EmulatedPort, TheSameSeedLosesTheSamePacketsAndAnotherDoesNot) {
+TEST(EmulatedPort, LossesDependOnTheSeed) {
     const auto first = losses(EmulatedPort(losing(0.1), 1), 1000);
     EXPECT_EQ(losses(EmulatedPort(losing(0.1), 1), 1000), first);
     EXPECT_NE(losses(EmulatedPort(losing(0.1), 2), 1000), first);
@@ -248,12 +248,12 @@ TEST(EmulatedPort, TheSameSeedLosesTheSamePacketsAndAnotherDoesNot) {
     EXPECT_NE(losses(EmulatedPort(losing(0.1), 2), 1000), losses(EmulatedPort(losing(0.1), 1, 1), 1000));
 }
 
-TEST(EmulatedPort, AllOrNothingIsExact) {
+TEST(EmulatedPort, LossOfOneDropsAllAndOfZeroNone) {
     EXPECT_EQ(std::ranges::count(losses(EmulatedPort(losing(1), 1), 10'000), false), 0);
     EXPECT_EQ(std::ranges::count(losses(EmulatedPort(losing(0), 1), 10'000), true), 0);
 }
 
-TEST(EmulatedPort, ALostPacketTookItsTimeOnTheCable) {
+TEST(EmulatedPort, LostPacketTakesItsTimeOnTheCable) {
     PortConfig config = gigabit;
     config.loss = 1;
     EmulatedPort port(config, 1);
@@ -270,7 +270,7 @@ PortConfig early_by(Duration early) {
     return config;
 }
 
-TEST(EmulatedPort, AnIdlePortLetsPassWhatDepartsSoon) {
+TEST(EmulatedPort, IdlePortPassesPacketsThatDepartSoon) {
     EmulatedPort port(early_by(microseconds(50)), 1);
     for (int nth = 1; nth <= 6; ++nth) EXPECT_EQ(port.admit(1000, Time()).verdict, Verdict::pass_now) << nth;
     const Admission seventh = port.admit(1000, Time());
@@ -278,14 +278,14 @@ TEST(EmulatedPort, AnIdlePortLetsPassWhatDepartsSoon) {
     EXPECT_EQ(seventh.departs, Time(microseconds(56))) << "those that passed took their time nevertheless";
 }
 
-TEST(EmulatedPort, NothingOvertakesAPacketThatIsHeld) {
+TEST(EmulatedPort, HeldPacketIsNotOvertaken) {
     EmulatedPort port(early_by(microseconds(50)), 1);
     for (int nth = 1; nth <= 7; ++nth) static_cast<void>(port.admit(1000, Time()));  // the last is held until 56 us
     EXPECT_EQ(port.admit(100, Time(nanoseconds(55'000))).verdict, Verdict::hold) << "it may depart soon, but not first";
     EXPECT_EQ(port.admit(100, Time(nanoseconds(56'800))).verdict, Verdict::pass_now);
 }
 
-TEST(EmulatedPort, PassingEarlyChangesNoDepartureAndNoMark) {
+TEST(EmulatedPort, EarlyPassingKeepsDeparturesAndMarks) {
     PortConfig config = early_by(microseconds(50));
     config.queue_bytes = 9000;
     config.ecn_bytes = 3000;

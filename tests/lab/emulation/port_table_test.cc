@@ -28,7 +28,7 @@ wire::Address peer(int port) { return wire::Address::loopback(wire::Family::ipv4
 
 Time after(std::int64_t ms) { return Time(milliseconds(ms)); }
 
-TEST(PortTable, APeerHasOnePortEachWayAndKeepsThem) {
+TEST(PortTable, PeerKeepsOnePortPerDirection) {
     PortTable table(room_for(4));
     static_cast<void>(table.in(peer(1), Time())->admit(1000, Time()));
     EXPECT_EQ(table.in(peer(1), Time())->backlog_bytes(Time()), 1000U);
@@ -37,7 +37,7 @@ TEST(PortTable, APeerHasOnePortEachWayAndKeepsThem) {
     EXPECT_EQ(table.size(), 2U);
 }
 
-TEST(PortTable, EachDirectionHasItsOwnConfiguration) {
+TEST(PortTable, DirectionsHaveSeparateConfigurations) {
     PortTableConfig config = room_for(4);
     config.out.rate_bits_per_s = 2'000'000'000;
     PortTable table(config);
@@ -45,13 +45,13 @@ TEST(PortTable, EachDirectionHasItsOwnConfiguration) {
     EXPECT_EQ(table.out(peer(1), Time())->admit(1000, Time()).departs, Time(microseconds(4)));
 }
 
-TEST(PortTable, ItIsNeededWhereEitherDirectionEmulatesAnything) {
+TEST(PortTable, EmulationInEitherDirectionNeedsTheTable) {
     EXPECT_FALSE(emulates(PortTableConfig{}));
     EXPECT_TRUE(emulates(PortTableConfig{.in = gigabit_port}));
     EXPECT_TRUE(emulates(PortTableConfig{.out = gigabit_port}));
 }
 
-TEST(PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
+TEST(PortTable, FullTableRefusesNewPeersAndServesKnownOnes) {
     PortTable table(room_for(2));
     ASSERT_NE(table.in(peer(1), Time()), nullptr);
     ASSERT_NE(table.out(peer(2), Time()), nullptr);
@@ -62,14 +62,14 @@ TEST(PortTable, AFullTableRefusesStrangersAndServesThoseItKnows) {
     EXPECT_EQ(table.refused(), 2U);
 }
 
-TEST(PortTable, ATableWithoutRoomRefusesEverybody) {
+TEST(PortTable, TableWithoutEntriesRefusesAllPeers) {
     PortTable table(room_for(0));
     EXPECT_EQ(table.in(peer(1), Time()), nullptr);
     table.forget_idle(Time(seconds(100)));
     EXPECT_EQ(table.size(), 0U);
 }
 
-TEST(PortTable, AnIdlePeerIsForgottenForAStranger) {
+TEST(PortTable, IdlePeerIsReplacedByANewOne) {
     PortTable table(room_for(2));
     ASSERT_NE(table.in(peer(1), after(0)), nullptr);
     ASSERT_NE(table.in(peer(2), after(0)), nullptr);
@@ -82,7 +82,7 @@ TEST(PortTable, AnIdlePeerIsForgottenForAStranger) {
     EXPECT_EQ(peers[1].peer, peer(1));
 }
 
-TEST(PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
+TEST(PortTable, IdlePeersAreForgottenInOrderOfTheirLastUse) {
     PortTable table(room_for(8));
     for (int nth = 0; nth < 8; ++nth) ASSERT_NE(table.in(peer(nth), after(nth)), nullptr);
     for (const int nth : {0, 3, 7}) ASSERT_NE(table.in(peer(nth), after(100 + nth)), nullptr);
@@ -98,7 +98,7 @@ TEST(PortTable, IdlePeersAreForgottenInTheOrderOfTheirLastUse) {
     EXPECT_TRUE(table.peers().empty());
 }
 
-TEST(PortTable, APeerIsKeptWhileItsQueueIsNotEmpty) {
+TEST(PortTable, PeerWithAQueueIsKept) {
     PortTableConfig config = room_for(1);
     config.out.rate_bits_per_s = 8;  // 1 byte per second
     PortTable table(config);
@@ -107,7 +107,7 @@ TEST(PortTable, APeerIsKeptWhileItsQueueIsNotEmpty) {
     EXPECT_NE(table.in(peer(2), after(30'000)), nullptr);
 }
 
-TEST(PortTable, TheTotalsRememberWhoIsForgotten) {
+TEST(PortTable, TotalsIncludeForgottenPeers) {
     PortTableConfig config = room_for(2);
     config.out.loss = 1;
     PortTable table(config);
@@ -131,7 +131,7 @@ std::vector<bool> losses(EmulatedPort* port) {
     return lost;
 }
 
-TEST(PortTable, LossesFollowTheSeedAndTheOrderOfPeersNotTheirAddresses) {
+TEST(PortTable, LossesDependOnTheSeedAndOrderOfPeers) {
     PortTable first(losing_table(1));
     PortTable second(losing_table(1));
     PortTable other(losing_table(2));
@@ -161,7 +161,7 @@ std::vector<wire::Address> colliding(std::size_t count) {
     return found;
 }
 
-TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
+TEST(PortTable, PeersWithEqualHashesHaveSeparatePorts) {
     const auto addresses = colliding(64);
     ASSERT_EQ(addresses.size(), 64U);
     PortTable table(room_for(64));
@@ -187,7 +187,7 @@ TEST(PortTable, PeersWhoseHashesCollideAreDifferentPeers) {
 }
 
 // Compares the table with a std::map.
-TEST(PortTable, AnyMixOfUsesAgreesWithAMap) {
+TEST(PortTable, RandomUseMatchesAMap) {
     struct Known {
         std::int64_t used_ms = 0;
         std::uint64_t packets = 0;

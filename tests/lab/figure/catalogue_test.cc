@@ -9,7 +9,7 @@
 namespace atp::figure {
 namespace {
 
-TEST(Catalogue, EveryFigureSaysWhatIsClaimedAndWhere) {
+TEST(Catalogue, EveryFigureHasSourceClaimAndSetup) {
     std::set<std::string_view> ids;
     for (const Figure* figure : catalogue()) {
         EXPECT_TRUE(ids.insert(figure->id).second) << figure->id << " is there twice";
@@ -22,7 +22,7 @@ TEST(Catalogue, EveryFigureSaysWhatIsClaimedAndWhere) {
     }
 }
 
-TEST(Catalogue, AnUnknownIdHasNeighbours) {
+TEST(Catalogue, UnknownIdHasSimilarIds) {
     EXPECT_EQ(find_figure("fig99"), nullptr);
     EXPECT_THAT(ids_near("fig99"), testing::Contains("fig9"));
     EXPECT_THAT(ids_near("fgi9"), testing::Contains("fig9"));

@@ -48,11 +48,11 @@ LineChart line_chart() {
             .levels = {{.name = "paper", .value = 60}}};
 }
 
-TEST(Escaped, LeavesNothingThatMeansSomething) {
+TEST(XmlEscape, SpecialCharactersAreEscapedAndControlsRemoved) {
     EXPECT_EQ(escaped("a<b>&\"'\x01z\xc3\xa4"), "a&lt;b&gt;&amp;&quot;&apos;z\xc3\xa4");
 }
 
-TEST(Chart, IsWellFormed) {
+TEST(Chart, SvgIsWellFormed) {
     const std::vector<Chart> charts{
         line_chart(),
         BarChart{.title = "bars",
@@ -71,7 +71,7 @@ TEST(Chart, IsWellFormed) {
     EXPECT_NE(problem_of_xml("<svg>a < b</svg>"), "");
 }
 
-TEST(Chart, HasTitleLabelsLegendAndTicks) {
+TEST(Chart, SvgHasTitleLabelsLegendAndTicks) {
     const std::string svg = to_svg("Shown above", std::vector<Chart>{line_chart()});
     for (const char* text : {">Shown above<", ">a &lt; b &amp; &quot;c&quot;<", ">jobs<", ">Gbit/s<", ">ATP&apos;s<",
                              ">linear<", ">paper<", ">60<", ">0<"}) {
@@ -79,7 +79,7 @@ TEST(Chart, HasTitleLabelsLegendAndTicks) {
     }
 }
 
-TEST(Chart, MarksFewPointsAndDrawsManyAsACourse) {
+TEST(Chart, FewPointsHaveMarkersAndManyHaveNone) {
     LineChart chart = line_chart();
     chart.lines.resize(1);
     chart.levels.clear();
@@ -92,7 +92,7 @@ TEST(Chart, MarksFewPointsAndDrawsManyAsACourse) {
     EXPECT_EQ(count_of(to_svg("", std::vector<Chart>{chart}), "<circle"), 0U);
 }
 
-TEST(Chart, WritesABarsNumberOverTheLinesThatCrossIt) {
+TEST(Chart, NumberOfABarIsDrawnOverCrossingLines) {
     const BarChart chart{.title = "",
                          .categories = {"a"},
                          .bars = {{.name = "n", .values = {19.5}}},
@@ -104,7 +104,7 @@ TEST(Chart, WritesABarsNumberOverTheLinesThatCrossIt) {
     EXPECT_GT(svg.rfind("paint-order"), svg.rfind("stroke-dasharray"));
 }
 
-TEST(Chart, ABarIsAsLongAsItsNumber) {
+TEST(Chart, HeightOfABarIsProportionalToItsValue) {
     const BarChart chart{.title = "", .categories = {"a", "b"}, .bars = {{.name = "n", .values = {10, 20}}}};
     const std::string svg = to_svg("", std::vector<Chart>{chart});
     static const std::regex bar(R"re(height="([0-9.]+)" fill="#0072b2")re");

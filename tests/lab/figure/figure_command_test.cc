@@ -47,7 +47,7 @@ class FigureCommand : public testing::Test {
         ("atp_figure_command_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
-TEST_F(FigureCommand, ListsFigures) {
+TEST_F(FigureCommand, ListPrintsEveryFigure) {
     const Outcome list = figure("list");
     EXPECT_EQ(list.status, 0);
     EXPECT_NE(list.output.find("fig9 "), std::string::npos);
@@ -56,7 +56,7 @@ TEST_F(FigureCommand, ListsFigures) {
     EXPECT_FALSE(json.at(0).at("claim").get<std::string>().empty());
 }
 
-TEST_F(FigureCommand, WritesPointsAndPicture) {
+TEST_F(FigureCommand, FigureWritesPointsAndPicture) {
     const Outcome outcome = figure("fig9 --quick --out " + folder_.string());
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_NE(outcome.output.find("verdict: holds"), std::string::npos) << outcome.output;
@@ -64,7 +64,7 @@ TEST_F(FigureCommand, WritesPointsAndPicture) {
     EXPECT_NE(content_of(folder_ / "fig9.svg").find("</svg>"), std::string::npos);
 }
 
-TEST_F(FigureCommand, PrintsAnArray) {
+TEST_F(FigureCommand, JsonPrintsOneArray) {
     const Outcome outcome = figure("fig9 --quick --json --out " + folder_.string(), "");
     EXPECT_EQ(outcome.status, 0);
     const auto json = nlohmann::json::parse(outcome.output);
@@ -75,7 +75,7 @@ TEST_F(FigureCommand, PrintsAnArray) {
     EXPECT_FALSE(json[0].at("claim").get<std::string>().empty());
 }
 
-TEST_F(FigureCommand, TellsTheSameOnEveryNumberOfThreads) {
+TEST_F(FigureCommand, OutputIsTheSameOnEveryNumberOfThreads) {
     const auto said_on = [this](const std::string& threads) {
         const Outcome outcome =
             figure("beyond-mtu --quick --seed 3 --threads " + threads + " --out " + folder_.string());
@@ -84,7 +84,7 @@ TEST_F(FigureCommand, TellsTheSameOnEveryNumberOfThreads) {
     EXPECT_EQ(said_on("1"), said_on("2"));
 }
 
-TEST_F(FigureCommand, NamesFiguresNearAnUnknownOne) {
+TEST_F(FigureCommand, UnknownFigureIsRefusedWithSimilarNames) {
     const Outcome near = figure("fig99");
     EXPECT_EQ(near.status, 2);
     EXPECT_NE(near.output.find("there is no figure fig99: perhaps "), std::string::npos) << near.output;
@@ -92,7 +92,7 @@ TEST_F(FigureCommand, NamesFiguresNearAnUnknownOne) {
     EXPECT_EQ(figure("").status, 2);
 }
 
-TEST_F(FigureCommand, SaysWhatItCannotWrite) {
+TEST_F(FigureCommand, UnwritableFileIsReportedByName) {
     const Outcome folder = figure("fig9 --quick --out /proc/figures");
     EXPECT_EQ(folder.status, 1);
     EXPECT_NE(folder.output.find("cannot write /proc/figures: "), std::string::npos) << folder.output;
@@ -102,7 +102,7 @@ TEST_F(FigureCommand, SaysWhatItCannotWrite) {
     EXPECT_NE(full.output.find("fig9.svg: No space left on device"), std::string::npos) << full.output;
 }
 
-TEST_F(FigureCommand, StopsWhenItIsTold) {
+TEST_F(FigureCommand, InterruptStopsWithoutAPage) {
     const std::string command = "timeout --preserve-status --signal=INT --kill-after=20 0.5 " ATP_PROGRAM
                                 " figure all --out " +
                                 folder_.string();

@@ -8,7 +8,7 @@
 namespace atp::figure {
 namespace {
 
-TEST(Figure, NineIsExactlyThree) {
+TEST(Figure, NineMeasuresExactlyThree) {
     const auto drawing = draw(*find_figure("fig9"), {.quick = true, .threads = 2});
     ASSERT_TRUE(drawing.has_value());
     EXPECT_EQ(drawing->verdict(), Verdict::holds);
@@ -16,14 +16,14 @@ TEST(Figure, NineIsExactlyThree) {
     EXPECT_FALSE(drawing->charts.empty());
 }
 
-TEST(Figure, IsSkippedWhereItSaysSo) {
+TEST(Figure, SkippedDrawingReportsItsReason) {
     Drawing drawing;
     drawing.skipped = "no torch here";
     EXPECT_EQ(drawing.verdict(), Verdict::skipped);
     EXPECT_EQ(drawing.ours(), "no torch here");
 }
 
-TEST(Figure, AFailedRunIsAnError) {
+TEST(Figure, FailedRunIsReportedWithItsScenario) {
     const Figure figure{.id = "x", .draw = [](const Lab& lab) {
                             sim::Scenario stuck;
                             stuck.faults.loss = 1;
@@ -37,7 +37,7 @@ TEST(Figure, AFailedRunIsAnError) {
     EXPECT_NE(drawing.error().text.find("star:4"), std::string::npos) << drawing.error().text;
 }
 
-TEST(Figure, AnImpossiblePointIsAnErrorInWords) {
+TEST(Figure, ImpossibleScenarioIsReportedWithTheReason) {
     const Figure figure{.id = "x", .draw = [](const Lab& lab) {
                             sim::Scenario none;
                             none.jobs = 0;
@@ -49,7 +49,7 @@ TEST(Figure, AnImpossiblePointIsAnErrorInWords) {
     EXPECT_NE(drawing.error().text.find("0 jobs"), std::string::npos) << drawing.error().text;
 }
 
-TEST(Figure, WhoLosesPatienceInterruptsIt) {
+TEST(Figure, StopFlagInterruptsTheDrawing) {
     const std::atomic<bool> stop = true;
     const auto drawing = draw(*find_figure("fig9"), {.quick = true, .stop = &stop});
     ASSERT_FALSE(drawing.has_value());

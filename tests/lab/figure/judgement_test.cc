@@ -20,7 +20,7 @@ TEST(Check, HoldsWithinItsBounds) {
     EXPECT_FALSE(told("a", std::numeric_limits<double>::quiet_NaN()).holds());
 }
 
-TEST(Check, SaysItsBarAndItsNumber) {
+TEST(Check, TextStatesTheBoundAndTheValue) {
     EXPECT_EQ(at_least(1.2, "a", 1).bar_text(), "at least 1.2");
     EXPECT_EQ(at_most(0.1, "a", 1).bar_text(), "at most 0.1");
     EXPECT_EQ(between(0.95, 1.05, "a", 1).bar_text(), "0.95 to 1.05");
@@ -31,7 +31,7 @@ TEST(Check, SaysItsBarAndItsNumber) {
     EXPECT_EQ(told("a", 14602998).value_text(), "14602998");
 }
 
-TEST(Verdict, HoldsWhereAllDo) {
+TEST(Verdict, HoldsIfAllChecksHold) {
     const std::vector<Check> good{at_least(1, "a", 2), told("b", 0)};
     EXPECT_EQ(verdict_of(good), Verdict::holds);
     EXPECT_EQ(sentence_of(good), "a: 2; b: 0");

@@ -29,12 +29,12 @@ std::string run_on(unsigned threads, std::uint64_t seed) {
     return text;
 }
 
-TEST(Lab, TellsTheSameOnOneThreadAndOnTwo) {
+TEST(Lab, ResultsAreTheSameOnOneThreadAndOnTwo) {
     EXPECT_EQ(run_on(1, 7), run_on(2, 7));
     EXPECT_NE(run_on(2, 7), run_on(2, 8));
 }
 
-TEST(Lab, TellsHowFarItIs) {
+TEST(Lab, ProgressEndsAtOne) {
     std::mutex mutex;
     std::vector<double> shares;
     const LabOptions options{.threads = 2, .progress = [&](double share) {
@@ -46,12 +46,12 @@ TEST(Lab, TellsHowFarItIs) {
     EXPECT_DOUBLE_EQ(shares.back(), 1);
 }
 
-TEST(Lab, PicksWhatThereIsTimeFor) {
+TEST(Lab, QuickSelectsTheFirstValue) {
     EXPECT_EQ(Lab({.quick = true}).pick(1, 2), 1);
     EXPECT_EQ(Lab({.quick = false}).pick(1, 2), 2);
 }
 
-TEST(Lab, HandsOnWhatACommandPrints) {
+TEST(Lab, OutputOfACommandIsReturned) {
     const Lab lab({.command = [](const std::vector<std::string>& command) -> tl::expected<std::string, CommandFailure> {
         if (command.size() == 2) return command.back();
         return tl::unexpected(CommandFailure{.text = "no argument", .lacks = command.front() == "tool"});

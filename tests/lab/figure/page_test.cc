@@ -23,7 +23,7 @@ Drawn drawn_with(std::vector<Check> checks) {
     return drawn;
 }
 
-TEST(Page, HasClaimPictureJudgementAndCommand) {
+TEST(Page, PageHasClaimPictureVerdictAndCommand) {
     const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
     const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures");
     for (const char* text :
@@ -35,7 +35,7 @@ TEST(Page, HasClaimPictureJudgementAndCommand) {
     }
 }
 
-TEST(Page, SaysWhyNothingIsThere) {
+TEST(Page, SkippedFigureShowsItsReason) {
     Drawn drawn = drawn_with({});
     drawn.drawing.skipped = "no torch";
     const std::string page = page_of(std::span(&drawn, 1), {}, "pictures");
@@ -50,7 +50,7 @@ class Files : public testing::Test {
     const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "atp_figure_page_test";
 };
 
-TEST_F(Files, AreWrittenIntoAFolderThatIsMade) {
+TEST_F(Files, AreWrittenIntoANewFolder) {
     const Drawn drawn = drawn_with({});
     ASSERT_TRUE(write_files(drawn, folder_ / "new").has_value());
     std::string first_line;
@@ -59,7 +59,7 @@ TEST_F(Files, AreWrittenIntoAFolderThatIsMade) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "new" / "fig0.svg"));
 }
 
-TEST_F(Files, OfWhatWasSkippedAreNone) {
+TEST_F(Files, OfASkippedFigureAreAbsent) {
     Drawn drawn = drawn_with({});
     drawn.drawing.skipped = "no torch";
     ASSERT_TRUE(write_files(drawn, folder_).has_value());

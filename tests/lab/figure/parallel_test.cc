@@ -10,7 +10,7 @@
 namespace atp::figure {
 namespace {
 
-TEST(Parallel, DoesEverythingOnce) {
+TEST(Parallel, EveryIndexRunsOnce) {
     for (const unsigned threads : {1U, 2U, 7U}) {
         std::vector<std::atomic<int>> done(100);
         for_each_on_threads(done.size(), threads, [&](std::size_t i) { ++done[i]; });
@@ -19,7 +19,7 @@ TEST(Parallel, DoesEverythingOnce) {
     for_each_on_threads(0, 4, [](std::size_t) { FAIL(); });
 }
 
-TEST(Parallel, ThrowsWhatWasThrownAndBeginsNothingMore) {
+TEST(Parallel, ExceptionIsRethrownAndStopsFurtherWork) {
     for (const unsigned threads : {1U, 4U}) {
         std::atomic<unsigned> begun = 0;
         const auto work = [&](std::size_t i) {

@@ -24,34 +24,34 @@ TEST(Scale, TicksAreRoundNumbersAroundTheData) {
     EXPECT_THAT(texts_of(Scale({}, {0, 3e6}, 0, 100)), ElementsAre("0", "1e+06", "2e+06", "3e+06"));
 }
 
-TEST(Scale, ShowsWhatTheAxisAsksForAndEveryNumber) {
+TEST(Scale, RangeIncludesTheBoundsOfTheAxisAndEveryValue) {
     EXPECT_THAT(texts_of(Scale({.from = 0}, {60, 90}, 0, 100)), ElementsAre("0", "20", "40", "60", "80", "100"));
     EXPECT_THAT(texts_of(Scale({.from = 0, .to = 8}, {1, 8}, 0, 100)), ElementsAre("0", "2", "4", "6", "8"));
     const Scale wider({.from = 0, .to = 1}, {2}, 0, 100);
     EXPECT_LE(wider.pixel_of(2), 100);
 }
 
-TEST(Scale, OfPowersHasDecadesAndMoreWhereTheyAreFew) {
+TEST(Scale, LogarithmicTicksAreDecadesOrFinerForShortRanges) {
     EXPECT_THAT(texts_of(Scale({.logarithmic = true}, {0.001, 1}, 0, 100)), ElementsAre("0.001", "0.01", "0.1", "1"));
     EXPECT_THAT(texts_of(Scale({.logarithmic = true}, {8, 64}, 0, 100)), ElementsAre("10", "20", "50"));
     EXPECT_FALSE(Scale({.logarithmic = true}, {0, 1, 10}, 0, 100).shows(0));
 }
 
-TEST(Scale, OfManyPowersLeavesRoomBetweenItsTicks) {
+TEST(Scale, LogarithmicTicksOfLongRangesSkipDecades) {
     EXPECT_THAT(texts_of(Scale({.logarithmic = true}, {1, 1e16}, 0, 100)),
                 ElementsAre("1", "100", "10000", "1e+06", "1e+08", "1e+10", "1e+12", "1e+14", "1e+16"));
 }
 
-TEST(Scale, OfPowersBeginsWhereItIsToldTo) {
+TEST(Scale, LogarithmicRangeStartsAtTheBoundOfTheAxis) {
     EXPECT_THAT(texts_of(Scale({.logarithmic = true, .from = 1}, {1.03, 110}, 0, 100)), ElementsAre("1", "10", "100"));
 }
 
-TEST(Scale, HasItsTicksAtNumbersWhereItIsToldTo) {
+TEST(Scale, TicksAtNumbersAreAtTheValues) {
     EXPECT_THAT(texts_of(Scale({.logarithmic = true, .ticks_at_numbers = true}, {64, 8, 16, 8}, 0, 100)),
                 ElementsAre("8", "16", "64"));
 }
 
-TEST(Scale, PlacesNumbersBetweenItsPixels) {
+TEST(Scale, ValuesMapLinearlyToPixels) {
     const Scale linear({.from = 0, .to = 10}, {}, 100, 200);
     EXPECT_DOUBLE_EQ(linear.pixel_of(0), 100);
     EXPECT_DOUBLE_EQ(linear.pixel_of(5), 150);
@@ -61,7 +61,7 @@ TEST(Scale, PlacesNumbersBetweenItsPixels) {
     EXPECT_DOUBLE_EQ(powers.pixel_of(10), 50);
 }
 
-TEST(Scale, OfOneNumberOrNoneStillHasTicks) {
+TEST(Scale, ScaleOfOneValueOrNoneHasTicks) {
     EXPECT_FALSE(Scale({}, {}, 0, 100).ticks().empty());
     EXPECT_FALSE(Scale({}, {5}, 0, 100).ticks().empty());
     EXPECT_FALSE(Scale({.logarithmic = true}, {5}, 0, 100).ticks().empty());

@@ -89,7 +89,7 @@ System system_of(const sim::Scenario& scenario, const Cluster& cluster) {
 
 class Agreement : public testing::TestWithParam<Case> {};
 
-TEST_P(Agreement, OnTheTimeOfAnIteration) {
+TEST_P(Agreement, PlannedIterationTimeIsWithinToleranceOfTheSimulation) {
     const sim::Scenario& scenario = GetParam().scenario;
     const sim::Report report = run_verified(scenario);
     const Cluster cluster = cluster_of(scenario);
@@ -233,10 +233,14 @@ std::vector<Way> with_server() {
     return ways;
 }
 
-TEST(AgreementOnBytes, AtpAtBothLevels) { expect_same_bytes(dedicated(alexnet("racks:2x4")), with_server()); }
-TEST(AgreementOnBytes, OneServer) { expect_same_bytes(alexnet("racks:2x4", "ps"), with_server()); }
-TEST(AgreementOnBytes, ManyServers) { expect_same_bytes(alexnet("racks:2x4", "ps-n"), without_server); }
-TEST(AgreementOnBytes, Ring) { expect_same_bytes(alexnet("racks:2x4", "ring"), without_server); }
+TEST(AgreementOnBytes, AtpOverTwoLevelsMatchesTheSimulation) {
+    expect_same_bytes(dedicated(alexnet("racks:2x4")), with_server());
+}
+TEST(AgreementOnBytes, OneServerMatchesTheSimulation) { expect_same_bytes(alexnet("racks:2x4", "ps"), with_server()); }
+TEST(AgreementOnBytes, ManyServersMatchTheSimulation) {
+    expect_same_bytes(alexnet("racks:2x4", "ps-n"), without_server);
+}
+TEST(AgreementOnBytes, RingMatchesTheSimulation) { expect_same_bytes(alexnet("racks:2x4", "ring"), without_server); }
 
 }  // namespace
 }  // namespace atp::plan

@@ -20,7 +20,7 @@ Job busy(const char* name, std::vector<unsigned> workers) {
     return make_job(name, std::move(workers), one_bucket(10'000'000));
 }
 
-TEST(Evaluation, AJobAloneHasTheWholeLinkLessItsHeaders) {
+TEST(Evaluation, SingleJobHasTheWholeLinkLessHeaders) {
     const Cluster cluster = star({busy("a", {4})});
     const Network network(cluster);
     const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
@@ -28,7 +28,7 @@ TEST(Evaluation, AJobAloneHasTheWholeLinkLessItsHeaders) {
     EXPECT_NEAR(rush.rates[0], expected, 1);
 }
 
-TEST(Evaluation, JobsShareHostsLinksEvenly) {
+TEST(Evaluation, JobsOnSharedHostsShareLinksEvenly) {
     Cluster cluster = star({busy("a", {4}), busy("b", {4})});
     cluster.jobs[0].shares_hosts = cluster.jobs[1].shares_hosts = true;
     const Network network(cluster);
@@ -37,7 +37,7 @@ TEST(Evaluation, JobsShareHostsLinksEvenly) {
     EXPECT_NEAR(rush.rates[0] * 2, 100e9 / 8 * (352 * 4) / (352 * 4 + 48 + 66), 1);
 }
 
-TEST(Evaluation, ALongDelayLeavesARateToTheWindow) {
+TEST(Evaluation, LongDelayLimitsTheRateByTheWindow) {
     Cluster cluster = star({busy("a", {4})});
     cluster.switches[0].delay = std::chrono::milliseconds(1);
     const Network network(cluster);
@@ -50,7 +50,7 @@ TEST(Evaluation, ALongDelayLeavesARateToTheWindow) {
                 4 * share.rate, 10'000);
 }
 
-TEST(Evaluation, WantedAggregatorsAreTheWindowAtMost) {
+TEST(Evaluation, RequiredAggregatorsAreAtMostTheWindow) {
     const Cluster cluster = star({busy("a", {4}), busy("b", {4})});
     const Network network(cluster);
     const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
@@ -62,7 +62,7 @@ TEST(Evaluation, WantedAggregatorsAreTheWindowAtMost) {
 }
 
 // An aggregated packet crosses the server's link once, the others eight times: together they fill the link.
-TEST(Evaluation, TooLittleMemoryLeavesTheRestToTheServersLink) {
+TEST(Evaluation, ScarceMemoryLoadsTheLinkOfTheServer) {
     Cluster cluster = star({busy("a", {8})});
     cluster.jobs[0].server = ServerPlace::dedicated;
     const Network network(cluster);
@@ -74,7 +74,7 @@ TEST(Evaluation, TooLittleMemoryLeavesTheRestToTheServersLink) {
     EXPECT_NEAR(none.rates[0] * 8, roomy.rates[0], 1e3);
 }
 
-TEST(Evaluation, WhatAtpCannotServeHasAParameterServer) {
+TEST(Evaluation, JobBeyondTheLimitsOfAtpUsesAParameterServer) {
     const Cluster cluster = racks(2, {busy("a", {0, 20, 20})});
     const Network network(cluster);
     const System root{.kind = System::Kind::atp, .aggregates = {true, false, false}};
@@ -83,7 +83,7 @@ TEST(Evaluation, WhatAtpCannotServeHasAParameterServer) {
               evaluate(network, server, room_for_all(cluster))[0].iteration);
 }
 
-TEST(Evaluation, MemoriesAreWhatFitsAndNothingElsewhere) {
+TEST(Evaluation, MemoryIsZeroWhereNotAggregated) {
     Cluster cluster = racks(1, {busy("a", {0, 4})});
     cluster.switches[1].memory_bytes = 64'000'000;
     EXPECT_EQ(memories_of(cluster, {false, true}), (Memories{0, 44'444}));

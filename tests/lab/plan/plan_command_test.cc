@@ -31,7 +31,7 @@ Outcome run_plan(const std::string& flags) {
 
 bool says(const Outcome& outcome, const std::string& words) { return outcome.output.find(words) != std::string::npos; }
 
-TEST(PlanCommand, PlansTheExamples) {
+TEST(PlanCommand, ExamplesArePlanned) {
     const Outcome outcome = run_plan(both);
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     for (const char* words : {"vision", "text", "leaf1", "Which to buy first", "held back by", "Left out"}) {
@@ -39,7 +39,7 @@ TEST(PlanCommand, PlansTheExamples) {
     }
 }
 
-TEST(PlanCommand, PrintsOneObjectForPrograms) {
+TEST(PlanCommand, JsonPrintsOneObject) {
     const Outcome outcome = run_plan(both + " --json");
     EXPECT_EQ(outcome.status, 0);
     const auto json = nlohmann::json::parse(outcome.output, nullptr, false);
@@ -55,7 +55,7 @@ TEST(PlanCommand, HelpShowsAnExample) {
     EXPECT_TRUE(says(outcome, "workers = { leaf1 = 4, leaf2 = 4 }")) << outcome.output;
 }
 
-TEST(PlanCommand, RefusesWhatItDoesNotUnderstandWithStatus2) {
+TEST(PlanCommand, BadArgumentsAndFilesExitWithStatus2) {
     EXPECT_EQ(run_plan("").status, 2);
     EXPECT_EQ(run_plan("--topology " + examples + "cluster.toml").status, 2);
     EXPECT_EQ(run_plan(both + " --unknown").status, 2);

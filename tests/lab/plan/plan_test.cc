@@ -22,7 +22,7 @@ Job sender(std::vector<unsigned> workers, Duration compute = {}) {
 
 Bottleneck bottleneck_of(const Cluster& cluster) { return make_plan(cluster).jobs[0].bottleneck; }
 
-TEST(Plan, HasOptionsForBothLevelsOnlyWhereThereAreTwo) {
+TEST(Plan, OptionsForBothLevelsExistOnlyForTwoLevels) {
     EXPECT_EQ(make_plan(star({sender({4})})).options.size(), 4U);
     const Plan two = make_plan(racks(2, {sender({0, 4, 4})}));
     ASSERT_EQ(two.options.size(), 6U);
@@ -30,18 +30,18 @@ TEST(Plan, HasOptionsForBothLevelsOnlyWhereThereAreTwo) {
     EXPECT_EQ(two.options[5].key, "all");
 }
 
-TEST(Plan, GainIsTheBestOfAtpAgainstTheBestOfTheOthers) {
+TEST(Plan, GainComparesTheBestOfAtpWithTheBestOfTheOthers) {
     const JobPlan job = make_plan(star({sender({4})})).jobs[0];
     const Duration best = std::min({*job.iterations[0], *job.iterations[1], *job.iterations[2]});
     EXPECT_DOUBLE_EQ(job.gain, static_cast<double>(best.count()) / static_cast<double>(job.iterations[3]->count()));
     EXPECT_NEAR(job.gain, 1.5, 0.05);  // a ring of four sends each byte 1.5 times
 }
 
-TEST(Plan, WhatComputesLongWaitsForNothing) {
+TEST(Plan, LongComputationIsTheBottleneck) {
     EXPECT_EQ(bottleneck_of(star({sender({4}, milliseconds(1000))})).kind, Bound::computation);
 }
 
-TEST(Plan, NamesTheSlowestLink) {
+TEST(Plan, SlowestLinkIsTheBottleneck) {
     EXPECT_EQ(bottleneck_of(star({sender({4})})).kind, Bound::worker_link);
 
     Cluster narrow = racks(2, {sender({0, 4, 4})});
@@ -62,7 +62,7 @@ TEST(Plan, NamesTheSlowestLink) {
     EXPECT_EQ(bottleneck_of(far).kind, Bound::window);
 }
 
-TEST(Plan, NamesTheMemoryThatIsTooSmall) {
+TEST(Plan, TooSmallMemoryIsTheBottleneck) {
     Cluster cluster = racks(2, {sender({0, 4, 4})});
     cluster.switches[2].memory_bytes = 20'000;
     EXPECT_EQ(bottleneck_of(cluster).kind, Bound::memory);
@@ -75,7 +75,7 @@ std::vector<std::vector<std::size_t>> order_of(const Plan& plan) {
     return order;
 }
 
-TEST(Plan, BuysFirstWhatGainsMost) {
+TEST(Plan, PurchasesAreOrderedByTheirGain) {
     // The uplink of l2 is slow. If l2 aggregates, the uplink carries a quarter of the bytes.
     Cluster cluster = racks(2, {sender({0, 4, 4})});
     cluster.switches[2].uplink_bits_per_s = 10 * gbit;
@@ -87,12 +87,12 @@ TEST(Plan, BuysFirstWhatGainsMost) {
     EXPECT_EQ(plan.purchases.back().iterations[0], *plan.jobs[0].iterations.back());
 }
 
-TEST(Plan, BuysTogetherWhatGainsOnlyTogether) {
+TEST(Plan, SwitchesThatGainOnlyTogetherAreOnePurchase) {
     const Plan plan = make_plan(racks(2, {sender({0, 16, 16})}));
     EXPECT_EQ(order_of(plan), (std::vector<std::vector<std::size_t>>{{1, 2}, {0}}));
 }
 
-TEST(Plan, BuysNothingThatNoJobUsesOrThatCannotAggregate) {
+TEST(Plan, UnusedOrIncapableSwitchesAreNoPurchase) {
     Cluster cluster = racks(3, {sender({0, 4, 4, 0})});
     cluster.switches[1].aggregates = false;
     std::set<std::size_t> bought;
@@ -102,7 +102,7 @@ TEST(Plan, BuysNothingThatNoJobUsesOrThatCannotAggregate) {
     EXPECT_EQ(bought, (std::set<std::size_t>{0, 2}));
 }
 
-TEST(Plan, LessMemoryIsNeverFaster) {
+TEST(Plan, LessMemoryMakesIterationsLonger) {
     Cluster cluster = star({sender({8}), sender({8})});
     cluster.jobs[1].name = "k";
     for (Job& job : cluster.jobs) job.server = ServerPlace::dedicated;
@@ -114,7 +114,7 @@ TEST(Plan, LessMemoryIsNeverFaster) {
     }
 }
 
-TEST(Plan, WithoutSwitchesThatCanAggregateNothingIsGained) {
+TEST(Plan, ClusterWithoutAggregatingSwitchesHasGainOne) {
     Cluster cluster = star({sender({4})});
     cluster.switches[0].aggregates = false;
     const Plan plan = make_plan(cluster);
@@ -123,7 +123,7 @@ TEST(Plan, WithoutSwitchesThatCanAggregateNothingIsGained) {
     EXPECT_TRUE(plan.purchases.empty());
 }
 
-TEST(Plan, SaysAllOfItInJsonAndInWords) {
+TEST(Plan, JsonAndTextStateTheWholePlan) {
     const Cluster cluster = racks(2, {sender({0, 16, 16})});
     const Plan plan = make_plan(cluster);
     const auto json = nlohmann::json::parse(to_json(cluster, plan));

@@ -22,7 +22,7 @@ tl::expected<Cluster, std::string> parse(std::string_view topology, std::string_
 
 std::string two_levels(std::string_view more = "") { return std::string(root) + std::string(leaf) + std::string(more); }
 
-TEST(Read, TakesWhatIsSaidAndDefaultsForTheRest) {
+TEST(Read, GivenKeysAreReadAndOthersHaveDefaults) {
     const auto cluster = parse(two_levels("delay = '5us'\nmemory = '1MB'\nlanes = 62\nqueue = '100kB'\n"
                                           "card_rate = '40Gbps'\naggregates = false\n"),
                                job);
@@ -44,7 +44,7 @@ TEST(Read, TakesWhatIsSaidAndDefaultsForTheRest) {
     EXPECT_FALSE(below.aggregates);
 }
 
-TEST(Read, AModelsJobHasTheModelsGradientsAndComputation) {
+TEST(Read, JobOfAModelHasItsGradientsAndComputation) {
     const auto cluster = parse(two_levels(), std::string(job) + "batch = 32\nserver = 'dedicated'\nchannels = 2\n");
     ASSERT_TRUE(cluster.has_value()) << cluster.error();
     const Job& found = cluster->jobs[0];
@@ -58,7 +58,7 @@ TEST(Read, AModelsJobHasTheModelsGradientsAndComputation) {
     EXPECT_FALSE(found.shares_hosts);
 }
 
-TEST(Read, AJobByNumbersHasThemInBucketsThatAppearOneByOne) {
+TEST(Read, JobOfNumbersHasBucketsReadyOneAfterTheOther) {
     const auto cluster = parse(two_levels(),
                                "[[job]]\nname = 'j'\nparameters = 16_000_000\ncompute = '30ms'\nbucket = '8MB'\n"
                                "workers = { root = 1, leaf = 1 }\nhosts = 'shared'\n");
@@ -72,12 +72,12 @@ TEST(Read, AJobByNumbersHasThemInBucketsThatAppearOneByOne) {
     EXPECT_EQ(cluster->last_switch(found), 0U);
 }
 
-TEST(Read, KeysOfThoseWhoTrainAreAccepted) {
+TEST(Read, KeysOfTheTrainingTopologyAreAccepted) {
     EXPECT_TRUE(
         parse(two_levels("address = '10.0.1.1:4790'\nhosts = ['node-1*']\nranks = [0, '4-7']\n"), job).has_value());
 }
 
-TEST(Read, TheExamplesAreUnderstood) {
+TEST(Read, ExamplesAreRead) {
     const std::string folder = std::string(ATP_SOURCE_DIR) + "/examples/";
     const auto cluster = read_cluster(folder + "cluster.toml", folder + "jobs.toml");
     ASSERT_TRUE(cluster.has_value()) << cluster.error();
@@ -85,7 +85,7 @@ TEST(Read, TheExamplesAreUnderstood) {
     EXPECT_EQ(cluster->jobs.size(), 2U);
 }
 
-TEST(Read, WhatTakesLongerThanAYearIsAMistake) {
+TEST(Read, IterationBeyondAYearIsRefused) {
     const std::string slow = "[[switch]]\nname = 'root'\nhost_rate = 100\n";
     const auto cluster = parse(slow, "[[job]]\nname = 'j'\nmodel = 'VGG16'\nworkers = { root = 4 }\n");
     ASSERT_FALSE(cluster.has_value());
@@ -95,7 +95,7 @@ TEST(Read, WhatTakesLongerThanAYearIsAMistake) {
     EXPECT_TRUE(parse(two_levels("delay = '100ms'\n"), job));
 }
 
-TEST(Read, MoreBucketsThanCanBeFollowedAreRefused) {
+TEST(Read, TooManyBucketsAreRefused) {
     const auto cluster = parse(two_levels(),
                                "[[job]]\nname = 'j'\nparameters = 100_000_000\ncompute = '1s'\nbucket = '4'\n"
                                "workers = { leaf = 4 }\n");
@@ -103,7 +103,7 @@ TEST(Read, MoreBucketsThanCanBeFollowedAreRefused) {
     EXPECT_NE(cluster.error().find("a larger 'bucket'"), std::string::npos) << cluster.error();
 }
 
-TEST(Read, AFileThatIsNotThereIsNamed) {
+TEST(Read, MissingFileIsNamed) {
     const auto cluster = read_cluster("/nowhere.toml", "/nowhere.toml");
     ASSERT_FALSE(cluster.has_value());
     EXPECT_EQ(cluster.error(), "/nowhere.toml: No such file or directory");
@@ -117,9 +117,9 @@ struct Mistake {
 };
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.place << ": " << mistake.accepted; }
 
-class Mistakes : public testing::TestWithParam<Mistake> {};
+class InvalidFile : public testing::TestWithParam<Mistake> {};
 
-TEST_P(Mistakes, AreNamedWithTheirPlaceAndWhatIsAccepted) {
+TEST_P(InvalidFile, IsRefusedWithPositionAndAcceptedValues) {
     const auto cluster = parse(GetParam().topology, GetParam().jobs);
     ASSERT_FALSE(cluster.has_value());
     EXPECT_EQ(cluster.error().find(GetParam().place), 0U) << cluster.error();
@@ -141,7 +141,7 @@ Mistake of_job_with(const std::string& more, std::string words, std::string acce
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    OfTopologies, Mistakes,
+    OfTopologies, InvalidFile,
     testing::Values(of_tree("switch = ", "line 1: no TOML"), of_tree("", "accepted is [[switch]]"),
                     of_tree("[switch]\nname = 'a'", "accepted is [[switch]]"),
                     of_tree(two_levels() + "[[job]]\nname = 'j'", "nothing else"),
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
                     of_switch("colour = 'red'", "'colour' is not known", "accepted are address, aggregates")));
 
 INSTANTIATE_TEST_SUITE_P(
-    OfJobs, Mistakes,
+    OfJobs, InvalidFile,
     testing::Values(
         of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\n", "it needs 'workers'", "a table of switches"),
         of_job("[[job]]\nmodel = 'VGG16'\nworkers = { leaf = 4 }\n", "it needs 'name'", "a text"),

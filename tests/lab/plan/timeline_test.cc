@@ -26,7 +26,7 @@ workload::Workload::Bucket bucket(std::uint64_t bytes, Duration ready) {
     return {.elements = bytes / sizeof(float), .ready = ready};
 }
 
-TEST(Timeline, ATransferWithoutComputationTakesItsBytesAndTheLatency) {
+TEST(Timeline, TransferWithoutComputationTakesItsBytesAndTheLatency) {
     const workload::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline timeline;
     timeline.add(workload, microseconds(3), false);
@@ -35,7 +35,7 @@ TEST(Timeline, ATransferWithoutComputationTakesItsBytesAndTheLatency) {
     EXPECT_NEAR(static_cast<double>(course.limited[0].count()), 40'000, 4'000);
 }
 
-TEST(Timeline, WholeBucketsTakeTheirTimeAgain) {
+TEST(Timeline, WholeBucketsTakeTheirTimeTwice) {
     const workload::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline timeline;
     timeline.add(workload, microseconds(3), true);
@@ -53,7 +53,7 @@ TEST(Timeline, SumsOverlapWithTheBackwardPass) {
     EXPECT_EQ(run(timeline)[0].iteration, microseconds(30 + 8 + 10));
 }
 
-TEST(Timeline, BucketsWaitForThoseBeforeThem) {
+TEST(Timeline, BucketsWaitForEarlierOnes) {
     const workload::Workload workload{
         .buckets = {bucket(40'000, microseconds(10)), bucket(8'000, microseconds(30))},
         .forward = {{.compute = microseconds(5), .first = 1, .last = 2}, {.compute = microseconds(5), .last = 1}}};
@@ -62,7 +62,7 @@ TEST(Timeline, BucketsWaitForThoseBeforeThem) {
     EXPECT_EQ(run(timeline)[0].iteration, microseconds(10 + 40 + 8 + 10));
 }
 
-TEST(Timeline, JobsAreSlowerOnlyWhileTheyMeet) {
+TEST(Timeline, JobsAreSlowerOnlyWhileBothSend) {
     const workload::Workload quiet{.buckets = {bucket(10'000, microseconds(90))},
                                    .forward = {{.compute = {}, .last = 1}}};
     Timeline alone;

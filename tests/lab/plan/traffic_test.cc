@@ -59,21 +59,21 @@ Job job_of(std::vector<unsigned> workers, ServerPlace server = ServerPlace::on_s
 // Three workers under each of two leaves; a dedicated server is connected to the root.
 Cluster two_racks(ServerPlace server = ServerPlace::on_switch) { return racks(2, {job_of({0, 3, 3}, server)}); }
 
-TEST(Traffic, APacketIsItsLanesAndItsHeaders) {
+TEST(Traffic, PacketHasItsLanesAndHeaders) {
     const Stream stream = stream_of(star({job_of({4})}), 0, {true});
     EXPECT_EQ(stream.lanes, 352U);
     EXPECT_DOUBLE_EQ(stream.payload_bytes, 352 * 4);
     EXPECT_DOUBLE_EQ(stream.wire_bytes, 48 + 352 * 4 + 14 + 20 + 8 + 24);
 }
 
-TEST(Traffic, PacketsFitEverySwitchThatAggregatesAndNoOther) {
+TEST(Traffic, LanesFitEverySwitchThatAggregates) {
     Cluster cluster = two_racks();
     cluster.switches[1].lanes = 62;
     EXPECT_EQ(stream_of(cluster, 0, {true, true, true}).lanes, 62U);
     EXPECT_EQ(stream_of(cluster, 0, {true, false, true}).lanes, 352U);
 }
 
-TEST(Traffic, RoundTripsCountEveryHopAndPacketsUnderWayFillThem) {
+TEST(Traffic, RoundTripCountsEveryHop) {
     Cluster cluster = two_racks(ServerPlace::dedicated);
     const Stream stream = stream_of(cluster, 0, {true, true, true});
     const double hop_ns = 1000 + stream.wire_bytes * 8 / 100;
@@ -85,7 +85,7 @@ TEST(Traffic, RoundTripsCountEveryHopAndPacketsUnderWayFillThem) {
                 rate * 6 * hop_ns / 1e9 / stream.payload_bytes, 0.01);
 }
 
-TEST(Traffic, AtEverySwitchEachLinkCarriesOneCopy) {
+TEST(Traffic, AggregationAtEverySwitchSendsOneCopyPerLink) {
     const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}));
     EXPECT_DOUBLE_EQ(copies.worker(1), 1);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
@@ -93,19 +93,19 @@ TEST(Traffic, AtEverySwitchEachLinkCarriesOneCopy) {
     EXPECT_DOUBLE_EQ(copies.server(0), 1);
 }
 
-TEST(Traffic, LeavesAloneSendTheServerOneCopyEach) {
+TEST(Traffic, AggregationAtLeavesSendsTheServerOneCopyPerLeaf) {
     const Copies copies(two_racks(), atp_at({false, true, true}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
     EXPECT_DOUBLE_EQ(copies.server(0), 2);  // the root does not aggregate, so the server cannot run on it
 }
 
-TEST(Traffic, TheRootAloneHasEveryWorkersCopyOnTheUplinks) {
+TEST(Traffic, AggregationAtTheRootSendsEveryCopyOverTheUplinks) {
     const Copies copies(two_racks(), atp_at({true, false, false}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 3);
     EXPECT_DOUBLE_EQ(copies.server(0), 0);
 }
 
-TEST(Traffic, WhatFindsNoAggregatorPassesOn) {
+TEST(Traffic, PacketsWithoutAnAggregatorAreForwarded) {
     const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}), {0.5, 0.75, 1});
     EXPECT_DOUBLE_EQ(copies.uplink(1), 0.75 + 0.25 * 3);
     EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
@@ -113,7 +113,7 @@ TEST(Traffic, WhatFindsNoAggregatorPassesOn) {
     EXPECT_DOUBLE_EQ(copies.server(0), 0.5 + 0.5 * (0.75 + 1) + 0.25 * 3);
 }
 
-TEST(Traffic, AJobUnderOneLeafDoesNotLoadTheRoot) {
+TEST(Traffic, JobUnderOneLeafLoadsNoRoot) {
     const Copies copies(racks(2, {job_of({0, 3, 0}, ServerPlace::dedicated)}), atp_at({true, true, true}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 0);
     EXPECT_DOUBLE_EQ(copies.server(1), 1);
@@ -130,7 +130,7 @@ TEST(Traffic, ColocatedServersLoadTheHostsOfTheirWorkers) {
     EXPECT_DOUBLE_EQ(copies.uplink(2), 1.25);
 }
 
-TEST(Traffic, TheCardOfASoftwareSwitchCarriesWhatEntersAndLeaves) {
+TEST(Traffic, CardOfASoftwareSwitchCarriesBothDirections) {
     Cluster cluster = two_racks();
     cluster.switches[1].card_bits_per_s = cluster.switches[0].card_bits_per_s = 100 * gbit;
     const Copies copies(cluster, atp_at({true, true, true}));
@@ -139,14 +139,14 @@ TEST(Traffic, TheCardOfASoftwareSwitchCarriesWhatEntersAndLeaves) {
     EXPECT_DOUBLE_EQ(Copies(cluster, atp_at({true, false, true})).card(1), 0);
 }
 
-TEST(Traffic, OneServerHasEveryWorkersCopy) {
+TEST(Traffic, OneServerReceivesEveryCopy) {
     const Copies copies(two_racks(), other(System::Kind::server));
     EXPECT_DOUBLE_EQ(copies.worker(1), 1);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 3);
     EXPECT_DOUBLE_EQ(copies.server(0), 6);
 }
 
-TEST(Traffic, OneServerOnAWorkersHostHasTheOthersCopies) {
+TEST(Traffic, OneServerOnTheHostOfAWorkerReceivesTheOtherCopies) {
     const Copies copies(two_racks(ServerPlace::colocated), other(System::Kind::server));
     EXPECT_DOUBLE_EQ(copies.worker(1), 5);
     EXPECT_DOUBLE_EQ(copies.worker(2), 1);
@@ -154,20 +154,20 @@ TEST(Traffic, OneServerOnAWorkersHostHasTheOthersCopies) {
     EXPECT_DOUBLE_EQ(copies.uplink(2), 3);
 }
 
-TEST(Traffic, AServerOnEachHostPushesAndPullsItsPart) {
+TEST(Traffic, ServerOnEachHostPushesAndPullsItsPart) {
     const Copies copies(racks(2, {job_of({0, 4, 2})}), other(System::Kind::servers));
     EXPECT_DOUBLE_EQ(copies.worker(1), 2 * 5 / 6.0);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 2 * 4 * 2 / 6.0);
     EXPECT_DOUBLE_EQ(copies.uplink(2), 2 * 2 * 4 / 6.0);
 }
 
-TEST(Traffic, ARingCrossesEachLinkNearlyTwice) {
+TEST(Traffic, RingLoadsEachLinkNearlyTwice) {
     const Copies copies(two_racks(), other(System::Kind::ring));
     EXPECT_DOUBLE_EQ(copies.worker(1), 2 * 5 / 6.0);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 2 * 5 / 6.0);
 }
 
-TEST(Traffic, JobsOfSharedHostsMeetOnTheirLinksAndOthersDoNot) {
+TEST(Traffic, JobsOnSharedHostsShareTheirLinks) {
     Job first = job_of({2});
     Job second = job_of({2});
     first.shares_hosts = second.shares_hosts = true;
@@ -177,7 +177,7 @@ TEST(Traffic, JobsOfSharedHostsMeetOnTheirLinksAndOthersDoNot) {
     EXPECT_EQ(Network(cluster).hosts().size(), 2U);
 }
 
-TEST(Traffic, NoSwitchServesMoreThan32OfAJob) {
+TEST(Traffic, SwitchServesAtMost32UnitsOfAJob) {
     const Cluster cluster = racks(2, {job_of({0, 20, 20})});
     EXPECT_TRUE(can_serve(cluster, 0, {true, true, true}));
     EXPECT_TRUE(can_serve(cluster, 0, {false, true, true}));

@@ -37,7 +37,7 @@ struct Case {
 
 class Command : public testing::TestWithParam<Case> {};
 
-TEST_P(Command, SaysAndReturnsWhatBecameOfIt) {
+TEST_P(Command, ArgumentsGiveTheirStatusAndOutput) {
     const Outcome outcome = atp(GetParam().arguments);
     EXPECT_EQ(outcome.status, GetParam().status) << outcome.output;
     EXPECT_NE(outcome.output.find(GetParam().says), std::string::npos) << outcome.output;
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"switch --listen 127.0.0.1:0 --json >/dev/full", 1, "standard output"},
                     Case{"simulate --help >/dev/full", 1, "standard output"}));
 
-TEST(CommandWithoutMemory, SaysSo) {
+TEST(SimulateCommand, MissingMemoryIsReported) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "sanitizers need more addresses than this leaves";
 #endif

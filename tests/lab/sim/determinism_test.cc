@@ -25,18 +25,18 @@ Scenario troubled(std::uint64_t seed) {
     return s;
 }
 
-TEST(Determinism, TheSameSeedGivesTheSameReport) {
+TEST(Determinism, SameSeedGivesTheSameReport) {
     EXPECT_EQ(to_json(run_verified(troubled(5))), to_json(run_verified(troubled(5))));
 }
 
-TEST(Determinism, AnotherSeedGivesAnotherRun) {
+TEST(Determinism, OtherSeedGivesAnotherReport) {
     Report a = run_verified(troubled(5));
     Report b = run_verified(troubled(6));
     a.seed = b.seed = 0;
     EXPECT_NE(to_json(a), to_json(b));
 }
 
-TEST(Determinism, WatchingChangesNothing) {
+TEST(Determinism, TraceLeavesTheReportUnchanged) {
     struct Close {
         void operator()(std::FILE* file) const { std::fclose(file); }
     };
@@ -48,7 +48,7 @@ TEST(Determinism, WatchingChangesNothing) {
     EXPECT_GT(std::ftell(file.get()), 0);
 }
 
-TEST(Determinism, ASeedOfTheSwarmDrawsOneScenario) {
+TEST(Determinism, SeedOfTheSwarmGivesOneScenario) {
     const Report once = run(draw_scenario(11));
     EXPECT_EQ(to_json(run(draw_scenario(11))), to_json(once));
 }

@@ -13,7 +13,7 @@ namespace {
 
 Time at_ns(std::uint64_t ns) { return Time(Duration(static_cast<std::int64_t>(ns))); }
 
-TEST(EventQueue, GivesEventsInOrderOfTime) {
+TEST(EventQueue, EventsComeInOrderOfTime) {
     EventQueue events;
     Random random(1, 1);
     std::vector<std::uint64_t> times;
@@ -29,7 +29,7 @@ TEST(EventQueue, GivesEventsInOrderOfTime) {
     EXPECT_TRUE(events.empty());
 }
 
-TEST(EventQueue, EventsOfOneInstantComeInTheOrderInWhichTheyWereScheduled) {
+TEST(EventQueue, EventsOfOneTimeComeInTheOrderOfScheduling) {
     EventQueue events;
     for (std::uint32_t i = 0; i < 100; ++i) events.push(at_ns(5), Event::Kind::wake, i);
     for (std::uint32_t i = 0; i < 100; ++i) {
@@ -38,7 +38,7 @@ TEST(EventQueue, EventsOfOneInstantComeInTheOrderInWhichTheyWereScheduled) {
     }
 }
 
-TEST(EventQueue, AnEarlyTicketKeepsItsPlaceThoughTheEventIsPushedLate) {
+TEST(EventQueue, EarlyTicketKeepsItsOrderThoughPushedLate) {
     EventQueue events;
     const std::uint64_t ticket = events.next_order();
     events.push(at_ns(5), Event::Kind::wake, 2);
@@ -46,7 +46,7 @@ TEST(EventQueue, AnEarlyTicketKeepsItsPlaceThoughTheEventIsPushedLate) {
     EXPECT_EQ(events.top().target, 1U);
 }
 
-TEST(EventQueue, ReplacingTheTopIsAPopAndAPush) {
+TEST(EventQueue, ReplacingTheTopEqualsAPopAndAPush) {
     EventQueue events;
     for (const std::uint64_t time : {1U, 4U, 9U, 16U, 25U, 36U}) events.push(at_ns(time), Event::Kind::wake, 0);
     events.replace_top({.time = at_ns(20), .order = events.next_order(), .kind = Event::Kind::wake, .target = 7});

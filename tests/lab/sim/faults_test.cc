@@ -30,9 +30,9 @@ Outage outage(Outage::Kind kind, Outage::Node node, unsigned index, Duration at,
     return {.kind = kind, .node = node, .job = 0, .index = index, .at = Time(at), .lasts = lasts};
 }
 
-class Troubles : public testing::TestWithParam<Trouble> {};
+class SingleFault : public testing::TestWithParam<Trouble> {};
 
-TEST_P(Troubles, AloneChangesNoSum) {
+TEST_P(SingleFault, ChangesNoSum) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         Scenario s;
         s.seed = seed;
@@ -112,10 +112,10 @@ const Trouble troubles[] = {
      [](const Report& r) { return servers_of(r).completed; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, Troubles, testing::ValuesIn(troubles),
+INSTANTIATE_TEST_SUITE_P(Each, SingleFault, testing::ValuesIn(troubles),
                          [](const auto& trouble) { return trouble.param.name; });
 
-TEST(Faults, AHealedNetworkLosesNothingMore) {
+TEST(Faults, HealedNetworkLosesNoPackets) {
     Scenario s;
     s.topology = topology("star:4");
     s.bytes = 400'000;
@@ -129,7 +129,7 @@ TEST(Faults, AHealedNetworkLosesNothingMore) {
     EXPECT_EQ(links_of(run_verified(s)).lost, 0U);
 }
 
-TEST(Faults, WhatCannotFinishInTimeIsAFailureWithItsWhereabouts) {
+TEST(Faults, UnfinishedRunIsAFailureWithItsTime) {
     Scenario s;
     s.topology = topology("star:2");
     s.faults.loss = 1;
@@ -140,7 +140,7 @@ TEST(Faults, WhatCannotFinishInTimeIsAFailureWithItsWhereabouts) {
     EXPECT_NE(report.failures[0].find("not finished at"), std::string::npos) << report.failures[0];
 }
 
-TEST(Faults, ALossyWorkersLinksAloneLosePackets) {
+TEST(Faults, LossyWorkerLosesPacketsOnItsLinksOnly) {
     Scenario s;
     s.topology = topology("star:4");
     s.faults.loss = 0.05;

@@ -20,7 +20,7 @@ Scenario figure9(Aggregation aggregation) {
     return s;
 }
 
-TEST(Figure9, RackOnlyAggregationSendsTheServerExactlyThreeTimesTheTraffic) {
+TEST(Figure9, RackOnlyAggregationSendsTheServerThreeTimesTheTraffic) {
     const Report atp = run_verified(figure9(Aggregation::everywhere));
     const Report racks = run_verified(figure9(Aggregation::racks));
     const std::uint64_t fragments = servers_of(atp).completed;
@@ -31,7 +31,7 @@ TEST(Figure9, RackOnlyAggregationSendsTheServerExactlyThreeTimesTheTraffic) {
     EXPECT_DOUBLE_EQ(atp.jobs[0].share_aggregated(), 1.0);
 }
 
-TEST(Figure9, WithoutAggregationTheServerGetsEveryWorkersPacket) {
+TEST(Figure9, WithoutAggregationTheServerReceivesEveryPacket) {
     const Report nowhere = run_verified(figure9(Aggregation::nowhere));
     EXPECT_EQ(nowhere.jobs[0].server_packets, 6 * servers_of(nowhere).completed);
     EXPECT_DOUBLE_EQ(nowhere.jobs[0].share_aggregated(), 0.0);

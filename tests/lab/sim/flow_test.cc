@@ -48,7 +48,7 @@ TEST_P(OneFlow, FillsAnIdleLink) {
     EXPECT_LT(share_of_link(s, report.background[0]), 1460.0 / (1500 - 28 + 66) + 0.001);
 }
 
-TEST_P(OneFlow, DeliversEverythingOverALinkThatLosesPackets) {
+TEST_P(OneFlow, DeliversWholeMessagesOverALossyLink) {
     Scenario s = with_flows({flow_into(0, GetParam())});
     s.faults.loss = 0.01;
     const Report report = run_verified(s);
@@ -58,7 +58,7 @@ TEST_P(OneFlow, DeliversEverythingOverALinkThatLosesPackets) {
     EXPECT_EQ(flow.delivered_bytes % 64'000, 0U);  // whole messages
 }
 
-TEST_P(OneFlow, IsTheSameForTheSameSeed) {
+TEST_P(OneFlow, SameSeedGivesTheSameReport) {
     Scenario s = with_flows({flow_out_of(0, GetParam()), flow_into(1)});
     s.faults.loss = 0.001;
     EXPECT_EQ(to_json(run(s)), to_json(run(s)));
@@ -66,7 +66,7 @@ TEST_P(OneFlow, IsTheSameForTheSameSeed) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, OneFlow, testing::Values(Transport::rdma, Transport::tcp));
 
-TEST(Flows, TwoOfTcpShareALinkAboutEquallyAndFillIt) {
+TEST(Flows, TwoTcpFlowsShareAndFillALink) {
     const Scenario s = with_flows({flow_into(0), flow_into(0)});
     const Report report = run_verified(s);
     const double first = share_of_link(s, report.background[0]);
@@ -75,7 +75,7 @@ TEST(Flows, TwoOfTcpShareALinkAboutEquallyAndFillIt) {
     EXPECT_NEAR(first / (first + second), 0.5, 0.1);
 }
 
-TEST(Flows, TcpBacksOffWhereAShortQueueDropsItsSegments) {
+TEST(Flows, TcpHalvesWhenAShortQueueDropsSegments) {
     Scenario s = with_flows({flow_into(0), flow_into(0)});
     s.ecn_bytes = 0;
     s.queue_bytes = 100'000;
@@ -85,7 +85,7 @@ TEST(Flows, TcpBacksOffWhereAShortQueueDropsItsSegments) {
     EXPECT_GT(share_of_link(s, report.background[0]) + share_of_link(s, report.background[1]), 0.8);
 }
 
-TEST(Flows, NoQueueDropsWhatIsLossless) {
+TEST(Flows, LosslessFlowsAreNeverDropped) {
     Scenario s = with_flows({});
     s.topology = topology("star:8");
     s.queue_bytes = 10'000;
@@ -97,21 +97,21 @@ TEST(Flows, NoQueueDropsWhatIsLossless) {
     for (const BackgroundReport& flow : report.background) EXPECT_EQ(flow.flows.resent, 0U);
 }
 
-TEST(Flows, AProcessorThatCopiesSlowlyIsTheBottleneck) {
+TEST(Flows, SlowTcpCopyingLimitsTheRate) {
     Scenario s = with_flows({flow_into(0)});
     s.tcp_cost = {.bits_per_s = 25'000'000'000};
     const Report report = run_verified(s);
     EXPECT_NEAR(share_of_link(s, report.background[0]), 0.25 * 1460 / 1538, 0.02);
 }
 
-TEST(Flows, RdmaPaysForCopyingAsWell) {
+TEST(Flows, SlowRdmaCopyingLimitsTheRate) {
     Scenario s = with_flows({flow_into(0, Transport::rdma)});
     s.rdma_cost = {.bits_per_s = 50'000'000'000};
     const Report report = run_verified(s);
     EXPECT_NEAR(share_of_link(s, report.background[0]), 0.5 * 1460 / 1538, 0.02);
 }
 
-TEST(Flows, AnUplinkIsSharedWithAJobOfAtp) {
+TEST(Flows, FlowAndJobOfAtpShareAnUplink) {
     Scenario s;
     s.topology = topology("star:4");
     s.bytes = 8'000'000;

@@ -38,7 +38,7 @@ std::vector<std::byte> sum_of(GradientSource& source, const std::vector<unsigned
     return wire;
 }
 
-TEST(Gradients, TheSumOfEveryWorkerOnceIsRight) {
+TEST(Gradients, SumOfEveryWorkerOnceIsAccepted) {
     for (const unsigned workers : {1U, 2U, 3U, 32U, 1024U}) {
         GradientSource source(shape_of(workers));
         std::vector<unsigned> all(workers);
@@ -49,7 +49,7 @@ TEST(Gradients, TheSumOfEveryWorkerOnceIsRight) {
     }
 }
 
-TEST(Gradients, AWorkerLeftOutCountedTwiceOrSwappedIsSeen) {
+TEST(Gradients, MissingRepeatedOrSwappedWorkerIsDetected) {
     GradientSource source(shape_of(4));
     EXPECT_FALSE(source.verify(0, 5, sum_of(source, {0, 1, 2}, 5)));
     EXPECT_FALSE(source.verify(0, 5, sum_of(source, {0, 1, 2, 3, 3}, 5)));
@@ -57,14 +57,14 @@ TEST(Gradients, AWorkerLeftOutCountedTwiceOrSwappedIsSeen) {
     EXPECT_NE(source.mismatch(), "");
 }
 
-TEST(Gradients, AnotherFragmentsSumIsSeen) {
+TEST(Gradients, SumOfAnotherFragmentIsDetected) {
     GradientSource source(shape_of(3));
     for (std::uint64_t other = 1; other < 200; ++other) {
         EXPECT_FALSE(source.verify(0, 0, sum_of(source, {0, 1, 2}, other))) << other;
     }
 }
 
-TEST(Gradients, OneWrongBitInOneLaneIsSeen) {
+TEST(Gradients, OneWrongBitIsDetected) {
     GradientSource source(shape_of(3));
     for (std::size_t at = 0; at < bytes; ++at) {
         std::vector<std::byte> sum = sum_of(source, {0, 1, 2}, 1);
@@ -73,7 +73,7 @@ TEST(Gradients, OneWrongBitInOneLaneIsSeen) {
     }
 }
 
-TEST(Gradients, AFragmentAtTheEndsOfInt32HasItsSumIn64Bits) {
+TEST(Gradients, FragmentAtTheEndsOfInt32SumsIn64Bits) {
     GradientSource source(shape_of(5, 0, 1.0));
     bool beyond = false;
     for (std::uint64_t fragment = 0; fragment < 20; ++fragment) {
@@ -87,7 +87,7 @@ TEST(Gradients, AFragmentAtTheEndsOfInt32HasItsSumIn64Bits) {
     EXPECT_TRUE(beyond);
 }
 
-TEST(Gradients, AFragmentOfFloatsHasAWorkerThatCannotSendIntegers) {
+TEST(Gradients, FloatFragmentHasAWorkerWithoutIntegers) {
     GradientSource source(shape_of(4, 1.0));
     std::vector<std::byte> wire(bytes);
     for (std::uint64_t fragment = 0; fragment < 50; ++fragment) {
@@ -97,7 +97,7 @@ TEST(Gradients, AFragmentOfFloatsHasAWorkerThatCannotSendIntegers) {
     }
 }
 
-TEST(Gradients, AShareOfTheTensorsIsPlainAndSummedModulo2To32) {
+TEST(Gradients, PlainTensorsAreSummedModulo2To32) {
     GradientShape shape = shape_of(5, 0.3, 0.3);
     shape.plain_share = 0.5;
     GradientSource source(shape);
@@ -123,7 +123,7 @@ TEST(Gradients, AShareOfTheTensorsIsPlainAndSummedModulo2To32) {
     EXPECT_TRUE(wrapped);
 }
 
-TEST(Gradients, FloatsAndIntegersOfOneElementAreTheSameNumber) {
+TEST(Gradients, FloatsAndIntegersOfOneElementAreEqual) {
     GradientSource source(shape_of(4));
     std::vector<std::byte> integers(bytes);
     std::vector<std::byte> floats(bytes);

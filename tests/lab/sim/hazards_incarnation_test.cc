@@ -27,7 +27,7 @@ Scenario with_crash(Outage::Node node, unsigned index) {
     return s;
 }
 
-TEST(Hazard, H26_AServersRestartIsATypedErrorEverywhereWithinTheDeadline) {
+TEST(Hazard, H26_RestartedServerFailsAllWorkersAtTheDeadline) {
     const Report report = run_verified(with_crash(Outage::Node::server, 0));
     const JobReport& job = report.jobs[0];
     EXPECT_EQ(job.incarnations, 2U);
@@ -40,7 +40,7 @@ TEST(Hazard, H26_AServersRestartIsATypedErrorEverywhereWithinTheDeadline) {
     EXPECT_LT(milliseconds_of(job), 110.0);
 }
 
-TEST(Hazard, H27_OldPacketsOfARestartedJobAreAcceptedByNobody) {
+TEST(Hazard, H27_OldPacketsOfARestartedJobAreDroppedByAllNodes) {
     // A third of all packets is late by up to three deadlines: they arrive in the next incarnation.
     Scenario s = with_crash(Outage::Node::server, 0);
     s.faults.reorder = 0.3;
@@ -54,7 +54,7 @@ TEST(Hazard, H27_OldPacketsOfARestartedJobAreAcceptedByNobody) {
     EXPECT_EQ(report.audit_failures(), 0U);
 }
 
-TEST(Hazard, H27_CopiesOfOldPacketsDeliveredToTheNewIncarnationAreRefused) {
+TEST(Hazard, H27_ReplayedPacketsOfAnEarlierIncarnationAreRefused) {
     Scenario s = with_crash(Outage::Node::server, 0);
     s.faults.replay = 0.5;
     for (const Aggregation aggregation : {Aggregation::everywhere, Aggregation::nowhere}) {
@@ -66,7 +66,7 @@ TEST(Hazard, H27_CopiesOfOldPacketsDeliveredToTheNewIncarnationAreRefused) {
     }
 }
 
-TEST(Hazard, H28_AWorkerThatDiesAndRejoinsFindsANewIncarnationWithRightSums) {
+TEST(Hazard, H28_DeadWorkerRejoinsANewIncarnationWithExactSums) {
     for (unsigned rank = 0; rank < 6; ++rank) {
         const Report report = run_verified(with_crash(Outage::Node::worker, rank));
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
@@ -74,7 +74,7 @@ TEST(Hazard, H28_AWorkerThatDiesAndRejoinsFindsANewIncarnationWithRightSums) {
     }
 }
 
-TEST(Hazard, H28_TheSurvivorsErrorNamesTheMissingWorker) {
+TEST(Hazard, H28_ErrorOfASurvivorNamesTheMissingWorker) {
     Scenario s = with_crash(Outage::Node::worker, 4);
     s.min_timeout = milliseconds(1);
     const Report report = run_verified(s);
@@ -85,7 +85,7 @@ TEST(Hazard, H28_TheSurvivorsErrorNamesTheMissingWorker) {
     EXPECT_TRUE(named) << report.jobs[0].errors.front();
 }
 
-TEST(Incarnations, AnotherJobDoesNotNotice) {
+TEST(Incarnations, RestartLeavesTheOtherJobUnaffected) {
     Scenario s = with_crash(Outage::Node::server, 0);
     s.jobs = 2;
     const Report report = run_verified(s);
@@ -94,7 +94,7 @@ TEST(Incarnations, AnotherJobDoesNotNotice) {
     EXPECT_EQ(report.jobs[1].timed_out, 0U);
 }
 
-TEST(Incarnations, RepeatedCrashesStillEndInRightSums) {
+TEST(Incarnations, RepeatedCrashesEndInExactSums) {
     Scenario s = with_crash(Outage::Node::server, 0);
     for (unsigned again = 1; again <= 3; ++again) {
         Outage next = s.faults.outages.front();

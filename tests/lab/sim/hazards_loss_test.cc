@@ -29,7 +29,7 @@ bool first_sending(const atp_header& header) {
     return header.type == ATP_TYPE_GRADIENT && (header.flags & ATP_FLAG_RESEND) == 0;
 }
 
-TEST(Hazard, H05_LastFragmentsLostAreRecoveredByTimer) {
+TEST(Hazard, H05_LostLastFragmentsAreRecoveredByATimer) {
     Scenario s = hundred_fragments("racks:2x2");
     s.faults.interfere = [](const Passage& p) {
         return Fate{.lose = p.from == "h1" && first_sending(p.header) && p.header.seq + 3 >= fragments};
@@ -41,7 +41,7 @@ TEST(Hazard, H05_LastFragmentsLostAreRecoveredByTimer) {
     EXPECT_LE(workers_of(report).resent, 4 * 3U);  // each worker once, for the partial sums below the server
 }
 
-TEST(Hazard, H05_LastResultLostToOneWorkerIsRecoveredByTimer) {
+TEST(Hazard, H05_LastResultLostToOneWorkerIsRecoveredByATimer) {
     Scenario s = hundred_fragments("racks:2x2");
     std::set<std::uint32_t> lost;
     s.faults.interfere = [&lost](const Passage& p) {
@@ -72,19 +72,19 @@ void expect_patience(const Report& report) {
     EXPECT_DOUBLE_EQ(report.jobs[0].share_aggregated(), 1.0);
 }
 
-TEST(Hazard, H06_AHundredfoldSlowerWorkerCausesNoFlushesAndNoResends) {
+TEST(Hazard, H06_WorkerHundredTimesSlowerCausesNoFlushAndNoResend) {
     const Report report = run_with_straggler(50'000, 100);
     expect_patience(report);
     EXPECT_GT(finished_ms(report), 50.0);  // it took the straggler's time
 }
 
-TEST(Hazard, H06_WorkersThatAskForAThousandfoldSlowerOneAreToldToWait) {
+TEST(Hazard, H06_WorkersThatProbeForASlowerOneGetWaits) {
     const Report report = run_with_straggler(20'000, 1000);
     EXPECT_GT(workers_of(report).waits, 0U);
     expect_patience(report);
 }
 
-TEST(Hazard, H08_AResultLostToOneWorkerComesAgainWithinItsWindow) {
+TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
     Scenario s = hundred_fragments("racks:2x2");
     bool lost = false;
     s.faults.interfere = [&lost](const Passage& p) {
@@ -99,7 +99,7 @@ TEST(Hazard, H08_AResultLostToOneWorkerComesAgainWithinItsWindow) {
     EXPECT_LT(finished_ms(report), 20.0);
 }
 
-TEST(Hazard, H09_AnAckLostBeforeASwitchDoesNotBlockTheSlot) {
+TEST(Hazard, H09_AckLostBeforeASwitchBlocksNoSlot) {
     Scenario s = hundred_fragments("racks:2x2");
     s.window_log2 = 3;
     s.min_timeout = milliseconds(1);
@@ -114,7 +114,7 @@ TEST(Hazard, H09_AnAckLostBeforeASwitchDoesNotBlockTheSlot) {
     for (const SwitchReport& at : report.switches) EXPECT_EQ(at.occupied, 0U) << at.name;
 }
 
-TEST(Hazard, H14_ACollisionAtOneRackDoesNotMakeTheOtherResend) {
+TEST(Hazard, H14_CollisionAtOneRackCausesNoResendOfTheOther) {
     // Job 1's only fragment occupies rack 0's only aggregator: its ACK does not reach rack 0 while job 2 sums. So job 2
     // collides at rack 0 and completes at rack 1.
     Scenario s;
@@ -140,7 +140,7 @@ TEST(Hazard, H14_ACollisionAtOneRackDoesNotMakeTheOtherResend) {
     EXPECT_LT(milliseconds_of(report.jobs[1]), 1.0);  // without a timer
 }
 
-TEST(Hazard, H20_EverythingDuplicatedAndReorderedIsCountedExactlyOnce) {
+TEST(Hazard, H20_DuplicatedAndReorderedPacketsCountOnce) {
     for (const char* shape : {"star:5", "racks:3x3", "fig9"}) {
         Scenario s;
         s.topology = topology(shape);
@@ -154,7 +154,7 @@ TEST(Hazard, H20_EverythingDuplicatedAndReorderedIsCountedExactlyOnce) {
     }
 }
 
-TEST(Hazard, H30_AgeingThatFreesLivePartialsCostsTimeOnly) {
+TEST(Hazard, H30_AgeingThatFreesLivePartialSumsDelaysSumsOnly) {
     Scenario s;
     s.topology = topology("racks:2x3");
     s.jobs = 2;
@@ -167,7 +167,7 @@ TEST(Hazard, H30_AgeingThatFreesLivePartialsCostsTimeOnly) {
     EXPECT_GT(switch_events(report, ATP_EVENT_TAKEN_OVER), 0U);
 }
 
-TEST(Hazard, H33_SprayingCausesFewNeedlessResends) {
+TEST(Hazard, H33_SprayingCausesAtMostOneResendForEachTwoPackets) {
     Scenario s;
     s.topology = topology("racks:4x4");
     s.bytes = 500'000;
@@ -180,7 +180,7 @@ TEST(Hazard, H33_SprayingCausesFewNeedlessResends) {
     EXPECT_LE(workers.resent, workers.sent + workers.sent / 2);
 }
 
-TEST(Hazard, H36_ASwitchThatRestartsEmptyCostsTimeOnly) {
+TEST(Hazard, H36_SwitchThatRestartsEmptyDelaysSumsOnly) {
     for (unsigned index = 0; index < 3; ++index) {
         Scenario s;
         s.topology = topology("racks:2x4");

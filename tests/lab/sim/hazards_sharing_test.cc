@@ -12,7 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-TEST(Hazard, H07_WhatOthersLeftInTheSwitchIsFetchedWithoutATimer) {
+TEST(Hazard, H07_PartialSumsLeftInTheSwitchAreFlushedWithoutATimer) {
     // Two jobs share a few aggregators: for some workers of a fragment the aggregator is occupied, for others it is
     // free.
     Scenario s;
@@ -28,7 +28,7 @@ TEST(Hazard, H07_WhatOthersLeftInTheSwitchIsFetchedWithoutATimer) {
     EXPECT_LT(finished_ms(report), 50.0);
 }
 
-TEST(Hazard, H12_TwoJobsThatCollidePartWithinAFewRounds) {
+TEST(Hazard, H12_CollidingJobsSeparateWithinTwelveRounds) {
     // With a slow worker in each job, aggregators are occupied for long, so slots that share one collide in every
     // round.
     const auto collisions_in = [](std::uint64_t rounds) {
@@ -49,7 +49,7 @@ TEST(Hazard, H12_TwoJobsThatCollidePartWithinAFewRounds) {
     EXPECT_EQ(collisions_in(120), first_rounds);  // and none after them
 }
 
-TEST(Hazard, H13_AllJobsOnOneAggregatorAreSlowCorrectAndFair) {
+TEST(Hazard, H13_JobsOnOneAggregatorFinishExactAndWithinTwiceTheFirst) {
     for (const unsigned jobs : {2U, 4U}) {
         Scenario s;
         s.topology = topology("star:4");
@@ -67,7 +67,7 @@ TEST(Hazard, H13_AllJobsOnOneAggregatorAreSlowCorrectAndFair) {
     }
 }
 
-TEST(Hazard, H29_AJobThatDiesWithEveryAggregatorGivesThemBack) {
+TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOver) {
     // The first job's worker crashes at once: its partial sums fill the switch and can never complete.
     Scenario s;
     s.topology = topology("star:4");
@@ -91,7 +91,7 @@ TEST(Hazard, H29_AJobThatDiesWithEveryAggregatorGivesThemBack) {
     EXPECT_GT(report.jobs[1].share_aggregated(), 0.1);
 }
 
-TEST(Sharing, AnIdleJobsAggregatorsServeTheOther) {
+TEST(Sharing, AggregatorsOfAnIdleJobServeTheOther) {
     // Off phases: while one job computes, the other has the memory (ATP paper, section 5.3.3).
     Scenario s;
     s.topology = topology("star:4");

@@ -22,7 +22,7 @@ std::uint64_t bytes_from(const Report& report, std::string_view host) {
     return bytes;
 }
 
-TEST(Jobs, OfDifferentNumbersOfWorkersShareTheFirstHosts) {
+TEST(Jobs, OfDifferentSizesShareTheFirstHosts) {
     const Report report = run_verified(jobs_of("star:6", {5, 2}));
     EXPECT_EQ(report.jobs[0].workers, 5U);
     EXPECT_EQ(report.jobs[1].workers, 2U);
@@ -30,7 +30,7 @@ TEST(Jobs, OfDifferentNumbersOfWorkersShareTheFirstHosts) {
     EXPECT_EQ(bytes_from(report, "h5"), 0U);
 }
 
-TEST(Jobs, OfDifferentNumbersOfWorkersMayHaveHostsOfTheirOwn) {
+TEST(Jobs, OfDifferentSizesUseSeparateHostsIfPlacedSo) {
     Scenario s = jobs_of("star:5", {2, 5});
     s.placement = Placement::separate;
     const Report report = run_verified(s);
@@ -38,7 +38,7 @@ TEST(Jobs, OfDifferentNumbersOfWorkersMayHaveHostsOfTheirOwn) {
     EXPECT_EQ(bytes_from(report, "h0.2"), 0U);
 }
 
-TEST(Jobs, OfDifferentNumbersOfWorkersRunInEveryTopologyAndSystem) {
+TEST(Jobs, OfDifferentSizesRunInEveryTopologyAndSystem) {
     for (const char* shape : {"racks:2x3", "dumbbell:2x3", "fig9"}) {
         for (const ServerPlace server : {ServerPlace::on_switch, ServerPlace::dedicated, ServerPlace::colocated}) {
             Scenario s = jobs_of(shape, {1, 5, 3, 4});
@@ -49,7 +49,7 @@ TEST(Jobs, OfDifferentNumbersOfWorkersRunInEveryTopologyAndSystem) {
     }
 }
 
-TEST(Jobs, ArriveAtRandomAsTheSeedSays) {
+TEST(Jobs, ArriveAtRandomTimesOfTheSeed) {
     constexpr unsigned many = 400;
     Scenario s;
     s.mean_gap = std::chrono::milliseconds(2);
@@ -61,7 +61,7 @@ TEST(Jobs, ArriveAtRandomAsTheSeedSays) {
     EXPECT_EQ(s.start_of(0), Time{});
 }
 
-TEST(Jobs, TwelveAtRandomMeetInPartOnly) {
+TEST(Jobs, StartAtLeastTheStaggerApart) {
     Scenario s;
     s.topology = topology("star:2");
     s.jobs = 12;
@@ -74,7 +74,7 @@ TEST(Jobs, TwelveAtRandomMeetInPartOnly) {
     }
 }
 
-TEST(Jobs, MayHaveTheirServersOnOneHost) {
+TEST(Jobs, ShareOneServerHost) {
     Scenario s = jobs_of("star:3", {3, 2});
     s.server = ServerPlace::shared;
     for (const System::Kind kind : {System::Kind::atp, System::Kind::ps}) {
@@ -85,7 +85,7 @@ TEST(Jobs, MayHaveTheirServersOnOneHost) {
     }
 }
 
-TEST(Jobs, HaveNoMoreWorkersThanTheTopologyHasHosts) {
+TEST(Jobs, WithMoreWorkersThanHostsAreRefused) {
     EXPECT_NE(problem_of(jobs_of("star:4", {5})).value_or("").find("1 to 4"), std::string::npos);
     EXPECT_NE(problem_of(jobs_of("star:4", {0})).value_or("").find("1 to 4"), std::string::npos);
     Scenario crash = jobs_of("star:4", {4, 2});

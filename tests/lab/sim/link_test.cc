@@ -11,12 +11,12 @@ using std::chrono::nanoseconds;
 
 constexpr LinkConfig gigabit{.rate_bits_per_s = 1'000'000'000, .delay = microseconds(3), .faulty = true};
 
-TEST(Link, APacketTakesItsSerialisationAndTheDelay) {
+TEST(Link, PacketTakesItsSerialisationAndTheDelay) {
     Link link({}, gigabit);
     EXPECT_EQ(link.enqueue(1000, Time()).arrival, Time(microseconds(8 + 3)));
 }
 
-TEST(Link, PacketsQueueBehindEachOtherAndTheQueueDrains) {
+TEST(Link, PacketsQueueAndTheQueueDrains) {
     Link link({}, gigabit);
     EXPECT_EQ(link.enqueue(1000, Time()).arrival, Time(microseconds(11)));
     EXPECT_EQ(link.enqueue(500, Time()).arrival, Time(microseconds(15)));
@@ -24,7 +24,7 @@ TEST(Link, PacketsQueueBehindEachOtherAndTheQueueDrains) {
     EXPECT_EQ(link.counters().bytes, 2000U);
 }
 
-TEST(Link, WhatTheQueueCannotHoldIsDroppedAndTakesNoTime) {
+TEST(Link, PacketBeyondTheQueueIsDroppedAndTakesNoTime) {
     LinkConfig config = gigabit;
     config.queue_bytes = 2500;
     Link link({}, config);
@@ -38,7 +38,7 @@ TEST(Link, WhatTheQueueCannotHoldIsDroppedAndTakesNoTime) {
     EXPECT_EQ(link.counters().bytes, 3500U);
 }
 
-TEST(Link, APacketIsMarkedWhenItFindsMoreThanTheThreshold) {
+TEST(Link, PacketThatFindsMoreThanTheThresholdIsMarked) {
     LinkConfig config = gigabit;
     config.ecn_bytes = 1000;
     Link link({}, config);
@@ -49,14 +49,14 @@ TEST(Link, APacketIsMarkedWhenItFindsMoreThanTheThreshold) {
     EXPECT_EQ(link.counters().marked, 1U);
 }
 
-TEST(Link, AHundredGigabitsAreKeptToThePicosecond) {
+TEST(Link, ThousandPacketsAt100GbpsDepartWithoutRounding) {
     Link link({}, {.rate_bits_per_s = 100'000'000'000, .delay = nanoseconds(0)});
     Time last;
     for (int i = 0; i < 1000; ++i) last = link.enqueue(362, Time()).arrival;
     EXPECT_EQ(last, Time(nanoseconds(28'960)));  // 362 bytes are 28.96 ns: rounding each would give 29,000
 }
 
-TEST(Link, NoWireTakesNoTime) {
+TEST(Link, LinkWithoutARateTakesNoTime) {
     Link link({}, {});
     EXPECT_EQ(link.enqueue(1'000'000, Time(microseconds(1))).arrival, Time(microseconds(1)));
 }

@@ -24,14 +24,14 @@ double share_in_network(const Report& report) {
     return share;
 }
 
-TEST(Policies, LinearIndicesOfSeveralJobsMeetWhereHashedOnesPart) {
+TEST(Policies, LinearIndicesCollideMoreThanHashedOnes) {
     Scenario s = eight_jobs();
     const double hashed = share_in_network(run_verified(s));
     s.linear = true;
     EXPECT_LT(share_in_network(run_verified(s)), hashed);
 }
 
-TEST(Policies, APartOfTheTableForEachJobLeavesNothingToCollide) {
+TEST(Policies, PartitionedTableHasNoCollisions) {
     Scenario s = eight_jobs();
     s.partition = true;
     s.linear = true;
@@ -40,7 +40,7 @@ TEST(Policies, APartOfTheTableForEachJobLeavesNothingToCollide) {
     EXPECT_GT(share_in_network(report), 0.999);
 }
 
-TEST(Policies, WithTooSmallAPartOfTheTableAJobWaitsAndNothingGoesToTheServerInstead) {
+TEST(Policies, TooSmallPartitionDelaysAJobWithoutCollisions) {
     Scenario s = eight_jobs();
     s.partition = true;
     s.linear = true;
@@ -51,14 +51,14 @@ TEST(Policies, WithTooSmallAPartOfTheTableAJobWaitsAndNothingGoesToTheServerInst
     EXPECT_GT(finished_ms(small), 1.2 * finished_ms(whole));
 }
 
-TEST(Policies, APartOfTheTableIsAPartForEachJobOrAnError) {
+TEST(Policies, PartitionWithFewerAggregatorsThanJobsIsRefused) {
     Scenario s = eight_jobs();
     s.partition = true;
     s.aggregators = 7;
     EXPECT_NE(problem_of(s).value_or("").find("8 jobs"), std::string::npos);
 }
 
-TEST(Policies, ProactivelyNothingOverflowsForWhatCouldBypassesTheSwitch) {
+TEST(Policies, ProactiveModeBypassesTheSwitchInsteadOfOverflows) {
     Scenario s;
     s.topology = topology("star:4");
     s.overflow_share = 0.05;
@@ -72,7 +72,7 @@ TEST(Policies, ProactivelyNothingOverflowsForWhatCouldBypassesTheSwitch) {
     EXPECT_EQ(servers_of(proactive).overflowed, 0U);
 }
 
-TEST(Policies, ProactivelySmallValuesAreStillAddedByTheSwitch) {
+TEST(Policies, ProactiveModeAddsSmallValuesAtTheSwitch) {
     Scenario s;
     s.topology = topology("star:4");
     s.proactive = true;
@@ -90,7 +90,7 @@ std::pair<std::uint64_t, std::uint64_t> bypassed_and_overflowed(unsigned workers
     return {workers_of(run_verified(s)).bypassed, overflowed};
 }
 
-TEST(Policies, ProactivelyMorePacketsPassTheSwitchTheMoreWorkersThereAre) {
+TEST(Policies, ProactiveModeBypassesMorePacketsForMoreWorkers) {
     constexpr LogNormal gradients{.median = 0.05, .spread = 1.4};
     std::uint64_t before = 0;
     for (const unsigned workers : {4U, 8U, 16U}) {
@@ -103,7 +103,7 @@ TEST(Policies, ProactivelyMorePacketsPassTheSwitchTheMoreWorkersThereAre) {
 }
 
 // One worker is slow and no packet is lost: probes leave the sums in the switch, resends remove them.
-TEST(Policies, BlindResendsHandTheServerWhatWaitsForASlowWorker) {
+TEST(Policies, BlindResendsMovePartialSumsToTheServer) {
     Scenario s;
     s.topology = topology("star:8");
     s.server = ServerPlace::dedicated;
@@ -130,7 +130,7 @@ TEST(Policies, BlindResendsRecoverFromLosses) {
     run_verified(s);
 }
 
-TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
+TEST(Policies, ForcedShareIsAddedByTheServerForAllWorkers) {
     Scenario s;
     s.topology = topology("star:4");
     s.server = ServerPlace::dedicated;
@@ -144,7 +144,7 @@ TEST(Policies, AForcedShareOfTheFragmentsIsAddedByTheServerForAllWorkersAlike) {
     }
 }
 
-TEST(Policies, AForcedShareHoldsOverTwoLevelsAndLosses) {
+TEST(Policies, ForcedShareSumsExactlyOverTwoLevelsAndLosses) {
     Scenario s;
     s.topology = topology("racks:2x2");
     s.bytes = 200'000;

@@ -7,7 +7,7 @@ namespace atp::sim {
 namespace {
 
 // Constants: a seed must give the same run with every compiler and library.
-TEST(Random, AStreamIsTheSameEverywhere) {
+TEST(Random, StreamOfASeedMatchesConstants) {
     Random random(1, 2);
     const std::array<std::uint64_t, 3> drawn{random.next(), random.next(), random.next()};
     Random again(1, 2);
@@ -17,7 +17,7 @@ TEST(Random, AStreamIsTheSameEverywhere) {
 
 TEST(Random, StreamsOfOneSeedDiffer) { EXPECT_NE(Random(1, 2).next(), Random(1, 3).next()); }
 
-TEST(Random, BetweenReachesBothEndsAndNothingElse) {
+TEST(Random, BetweenReachesBothBoundsAndStaysWithin) {
     Random random(7, 0);
     bool first = false;
     bool last = false;
@@ -32,7 +32,7 @@ TEST(Random, BetweenReachesBothEndsAndNothingElse) {
     EXPECT_TRUE(last);
 }
 
-TEST(Random, ChanceIsNeverAtZeroAlwaysAtOneAndAboutRightBetween) {
+TEST(Random, ChanceMatchesItsProbability) {
     Random random(8, 0);
     int hits = 0;
     for (int i = 0; i < 10000; ++i) {
@@ -43,7 +43,7 @@ TEST(Random, ChanceIsNeverAtZeroAlwaysAtOneAndAboutRightBetween) {
     EXPECT_NEAR(hits, 2500, 200);
 }
 
-TEST(LogNormal, HasItsMedianAndItsTail) {
+TEST(LogNormal, DrawsMatchTheMedianAndTheTail) {
     constexpr LogNormal distribution{.median = 3, .spread = 1.5};
     constexpr int draws = 20'000;
     int above_median = 0;

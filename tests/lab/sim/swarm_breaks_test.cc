@@ -15,13 +15,13 @@ struct Mistake {
     atp_break value;
 };
 
-class BrokenMachines : public testing::TestWithParam<Mistake> {
+class InjectedFault : public testing::TestWithParam<Mistake> {
   protected:
     void SetUp() override { atp_active_break = GetParam().value; }
     void TearDown() override { atp_active_break = ATP_BREAK_none; }
 };
 
-TEST_P(BrokenMachines, AreFoundOut) {
+TEST_P(InjectedFault, FailsASeedOfTheSwarm) {
     constexpr std::uint64_t seeds = 400;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         if (!run(draw_scenario(seed)).passed()) return;
@@ -29,7 +29,7 @@ TEST_P(BrokenMachines, AreFoundOut) {
     FAIL() << seeds << " seeds passed with the mistake " << GetParam().name;
 }
 
-INSTANTIATE_TEST_SUITE_P(EachAlone, BrokenMachines,
+INSTANTIATE_TEST_SUITE_P(EachAlone, InjectedFault,
                          testing::Values(Mistake{"resend_claims", ATP_BREAK_resend_claims},
                                          Mistake{"ignore_bitmap", ATP_BREAK_ignore_bitmap},
                                          Mistake{"complete_early", ATP_BREAK_complete_early},

@@ -11,7 +11,7 @@
 namespace atp::sim {
 namespace {
 
-TEST(Swarm, EverySeedFinishesRightAfterItsFaultsAreHealed) {
+TEST(Swarm, EverySeedEndsInExactSumsAfterHealing) {
     std::string failures;
     const SwarmSummary summary = run_swarm(
         {.first_seed = 1,
@@ -30,7 +30,7 @@ TEST(Swarm, EverySeedFinishesRightAfterItsFaultsAreHealed) {
 
 // A window of losses is recovered a few fragments per timeout. If timers measured each other's waiting time as round
 // trips, they would stay at their limit of 200 ms. These runs would then take seconds instead of tens of milliseconds.
-TEST(Swarm, TimersThatWaitForEachOtherDoNotStayLong) {
+TEST(Swarm, ConcurrentTimersRecoverWithin500MsAfterHealing) {
     for (const std::uint64_t seed : {17690U, 29644U, 118441U, 118723U}) {
         const Scenario scenario = draw_scenario(seed);
         const Report report = run(scenario);
@@ -41,7 +41,7 @@ TEST(Swarm, TimersThatWaitForEachOtherDoNotStayLong) {
     }
 }
 
-TEST(Swarm, SeedsDrawEveryShapePlaceAndFault) {
+TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     std::set<TopologySpec::Shape> shapes;
     std::set<ServerPlace> places;
     std::set<Aggregation> aggregations;

@@ -34,7 +34,7 @@ std::uint64_t bytes_between(const Report& report, std::string_view from, std::st
 
 // --- sums
 
-TEST(Switchml, SumsInEveryModeAndShapeOfPackets) {
+TEST(Switchml, EveryModeAndPacketShapeSumsExactly) {
     for (const Mode mode : {Mode::lossless, Mode::faithful, Mode::compares_offsets}) {
         for (const std::uint16_t lanes : std::array<std::uint16_t, 3>{1, 32, 366}) {
             for (const bool halves : {false, true}) {
@@ -50,7 +50,7 @@ TEST(Switchml, SumsInEveryModeAndShapeOfPackets) {
     }
 }
 
-TEST(Switchml, EachLinkCarriesEachPacketOnceEachWay) {
+TEST(Switchml, LinkCarriesEachPacketOncePerDirection) {
     const Scenario s = scenario("star:8");
     const Report report = run_verified(s);
     // 180 bytes with the headers that the paper counts, and 24 of checksum, preamble and gap.
@@ -62,7 +62,7 @@ TEST(Switchml, EachLinkCarriesEachPacketOnceEachWay) {
     EXPECT_EQ(bytes_between(report, "s0", "p0"), 0U);
 }
 
-TEST(Switchml, HalvesHaveTheBytesOfThePayload) {
+TEST(Switchml, HalvesTakeHalfTheBytes) {
     Scenario s = scenario();
     const std::uint64_t whole = bytes_between(run_verified(s), "h0", "s0");
     s.switchml.halves = true;
@@ -71,14 +71,14 @@ TEST(Switchml, HalvesHaveTheBytesOfThePayload) {
     EXPECT_NEAR(static_cast<double>(twice_the_elements) / static_cast<double>(whole), 0.5, 0.001);
 }
 
-TEST(Switchml, OneWorkerAndThirtyTwo) {
+TEST(Switchml, JobsOfOneAnd32WorkersSumExactly) {
     run_verified(scenario("star:1"));
     Scenario s = scenario("star:32");
     s.switchml.halves = true;
     run_verified(s);
 }
 
-TEST(Switchml, NumbersThatFitNoIntegerEndTheirTensorForEveryWorker) {
+TEST(Switchml, NumbersOutsideTheScaleEndTheirTensorForEveryWorker) {
     Scenario s = scenario();
     s.tensors = 100;
     s.float_share = 0.001;
@@ -89,14 +89,14 @@ TEST(Switchml, NumbersThatFitNoIntegerEndTheirTensorForEveryWorker) {
     EXPECT_GT(switchml_of(run_verified(s)).workers.overflowed, 0U);
 }
 
-TEST(Switchml, PlainTensorsAndOffsetsThatWrap) {
+TEST(Switchml, PlainTensorsAndWrappingOffsetsSumExactly) {
     Scenario s = scenario();
     s.plain_share = 0.5;
     s.first_seq = 0xffffff00U;
     run_verified(s);
 }
 
-TEST(Switchml, TrainsAModel) {
+TEST(Switchml, ModelTrains) {
     Scenario s = scenario();
     s.models = {"ResNet50"};
     s.scale = 2000;
@@ -122,7 +122,7 @@ TEST(Switchml, PoolOfTheBandwidthDelayProductFillsTheLink) {
     EXPECT_NEAR(goodput_with_pool(32) / goodput_with_pool(16), 2.0, 0.1);
 }
 
-TEST(Switchml, ALargerPoolOnlyMakesPacketsWait) {
+TEST(Switchml, LargerPoolOnlyLengthensTheRoundTrip) {
     Scenario s = scenario();
     s.bytes = 2'000'000;
     const Report fitting = run_verified(s);
@@ -132,7 +132,7 @@ TEST(Switchml, ALargerPoolOnlyMakesPacketsWait) {
     EXPECT_GT(switchml_of(larger).round_trip, 2 * switchml_of(fitting).round_trip);
 }
 
-TEST(Switchml, PoolOfThePaperByRate) {
+TEST(Switchml, DefaultPoolFollowsTheRateAsInThePaper) {
     Scenario s = scenario();
     EXPECT_EQ(switchml_of(run_verified(s)).slots, 512U);
     s.rate_bits_per_s = 10'000'000'000;
@@ -141,7 +141,7 @@ TEST(Switchml, PoolOfThePaperByRate) {
 
 // --- faults
 
-TEST(Switchml, LossDuplicatesAndReorderingCostTimeOnly) {
+TEST(Switchml, LossDuplicatesAndReorderingOnlyDelaySums) {
     Scenario s = scenario();
     s.faults.loss = 0.01;
     s.faults.duplicate = 0.01;
@@ -154,7 +154,7 @@ TEST(Switchml, LossDuplicatesAndReorderingCostTimeOnly) {
     EXPECT_EQ(own.workers.sent, own.workers.results);
 }
 
-TEST(Switchml, LossAtOneWorkerAloneIsRecovered) {
+TEST(Switchml, LossAtOneWorkerIsRecovered) {
     Scenario s = scenario();
     s.faults.loss = 0.01;
     s.faults.lossy_worker = 2;
@@ -166,7 +166,7 @@ TEST(Switchml, LossAtOneWorkerAloneIsRecovered) {
     }
 }
 
-TEST(Switchml, AStragglerAndAPauseSlowEverybodyDown) {
+TEST(Switchml, StragglerAndPauseDelayTheJob) {
     Scenario s = scenario();
     s.bytes = 100'000;
     const double alone = milliseconds_of(run_verified(s).jobs[0]);
@@ -181,7 +181,7 @@ TEST(Switchml, AStragglerAndAPauseSlowEverybodyDown) {
 }
 
 // H37, docs/protocol.md#h37: a packet that is late by one phase looks like the next phase's, as far as one bit shows.
-TEST(Switchml, H37_OnlyComparedOffsetsSurviveLateDuplicates) {
+TEST(Switchml, H37_LateDuplicatesBreakEveryModeButComparedOffsets) {
     Scenario s = scenario();
     s.bytes = 40'000;
     s.switchml.pool = 8;
@@ -196,7 +196,7 @@ TEST(Switchml, H37_OnlyComparedOffsetsSurviveLateDuplicates) {
     EXPECT_NE(failures_of(faithful).find("wrong sum"), std::string::npos) << failures_of(faithful);
 }
 
-TEST(Switchml, ADeadlineThatPassesIsATypedErrorAndTheJobStaysUnfinished) {
+TEST(Switchml, PassedDeadlineFailsTheJobWithATimeout) {
     Scenario s = scenario();
     s.deadline = std::chrono::milliseconds(5);
     s.faults.loss = 1;
@@ -209,7 +209,7 @@ TEST(Switchml, ADeadlineThatPassesIsATypedErrorAndTheJobStaysUnfinished) {
 
 // --- jobs
 
-TEST(Switchml, JobsHaveAnEqualPartOfThePoolEach) {
+TEST(Switchml, JobsHaveEqualPartsOfThePool) {
     Scenario s = scenario();
     s.jobs = 3;
     s.switchml.pool = 512;
@@ -218,7 +218,7 @@ TEST(Switchml, JobsHaveAnEqualPartOfThePoolEach) {
     for (unsigned job = 0; job < 3; ++job) EXPECT_EQ(switchml_of(report, job).slots, 128U);
 }
 
-TEST(Switchml, RunsBesideEveryOtherSystem) {
+TEST(Switchml, JobsOfEveryOtherSystemShareTheNetwork) {
     Scenario s = scenario();
     s.server = ServerPlace::dedicated;
     s.jobs = 4;
@@ -230,7 +230,7 @@ TEST(Switchml, RunsBesideEveryOtherSystem) {
     EXPECT_FALSE(report.jobs[1].switchml.has_value());
 }
 
-TEST(Switchml, JobsOnHostsOfTheirOwnWithOtherNumbersOfWorkers) {
+TEST(Switchml, JobsOfDifferentSizesOnSeparateHostsSumExactly) {
     Scenario s = scenario();
     s.jobs = 2;
     s.job_workers = {4, 3};
@@ -238,7 +238,7 @@ TEST(Switchml, JobsOnHostsOfTheirOwnWithOtherNumbersOfWorkers) {
     run_verified(s);
 }
 
-TEST(Switchml, TheSameSeedGivesTheSameReport) {
+TEST(Switchml, SameSeedGivesTheSameReport) {
     Scenario s = scenario();
     s.jobs = 2;
     s.systems = {switchml, System{}};
@@ -247,7 +247,7 @@ TEST(Switchml, TheSameSeedGivesTheSameReport) {
     EXPECT_EQ(to_json(run_verified(s)), to_json(run_verified(s)));
 }
 
-TEST(Switchml, TheSeriesSaysWhatWasSummedWhen) {
+TEST(Switchml, SeriesCountsEveryCompletedSum) {
     Scenario s = scenario();
     s.sample = std::chrono::microseconds(10);
     const Report report = run_verified(s);
@@ -258,7 +258,7 @@ TEST(Switchml, TheSeriesSaysWhatWasSummedWhen) {
 
 // --- unsupported settings
 
-TEST(Switchml, WhatItHasNoAnswerToIsToldInWords) {
+TEST(Switchml, UnsupportedSettingIsRefusedWithTheReason) {
     const auto expect_problem = [](const auto& spoil, std::string_view words) {
         Scenario s = scenario();
         spoil(s);

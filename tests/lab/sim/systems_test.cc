@@ -46,7 +46,7 @@ struct Case {
 
 class EverySystem : public testing::TestWithParam<Case> {};
 
-TEST_P(EverySystem, SumsEverythingOnceAndTwiceAlike) {
+TEST_P(EverySystem, SumsExactlyAndRepeatably) {
     Scenario s = scenario_of(GetParam().kind, GetParam().transport);
     s.iterations = 3;
     s.pause = std::chrono::microseconds(20);
@@ -55,7 +55,7 @@ TEST_P(EverySystem, SumsEverythingOnceAndTwiceAlike) {
     EXPECT_EQ(to_json(report), to_json(run(s)));
 }
 
-TEST_P(EverySystem, SurvivesLossAndPauses) {
+TEST_P(EverySystem, SumsExactlyUnderLossAndPauses) {
     Scenario s = scenario_of(GetParam().kind, GetParam().transport);
     s.bytes = 400'000;
     s.faults.loss = 0.01;
@@ -65,7 +65,7 @@ TEST_P(EverySystem, SurvivesLossAndPauses) {
     run_verified(s);
 }
 
-TEST_P(EverySystem, RunsBesideAJobOfAtp) {
+TEST_P(EverySystem, SumsExactlyBesideAJobOfAtp) {
     Scenario s = scenario_of(GetParam().kind, GetParam().transport);
     s.jobs = 2;
     s.systems.insert(s.systems.begin(), System{});
@@ -76,7 +76,7 @@ TEST_P(EverySystem, RunsBesideAJobOfAtp) {
     EXPECT_GT(report.jobs[1].flows.delivered_bytes, 0U);
 }
 
-TEST_P(EverySystem, RunsOverTwoLevelsOfSwitches) {
+TEST_P(EverySystem, SumsExactlyOverTwoLevels) {
     Scenario s = scenario_of(GetParam().kind, GetParam().transport);
     s.topology = topology("racks:2x3");
     run_verified(s);
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{System::Kind::ps_n, Transport::rdma}, Case{System::Kind::ps_n, Transport::tcp},
                     Case{System::Kind::ring, Transport::rdma}, Case{System::Kind::ring, Transport::tcp}));
 
-TEST(ParameterServers, OneGetsAndSendsEverybodysBytesOverItsLink) {
+TEST(ParameterServers, OneServerCarriesTheBytesOfEveryWorker) {
     const Scenario s = scenario_of(System::Kind::ps);
     const Report report = run_verified(s);
     expect_about(bytes_between(report, "s0", "p0"), 4 * s.bytes);
@@ -102,7 +102,7 @@ TEST(ParameterServers, OneGetsAndSendsEverybodysBytesOverItsLink) {
     EXPECT_LT(milliseconds_of(report.jobs[0]), 1.4 * least_ms);
 }
 
-TEST(ParameterServers, OneOnEachHostDividesTheBytes) {
+TEST(ParameterServers, ServerOnEachHostDividesTheBytes) {
     const Scenario s = scenario_of(System::Kind::ps_n);
     const Report report = run_verified(s);
     for (const char* host : {"h0", "h1", "h2", "h3"}) {
@@ -113,7 +113,7 @@ TEST(ParameterServers, OneOnEachHostDividesTheBytes) {
     }
 }
 
-TEST(Ring, EveryLinkCarriesTwiceAllButOneNthOfTheBytes) {
+TEST(Ring, LinkCarriesTwiceTheBytesLessOneNth) {
     const Scenario s = scenario_of(System::Kind::ring);
     const Report report = run_verified(s);
     const std::uint64_t data = 2 * 3 * s.bytes / 4;
@@ -127,7 +127,7 @@ TEST(Ring, EveryLinkCarriesTwiceAllButOneNthOfTheBytes) {
     EXPECT_LT(milliseconds_of(report.jobs[0]), 1.1 * least_ms);
 }
 
-TEST(Ring, OfOneHasNothingToDo) {
+TEST(Ring, RingOfOneSendsNothing) {
     Scenario s = scenario_of(System::Kind::ring);
     s.topology = topology("star:1");
     EXPECT_EQ(run_verified(s).packet_hops, 0U);
@@ -137,7 +137,7 @@ std::uint64_t total(const std::vector<std::uint64_t>& series) {
     return std::accumulate(series.begin(), series.end(), std::uint64_t{0});
 }
 
-TEST(Systems, TheSeriesAddsUpToWhatLinksCarriedAndJobsGot) {
+TEST(Systems, SeriesAddsUpToTheBytesOfLinksAndJobs) {
     Scenario s = scenario_of(System::Kind::ring);
     s.jobs = 2;
     s.systems.insert(s.systems.begin(), System{});
@@ -151,7 +151,7 @@ TEST(Systems, TheSeriesAddsUpToWhatLinksCarriedAndJobsGot) {
     EXPECT_EQ(total(report.series->job_bytes[1]), s.bytes);
 }
 
-TEST(Systems, TheSeriesSaysWhereAJobOfAtpIsAdded) {
+TEST(Systems, SeriesSeparatesSumsOfTheNetworkAndTheServer) {
     Scenario s = scenario_of(System::Kind::atp);
     s.bytes = 1'000'000;
     s.linear = true;  // no two slots share an aggregator
@@ -166,7 +166,7 @@ TEST(Systems, TheSeriesSaysWhereAJobOfAtpIsAdded) {
     EXPECT_EQ(total(at_server.series->job_added_at_server[0]), 3 * at_server.jobs[0].server.completed);
 }
 
-TEST(HostCosts, APacketTakesTheLongestOfItsParts) {
+TEST(HostCosts, SlowestCostLimitsAPacket) {
     Scenario s = scenario_of(System::Kind::atp);
     s.bytes = 500'000;
     s.host_cost = {.per_packet = std::chrono::nanoseconds(500)};
@@ -179,7 +179,7 @@ TEST(HostCosts, APacketTakesTheLongestOfItsParts) {
                 0.05 * to_milliseconds(by_packets));
 }
 
-TEST(Systems, WhatCannotBeRunIsToldWhy) {
+TEST(Systems, UnsupportedScenarioIsRefusedWithTheReason) {
     Scenario on_switch = scenario_of(System::Kind::ps);
     on_switch.server = ServerPlace::on_switch;
     EXPECT_NE(problem_of(on_switch).value_or("").find("dedicated"), std::string::npos);

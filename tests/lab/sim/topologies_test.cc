@@ -8,7 +8,7 @@ namespace {
 
 class Stars : public testing::TestWithParam<unsigned> {};
 
-TEST_P(Stars, EveryNumberOfWorkersOfOneSwitchSums) {
+TEST_P(Stars, EveryNumberOfWorkersIsAggregated) {
     Scenario s;
     s.topology = {.shape = TopologySpec::Shape::star, .first = GetParam(), .second = 1};
     s.bytes = 20'000;
@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(OneToThirtyTwo, Stars, testing::Range(1U, 33U));
 
 class Shapes : public testing::TestWithParam<const char*> {};
 
-TEST_P(Shapes, SumsWithTheServerInEveryPlace) {
+TEST_P(Shapes, EveryServerPlacementIsAggregated) {
     for (const ServerPlace place : {ServerPlace::on_switch, ServerPlace::dedicated, ServerPlace::colocated}) {
         Scenario s;
         s.topology = topology(GetParam());
@@ -34,7 +34,7 @@ TEST_P(Shapes, SumsWithTheServerInEveryPlace) {
     }
 }
 
-TEST_P(Shapes, SumsWhereSwitchesOnlyForward) {
+TEST_P(Shapes, SwitchesThatOnlyForwardLeaveSumsExact) {
     Scenario s;
     s.topology = topology(GetParam());
     s.bytes = 20'000;
@@ -43,7 +43,7 @@ TEST_P(Shapes, SumsWhereSwitchesOnlyForward) {
     EXPECT_DOUBLE_EQ(report.jobs[0].share_aggregated(), 0.0);
 }
 
-TEST_P(Shapes, SumsForSeveralJobsAndChannels) {
+TEST_P(Shapes, SeveralJobsAndChannelsSumExactly) {
     for (const Placement placement : {Placement::shared, Placement::separate}) {
         Scenario s;
         s.topology = topology(GetParam());
@@ -61,7 +61,7 @@ TEST_P(Shapes, SumsForSeveralJobsAndChannels) {
 INSTANTIATE_TEST_SUITE_P(All, Shapes,
                          testing::Values("star:5", "racks:1x4", "racks:4x1", "racks:3x4", "dumbbell:3x2", "fig9"));
 
-TEST(Topologies, AThousandWorkersInTwoLevelsSum) {
+TEST(Topologies, ThousandWorkersInTwoLevelsAreAggregated) {
     Scenario s;
     s.topology = topology("racks:32x32");
     s.bytes = 2'000;
@@ -71,7 +71,7 @@ TEST(Topologies, AThousandWorkersInTwoLevelsSum) {
     EXPECT_GT(report.jobs[0].share_aggregated(), 0.99);
 }
 
-TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefusedInWords) {
+TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefused) {
     Scenario s;
     s.topology = topology("racks:32x32");
     s.server = ServerPlace::colocated;  // 32 workers next to the server, and 31 racks
@@ -100,7 +100,7 @@ TEST(Scenarios, TimeoutsWithoutLengthOrOrderAreRefused) {
     EXPECT_FALSE(problem_of(s).has_value());
 }
 
-TEST(Scenarios, ATensorOfMoreFragmentsThanSequenceNumbersIsRefused) {
+TEST(Scenarios, TensorOfMoreFragmentsThanSequenceNumbersIsRefused) {
     Scenario s;
     s.lanes = 2;  // one for the audit
     s.bytes = sizeof(float) << 32U;
@@ -112,7 +112,7 @@ TEST(Scenarios, ATensorOfMoreFragmentsThanSequenceNumbersIsRefused) {
     EXPECT_FALSE(problem_of(s).has_value()) << "each channel counts for itself";
 }
 
-TEST(Topologies, TheServersTrafficShrinksByTheNumberOfWorkers) {
+TEST(Topologies, AggregationDividesTheServersPacketsByTheNumberOfWorkers) {
     Scenario s;
     s.topology = topology("star:8");
     s.bytes = 50'000;

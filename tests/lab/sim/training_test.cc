@@ -21,7 +21,7 @@ workload::Workload two_layers() {
                         {.compute = microseconds(7), .first = 0, .last = 1}}};
 }
 
-TEST(Training, BucketsAppearAsTheBackwardPassRuns) {
+TEST(Training, BucketsAreDueAsTheBackwardPassRuns) {
     const workload::Workload workload = two_layers();
     workload::Training training(workload, 1, 1);
     training.begin(0, 0, at_us(100));
@@ -37,7 +37,7 @@ TEST(Training, BucketsAppearAsTheBackwardPassRuns) {
     EXPECT_EQ(training.due(0), never);
 }
 
-TEST(Training, ALayerIsComputedWhenItsSumsAreThereWhateverLaterOnesLack) {
+TEST(Training, LayerIsComputedWhenItsSumsArrivedThoughLaterOnesLack) {
     const workload::Workload workload = two_layers();
     workload::Training training(workload, 1, 2);
     training.begin(0, 0, at_us(0));
@@ -55,7 +55,7 @@ TEST(Training, ALayerIsComputedWhenItsSumsAreThereWhateverLaterOnesLack) {
     EXPECT_EQ(training.due(0), at_us(77));  // the next backward pass: its first bucket
 }
 
-TEST(Training, TheLastIterationEndsWithItsSums) {
+TEST(Training, LastIterationEndsWithItsSums) {
     const workload::Workload workload = two_layers();
     workload::Training training(workload, 1, 1);
     training.begin(0, 0, at_us(0));
@@ -83,7 +83,7 @@ Scenario training_of(System::Kind kind) {
 class TrainingBy : public testing::TestWithParam<System::Kind> {};
 
 // If the network has no limits, an iteration takes as long as its computation.
-TEST_P(TrainingBy, TakesAsLongAsItsComputationWhereTheNetworkIsInfinitelyFast) {
+TEST_P(TrainingBy, InfinitelyFastNetworkTakesTheComputationTime) {
     Scenario s = training_of(GetParam());
     s.rate_bits_per_s = 8'000'000'000'000;
     s.delay = Duration(1);
@@ -94,7 +94,7 @@ TEST_P(TrainingBy, TakesAsLongAsItsComputationWhereTheNetworkIsInfinitelyFast) {
     EXPECT_NEAR(report.jobs[0].samples_per_s, workload::find_model("ResNet50")->samples_per_s, 8);
 }
 
-TEST_P(TrainingBy, TakesLongerOverASlowNetwork) {
+TEST_P(TrainingBy, SlowNetworkTakesAtLeastItsTransferTime) {
     Scenario s = training_of(GetParam());
     s.rate_bits_per_s = 1'000'000'000;
     const Report report = run_verified(s);
@@ -105,7 +105,7 @@ TEST_P(TrainingBy, TakesLongerOverASlowNetwork) {
 INSTANTIATE_TEST_SUITE_P(All, TrainingBy,
                          testing::Values(System::Kind::atp, System::Kind::ps, System::Kind::ps_n, System::Kind::ring));
 
-TEST(TrainingOrder, PriorityLetsTheNextForwardPassBeginEarlier) {
+TEST(TrainingOrder, PriorityShortensTheIteration) {
     Scenario s = training_of(System::Kind::ps_n);
     s.models = {"VGG16"};
     s.rate_bits_per_s = 10'000'000'000;

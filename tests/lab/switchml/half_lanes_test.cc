@@ -41,7 +41,7 @@ std::vector<std::int32_t> travelled(const std::vector<std::int32_t>& integers) {
     return arrived;
 }
 
-TEST(HalfLanes, IntegersOfElevenBitsArriveAsTheyAre) {
+TEST(HalfLanes, IntegersOfElevenBitsAreExact) {
     std::vector<std::int32_t> integers;
     for (std::int32_t integer = -2048; integer <= 2048; ++integer) integers.push_back(integer);
     integers.push_back(1 << 30);
@@ -49,13 +49,13 @@ TEST(HalfLanes, IntegersOfElevenBitsArriveAsTheyAre) {
     EXPECT_EQ(travelled(integers), integers);
 }
 
-RC_GTEST_PROP(HalfLanes, OtherIntegersArriveToElevenBits, (std::int32_t integer)) {
+RC_GTEST_PROP(HalfLanes, OtherIntegersKeepElevenBits, (std::int32_t integer)) {
     RC_PRE(std::abs(static_cast<double>(integer)) < 65504.0 * 32768.0);
     const double arrived = travelled({integer}).front();
     RC_ASSERT(std::abs(arrived - integer) <= std::abs(static_cast<double>(integer)) / 2048.0 * 1.0001);
 }
 
-TEST(HalfLanes, AnIntegerBeyondTheLargestHalfIsRefused) {
+TEST(HalfLanes, IntegerBeyondTheLargestHalfIsRefused) {
     for (const std::int32_t integer :
          {std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
         Bytes wire;
@@ -65,7 +65,7 @@ TEST(HalfLanes, AnIntegerBeyondTheLargestHalfIsRefused) {
     }
 }
 
-TEST(HalfLanes, InfinityAndNanAreNoIntegersWhereverTheyStand) {
+TEST(HalfLanes, InfinityOrNanInAnyLaneIsRefused) {
     for (const unsigned half : {0x7C00U, 0xFC00U, 0x7E00U, 0xFFFFU}) {
         for (const std::size_t at : {0U, 255U, 256U, 300U}) {
             Bytes halves(301 * 2);

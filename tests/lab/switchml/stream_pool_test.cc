@@ -47,7 +47,7 @@ Bytes update(std::uint8_t stream, std::uint8_t rank) {
     return bytes;
 }
 
-TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
+TEST(StreamPool, SumIsSentToAllMembersOfTheBranch) {
     StreamPool pool({.slots = 16, .lanes = lanes});
     const control::Branch branch = branch_of(7);
     const auto stream = pool.open(branch);
@@ -66,7 +66,7 @@ TEST(StreamPool, SumsAndSendsToAllMembersOfTheBranch) {
     EXPECT_EQ(snapshot.free_slots, 12U);
 }
 
-TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
+TEST(StreamPool, PacketFromAnotherAddressThanItsMemberIsDroppedAndCounted) {
     StreamPool pool({.slots = 16, .lanes = lanes});
     control::Branch branch = branch_of(7);
     const auto stream = pool.open(branch);
@@ -90,7 +90,7 @@ TEST(StreamPool, DropsAndCountsWhatDoesNotComeFromTheMemberItNames) {
     EXPECT_EQ(pool.snapshot().packets.count(Event::refused), 1U);
 }
 
-TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
+TEST(StreamPool, StreamWithoutFreeSlotsIsRefusedUntilAnotherEnds) {
     StreamPool pool({.slots = 6, .lanes = lanes});
     const control::Branch first = branch_of(1);
     const control::Branch second = branch_of(2);
@@ -105,7 +105,7 @@ TEST(StreamPool, RefusesWhatFindsNoRoomAndHasItAgainWhenAStreamEnds) {
     EXPECT_TRUE(pool.open(second));
 }
 
-TEST(StreamPool, RefusesPacketsThatAreLongerThanASlot) {
+TEST(StreamPool, PacketsLongerThanASlotAreRefused) {
     StreamPool pool({.slots = 16, .lanes = lanes - 1});
     const control::Branch branch = branch_of(1);
     const auto refused = pool.open(branch);
@@ -114,7 +114,7 @@ TEST(StreamPool, RefusesPacketsThatAreLongerThanASlot) {
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
 }
 
-TEST(StreamPool, SaysThatItsMemoryHoldsNoSlot) {
+TEST(StreamPool, PoolWithoutMemoryForASlotIsRefused) {
     StreamPool pool({.slots = 0, .lanes = lanes});
     const auto refused = pool.open(branch_of(1));
     ASSERT_FALSE(refused);
@@ -122,7 +122,7 @@ TEST(StreamPool, SaysThatItsMemoryHoldsNoSlot) {
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
 }
 
-TEST(StreamPool, GivesOutNumbersInTurnsAndNoneTwice) {
+TEST(StreamPool, StreamNumbersRotateWithoutRepetition) {
     StreamPool pool({.slots = 4096, .lanes = lanes});
     std::vector<control::Branch> branches;
     for (std::uint32_t job = 0; job < 257; ++job) branches.push_back(branch_of(job));

@@ -25,7 +25,7 @@ std::uint64_t events(SwitchMlNetwork& network, Event event) { return network.mac
 
 // --- a network without faults
 
-TEST(SwitchMl, SumsTensorsOfAnyLengthInAllModes) {
+TEST(SwitchMl, TensorsOfAnyLengthSumExactlyInAllModes) {
     for (const Mode mode : {Mode::lossless, Mode::faithful, Mode::compares_offsets}) {
         for (const auto slots_log2 : std::array<std::uint8_t, 3>{0, 1, 3}) {
             SwitchMlNetwork network(job_of(3, slots_log2, mode));
@@ -38,7 +38,7 @@ TEST(SwitchMl, SumsTensorsOfAnyLengthInAllModes) {
     }
 }
 
-TEST(SwitchMl, AWorkerHasOnePacketASlotInFlightAndNeverMore) {
+TEST(SwitchMl, WorkerHasOnePacketPerSlotInFlight) {
     SwitchMlNetwork network(job_of(2, 2));
     network.submit(400);
     EXPECT_EQ(network.flights().size(), 8U);
@@ -48,14 +48,14 @@ TEST(SwitchMl, AWorkerHasOnePacketASlotInFlightAndNeverMore) {
     EXPECT_EQ(events(network, Event::completed), 100U);
 }
 
-TEST(SwitchMl, ASingleWorkerIsAJobToo) {
+TEST(SwitchMl, SingleWorkerReceivesItsOwnValues) {
     SwitchMlNetwork network(job_of(1, 1));
     network.submit(50);
     network.settle();
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(SwitchMl, TensorsSubmittedWhileOthersRunFollowInOrder) {
+TEST(SwitchMl, TensorsSubmittedDuringOthersFinishInOrder) {
     SwitchMlNetwork network(job_of(2, 1));
     network.submit(30);
     for (unsigned i = 0; i < 9; ++i) network.deliver(0);
@@ -70,7 +70,7 @@ TEST(SwitchMl, TensorsSubmittedWhileOthersRunFollowInOrder) {
 
 // --- losses
 
-TEST(SwitchMl, ALostUpdateIsSentAgainAfterTheTimeout) {
+TEST(SwitchMl, LostUpdateIsResentAfterTheTimeout) {
     SwitchMlNetwork network(job_of(2, 0));
     network.submit(4);
     network.lose(network.find(true, 1));
@@ -82,7 +82,7 @@ TEST(SwitchMl, ALostUpdateIsSentAgainAfterTheTimeout) {
     EXPECT_EQ(events(network, Event::duplicate), 1U) << "worker 0 asked as well";
 }
 
-TEST(SwitchMl, ALostResultIsGivenToItsWorkerAlone) {
+TEST(SwitchMl, LostResultIsAnsweredToItsWorkerAlone) {
     SwitchMlNetwork network(job_of(2, 0));
     network.submit(4);
     network.deliver(true, 0);
@@ -97,7 +97,7 @@ TEST(SwitchMl, ALostResultIsGivenToItsWorkerAlone) {
 }
 
 // The example of the paper's appendix A, event by event.
-TEST(SwitchMl, TheExampleOfAppendixA) {
+TEST(SwitchMl, ExampleOfAppendixAEndsInExactSums) {
     SwitchMlNetwork network(job_of(3, 0));
     network.submit(8);
     network.deliver(true, 0);
@@ -122,7 +122,7 @@ TEST(SwitchMl, TheExampleOfAppendixA) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-RC_GTEST_PROP(SwitchMl, SumsAreExactWhateverIsLostDuplicatedOrReordered, (std::uint32_t seed)) {
+RC_GTEST_PROP(SwitchMl, SumsAreExactUnderLossDuplicationAndReordering, (std::uint32_t seed)) {
     const auto workers = static_cast<std::uint8_t>(*rc::gen::inRange(1, 6));
     const auto slots_log2 = static_cast<std::uint8_t>(*rc::gen::inRange(0, 4));
     const auto elements = static_cast<std::size_t>(*rc::gen::inRange(1, 120));
@@ -164,7 +164,7 @@ void run_with_an_update_a_phase_late(SwitchMlNetwork& network) {
     network.run();
 }
 
-TEST(Hazard, H37_ADuplicateAPhaseLateIsAddedToTheNextPhaseByTheFaithfulModeAndNotByOurs) {
+TEST(Hazard, H37_DuplicateOnePhaseLateBreaksTheFaithfulModeOnly) {
     SwitchMlNetwork faithful(job_of(2, 0, Mode::faithful));
     run_with_an_update_a_phase_late(faithful);
     EXPECT_TRUE(faithful.done()) << "nobody notices";
@@ -180,7 +180,7 @@ TEST(Hazard, H37_ADuplicateAPhaseLateIsAddedToTheNextPhaseByTheFaithfulModeAndNo
 }
 
 // A spurious timeout has the same effect without a duplicate from the network.
-TEST(Hazard, H37_ASpuriousResendThatIsOvertakenDoesTheSame) {
+TEST(Hazard, H37_OvertakenSpuriousResendBreaksTheFaithfulModeOnly) {
     for (const Mode mode : {Mode::faithful, Mode::compares_offsets}) {
         SwitchMlNetwork network(job_of(2, 0, mode));
         network.submit(3 * 4);
@@ -199,7 +199,7 @@ TEST(Hazard, H37_ASpuriousResendThatIsOvertakenDoesTheSame) {
     }
 }
 
-TEST(Hazard, H37_RandomNetworksShowTheFlawOfTheFaithfulModeAndNoneOfOurs) {
+TEST(Hazard, H37_RandomNetworksBreakTheFaithfulModeOnly) {
     const auto count_wrong = [](Mode mode) {
         unsigned wrong = 0;
         for (std::uint32_t seed = 0; seed < 50; ++seed) {

@@ -89,7 +89,7 @@ std::string name_of(const ::testing::TestParamInfo<Mode>& mode) {
 INSTANTIATE_TEST_SUITE_P(SwitchMl, EveryMode, ::testing::Values(Mode::lossless, Mode::faithful, Mode::compares_offsets),
                          name_of);
 
-TEST_P(EveryMode, TheLastWorkersPacketLeavesAsTheSumForEverybody) {
+TEST_P(EveryMode, PacketOfTheLastWorkerLeavesAsTheSumForAll) {
     Bench bench(in_mode(GetParam()));
     const Outcome first = bench.send(0, 0, {1, -2, 1000});
     EXPECT_EQ(first.verdict.route, Route::drop);
@@ -105,7 +105,7 @@ TEST_P(EveryMode, TheLastWorkersPacketLeavesAsTheSumForEverybody) {
     EXPECT_EQ(last.header.offset, 0U);
 }
 
-TEST_P(EveryMode, SlotsGatherApartAndAreUsedAgainPhaseAfterPhase) {
+TEST_P(EveryMode, SlotsSumSeparatelyAndAreReusedEachPhase) {
     Bench bench(in_mode(GetParam()));
     for (std::uint32_t offset = 0; offset < 12; offset += 2) {
         const auto value = static_cast<std::int32_t>(offset);
@@ -119,14 +119,14 @@ TEST_P(EveryMode, SlotsGatherApartAndAreUsedAgainPhaseAfterPhase) {
 class WithRecovery : public EveryMode {};
 INSTANTIATE_TEST_SUITE_P(SwitchMl, WithRecovery, ::testing::Values(Mode::faithful, Mode::compares_offsets), name_of);
 
-TEST_P(WithRecovery, APacketThatIsInAlreadyIsAbsorbedWhileOthersAreMissing) {
+TEST_P(WithRecovery, RepeatedPacketOfAnIncompleteSlotIsAbsorbed) {
     Bench bench(in_mode(GetParam()));
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
     EXPECT_EQ(bench.event(0, 0), Event::duplicate);
     EXPECT_EQ(bench.send(1, 0, {1, 1, 1}).lanes, (Lanes{2, 3, 4}));
 }
 
-TEST_P(WithRecovery, APacketOfACompleteSlotIsAnsweredToItsWorkerAlone) {
+TEST_P(WithRecovery, RepeatedPacketOfACompleteSlotIsAnsweredToItsWorkerAlone) {
     Bench bench(in_mode(GetParam()));
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
     EXPECT_EQ(bench.event(1, 0), Event::completed);
@@ -138,7 +138,7 @@ TEST_P(WithRecovery, APacketOfACompleteSlotIsAnsweredToItsWorkerAlone) {
     EXPECT_TRUE(answer.header.result());
 }
 
-TEST_P(WithRecovery, TheShadowCopyAnswersWhileTheOtherGathers) {
+TEST_P(WithRecovery, ShadowCopyAnswersWhileTheOtherCopySums) {
     Bench bench(in_mode(GetParam()));
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
     EXPECT_EQ(bench.event(1, 0), Event::completed);
@@ -147,7 +147,7 @@ TEST_P(WithRecovery, TheShadowCopyAnswersWhileTheOtherGathers) {
     EXPECT_EQ(bench.event(1, 2), Event::completed);
 }
 
-TEST(SwitchMlSwitch, APacketAPhaseLateIsTakenForOneOfThePhaseAfterByTheVersionBitAlone) {
+TEST(SwitchMlSwitch, PacketOnePhaseLateIsAddedUnlessOffsetsAreCompared) {
     for (const auto& [mode, late] :
          {std::pair{Mode::faithful, Event::gathered}, {Mode::compares_offsets, Event::answered}}) {
         Bench bench(in_mode(mode));
@@ -159,7 +159,7 @@ TEST(SwitchMlSwitch, APacketAPhaseLateIsTakenForOneOfThePhaseAfterByTheVersionBi
     }
 }
 
-TEST(SwitchMlSwitch, APacketTwoPhasesLateIsDroppedWhereOffsetsAreCompared) {
+TEST(SwitchMlSwitch, PacketTwoPhasesLateIsDroppedIfOffsetsAreCompared) {
     Bench bench;
     for (const std::uint32_t offset : {0U, 2U}) {
         EXPECT_EQ(bench.event(0, offset), Event::gathered);
@@ -176,13 +176,13 @@ TEST(SwitchMlSwitch, EventsHaveNames) {
     EXPECT_EQ(to_string(Event::refused), "refused");
 }
 
-TEST(SwitchMlSwitch, WithoutRecoveryAPacketThatComesTwiceIsAddedTwice) {
+TEST(SwitchMlSwitch, WithoutRecoveryARepeatedPacketIsAddedTwice) {
     Bench bench(in_mode(Mode::lossless));
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
     EXPECT_EQ(bench.event(0, 0), Event::completed);
 }
 
-TEST(SwitchMlSwitch, AFragmentThatNobodyCanHaveComeToIsDropped) {
+TEST(SwitchMlSwitch, FragmentAheadOfItsSlotIsDropped) {
     Bench bench;
     EXPECT_EQ(bench.event(0, 4), Event::ahead) << "offset 0 was never gathered";
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
@@ -190,7 +190,7 @@ TEST(SwitchMlSwitch, AFragmentThatNobodyCanHaveComeToIsDropped) {
     EXPECT_EQ(bench.event(1, 0), Event::completed);
 }
 
-TEST(SwitchMlSwitch, OffsetsComeAround) {
+TEST(SwitchMlSwitch, OffsetsWrapAround) {
     JobConfig job = pair;
     job.first_offset = 0xfffffffcU;
     Bench bench(job);
@@ -202,7 +202,7 @@ TEST(SwitchMlSwitch, OffsetsComeAround) {
     }
 }
 
-TEST(SwitchMlSwitch, SumsSaturateAndTheResultSaysSo) {
+TEST(SwitchMlSwitch, SumsSaturateAndTheResultIsMarked) {
     constexpr std::int32_t highest = std::numeric_limits<std::int32_t>::max();
     constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
     Bench bench;
@@ -217,7 +217,7 @@ TEST(SwitchMlSwitch, SumsSaturateAndTheResultSaysSo) {
     EXPECT_EQ(bench.machine.counters().overflows, 1U);
 }
 
-TEST(SwitchMlSwitch, ANumberThatDidNotFitMarksTheResultWhoeverSentIt) {
+TEST(SwitchMlSwitch, OverflowOfAWorkerMarksTheResult) {
     Bench bench;
     Header header = header_of(pair, 0, 0);
     header.flags |= flag_overflow;
@@ -247,7 +247,7 @@ TEST(SwitchMlSwitch, HalvesAreSummedAsIntegersAndLeaveAsHalves) {
     EXPECT_EQ(wire::load_u16(lanes + 4), 0) << "2^-24 is less than half of an integer's worth";
 }
 
-TEST(SwitchMlSwitch, WhatItsJobNeverSendsIsDroppedAndCounted) {
+TEST(SwitchMlSwitch, PacketThatItsJobNeverSendsIsDroppedAndCounted) {
     Bench bench;
     const Lanes lanes{1, 2, 3};
     Header header = header_of(pair, 0, 0);
@@ -271,7 +271,7 @@ TEST(SwitchMlSwitch, WhatItsJobNeverSendsIsDroppedAndCounted) {
     EXPECT_EQ(bench.event(0, 0), Event::gathered) << "nothing of it was added";
 }
 
-TEST(SwitchMlPool, IsSharedOutToJobsWithoutOverlap) {
+TEST(SwitchMlPool, JobsHaveSeparateSlots) {
     Switch machine({.slots = 8, .lanes = 3});
     const auto job = [](std::uint8_t number, std::uint8_t slots_log2) {
         JobConfig made = pair;
@@ -292,7 +292,7 @@ TEST(SwitchMlPool, IsSharedOutToJobsWithoutOverlap) {
     EXPECT_EQ(machine.job_counters(1), nullptr);
 }
 
-TEST(SwitchMlPool, JobsNeverMixAndASecondTenantOfASlotFindsItEmpty) {
+TEST(SwitchMlPool, JobsNeverMixAndAReusedSlotIsEmpty) {
     Switch machine({.slots = 2, .lanes = 3});
     const auto send = [&](std::uint8_t job, std::uint8_t worker, const Lanes& lanes) {
         JobConfig config = pair;
@@ -317,7 +317,7 @@ TEST(SwitchMlPool, JobsNeverMixAndASecondTenantOfASlotFindsItEmpty) {
     EXPECT_EQ(send(7, 1, {7, 1, 1}), std::pair(Event::completed, 14));
 }
 
-TEST(SwitchMlPool, RefusesJobsThatItsSlotsOrPacketsCannotHold) {
+TEST(SwitchMlPool, JobBeyondTheSlotsOrLanesIsRefused) {
     Switch machine({.slots = 8, .lanes = 3});
     JobConfig job = pair;
     job.lanes = 4;
@@ -332,7 +332,7 @@ TEST(SwitchMlPool, RefusesJobsThatItsSlotsOrPacketsCannotHold) {
     EXPECT_FALSE(machine.admit(job));
 }
 
-TEST(SwitchMlSwitch, AfterARestartNothingOfWhatWasHalfDoneIsSummedWrongly) {
+TEST(SwitchMlSwitch, RestartLeavesNoFragmentSummedWrongly) {
     Bench bench;
     EXPECT_EQ(bench.event(0, 0), Event::gathered);
     EXPECT_EQ(bench.event(1, 0), Event::completed);

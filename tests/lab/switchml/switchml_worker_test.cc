@@ -65,7 +65,7 @@ class Bench {
     protocol::FloatTensor tensor_;
 };
 
-TEST(SwitchMlWorker, SendsAsManyFragmentsAsThereAreSlotsAndEachResultCallsForTheNextOfItsSlot) {
+TEST(SwitchMlWorker, FragmentsInFlightAreOnePerSlotAndEachResultReleasesTheNext) {
     Bench bench(std::vector<float>(20, 1.0F));
     const Bytes first = *bench.transmit();
     const Bytes second = *bench.transmit();
@@ -80,21 +80,21 @@ TEST(SwitchMlWorker, SendsAsManyFragmentsAsThereAreSlotsAndEachResultCallsForThe
     EXPECT_FALSE(bench.transmit()) << "slot 1 has no fragment left";
 }
 
-TEST(SwitchMlWorker, ScalesNumbersThereAndBack) {
+TEST(SwitchMlWorker, NumbersAreScaledInBothDirections) {
     Bench bench({1.5F, -2.25F, 0.0F, 1000.0F, 0.001F});
     while (const auto update = bench.transmit()) bench.echo(*update);
     EXPECT_EQ(bench.output, (std::vector<float>{1.5F, -2.25F, 0.0F, 1000.0F, 0.001F}));
     EXPECT_EQ(bench.worker.poll_event()->kind, WorkerEvent::Kind::completed);
 }
 
-TEST(SwitchMlWorker, PadsTheLastPacketOfATensorWithZeros) {
+TEST(SwitchMlWorker, LastPacketOfATensorIsPaddedWithZeros) {
     Bench bench({1.0F});
     const Bytes update = *bench.transmit();
     EXPECT_EQ(update.size(), bench.worker.packet_bytes());
     for (std::size_t at = header_bytes + 4; at < update.size(); ++at) EXPECT_EQ(update[at], std::byte{0});
 }
 
-TEST(SwitchMlWorker, IsToldItsJobsNumberLate) {
+TEST(SwitchMlWorker, JobNumberMayBeSetBeforeTheFirstPacket) {
     std::vector<float> numbers(4, 1.0F);
     protocol::FloatTensor tensor(numbers, numbers, 1000);
     Worker worker({.job = pair});
@@ -122,7 +122,7 @@ class SlowTensor final : public protocol::PlainTensor {
     }
 };
 
-TEST(SwitchMlWorker, SendsWhatCanBeReadAndAgainWhateverElseCannot) {
+TEST(SwitchMlWorker, ReadableFragmentsAreSentPastUnreadableOnes) {
     SlowTensor tensor;
     JobConfig job = pair;  // 4 lanes, 2 slots: 6 fragments of this tensor
     Worker worker({.job = job, .rank = 1, .scale = 1});
@@ -174,7 +174,7 @@ TEST(SwitchMlWorker, HalvesKeepElevenBits) {
     EXPECT_NEAR(bench.output[3], 1234.567F, 1234.567F / 2048);
 }
 
-TEST(SwitchMlWorker, HalvesCannotCarryPlainIntegers) {
+TEST(SwitchMlWorker, PlainIntegersAsHalvesAreRefused) {
     JobConfig job = pair;
     job.halves = true;
     Worker worker({.job = job});
@@ -183,7 +183,7 @@ TEST(SwitchMlWorker, HalvesCannotCarryPlainIntegers) {
     EXPECT_FALSE(worker.submit(tensor, start));
 }
 
-TEST(SwitchMlWorker, SendsAgainAfterItsTimeoutAndNotBefore) {
+TEST(SwitchMlWorker, UpdateIsResentAtItsTimeout) {
     Bench bench({1.0F, 2.0F, 3.0F, 4.0F, 5.0F});
     const Bytes first = *bench.transmit(start);
     ASSERT_TRUE(bench.transmit(start + 400us));
@@ -197,7 +197,7 @@ TEST(SwitchMlWorker, SendsAgainAfterItsTimeoutAndNotBefore) {
     EXPECT_EQ(bench.worker.counters().resent, 1U);
 }
 
-TEST(SwitchMlWorker, AResultThatMeetsAResendInTheQueueTakesItOut) {
+TEST(SwitchMlWorker, ResultCancelsAQueuedResend) {
     Bench bench({1.0F, 2.0F, 3.0F, 4.0F});
     const Bytes update = *bench.transmit();
     bench.worker.handle_timeout(start + 1ms);
@@ -207,7 +207,7 @@ TEST(SwitchMlWorker, AResultThatMeetsAResendInTheQueueTakesItOut) {
     EXPECT_EQ(bench.worker.poll_timeout(), never);
 }
 
-TEST(SwitchMlWorker, HasNoTimersWithoutRecovery) {
+TEST(SwitchMlWorker, WithoutRecoveryThereIsOnlyTheDeadlineTimer) {
     JobConfig job = pair;
     job.mode = Mode::lossless;
     Bench bench({1.0F}, job);
@@ -217,7 +217,7 @@ TEST(SwitchMlWorker, HasNoTimersWithoutRecovery) {
     EXPECT_FALSE(bench.transmit(start + 5ms));
 }
 
-TEST(SwitchMlWorker, TakesAResultOnceAndNothingThatIsNoResultOfIts) {
+TEST(SwitchMlWorker, RepeatedOrForeignResultIsIgnored) {
     Bench bench(std::vector<float>(20, 1.0F));
     const Bytes first = *bench.transmit();
     const auto handled = [&](std::size_t at, std::uint8_t value) {
@@ -243,7 +243,7 @@ TEST(SwitchMlWorker, TakesAResultOnceAndNothingThatIsNoResultOfIts) {
     EXPECT_EQ(bench.worker.counters().stale_results, 3U);
 }
 
-TEST(SwitchMlWorker, ANumberThatDoesNotFitEndsItsTensorWithAnEventAndTheJobGoesOn) {
+TEST(SwitchMlWorker, NumberOutsideTheScaleEndsItsTensorAndTheJobContinues) {
     for (const float bad : {1e30F, -3e6F, std::nanf(""), std::numeric_limits<float>::infinity()}) {
         Bench bench({1.0F, bad, 3.0F, 4.0F, 5.0F});
         while (const auto update = bench.transmit()) bench.echo(*update);
@@ -256,7 +256,7 @@ TEST(SwitchMlWorker, ANumberThatDoesNotFitEndsItsTensorWithAnEventAndTheJobGoesO
     }
 }
 
-TEST(SwitchMlWorker, EndsEverythingWhenADeadlinePasses) {
+TEST(SwitchMlWorker, PassedDeadlineFailsEveryTensor) {
     Bench bench({1.0F});
     ASSERT_TRUE(bench.transmit());
     bench.worker.handle_timeout(start + 1s);
@@ -270,14 +270,14 @@ TEST(SwitchMlWorker, EndsEverythingWhenADeadlinePasses) {
     EXPECT_EQ(bench.worker.poll_timeout(), never);
 }
 
-TEST(SwitchMlWorker, NeedsRoomForAWholePacket) {
+TEST(SwitchMlWorker, BufferShorterThanAPacketTransmitsNothing) {
     Bench bench({1.0F});
     Bytes small(bench.worker.packet_bytes() - 1);
     EXPECT_FALSE(bench.worker.poll_transmit(small, start));
     EXPECT_TRUE(bench.transmit());
 }
 
-TEST(SwitchMlWorker, RefusesWhatItsQueueCannotHold) {
+TEST(SwitchMlWorker, TensorBeyondTheQueueIsRefused) {
     Worker worker({.job = pair, .tensors = 1});
     std::vector<std::int32_t> numbers(3);
     std::vector<std::int32_t> none;

@@ -24,27 +24,27 @@ TEST(Models, HaveTheKnownNumbersOfParameters) {
 }
 
 // Billions of multiply-add operations of an image's forward pass, as publications give them.
-TEST(Models, DoTheKnownArithmetic) {
+TEST(Models, HaveTheKnownNumbersOfOperations) {
     EXPECT_NEAR(find_model("AlexNet")->forward_flops() / 2e9, 0.71, 0.01);
     EXPECT_NEAR(find_model("VGG16")->forward_flops() / 2e9, 15.5, 0.1);
     EXPECT_NEAR(find_model("ResNet50")->forward_flops() / 2e9, 4.1, 0.05);
     EXPECT_NEAR(find_model("ResNet152")->forward_flops() / 2e9, 11.5, 0.1);
 }
 
-TEST(Models, AreFoundWhateverTheCaseOfTheirLetters) {
+TEST(Models, AreFoundInUpperAndLowerCase) {
     EXPECT_EQ(find_model("vgg16"), find_model("VGG16"));
     EXPECT_EQ(find_model("LeNet"), nullptr);
     EXPECT_EQ(find_model(""), nullptr);
 }
 
-TEST(Models, AnIterationTakesWhatTheThroughputSays) {
+TEST(Models, IterationTimeFollowsTheThroughput) {
     for (const Model& model : models()) {
         const double seconds = static_cast<double>(workload_of(model, {}).compute().count()) / 1e9;
         EXPECT_NEAR(seconds, model.batch / model.samples_per_s, seconds * 1e-4) << model.name;
     }
 }
 
-TEST(Models, BucketsHoldEveryParameterOnceAndAppearBackToFront) {
+TEST(Models, BucketsHoldEveryParameterOnceBackToFront) {
     for (const Model& model : models()) {
         const Bucketing bucketing{.bytes = 4'000'000};
         const Workload workload = workload_of(model, bucketing);
@@ -63,7 +63,7 @@ TEST(Models, BucketsHoldEveryParameterOnceAndAppearBackToFront) {
     }
 }
 
-TEST(Models, AScaleDividesParametersAndTimesAlike) {
+TEST(Models, ScaleDividesParametersAndTimes) {
     const Model& model = *find_model("VGG16");
     const Workload whole = workload_of(model, {});
     const Workload part = workload_of(model, {.scale = 100});
