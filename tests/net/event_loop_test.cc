@@ -92,7 +92,7 @@ TEST_F(Loop, StopBeforeRunReturnsAtOnceAndRunMayFollow) {
     EXPECT_GE(rounds, 3);
 }
 
-TEST_F(Loop, ReadinessIsToldUntilItIsDealtWith) {
+TEST_F(Loop, ReadinessIsReportedUntilItIsConsumed) {
     Puppet actor;
     int calls = 0;
     actor.on_ready = [&](int descriptor, Ready ready) {
@@ -110,7 +110,7 @@ TEST_F(Loop, ReadinessIsToldUntilItIsDealtWith) {
     EXPECT_EQ(calls, 3);
 }
 
-TEST_F(Loop, WritabilityIsToldOnlyWhileWanted) {
+TEST_F(Loop, WritabilityIsReportedOnlyWhileRequested) {
     Puppet actor;
     std::vector<std::string> told;
     actor.on_ready = [&](int descriptor, Ready ready) {
@@ -128,7 +128,7 @@ TEST_F(Loop, WritabilityIsToldOnlyWhileWanted) {
     EXPECT_EQ(told, (std::vector<std::string>{"write", "read"}));
 }
 
-TEST_F(Loop, TheNearestDeadlineComesFirstAndNeverEarly) {
+TEST_F(Loop, NearestDeadlineFiresFirstAndNeverEarly) {
     for (const int code : {0, ENOSYS, EPERM}) {
         open({});
         system_calls.pwait2_fails = code;
@@ -157,7 +157,7 @@ TEST_F(Loop, TheNearestDeadlineComesFirstAndNeverEarly) {
     }
 }
 
-TEST_F(Loop, SpinningEndsWithTheDeadline) {
+TEST_F(Loop, SpinningEndsAtTheDeadline) {
     open({.spin = std::chrono::hours(1), .core = {}, .events_per_round = 4});
     Puppet actor;
     actor.deadline = now() + milliseconds(2);
@@ -170,7 +170,7 @@ TEST_F(Loop, SpinningEndsWithTheDeadline) {
     EXPECT_EQ(system_calls.sleeps, 0U);
 }
 
-TEST_F(Loop, WithoutSpinningItSleeps) {
+TEST_F(Loop, WithoutSpinningTheLoopSleeps) {
     Puppet actor;
     actor.on_ready = [&](int, Ready) { loop_->stop(); };
     loop_->add(actor);
@@ -181,7 +181,7 @@ TEST_F(Loop, WithoutSpinningItSleeps) {
     EXPECT_EQ(system_calls.sleeps, 1U);
 }
 
-TEST_F(Loop, SpinningSeesWhatArrivesMeanwhile) {
+TEST_F(Loop, SpinningReportsArrivals) {
     open({.spin = std::chrono::hours(1), .core = {}, .events_per_round = 4});
     Puppet actor;
     actor.on_ready = [&](int, Ready) { loop_->stop(); };
@@ -194,7 +194,7 @@ TEST_F(Loop, SpinningSeesWhatArrivesMeanwhile) {
     EXPECT_EQ(system_calls.sleeps, 0U);
 }
 
-TEST_F(Loop, AWakeUpReachesEveryActorAndWhatWasWrittenBeforeIt) {
+TEST_F(Loop, WakeUpReachesEveryActorAndPublishesEarlierWrites) {
     Puppet first;
     Puppet second;
     int handed_over = 0;  // no atomic: the wake-up must make the write visible
@@ -217,7 +217,7 @@ TEST_F(Loop, AWakeUpReachesEveryActorAndWhatWasWrittenBeforeIt) {
     EXPECT_EQ(wakes, 1);
 }
 
-TEST_F(Loop, NoWakeUpIsLostHoweverManyThreadsCall) {
+TEST_F(Loop, NoWakeUpOfManyThreadsIsLost) {
     constexpr int threads = 4;
     constexpr int calls = 2000;
     std::atomic<int> posted{0};
@@ -245,7 +245,7 @@ TEST_F(Loop, NoWakeUpIsLostHoweverManyThreadsCall) {
     EXPECT_LE(wakes, threads * calls);
 }
 
-TEST_F(Loop, AnotherThreadStopsIt) {
+TEST_F(Loop, StopFromAnotherThreadEndsTheRun) {
     Puppet actor;
     std::atomic<bool> running{false};
     actor.on_finish = [&] { running = true; };
@@ -259,7 +259,7 @@ TEST_F(Loop, AnotherThreadStopsIt) {
     EXPECT_GE(loop_->rounds(), 1U);
 }
 
-TEST_F(Loop, ADescriptorThatIsNoLongerWatchedIsNotToldOf) {
+TEST_F(Loop, UnwatchedDescriptorIsNotReported) {
     int more[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, more), 0);
     Puppet actor;
@@ -281,7 +281,7 @@ TEST_F(Loop, ADescriptorThatIsNoLongerWatchedIsNotToldOf) {
     close(more[1]);
 }
 
-TEST_F(Loop, AnEventOfADescriptorsFormerLifeIsNotTold) {
+TEST_F(Loop, EventOfAReusedDescriptorIsNotReported) {
     int more[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, more), 0);
     Puppet actor;
@@ -310,7 +310,7 @@ TEST_F(Loop, AnEventOfADescriptorsFormerLifeIsNotTold) {
     close(more[1]);
 }
 
-TEST_F(Loop, ARemovedActorIsNeverCalledAgain) {
+TEST_F(Loop, RemovedActorIsNeverCalled) {
     Puppet first;
     Puppet second;
     int second_calls = 0;
@@ -333,7 +333,7 @@ TEST_F(Loop, ARemovedActorIsNeverCalledAgain) {
     EXPECT_EQ(second_calls, 0);
 }
 
-TEST_F(Loop, AnActorMayAddAnother) {
+TEST_F(Loop, ActorMayAddAnother) {
     Puppet first;
     Puppet second;
     second.deadline = now();
@@ -347,7 +347,7 @@ TEST_F(Loop, AnActorMayAddAnother) {
     run();
 }
 
-TEST_F(Loop, WhatCannotBeWatchedIsRefused) {
+TEST_F(Loop, InvalidOrRepeatedWatchIsRefused) {
     Puppet actor;
     const auto nothing = loop_->watch(actor, -1, {});
     ASSERT_FALSE(nothing);
@@ -361,7 +361,7 @@ TEST_F(Loop, WhatCannotBeWatchedIsRefused) {
     EXPECT_EQ(unknown.error().code, ENOENT);
 }
 
-TEST_F(Loop, RunsOnTheCoreThatItIsGiven) {
+TEST_F(Loop, RunUsesTheConfiguredCore) {
     const auto cores = allowed_cores();
     ASSERT_TRUE(cores);
     open({.spin = {}, .core = cores->back(), .events_per_round = 4});
@@ -375,7 +375,7 @@ TEST_F(Loop, RunsOnTheCoreThatItIsGiven) {
     EXPECT_EQ(found, std::vector<unsigned>{cores->back()});
 }
 
-TEST_F(Loop, ACoreThatThereIsNotEndsTheRunWithAnError) {
+TEST_F(Loop, MissingCoreFailsTheRun) {
     open({.spin = {}, .core = 1'000'000, .events_per_round = 4});
     const auto result = loop_->run();
     ASSERT_FALSE(result);

@@ -13,14 +13,14 @@
 namespace atp::net {
 namespace {
 
-TEST(Resolve, AnswersNumbersWithoutAResolver) {
+TEST(Resolve, NumericAddressNeedsNoResolver) {
     const auto found = resolve("[::1]:5");
     ASSERT_TRUE(found);
     ASSERT_EQ(found->size(), 1U);
     EXPECT_EQ(found->front(), wire::Address::loopback(wire::Family::ipv6, 5));
 }
 
-TEST(Resolve, KnowsLocalhost) {
+TEST(Resolve, LocalhostIsKnown) {
     const auto found = resolve("localhost:7", wire::Family::ipv4);
     ASSERT_TRUE(found) << to_string(found.error());
     EXPECT_EQ(found->front(), wire::Address::loopback(wire::Family::ipv4, 7));
@@ -33,21 +33,21 @@ TEST(Resolve, NameOfAnInterfaceGivesTheAddressItsScope) {
     EXPECT_EQ(by_name->front(), resolve(to_string(by_name->front()))->front()) << "as it is printed";
 }
 
-TEST(Resolve, AnUnknownInterfaceIsRefusedByName) {
+TEST(Resolve, UnknownInterfaceIsRefusedByName) {
     const auto found = resolve("[fe80::1%nonexistent]:9");
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().reason, Reason::malformed);
     EXPECT_NE(to_string(found.error()).find("no interface 'nonexistent'"), std::string::npos);
 }
 
-TEST(Resolve, RefusesAFamilyThatTheNumberIsNotOf) {
+TEST(Resolve, NumericAddressOfAnotherFamilyIsRefused) {
     const auto found = resolve("127.0.0.1:5", wire::Family::ipv6);
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().operation, Operation::resolve);
     EXPECT_EQ(found.error().reason, Reason::malformed);
 }
 
-TEST(Resolve, RefusesAMistypedNumberWithoutAskingAnybody) {
+TEST(Resolve, MalformedAddressIsRefusedWithoutALookup) {
     for (const char* text : {"10.0.0.256:80", "10.0.0:80", "1:80", "host.7:80", "bad host:80", "a/b:80"}) {
         const auto found = resolve(text);
         ASSERT_FALSE(found) << text;
@@ -55,7 +55,7 @@ TEST(Resolve, RefusesAMistypedNumberWithoutAskingAnybody) {
     }
 }
 
-TEST(Resolve, SaysWhyAResolverHasNoAnswer) {
+TEST(Resolve, FailedLookupReportsItsReason) {
     const test::WithSystemCalls calls;
     const std::pair<int, Reason> cases[] = {{EAI_NONAME, Reason::unknown_name}, {EAI_AGAIN, Reason::timed_out}};
     for (const auto& [status, reason] : cases) {

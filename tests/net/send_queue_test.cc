@@ -66,7 +66,7 @@ std::vector<std::string> send_all(SendQueue& queue, const MessageLimits& limits,
 
 using Lines = std::vector<std::string>;
 
-TEST(SendQueue, EqualPacketsToOnePeerTravelAsOne) {
+TEST(SendQueue, EqualPacketsToOnePeerAreOneMessage) {
     SendQueue queue(1000, 16);
     for (const char* text : {"aaaa", "bbbb", "cccc"}) ASSERT_TRUE(put(queue, text, peer(1)));
     std::array<SendQueue::Message, 4> messages;
@@ -75,13 +75,13 @@ TEST(SendQueue, EqualPacketsToOnePeerTravelAsOne) {
     EXPECT_EQ(send_all(queue, generous), Lines{"1:aaaa|bbbb|cccc"});
 }
 
-TEST(SendQueue, AShorterPacketEndsItsMessage) {
+TEST(SendQueue, ShorterPacketEndsItsMessage) {
     SendQueue queue(1000, 16);
     for (const char* text : {"aaaa", "bbbb", "cc", "dd", "eeee"}) ASSERT_TRUE(put(queue, text, peer(1)));
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aaaa|bbbb|cc", "1:dd", "1:eeee"}));
 }
 
-TEST(SendQueue, PeersTakingTurnsAreGroupedAndKeepTheirOrder) {
+TEST(SendQueue, PacketsToAlternatingPeersAreGroupedInOrder) {
     SendQueue queue(1000, 16);
     for (const char* text : {"a1", "a2", "a3"}) {
         for (std::uint16_t to = 1; to <= 3; ++to) ASSERT_TRUE(put(queue, text, peer(to)));
@@ -89,7 +89,7 @@ TEST(SendQueue, PeersTakingTurnsAreGroupedAndKeepTheirOrder) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:a1|a2|a3", "2:a1|a2|a3", "3:a1|a2|a3"}));
 }
 
-TEST(SendQueue, RepeatSendsTheSameBytesToMany) {
+TEST(SendQueue, RepeatSendsTheSameBytesToSeveralPeers) {
     SendQueue queue(4, 16);
     ASSERT_TRUE(put(queue, "ab", peer(1)));
     ASSERT_TRUE(queue.repeat(peer(2)));
@@ -98,7 +98,7 @@ TEST(SendQueue, RepeatSendsTheSameBytesToMany) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:ab|cd", "2:ab|cd"}));
 }
 
-TEST(SendQueue, ADifferentMarkEndsItsMessage) {
+TEST(SendQueue, DifferentMarkEndsItsMessage) {
     SendQueue queue(1000, 16);
     ASSERT_TRUE(put(queue, "aa", peer(1)));
     ASSERT_TRUE(put(queue, "bb", peer(1), wire::Ecn::congested));
@@ -110,7 +110,7 @@ TEST(SendQueue, ADifferentMarkEndsItsMessage) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aa", "1:bb|cc"}));
 }
 
-TEST(SendQueue, LimitsOfPacketsAndBytesHold) {
+TEST(SendQueue, LimitsOfPacketsAndBytesEndAMessage) {
     SendQueue queue(1000, 16);
     const auto fill = [&queue] {
         for (const char* text : {"aa", "bb", "cc", "dd", "ee"}) ASSERT_TRUE(put(queue, text, peer(1)));
@@ -126,7 +126,7 @@ TEST(SendQueue, LimitsOfPacketsAndBytesHold) {
         << "one packet is in, whatever the limit";
 }
 
-TEST(SendQueue, EmptyPacketsTravelAlone) {
+TEST(SendQueue, EmptyPacketIsItsOwnMessage) {
     SendQueue queue(1000, 16);
     ASSERT_TRUE(queue.borrow({}, peer(1), wire::Ecn::capable_0));
     ASSERT_TRUE(queue.borrow({}, peer(1), wire::Ecn::capable_0));
@@ -135,7 +135,7 @@ TEST(SendQueue, EmptyPacketsTravelAlone) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:", "1:", "1:a", "1:"}));
 }
 
-TEST(SendQueue, WithoutRoomItSaysSoUntilSomethingWasSent) {
+TEST(SendQueue, FullQueueRefusesPacketsUntilOthersAreSent) {
     SendQueue queue(8, 3);
     EXPECT_TRUE(queue.reserve(9).empty());
     ASSERT_TRUE(put(queue, "aaaa", peer(1)));
@@ -148,14 +148,14 @@ TEST(SendQueue, WithoutRoomItSaysSoUntilSomethingWasSent) {
     EXPECT_EQ(queue.reserve(8).size(), 8U);
 }
 
-TEST(SendQueue, AReservationWithoutCommitIsForgotten) {
+TEST(SendQueue, ReservationWithoutCommitIsForgotten) {
     SendQueue queue(8, 4);
     ASSERT_EQ(queue.reserve(8).size(), 8U);
     ASSERT_TRUE(put(queue, "abcdefgh", peer(1)));
     EXPECT_EQ(queue.waiting(), 1U);
 }
 
-TEST(SendQueue, WhatIsBorrowedAndStillWaitsIsKept) {
+TEST(SendQueue, BorrowedPacketThatWaitsIsCopied) {
     SendQueue queue(6, 8);
     std::string first = "first";
     std::string second = "2nd";
@@ -169,7 +169,7 @@ TEST(SendQueue, WhatIsBorrowedAndStillWaitsIsKept) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:first", "2:z"}));
 }
 
-TEST(SendQueue, WhatIsBorrowedAndLostLeavesTheRestInOrder) {
+TEST(SendQueue, LostBorrowedPacketsLeaveTheRestInOrder) {
     SendQueue queue(2, 8);
     for (const char* text : {"aa", "bbb", "", "cc"}) {
         ASSERT_TRUE(queue.borrow(bytes_of(text), peer(1), wire::Ecn::capable_0));
@@ -179,7 +179,7 @@ TEST(SendQueue, WhatIsBorrowedAndLostLeavesTheRestInOrder) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:aa", "1:", "1:dd"}));
 }
 
-TEST(SendQueue, NewPacketsQueueBehindThoseThatWait) {
+TEST(SendQueue, NewPacketsQueueBehindWaitingOnes) {
     SendQueue queue(1000, 16);
     for (const char* text : {"a1", "a2", "a3"}) ASSERT_TRUE(put(queue, text, peer(1)));
     ASSERT_TRUE(put(queue, "b1", peer(2)));
@@ -193,7 +193,7 @@ TEST(SendQueue, NewPacketsQueueBehindThoseThatWait) {
     EXPECT_EQ(send_all(queue, generous), (Lines{"1:a3|a4", "2:b1|b2"}));
 }
 
-TEST(SendQueue, APeerWhosePacketsWereSentMayComeAgainBeforeTheRestIs) {
+TEST(SendQueue, PeerWithSentPacketsMayQueueBeforeTheRest) {
     SendQueue queue(1000, 16);
     ASSERT_TRUE(put(queue, "a1", peer(1)));
     ASSERT_TRUE(put(queue, "b1", peer(2)));
@@ -208,7 +208,7 @@ TEST(SendQueue, APeerWhosePacketsWereSentMayComeAgainBeforeTheRestIs) {
 
 // Any mix of peers, sizes, marks, and borrowed and own packets, sent in any portions: each peer gets its packets in
 // order.
-TEST(SendQueue, EveryPeerGetsItsPacketsInOrderWhateverTheMix) {
+TEST(SendQueue, RandomMixReachesEveryPeerInOrder) {
     std::mt19937 random(7);
     const auto draw = [&random](unsigned below) { return static_cast<unsigned>(random() % below); };
     std::vector<std::string> borrowed(64);

@@ -47,7 +47,7 @@ class UdpFallback : public OnLoopback {
 };
 INSTANTIATE_TEST_SUITE_P(Families, UdpFallback, both_families, family_name);
 
-TEST_P(UdpFallback, AKernelWithoutGso) {
+TEST_P(UdpFallback, WithoutGsoPacketsAreSentSingly) {
     system_calls.option_level = SOL_UDP;
     system_calls.option_name = UDP_SEGMENT;
     system_calls.option_fails = ENOPROTOOPT;
@@ -58,7 +58,7 @@ TEST_P(UdpFallback, AKernelWithoutGso) {
     expect_lost(*from, Feature::gso, "UDP_SEGMENT");
 }
 
-TEST_P(UdpFallback, AKernelWithoutGro) {
+TEST_P(UdpFallback, WithoutGroPacketsArriveSingly) {
     system_calls.option_level = SOL_UDP;
     system_calls.option_name = UDP_GRO;
     system_calls.option_fails = ENOPROTOOPT;
@@ -69,7 +69,7 @@ TEST_P(UdpFallback, AKernelWithoutGro) {
     expect_lost(*to, Feature::gro, "UDP_GRO");
 }
 
-TEST_P(UdpFallback, AKernelThatReadsNoMarks) {
+TEST_P(UdpFallback, WithoutMarksThePacketsArrive) {
     const bool v6 = GetParam() == wire::Family::ipv6;
     system_calls.option_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
     system_calls.option_name = v6 ? IPV6_RECVTCLASS : IP_RECVTOS;
@@ -80,7 +80,7 @@ TEST_P(UdpFallback, AKernelThatReadsNoMarks) {
     expect_lost(*to, Feature::ecn, v6 ? "IPV6_TCLASS" : "IP_TOS");
 }
 
-TEST_P(UdpFallback, AKernelThatForbidsNoFragments) {
+TEST_P(UdpFallback, WithoutFragmentControlPacketsArrive) {
     const bool v6 = GetParam() == wire::Family::ipv6;
     system_calls.option_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
     system_calls.option_name = v6 ? IPV6_DONTFRAG : IP_MTU_DISCOVER;
@@ -90,7 +90,7 @@ TEST_P(UdpFallback, AKernelThatForbidsNoFragments) {
     expect_lost(*from, Feature::no_fragments, "MTU_DISCOVER");
 }
 
-TEST_P(UdpFallback, ASandboxWithoutSendmmsg) {
+TEST_P(UdpFallback, WithoutSendmmsgPacketsAreSentBySendmsg) {
     system_calls.sendmmsg_fails = ENOSYS;
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
@@ -103,7 +103,7 @@ TEST_P(UdpFallback, ASandboxWithoutSendmmsg) {
     expect_lost(*from, Feature::mmsg, "sendmmsg");
 }
 
-TEST_P(UdpFallback, ASandboxWithoutRecvmmsg) {
+TEST_P(UdpFallback, WithoutRecvmmsgPacketsAreReadByRecvmsg) {
     system_calls.recvmmsg_fails = ENOSYS;
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
@@ -113,7 +113,7 @@ TEST_P(UdpFallback, ASandboxWithoutRecvmmsg) {
     expect_lost(*to, Feature::mmsg, "recvmmsg");
 }
 
-TEST_P(UdpFallback, ADeviceThatComputesNoChecksums) {
+TEST_P(UdpFallback, WithoutChecksumOffloadGsoIsDisabled) {
     system_calls.segmented_fails = EIO;
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
@@ -123,7 +123,7 @@ TEST_P(UdpFallback, ADeviceThatComputesNoChecksums) {
     expect_lost(*from, Feature::gso, "Input/output error");
 }
 
-TEST_P(UdpFallback, ADeviceThatComputesNoChecksumsHalfwayThroughACall) {
+TEST_P(UdpFallback, FailureOfGsoDuringACallResendsTheRestSingly) {
     const auto from = open_or_fail(config());
     const auto first = open_or_fail(config());
     const auto second = open_or_fail(config());
@@ -140,7 +140,7 @@ TEST_P(UdpFallback, ADeviceThatComputesNoChecksumsHalfwayThroughACall) {
     expect_lost(*from, Feature::gso, "10 packets of 300 bytes");
 }
 
-TEST_P(UdpFallback, AKernelThatTakesSixtyFourSegments) {
+TEST_P(UdpFallback, LimitOf64SegmentsIsRespected) {
     system_calls.segments_limit = 64;
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
@@ -151,7 +151,7 @@ TEST_P(UdpFallback, AKernelThatTakesSixtyFourSegments) {
 }
 
 // A real failure: without checksums Linux segments no messages and fails the send with EINVAL.
-TEST_P(UdpFallback, ASocketThatCannotSegmentIsFoundOutByWhatPassesSingly) {
+TEST_P(UdpFallback, FailureOfSegmentationIsProvedBySingleSends) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     const int off = 1;
@@ -168,7 +168,7 @@ TEST_P(UdpFallback, ASocketThatCannotSegmentIsFoundOutByWhatPassesSingly) {
 }
 
 // If the buffer is full during the trial, later sends that succeed prove nothing about segmentation.
-TEST_P(UdpFallback, ATrialThatAFullBufferInterruptsStartsAnew) {
+TEST_P(UdpFallback, TrialInterruptedByAFullBufferIsRepeated) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     std::vector<std::string> packets;
@@ -187,7 +187,7 @@ TEST_P(UdpFallback, ATrialThatAFullBufferInterruptsStartsAnew) {
     EXPECT_EQ(bytes_of(receive(*to, 5)), packets);
 }
 
-TEST_P(UdpFallback, InterruptionsAreNobodysBusiness) {
+TEST_P(UdpFallback, InterruptedCallsAreRepeated) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     system_calls.interruptions = 3;
@@ -199,7 +199,7 @@ TEST_P(UdpFallback, InterruptionsAreNobodysBusiness) {
     EXPECT_TRUE(from->report().in_use(Feature::gso));
 }
 
-TEST_P(UdpFallback, APacketThatIsTooLongIsRefusedAndTheOthersArrive) {
+TEST_P(UdpFallback, TooLongPacketIsRefusedAndTheOthersArrive) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     ASSERT_TRUE(put(*from, packet(0, 500), to->local()));
@@ -214,7 +214,7 @@ TEST_P(UdpFallback, APacketThatIsTooLongIsRefusedAndTheOthersArrive) {
     EXPECT_TRUE(from->report().in_use(Feature::gso));
 }
 
-TEST_P(UdpFallback, AMessageThatAFirewallRefusesIsDroppedAndGsoKept) {
+TEST_P(UdpFallback, MessageRefusedByAFirewallIsDroppedAndGsoIsKept) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     for (std::size_t at = 0; at < 5; ++at) {
@@ -230,7 +230,7 @@ TEST_P(UdpFallback, AMessageThatAFirewallRefusesIsDroppedAndGsoKept) {
     EXPECT_EQ(system_calls.segmented, 2U);
 }
 
-TEST_P(UdpFallback, ABufferThatIsNotGrantedIsReportedWithTheRemedy) {
+TEST_P(UdpFallback, RefusedBufferIsReportedWithTheRemedy) {
     system_calls.option_level = SOL_SOCKET;
     system_calls.option_name = SO_RCVBUFFORCE;
     system_calls.option_fails = EPERM;
@@ -241,7 +241,7 @@ TEST_P(UdpFallback, ABufferThatIsNotGrantedIsReportedWithTheRemedy) {
     EXPECT_THAT(socket->report()[Feature::receive_buffer].text, HasSubstr("of 1073741824"));
 }
 
-TEST_P(UdpFallback, ABufferThatIsGrantedIsReportedAsRead) {
+TEST_P(UdpFallback, GrantedBufferIsReportedAsRead) {
     UdpConfig modest = config();
     modest.receive_buffer_bytes = modest.send_buffer_bytes = 65'536;
     const auto socket = open_or_fail(modest);
@@ -249,7 +249,7 @@ TEST_P(UdpFallback, ABufferThatIsGrantedIsReportedAsRead) {
     EXPECT_THAT(socket->report()[Feature::send_buffer].text, HasSubstr("65536"));
 }
 
-TEST_P(UdpFallback, BusyPollingIsReportedWhetherGrantedOrNot) {
+TEST_P(UdpFallback, BusyPollingIsReportedGrantedOrRefused) {
     UdpConfig busy = config();
     busy.busy_poll_us = 20;
     const auto granted = open_or_fail(busy);

@@ -36,7 +36,7 @@ std::vector<std::string> put_packets(UdpSocket& from, const wire::Address& to, s
     return packets;
 }
 
-TEST_P(Udp, FortySegmentsAreOneMessageThereAndFortyDatagramsHere) {
+TEST_P(Udp, FortySegmentsAreSentAndReceivedAsOneMessage) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     const auto packets = put_packets(*from, to->local(), 40, 1456);
@@ -59,7 +59,7 @@ TEST_P(Udp, FortySegmentsAreOneMessageThereAndFortyDatagramsHere) {
     EXPECT_EQ(from->report().revision(), open_or_fail(config())->report().revision()) << "nothing was given up";
 }
 
-TEST_P(Udp, SegmentsArriveOneByOneWhereGroIsOff) {
+TEST_P(Udp, WithoutGroSegmentsArriveOneByOne) {
     UdpConfig without = config();
     without.gro = false;
     without.max_packet_bytes = 1500;
@@ -87,7 +87,7 @@ TEST_P(Udp, WithoutGsoPacketsAreMessagesOfOneCall) {
     EXPECT_EQ(bytes_of(receive(*to, 40)), packets);
 }
 
-TEST_P(Udp, PlainSocketsMakeACallAPacket) {
+TEST_P(Udp, PlainSocketsMakeOneCallPerPacket) {
     UdpConfig plain = config();
     plain.gso = plain.gro = plain.mmsg = false;
     const auto from = open_or_fail(plain);
@@ -115,7 +115,7 @@ TEST_P(Udp, GsoAndGroWorkWithoutMmsg) {
     EXPECT_LT(system_calls.recvmsg, 40U);
 }
 
-TEST_P(Udp, OddSizesArriveAsTheyWereSent) {
+TEST_P(Udp, MixedSizesArriveUnchanged) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     std::vector<std::string> packets;
@@ -128,7 +128,7 @@ TEST_P(Udp, OddSizesArriveAsTheyWereSent) {
     EXPECT_EQ(bytes_of(receive(*to, packets.size())), packets);
 }
 
-TEST_P(Udp, TheLongestMessageStaysBelowWhatDevicesTakeWhole) {
+TEST_P(Udp, LongestMessageStaysWithinTheLimitOfDevices) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     // Eleven packets would fit a legal datagram's payload, but with their headers exceed what a device accepts.
@@ -140,7 +140,7 @@ TEST_P(Udp, TheLongestMessageStaysBelowWhatDevicesTakeWhole) {
     EXPECT_LE(to->counters().received_messages, 4U) << "messages were cut up on the way";
 }
 
-TEST_P(Udp, PeersTakingTurnsGetAMessageEach) {
+TEST_P(Udp, AlternatingPeersGetOneMessageEach) {
     const auto from = open_or_fail(config());
     const auto first = open_or_fail(config());
     const auto second = open_or_fail(config());
@@ -157,7 +157,7 @@ TEST_P(Udp, PeersTakingTurnsGetAMessageEach) {
     EXPECT_EQ(bytes_of(receive(*second, 20)), packets);
 }
 
-TEST_P(Udp, WhatWasReceivedIsRewrittenInPlaceAndSentOnWithoutACopy) {
+TEST_P(Udp, ReceivedPacketsAreRewrittenInPlaceAndForwardedWithoutACopy) {
     const auto worker = open_or_fail(config());
     const auto middle = open_or_fail(config());
     const auto server = open_or_fail(config());
@@ -189,7 +189,7 @@ TEST_P(Udp, WhatWasReceivedIsRewrittenInPlaceAndSentOnWithoutACopy) {
     }
 }
 
-TEST_P(Udp, ASmallBatchTakesAMessageInPortionsWithOneCall) {
+TEST_P(Udp, SmallBatchTakesAMessageInPortionsWithOneCall) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     const auto packets = put_packets(*from, to->local(), 20, 300);
@@ -209,7 +209,7 @@ TEST_P(Udp, ASmallBatchTakesAMessageInPortionsWithOneCall) {
     EXPECT_EQ(*none, 0U);
 }
 
-TEST_P(Udp, ASingleDatagramLeavesItsSlotFitForACoalescedMessage) {
+TEST_P(Udp, SlotOfASingleDatagramTakesACoalescedMessageNext) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());
     for (const std::size_t count : {1U, 30U, 1U, 30U}) {
@@ -257,7 +257,7 @@ TEST_P(Udp, MarksArriveAndAreCounted) {
     EXPECT_EQ(to->counters().congested_packets, 2U);
 }
 
-TEST_P(Udp, WithoutEcnNothingIsMarkedOrRead) {
+TEST_P(Udp, WithoutEcnNoMarkIsSentOrRead) {
     UdpConfig without = config();
     without.ecn = false;
     const auto silent = open_or_fail(without);
@@ -274,7 +274,7 @@ TEST_P(Udp, WithoutEcnNothingIsMarkedOrRead) {
     EXPECT_EQ(deaf[0].ecn, Ecn::not_capable);
 }
 
-TEST_P(Udp, TooLongDatagramsArriveCutAndSaySo) {
+TEST_P(Udp, TooLongDatagramsArriveTruncatedAndMarkedSo) {
     for (const bool gro : {false, true}) {
         UdpConfig narrow = config();
         narrow.max_packet_bytes = 100;
@@ -297,7 +297,7 @@ TEST_P(Udp, TooLongDatagramsArriveCutAndSaySo) {
     }
 }
 
-TEST_P(Udp, AFullBufferLeavesPacketsWaitingInOrder) {
+TEST_P(Udp, FullBufferLeavesPacketsWaitingInOrder) {
     for (const bool gso : {false, true}) {
         UdpConfig sender = config();
         sender.gso = gso;
@@ -325,7 +325,7 @@ TEST_P(Udp, AFullBufferLeavesPacketsWaitingInOrder) {
     }
 }
 
-TEST_P(Udp, BorrowedPacketsSurviveAFullBufferAndTheLossOfTheirMemory) {
+TEST_P(Udp, BorrowedPacketsOutliveAFullBufferAndTheirMemory) {
     UdpConfig small = config();
     small.send_arena_bytes = 8;
     const auto from = open_or_fail(small);
@@ -345,7 +345,7 @@ TEST_P(Udp, BorrowedPacketsSurviveAFullBufferAndTheLossOfTheirMemory) {
     EXPECT_EQ(bytes_of(receive(*to, 1)), std::vector<std::string>{"12345"});
 }
 
-TEST_P(Udp, WhatTheKernelDropsForWantOfBufferIsCounted) {
+TEST_P(Udp, KernelDropsForAFullBufferAreCounted) {
     UdpConfig tiny = config();
     tiny.receive_buffer_bytes = 4096;
     const auto from = open_or_fail(config());
@@ -364,7 +364,7 @@ TEST_P(Udp, WhatTheKernelDropsForWantOfBufferIsCounted) {
     EXPECT_LE(to->counters().dropped_packets, 500U - received);
 }
 
-TEST_P(Udp, AFullQueueSaysSo) {
+TEST_P(Udp, FullQueueRefusesPackets) {
     UdpConfig small = config();
     small.send_packets = 2;
     const auto from = open_or_fail(small);
@@ -376,7 +376,7 @@ TEST_P(Udp, AFullQueueSaysSo) {
     EXPECT_EQ(from->reserve(1).size(), 1U);
 }
 
-TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
+TEST_P(Udp, AddressInUseIsRefusedUnlessThePortIsShared) {
     UdpConfig shared = config();
     shared.reuse_port = true;
     const auto first = open_or_fail(shared);
@@ -392,7 +392,7 @@ TEST_P(Udp, AnAddressInUseIsRefusedUnlessThePortIsShared) {
 }
 
 // Several sockets of this host receive the group that they joined, and no other group.
-TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
+TEST(UdpGroup, DatagramReachesAllMembersOfItsGroup) {
     const Address local = Address::loopback(wire::Family::ipv4, 0);
     UdpConfig member;
     member.local = *Address::parse("239.192.7.8:45792");
@@ -419,7 +419,7 @@ TEST(UdpGroup, IsHeardByAllWhoAreInIt) {
     EXPECT_EQ(other->receive(datagrams), 0U);
 }
 
-TEST(UdpGroup, IsStillHeardByWhoJoinsItAgain) {
+TEST(UdpGroup, MemberThatRejoinsStillReceivesItsGroup) {
     const Address local = Address::loopback(wire::Family::ipv4, 0);
     UdpConfig config;
     config.local = *Address::parse("239.192.7.10:45792");
@@ -437,7 +437,7 @@ TEST(UdpGroup, IsStillHeardByWhoJoinsItAgain) {
     EXPECT_EQ(refused.error().operation, Operation::configure);
 }
 
-TEST(UdpGroup, ThoseOfIpv6AreNotJoined) {
+TEST(UdpGroup, Ipv6GroupIsUnsupported) {
     UdpConfig member;
     member.local = *Address::parse("[ff18::7]:45792");
     member.member_at = Address::loopback(wire::Family::ipv6, 0);
@@ -446,13 +446,13 @@ TEST(UdpGroup, ThoseOfIpv6AreNotJoined) {
     EXPECT_EQ(refused.error().reason, Reason::unsupported);
 }
 
-TEST(UdpOpen, NobodyIsNoLocalAddress) {
+TEST(UdpOpen, EmptyLocalAddressIsMalformed) {
     const auto refused = UdpSocket::open({});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().reason, Reason::malformed);
 }
 
-TEST(UdpOpen, AnAddressOfAnotherHostIsUnreachable) {
+TEST(UdpOpen, AddressOfAnotherHostIsUnreachable) {
     UdpConfig config;
     config.local = *wire::Address::parse("192.0.2.1:0");
     const auto refused = UdpSocket::open(config);
