@@ -158,7 +158,7 @@ struct Case {
     std::uint32_t sum;
 };
 
-TEST(ExactSum, SaysWhatIeeeSaysAtTheEdges) {
+TEST(ExactSum, EdgeValuesFollowIeee) {
     const Case cases[] = {
         {"nothing", {}, plus_zero},
         {"+0", {plus_zero}, plus_zero},
@@ -203,7 +203,7 @@ TEST(ExactSum, SaysWhatIeeeSaysAtTheEdges) {
     }
 }
 
-TEST(ExactSum, OneAddendComesBackAsItIs) {
+TEST(ExactSum, SingleAddendIsUnchanged) {
     std::mt19937_64 random(7);
     for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
         for (const std::uint32_t fraction :
@@ -219,7 +219,7 @@ TEST(ExactSum, OneAddendComesBackAsItIs) {
 // -------------------------------------------------------------------------------------------------------------
 // Rounding
 
-TEST(ExactSum, IsTheNearestFloatForExponentsOfTheFullRange) {
+TEST(ExactSum, SumOverTheFullRangeOfExponentsIsTheNearestFloat) {
     std::mt19937_64 random(11);
     for (int round = 0; round < 20000; ++round) {
         std::vector<std::uint32_t> addends(1 + random() % 12);
@@ -232,7 +232,7 @@ TEST(ExactSum, IsTheNearestFloatForExponentsOfTheFullRange) {
 
 // Close exponents, and every addend again with the other sign and a few units changed. This gives cancellation, ties
 // and subnormal results, which random exponents rarely give.
-TEST(ExactSum, IsTheNearestFloatWhereAlmostAllCancels) {
+TEST(ExactSum, SumAfterCancellationIsTheNearestFloat) {
     std::mt19937_64 random(13);
     for (int round = 0; round < 20000; ++round) {
         std::vector<std::uint32_t> addends;
@@ -251,7 +251,7 @@ TEST(ExactSum, IsTheNearestFloatWhereAlmostAllCancels) {
 }
 
 // Sums of few bits are exact in double, so the processor's own rounding is the reference.
-TEST(ExactSum, AgreesWithDoubleWhereDoubleIsExact) {
+TEST(ExactSum, SumMatchesDoubleWhereDoubleIsExact) {
     std::mt19937_64 random(17);
     for (int round = 0; round < 20000; ++round) {
         std::vector<std::uint32_t> addends;
@@ -284,7 +284,7 @@ TEST(ExactSum, Takes65536AddendsOfTheLargestMagnitude) {
 // ----------------------------------------------------------------------------------------------------------------
 // Lanes
 
-TEST(ExactSum, LanesDoNotMeetAndTheWireNeedsNoAlignment) {
+TEST(ExactSum, LanesAreSeparateAndTheWireNeedsNoAlignment) {
     std::mt19937_64 random(19);
     for (std::size_t count = 0; count <= 130; ++count) {
         std::vector<ExactLane> lanes(count + 1);
@@ -334,7 +334,7 @@ TEST(ExactSum, AnyOrderGivesTheSameBits) {
     }));
 }
 
-TEST(ExactSum, OneByOneInAnyOrderIsTheNearestFloat) {
+TEST(ExactSum, SumOfFiniteFloatsIsTheNearestFloat) {
     EXPECT_TRUE(rc::check("sums of finite floats are correctly rounded", [] {
         const auto finite = rc::gen::map(rc::gen::arbitrary<std::uint32_t>(), [](std::uint32_t bits) {
             return (bits >> 23 & 0xFF) == 0xFF ? bits ^ 0x40000000 : bits;

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, Half,
                                          Format{"bfloat16", 8, 7, bfloats_to_floats, floats_to_bfloats}),
                          [](const auto& format) { return format.param.name; });
 
-TEST_P(Half, EveryPatternIsTheNumberThatItSays) {
+TEST_P(Half, EveryPatternWidensToItsValue) {
     const Format& format = GetParam();
     for (std::uint32_t pattern = 0; pattern < patterns; ++pattern) {
         const auto bits = static_cast<std::uint16_t>(pattern);
@@ -101,7 +101,7 @@ TEST_P(Half, EveryPatternIsTheNumberThatItSays) {
     }
 }
 
-TEST_P(Half, EveryPatternComesBackAndNaNsComeBackQuiet) {
+TEST_P(Half, EveryPatternRoundTripsAndNansBecomeQuiet) {
     const Format& format = GetParam();
     const int quiet = 1 << (format.fraction_bits - 1);
     for (std::uint32_t pattern = 0; pattern < patterns; ++pattern) {
@@ -128,7 +128,7 @@ TEST_P(Half, FloatsAroundEveryBoundaryRoundToNearestTiesToEven) {
     }
 }
 
-TEST_P(Half, AnyFloatRoundsAsTheReferenceSays) {
+TEST_P(Half, RandomFloatsRoundLikeTheReference) {
     const Format& format = GetParam();
     std::mt19937 random(7);
     for (int run = 0; run < 300'000; ++run) {
@@ -144,7 +144,7 @@ TEST_P(Half, AnyFloatRoundsAsTheReferenceSays) {
     }
 }
 
-TEST_P(Half, NaNsOfLowBitsAloneAreNotInfinity) {
+TEST_P(Half, NansOfLowBitsStayNans) {
     const Format& format = GetParam();
     for (const std::uint32_t bits : {0x7F800001U, 0xFF800001U, 0x7FFFFFFFU, 0xFFFFFFFFU, 0x7FC00000U}) {
         const std::uint16_t narrowed = format.narrowed(std::bit_cast<float>(bits));
@@ -153,7 +153,7 @@ TEST_P(Half, NaNsOfLowBitsAloneAreNotInfinity) {
     }
 }
 
-TEST_P(Half, ManyAtOnceAreAsOneByOneForEveryShape) {
+TEST_P(Half, RowsOfAnyLengthMatchSingleConversions) {
     const Format& format = GetParam();
     std::mt19937 random(11);
     for (std::size_t count = 0; count < 70; ++count) {

@@ -40,14 +40,14 @@ constexpr std::size_t longest_shorts = 131;
 
 std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 40503U + 12345U); }
 
-TEST(Shorts, AreBigEndian) {
+TEST(Int16Lanes, LanesAreBigEndian) {
     const float value = 258;
     Bytes bytes(short_bytes);
     ASSERT_TRUE(quantise_shorts(&value, 1, 1, bytes.data()));
     EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
 }
 
-TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
+TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
     struct Case {
         float product;
         bool fits;
@@ -71,7 +71,7 @@ TEST(Shorts, RoundTiesToEvenAndRefuseWhatWouldLeave16Bits) {
     }
 }
 
-TEST(Shorts, AddToTheLastLaneOfEveryLength) {
+TEST(Int16Lanes, AdditionReachesTheLastLaneOfEveryLength) {
     for (std::size_t count = 0; count <= longest_shorts; ++count) {
         Shorts held(count);
         Shorts addends(count);
@@ -87,7 +87,7 @@ TEST(Shorts, AddToTheLastLaneOfEveryLength) {
     }
 }
 
-TEST(Shorts, SaturateAndSaySo) {
+TEST(Int16Lanes, AdditionSaturatesAndReportsIt) {
     struct Case {
         std::int16_t held, addend, sum;
         bool left;
@@ -107,7 +107,7 @@ TEST(Shorts, SaturateAndSaySo) {
     }
 }
 
-TEST(Shorts, SumWithoutOverflowInTheServer) {
+TEST(Int16Lanes, ServerSumsWithoutOverflow) {
     const Bytes wire = wire_of(Shorts(longest_shorts, lowest));
     Sums sums(longest_shorts, 99);
     sums_assign_shorts(wire.data(), longest_shorts, sums.data());
@@ -115,7 +115,7 @@ TEST(Shorts, SumWithoutOverflowInTheServer) {
     EXPECT_EQ(sums, Sums(longest_shorts, 1001 * std::int64_t{lowest}));
 }
 
-TEST(Shorts, LeaveTheServerWhereAllSumsFit) {
+TEST(Int16Lanes, SumsConvertOnlyIfAllFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
         Bytes wire(longest_shorts * short_bytes);
         EXPECT_TRUE(sums_to_shorts(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
@@ -129,7 +129,7 @@ TEST(Shorts, LeaveTheServerWhereAllSumsFit) {
     }
 }
 
-TEST(Shorts, BecomeTheFloatsThatTheirSumsWould) {
+TEST(Int16Lanes, FloatsEqualThoseOfTheirSums) {
     Shorts lanes(longest_shorts);
     Sums sums(longest_shorts);
     for (std::size_t at = 0; at < longest_shorts; ++at) sums[at] = lanes[at] = some_short(at);
@@ -142,7 +142,7 @@ TEST(Shorts, BecomeTheFloatsThatTheirSumsWould) {
     }
 }
 
-TEST(LargestMagnitude, IsFoundInEveryPlaceWithEitherSign) {
+TEST(LargestMagnitude, IsFoundInEveryPositionWithEitherSign) {
     EXPECT_EQ(largest_magnitude(nullptr, 0), 0.0F);
     for (std::size_t place = 0; place < longest_shorts; ++place) {
         std::vector<float> values(longest_shorts, -1.0F);

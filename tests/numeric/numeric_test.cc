@@ -332,7 +332,7 @@ TEST_P(Lanes, DequantiseMatchesTheReferenceForEveryShape) {
     });
 }
 
-TEST_P(Lanes, QuantiseThenDequantiseStaysWithinHalfAUnit) {
+TEST_P(Lanes, QuantiseThenDequantiseStaysWithinHalfAStep) {
     for (int round = 0; round < 1000; ++round) {
         const float value = std::ldexp(static_cast<float>(static_cast<std::int32_t>(random_())),
                                        -31 - static_cast<int>(random_() % 12));
@@ -344,7 +344,7 @@ TEST_P(Lanes, QuantiseThenDequantiseStaysWithinHalfAUnit) {
     }
 }
 
-TEST_P(Lanes, FloatsTravelBitByBit) {
+TEST_P(Lanes, FloatsKeepTheirBitsOnTheWire) {
     const std::uint32_t edges[] = {0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000, 0xFF800000,
                                    0x7F800001, 0xFFBFFFFF, 0x7FC00000, 0xFFFFFFFF, 0x3F800000, 0x7F7FFFFF};
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
@@ -370,7 +370,7 @@ TEST_P(Lanes, FloatsTravelBitByBit) {
 
 // ------------------------------------------------------------------------------------------------------------- Switch
 
-TEST_P(Lanes, StoreThenEmitIsTheSamePacket) {
+TEST_P(Lanes, StoreThenEmitGivesTheSamePacket) {
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         const auto expected = any_ints(count, random_);
         Wire in(expected, misalignment);
@@ -410,7 +410,7 @@ TEST_P(Lanes, AddMatchesTheReferenceForEveryShape) {
     });
 }
 
-TEST_P(Lanes, AddIsRightForEveryPairOfExtremes) {
+TEST_P(Lanes, AddIsExactForEveryPairOfExtremes) {
     const std::int32_t extremes[] = {0,
                                      1,
                                      -1,
@@ -462,7 +462,7 @@ TEST_P(Lanes, OverflowIsReportedFromEveryLane) {
 }
 
 // The flag alone shows that the lanes have no meaning: the lanes themselves return into range and look valid.
-TEST_P(Lanes, ASaturatedLaneLooksInnocentAfterTheOppositeSign) {
+TEST_P(Lanes, SaturatedLaneReturnsIntoRangeAfterTheOppositeSign) {
     for (const std::int32_t sign : {1, -1}) {
         constexpr std::size_t count = 23;
         const std::int32_t big = sign * (1 << 30);
@@ -530,7 +530,7 @@ TEST_P(Lanes, SumsHoldTwoToTheThirtyOneContributions) {
     }
 }
 
-TEST_P(Lanes, SumsBecomeFloatsAsTheReferenceSays) {
+TEST_P(Lanes, SumsConvertToFloatsLikeTheReference) {
     const double scales[] = {1e-8, 1.0, 0x1p-20, 1.0 / 3.0, 1e-50, 0x1p-149, 0x1p-200, 1e30, 1e300};
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         const auto sums = many<std::int64_t>(count, random_, any_sum);
@@ -545,7 +545,7 @@ TEST_P(Lanes, SumsBecomeFloatsAsTheReferenceSays) {
     });
 }
 
-TEST_P(Lanes, SumsBecomeIntegersModulo2To32ForEveryShape) {
+TEST_P(Lanes, SumsConvertToIntegersModulo2To32ForEveryShape) {
     constexpr std::int64_t two_32 = std::int64_t{1} << 32;
     const std::int64_t edges[] = {0,           -1,         int_max, std::int64_t{int_max} + 1, int_min,    two_32 - 1,
                                   two_32,      two_32 + 7, -two_32, std::int64_t{int_min} - 1, two_32 * 5, -two_32 - 9,
@@ -564,7 +564,7 @@ TEST_P(Lanes, SumsBecomeIntegersModulo2To32ForEveryShape) {
 }
 
 // A sum that arrived whole in one packet is converted in one pass, to the same bits.
-TEST_P(Lanes, LanesToFloatsIsTheSumOfOneRounded) {
+TEST_P(Lanes, LanesConvertToFloatsLikeASumOfOne) {
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         Wire from(count, misalignment);
         for (std::size_t at = 0; at < count; ++at) from.set(at, static_cast<std::uint32_t>(random_()));
@@ -607,7 +607,7 @@ const SumCase sum_cases[] = {
     {"beyond float32, negative", -1, 1e300, 0xFF800000},
 };
 
-TEST_P(Lanes, SumsBecomeFloatsAtEveryBoundaryInEveryLane) {
+TEST_P(Lanes, SumsConvertToFloatsAtEveryBoundaryInEveryLane) {
     constexpr std::size_t count = 15;
     for (const SumCase& c : sum_cases) {
         SCOPED_TRACE(c.what);
@@ -623,7 +623,7 @@ TEST_P(Lanes, SumsBecomeFloatsAtEveryBoundaryInEveryLane) {
 
 // --------------------------------------------------------------------------------------------------------- Dispatch
 
-TEST(LanesDispatch, ThisBuildHasMoreThanOneTargetOnX86) {
+TEST(LanesDispatch, BuildHasMoreThanOneTargetOnX86) {
 #if defined(__x86_64__)
     EXPECT_GT(std::popcount(static_cast<std::uint64_t>(HWY_TARGETS)), 3)
         << "a portable binary must find AVX2 and AVX-512";
