@@ -213,7 +213,7 @@ class SwitchMlStar {
     bool submitted_ = true;
 };
 
-TEST(Memory, OfSwitchMlIsClaimedAtConstructionAndNeverGrows) {
+TEST(Memory, OfSwitchMlIsAllocatedAtConstructionOnly) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
         SwitchMlStar star(seed);
         EXPECT_EQ(star.run(), 0U);
@@ -224,7 +224,7 @@ TEST(Memory, OfSwitchMlIsClaimedAtConstructionAndNeverGrows) {
     }
 }
 
-TEST(Memory, IsClaimedAtConstructionAndNeverGrows) {
+TEST(Memory, IsAllocatedAtConstructionOnly) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
         Star star(seed);
         EXPECT_EQ(star.run(), 0U);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::uint32_t papers_packet_bytes = 306;
 
-TEST(CongestionWindow, StartsAtTheConfiguredPacketsButNeverAboveTheSlots) {
+TEST(CongestionWindow, StartsAtTheConfiguredPacketsAndNeverAboveTheSlots) {
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 1024).window_packets(), 200U);
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 64).window_packets(), 64U);
     EXPECT_EQ(CongestionWindow({.initial_packets = 0}, papers_packet_bytes, 64).window_packets(), 1U);
 }
 
-TEST(CongestionWindow, GrowsByOneMtuAnAckBelowTheThreshold) {
+TEST(CongestionWindow, GrowsByOneMtuPerAckBelowTheThreshold) {
     CongestionWindow window({.initial_packets = 10}, 300, 1000);
     window.on_ack();
     EXPECT_EQ(window.window_packets(), 15U);  // 1,500 B are five packets of 300 B
@@ -26,7 +26,7 @@ TEST(CongestionWindow, GrowsByOneMtuAnAckBelowTheThreshold) {
     EXPECT_EQ(window.window_packets(), 20U);
 }
 
-TEST(CongestionWindow, GrowsByAtLeastOnePacketWherePacketsExceedTheStep) {
+TEST(CongestionWindow, GrowsByAtLeastOnePacketIfPacketsExceedTheStep) {
     CongestionWindow window({.initial_packets = 1, .step_bytes = 1500}, 9000, 16);
     window.on_ack();
     EXPECT_EQ(window.window_packets(), 2U);
@@ -40,7 +40,7 @@ TEST(CongestionWindow, HalvesOnCongestion) {
     EXPECT_EQ(window.window_packets(), 25U);
 }
 
-TEST(CongestionWindow, GrowsByOneMtuAWindowAfterCongestion) {
+TEST(CongestionWindow, GrowsByOneMtuPerWindowAfterCongestion) {
     CongestionWindow window({.initial_packets = 200}, 300, 1000);
     window.on_congestion();
     ASSERT_EQ(window.window_packets(), 100U);
@@ -48,7 +48,7 @@ TEST(CongestionWindow, GrowsByOneMtuAWindowAfterCongestion) {
     EXPECT_NEAR(window.window_packets(), 105, 1);  // one window of ACKs added five packets of 300 B
 }
 
-TEST(CongestionWindow, NeverLeavesOnePacketToAllSlots) {
+TEST(CongestionWindow, StaysBetweenOnePacketAndAllSlots) {
     CongestionWindow window({.initial_packets = 8}, 300, 16);
     for (int i = 0; i < 100; ++i) window.on_ack();
     EXPECT_EQ(window.window_packets(), 16U);
@@ -56,14 +56,14 @@ TEST(CongestionWindow, NeverLeavesOnePacketToAllSlots) {
     EXPECT_EQ(window.window_packets(), 1U);
 }
 
-TEST(CongestionWindow, ASingleSlotIsAWindowToo) {
+TEST(CongestionWindow, SingleSlotKeepsAWindowOfOne) {
     CongestionWindow window({}, 300, 1);
     window.on_congestion();
     window.on_ack();
     EXPECT_EQ(window.window_packets(), 1U);
 }
 
-RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (const std::vector<bool>& acks)) {
+RC_GTEST_PROP(CongestionWindow, AckGrowsAndCongestionHalvesWithinTheBounds, (const std::vector<bool>& acks)) {
     const auto packet_bytes = *rc::gen::inRange<std::uint32_t>(52, 65507);
     const auto slots = *rc::gen::inRange<std::uint32_t>(1, 1U << 16U);
     const auto initial = *rc::gen::inRange<std::uint32_t>(0, 100'000);
@@ -80,7 +80,7 @@ RC_GTEST_PROP(CongestionWindow, StaysInBoundsAndMovesTheRightWay, (const std::ve
 }
 
 // All workers see the same ACKs and must keep equal windows, so the window takes no other input such as the rank.
-RC_GTEST_PROP(CongestionWindow, IsAFunctionOfWhatHappened, (const std::vector<bool>& acks)) {
+RC_GTEST_PROP(CongestionWindow, EqualEventsGiveEqualWindows, (const std::vector<bool>& acks)) {
     CongestionWindow one({}, papers_packet_bytes, 256);
     CongestionWindow other({}, papers_packet_bytes, 256);
     for (const bool ack : acks) {

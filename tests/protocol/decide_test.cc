@@ -134,7 +134,7 @@ atp_header of_shorts(atp_header packet) {
     return packet;
 }
 
-TEST_P(Decide, ShortsAreAddedToShortsAndToNothingElse) {
+TEST_P(Decide, ShortGradientIsAddedToShortLanesOnly) {
     const atp_aggregator shorts = decide(of_shorts(gradient(0)), atp_aggregator{}).aggregator;
     EXPECT_EQ(shorts.flags, ATP_AGGREGATOR_INT16);
     expect_decision(decide(of_shorts(gradient(1)), shorts), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
@@ -142,7 +142,7 @@ TEST_P(Decide, ShortsAreAddedToShortsAndToNothingElse) {
     expect_decision(decide(of_shorts(gradient(1)), holding(0x1)), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
 }
 
-TEST_P(Decide, FlushReturnsShortsAsSuchAndKeepsItsScale) {
+TEST_P(Decide, FlushReturnsShortLanesWithTheirScale) {
     atp_aggregator before = holding(0x1);
     before.flags = ATP_AGGREGATOR_INT16;
     atp_header packet = flush();
@@ -182,14 +182,14 @@ TEST_P(Decide, FurtherGradientIsAddedAndAbsorbed) {
     EXPECT_EQ(outcome.aggregator.touched_us, now_us) << "a live fragment does not age";
 }
 
-TEST_P(Decide, CongestionAndOverflowOfAnAbsorbedGradientAreRemembered) {
+TEST_P(Decide, MarksOfAnAbsorbedGradientAreKept) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_ECN | ATP_FLAG_OVERFLOW;
     const Outcome outcome = decide(packet, holding(0x1));
     EXPECT_EQ(outcome.aggregator.flags, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW);
 }
 
-TEST_P(Decide, LastGradientCarriesTheSumOnwardAndTheAggregatorIsKept) {
+TEST_P(Decide, LastGradientLeavesWithTheSumAndTheAggregatorIsKept) {
     atp_aggregator before = holding(full_mask() & ~0x2U);
     before.flags = ATP_FLAG_ECN | ATP_FLAG_OVERFLOW;
     const Outcome outcome = decide(gradient(1), before);
@@ -202,7 +202,7 @@ TEST_P(Decide, LastGradientCarriesTheSumOnwardAndTheAggregatorIsKept) {
     EXPECT_EQ(outcome.packet.flags & ATP_FLAG_BYPASS, 0) << "the next level may add it";
 }
 
-TEST_P(Decide, SetThatIsCompleteByItselfNeedsNoAggregator) {
+TEST_P(Decide, CompleteSetIsForwardedWithoutAnAggregator) {
     atp_header packet = gradient(0);
     (hop() == 0 ? packet.mask0 : packet.mask1) = 0x1;
     packet.bitmap0 = packet.mask0;
@@ -216,7 +216,7 @@ TEST_P(Decide, SetThatIsCompleteByItselfNeedsNoAggregator) {
 
 // --- duplicates
 
-TEST_P(Decide, DuplicateOfAnAddedGradientIsAbsorbedButItsCongestionCounts) {
+TEST_P(Decide, DuplicateIsAbsorbedAndItsCongestionIsKept) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_ECN;
     const atp_aggregator before = holding(0x3);
@@ -226,7 +226,7 @@ TEST_P(Decide, DuplicateOfAnAddedGradientIsAbsorbedButItsCongestionCounts) {
     EXPECT_EQ(outcome.aggregator.flags, ATP_FLAG_ECN);
 }
 
-TEST_P(Decide, DuplicateAfterCompletionBringsTheResultOnceMore) {
+TEST_P(Decide, DuplicateAfterCompletionRepeatsTheSum) {
     atp_aggregator before = holding(full_mask());
     before.flags = ATP_FLAG_OVERFLOW;
     const Outcome outcome = decide(gradient(1), before);
@@ -237,7 +237,7 @@ TEST_P(Decide, DuplicateAfterCompletionBringsTheResultOnceMore) {
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_COMPLETE);
 }
 
-TEST_P(Decide, DuplicateDoesNotKeepAnAggregatorYoung) {
+TEST_P(Decide, DuplicateLeavesTheAgeOfTheAggregator) {
     atp_aggregator before = holding(0x3);
     before.touched_us = now_us - 500;
     EXPECT_EQ(decide(gradient(1), before).aggregator.touched_us, now_us - 500);
@@ -245,7 +245,7 @@ TEST_P(Decide, DuplicateDoesNotKeepAnAggregatorYoung) {
 
 // --- other fragments in the aggregator
 
-TEST_P(Decide, GradientThatMeetsAnotherJobGoesToTheServerAlone) {
+TEST_P(Decide, GradientOnTheAggregatorOfAnotherJobIsForwardedUnaggregated) {
     const atp_aggregator before = of_another_job();
     const Outcome outcome = decide(gradient(1), before);
     expect_sent_alone(outcome, ATP_EVENT_COLLIDED);
@@ -253,7 +253,7 @@ TEST_P(Decide, GradientThatMeetsAnotherJobGoesToTheServerAlone) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, EachPartOfTheIdentityCounts) {
+TEST_P(Decide, EachPartOfTheIdentityDistinguishesFragments) {
     for (int part = 0; part < 4; ++part) {
         atp_aggregator other = holding(0x1);
         if (part == 0) other.job ^= 1;
@@ -266,7 +266,7 @@ TEST_P(Decide, EachPartOfTheIdentityCounts) {
     }
 }
 
-TEST_P(Decide, AbandonedAggregatorOfAnotherIsTakenOver) {
+TEST_P(Decide, AbandonedAggregatorIsTakenOver) {
     const Outcome outcome = decide(gradient(1), of_another_job(now_us - ageing_us - 1));
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_STORE, ATP_EVENT_TAKEN_OVER);
     EXPECT_EQ(outcome.aggregator.job, 7U);
@@ -274,44 +274,44 @@ TEST_P(Decide, AbandonedAggregatorOfAnotherIsTakenOver) {
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_GATHERING);
 }
 
-TEST_P(Decide, AggregatorAsOldAsTheAgeingTimeIsNotAbandonedYet) {
+TEST_P(Decide, AggregatorAsOldAsTheAgeingTimeIsKept) {
     expect_sent_alone(decide(gradient(1), of_another_job(now_us - ageing_us)), ATP_EVENT_COLLIDED);
 }
 
-TEST_P(Decide, AggregatorTouchedInTheFutureIsNotAbandoned) {
+TEST_P(Decide, AggregatorTouchedInTheFutureIsKept) {
     expect_sent_alone(decide(gradient(1), of_another_job(now_us + 1)), ATP_EVENT_COLLIDED);
 }
 
-TEST_P(Decide, AgeIsMeasuredAcrossTheClocksWrap) {
+TEST_P(Decide, AgeIsMeasuredAcrossTheWrapOfTheClock) {
     Outcome outcome{.packet = gradient(1), .aggregator = of_another_job(0xffffff00U)};
     outcome.decision = atp_decide(&outcome.packet, lanes, 0, &outcome.aggregator, 0x200, 0x2ff);
     EXPECT_EQ(outcome.decision.event, ATP_EVENT_TAKEN_OVER);
 }
 
-TEST_P(Decide, PredecessorAWindowBehindIsSuperseded) {
+TEST_P(Decide, PredecessorOneWindowBehindIsSuperseded) {
     const Outcome outcome = decide(gradient(1, 40 + window), holding(0x3, 40));
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_STORE, ATP_EVENT_SUPERSEDED);
     EXPECT_EQ(outcome.aggregator.seq, 40 + window);
     EXPECT_EQ(outcome.aggregator.bitmap, 0x2U);
 }
 
-TEST_P(Decide, PredecessorIsSupersededAcrossTheSequencesWrap) {
+TEST_P(Decide, PredecessorIsSupersededAcrossTheWrapOfTheSequence) {
     const Outcome outcome = decide(gradient(1, 3), holding(0x3, 3 - window));
     EXPECT_EQ(outcome.decision.event, ATP_EVENT_SUPERSEDED);
 }
 
-TEST_P(Decide, PredecessorLessThanAWindowBehindIsNotSuperseded) {
+TEST_P(Decide, PredecessorLessThanAWindowBehindIsKept) {
     expect_sent_alone(decide(gradient(1, 40 + window - 1), holding(0x3, 40)), ATP_EVENT_COLLIDED);
 }
 
-TEST_P(Decide, LatecomerDoesNotSupersedeItsSuccessor) {
+TEST_P(Decide, LateGradientIsForwardedAndItsSuccessorKept) {
     const atp_aggregator before = holding(0x3, 40 + window);
     const Outcome outcome = decide(gradient(1, 40), before);
     expect_sent_alone(outcome, ATP_EVENT_COLLIDED);
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, PredecessorOfAnotherIncarnationIsNotSuperseded) {
+TEST_P(Decide, PredecessorOfAnotherIncarnationIsKept) {
     atp_aggregator before = holding(0x3, 40);
     before.token ^= 1;
     expect_sent_alone(decide(gradient(1, 40 + window), before), ATP_EVENT_COLLIDED);
@@ -319,7 +319,7 @@ TEST_P(Decide, PredecessorOfAnotherIncarnationIsNotSuperseded) {
 
 // --- tombstone
 
-TEST_P(Decide, LatecomerOfAReleasedFragmentIsForwardedAndNeverClaims) {
+TEST_P(Decide, LateGradientOfAReleasedFragmentIsForwarded) {
     const atp_aggregator before = remembering();
     const Outcome outcome = decide(gradient(1), before);
     expect_sent_alone(outcome, ATP_EVENT_LATE);
@@ -327,7 +327,7 @@ TEST_P(Decide, LatecomerOfAReleasedFragmentIsForwardedAndNeverClaims) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, TombstoneDoesNotHinderAnybodyElse) {
+TEST_P(Decide, TombstoneLetsOtherFragmentsClaim) {
     EXPECT_EQ(decide(gradient(1, 41), remembering()).decision.event, ATP_EVENT_CLAIMED);
     atp_header other = gradient(1);
     other.job = 9;
@@ -336,7 +336,7 @@ TEST_P(Decide, TombstoneDoesNotHinderAnybodyElse) {
 
 // --- what cannot be added
 
-TEST_P(Decide, BypassPassesUntouchedWhateverTheAggregatorHolds) {
+TEST_P(Decide, BypassPassesUnchangedForAnyAggregator) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_BYPASS | ATP_FLAG_RESEND;
     for (const atp_aggregator& before : {atp_aggregator{}, holding(0x1), holding(full_mask()), of_another_job(0)}) {
@@ -347,7 +347,7 @@ TEST_P(Decide, BypassPassesUntouchedWhateverTheAggregatorHolds) {
     }
 }
 
-TEST_P(Decide, GradientBehindTheLastLevelPassesUntouched) {
+TEST_P(Decide, GradientPastTheLastLevelPassesUnchanged) {
     atp_header packet = gradient(1);
     packet.hop = ATP_LEVELS;
     const Outcome outcome = decide(packet, atp_aggregator{});
@@ -355,7 +355,7 @@ TEST_P(Decide, GradientBehindTheLastLevelPassesUntouched) {
     expect_unchanged(outcome, packet);
 }
 
-TEST_P(Decide, FloatsAreNeverAdded) {
+TEST_P(Decide, FloatsAreForwardedUnaggregated) {
     atp_header packet = gradient(1);
     packet.dtype = ATP_DTYPE_FLOAT32;
     for (const atp_aggregator& before : {atp_aggregator{}, holding(0x1)}) {
@@ -365,14 +365,14 @@ TEST_P(Decide, FloatsAreNeverAdded) {
     }
 }
 
-TEST_P(Decide, AnotherNumberOfLanesIsNotMixedIn) {
+TEST_P(Decide, GradientWithOtherLanesIsForwardedUnaggregated) {
     const atp_aggregator before = holding(0x1);
     const Outcome outcome = decide(gradient(1), before, false, lanes - 1);
     expect_sent_alone(outcome, ATP_EVENT_MISFIT);
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, AnotherPurposeIsNotMixedIn) {
+TEST_P(Decide, GradientOfAnotherPurposeIsForwardedUnaggregated) {
     const atp_aggregator before = holding(0x1);
     atp_header packet = gradient(1);
     packet.argument = 9;
@@ -381,7 +381,7 @@ TEST_P(Decide, AnotherPurposeIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, PurposeIsKeptAndHandedOutWithAFlush) {
+TEST_P(Decide, PurposeIsKeptAndReturnedWithAFlush) {
     atp_header packet = gradient(0);
     packet.argument = 0x1234;
     const atp_aggregator held = decide(packet, atp_aggregator{}).aggregator;
@@ -389,7 +389,7 @@ TEST_P(Decide, PurposeIsKeptAndHandedOutWithAFlush) {
     EXPECT_EQ(decide(flush(), held, true).packet.argument, 0x1234U);
 }
 
-TEST_P(Decide, ResendOfAnotherPurposeLeavesWhatIsHeldAlone) {
+TEST_P(Decide, ResendOfAnotherPurposeLeavesThePartialSum) {
     const atp_aggregator before = holding(0x1);
     atp_header packet = gradient(1);
     packet.argument = 9;
@@ -399,13 +399,13 @@ TEST_P(Decide, ResendOfAnotherPurposeLeavesWhatIsHeldAlone) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, ShortFragmentTakesOverWhatALongOneLeft) {
+TEST_P(Decide, ShortFragmentClaimsTheAggregatorOfALongerOne) {
     const Outcome outcome = decide(gradient(1), remembering(39), false, 1);
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_STORE, ATP_EVENT_CLAIMED);
     EXPECT_EQ(outcome.aggregator.lanes, 1);
 }
 
-TEST_P(Decide, AnotherLevelIsNotMixedIn) {
+TEST_P(Decide, GradientOfAnotherLevelIsForwardedUnaggregated) {
     atp_aggregator before = holding(0x1);
     before.unit = hop() == 0 ? 0 : 0x2;
     const Outcome outcome = decide(gradient(1), before);
@@ -413,7 +413,7 @@ TEST_P(Decide, AnotherLevelIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, MaskThatDoesNotCoverWhatIsHeldTakesNothingAlong) {
+TEST_P(Decide, MaskThatLacksAnAddedMemberFetchesNothing) {
     const auto with_mask = [](atp_header packet) {
         (hop() == 0 ? packet.mask0 : packet.mask1) = 0x6;
         (hop() == 0 ? packet.bitmap0 : packet.bitmap1) &= 0x6U;
@@ -428,13 +428,13 @@ TEST_P(Decide, MaskThatDoesNotCoverWhatIsHeldTakesNothingAlong) {
     expect_untouched(flushed, before);
 }
 
-TEST_P(Decide, AuditedAndUnauditedLanesAreNotMixed) {
+TEST_P(Decide, AuditedGradientIsForwardedIfThePartialSumIsUnaudited) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_AUDIT;
     expect_sent_alone(decide(packet, holding(0x1)), ATP_EVENT_MISFIT);
 }
 
-TEST_P(Decide, PlainAndScaledNumbersAreNotMixed) {
+TEST_P(Decide, PlainAndScaledGradientsAreNotAdded) {
     const atp_aggregator scaled = holding(0x1);
     atp_aggregator plain = holding(0x1);
     plain.flags = ATP_FLAG_PLAIN;
@@ -448,7 +448,7 @@ TEST_P(Decide, PlainAndScaledNumbersAreNotMixed) {
     expect_untouched(among_plain, plain);
 }
 
-TEST_P(Decide, CompletedSumIsPlainAsItsContributionsWere) {
+TEST_P(Decide, CompleteSumKeepsThePlainFlag) {
     atp_aggregator before = holding(full_mask() & ~0x2U);
     before.flags = ATP_FLAG_PLAIN;
     atp_header packet = gradient(1);
@@ -458,7 +458,7 @@ TEST_P(Decide, CompletedSumIsPlainAsItsContributionsWere) {
     EXPECT_NE(outcome.packet.flags & ATP_FLAG_PLAIN, 0);
 }
 
-TEST_P(DecideAtLevelZero, AnotherUnitIsNotMixedIn) {
+TEST_P(DecideAtLevelZero, GradientOfAnotherUnitIsForwardedUnaggregated) {
     atp_aggregator before = holding(0x1);
     before.unit = 0x4;
     const Outcome outcome = decide(gradient(1), before);
@@ -466,7 +466,7 @@ TEST_P(DecideAtLevelZero, AnotherUnitIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, SetThatOverlapsWhatIsHeldIsNotMixedIn) {
+TEST_P(Decide, OverlappingSetIsForwardedUnaggregated) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_WHOLE;
     (hop() == 0 ? packet.bitmap0 : packet.bitmap1) = 0x3;
@@ -476,7 +476,7 @@ TEST_P(Decide, SetThatOverlapsWhatIsHeldIsNotMixedIn) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(DecideAtLevelOne, HalfAUnitIsNeverAdded) {
+TEST_P(DecideAtLevelOne, PartOfAUnitIsForwardedUnaggregated) {
     atp_header packet = gradient(1);
     packet.bitmap0 = 0x7;
     for (const atp_aggregator& before : {atp_aggregator{}, holding(0x1)}) {
@@ -486,7 +486,7 @@ TEST_P(DecideAtLevelOne, HalfAUnitIsNeverAdded) {
     }
 }
 
-TEST_P(Decide, GradientOfNobodyIsNeverAdded) {
+TEST_P(Decide, GradientWithoutMembersIsForwardedUnaggregated) {
     atp_header packet = gradient(1);
     packet.bitmap0 = 0;
     packet.bitmap1 = 0;
@@ -495,7 +495,7 @@ TEST_P(Decide, GradientOfNobodyIsNeverAdded) {
 
 // --- resends
 
-TEST_P(Decide, ResendOnAFreeAggregatorIsForwardedAndClosesItForItsLatecomers) {
+TEST_P(Decide, ResendOnAFreeAggregatorIsForwardedAndLeavesATombstone) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     const Outcome outcome = decide(packet, atp_aggregator{});
@@ -505,7 +505,7 @@ TEST_P(Decide, ResendOnAFreeAggregatorIsForwardedAndClosesItForItsLatecomers) {
     EXPECT_EQ(decide(gradient(2), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, ResendThatMeetsAnotherLeavesItAlone) {
+TEST_P(Decide, ResendOnTheAggregatorOfAnotherIsForwarded) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     for (const atp_aggregator& before :
@@ -516,7 +516,7 @@ TEST_P(Decide, ResendThatMeetsAnotherLeavesItAlone) {
     }
 }
 
-TEST_P(DecideAtLevelOne, ResendPassesAndLeavesWhatIsHeldToAFlush) {
+TEST_P(DecideAtLevelOne, ResendPassesAndLeavesThePartialSumToAFlush) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     const atp_aggregator before = holding(0x5);
@@ -526,7 +526,7 @@ TEST_P(DecideAtLevelOne, ResendPassesAndLeavesWhatIsHeldToAFlush) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(DecideAtLevelZero, ResendIsAddedToThePartialSumAndTakesItAlong) {
+TEST_P(DecideAtLevelZero, ResendFetchesThePartialSum) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     atp_aggregator before = holding(0x5);
@@ -540,7 +540,7 @@ TEST_P(DecideAtLevelZero, ResendIsAddedToThePartialSumAndTakesItAlong) {
     EXPECT_EQ(decide(gradient(3), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(DecideAtLevelZero, ResendOfWhatIsAlreadyInIsNotAddedTwice) {
+TEST_P(DecideAtLevelZero, ResendOfAnIncludedMemberIsNotAddedTwice) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     for (const std::uint32_t held : {0x2U, 0xbU, 0xfU}) {
@@ -551,7 +551,7 @@ TEST_P(DecideAtLevelZero, ResendOfWhatIsAlreadyInIsNotAddedTwice) {
     }
 }
 
-TEST_P(Decide, ResendOfAnotherShapeFetchesNothing) {
+TEST_P(Decide, ResendWithOtherLanesFetchesNothing) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     const atp_aggregator before = holding(0x1);
@@ -560,7 +560,7 @@ TEST_P(Decide, ResendOfAnotherShapeFetchesNothing) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(DecideAtLevelZero, ResendOfASetThatOverlapsWhatIsHeldFetchesNothing) {
+TEST_P(DecideAtLevelZero, ResendOfAnOverlappingSetFetchesNothing) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     packet.bitmap0 = 0x3;
@@ -583,7 +583,7 @@ TEST_P(Decide, AckReleasesItsAggregatorAndLeavesATombstone) {
     }
 }
 
-TEST_P(Decide, AckOfAnotherPassesALiveAggregator) {
+TEST_P(Decide, AckOfAnotherFragmentLeavesALiveAggregator) {
     const atp_header ack = down(ATP_TYPE_ACK);
     for (const atp_aggregator& before : {of_another_job(), holding(0x1, 41), atp_aggregator{}, remembering(39)}) {
         const Outcome outcome = decide(ack, before);
@@ -593,14 +593,14 @@ TEST_P(Decide, AckOfAnotherPassesALiveAggregator) {
     }
 }
 
-TEST_P(Decide, AckOfAnotherFreesAnAbandonedAggregatorWhichStillRemembersItsOwn) {
+TEST_P(Decide, AckOfAnotherFragmentExpiresAnAbandonedAggregator) {
     const Outcome outcome = decide(down(ATP_TYPE_ACK), of_another_job(now_us - ageing_us - 1));
     expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_EXPIRED);
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_FREE);
     EXPECT_EQ(outcome.aggregator.job, 8U);
 }
 
-TEST_P(Decide, NackWithBypassReleasesAndAPlainOneDoesNot) {
+TEST_P(Decide, NackReleasesTheAggregatorOnlyWithBypass) {
     const atp_header release = down(ATP_TYPE_NACK, ATP_FLAG_BYPASS);
     const Outcome released = decide(release, holding(0x3));
     expect_decision(released, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_RELEASED);
@@ -613,14 +613,14 @@ TEST_P(Decide, NackWithBypassReleasesAndAPlainOneDoesNot) {
     expect_untouched(kept, holding(0x3));
 }
 
-TEST_P(Decide, NackWithBypassClosesAFreeAggregatorForThoseWhoHaveNotHeardOfIt) {
+TEST_P(Decide, NackWithBypassOnAFreeAggregatorLeavesATombstone) {
     const Outcome outcome = decide(down(ATP_TYPE_NACK, ATP_FLAG_BYPASS), remembering(3));
     expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_CLOSED);
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_FREE);
     EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, ProbesAndWaitsPassUntouched) {
+TEST_P(Decide, ProbesAndWaitsPassUnchanged) {
     for (const atp_type type : {ATP_TYPE_PROBE, ATP_TYPE_WAIT}) {
         const atp_header packet = down(type);
         for (const atp_aggregator& before : {atp_aggregator{}, holding(0x3), of_another_job(0)}) {
@@ -634,7 +634,7 @@ TEST_P(Decide, ProbesAndWaitsPassUntouched) {
 
 // --- flushes
 
-TEST_P(Decide, FlushReturnsThePartialSumAsAGradientAndReleases) {
+TEST_P(Decide, FlushReturnsThePartialSumAndReleases) {
     atp_aggregator before = holding(0x5);
     before.flags = ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN;
     const Outcome outcome = decide(flush(), before, true);
@@ -651,14 +651,14 @@ TEST_P(Decide, FlushReturnsThePartialSumAsAGradientAndReleases) {
     EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, FlushOfAFreeAggregatorClosesItForItsLatecomers) {
+TEST_P(Decide, FlushOfAFreeAggregatorLeavesATombstone) {
     const Outcome outcome = decide(flush(), remembering(3), true);
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_CLOSED);
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_FREE);
     EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, FlushThatMeetsAnotherEndsHereAndLeavesItAlone) {
+TEST_P(Decide, FlushOnTheAggregatorOfAnotherIsAbsorbed) {
     atp_aggregator other_level = holding(0x1);
     other_level.unit = hop() == 0 ? 0 : 0x2;
     atp_aggregator other_unit = holding(0x1);
@@ -670,7 +670,7 @@ TEST_P(Decide, FlushThatMeetsAnotherEndsHereAndLeavesItAlone) {
     }
 }
 
-TEST_P(Decide, FlushOfLevelZeroForNoUnitDoesNothing) {
+TEST_P(Decide, FlushOfLevelZeroWithoutAUnitIsAbsorbed) {
     if (hop() != 0) return;
     atp_header nobody = flush();
     nobody.bitmap1 = 0;
@@ -683,7 +683,7 @@ TEST_P(Decide, FlushOfLevelZeroForNoUnitDoesNothing) {
     }
 }
 
-TEST_P(Decide, FlushMeantForAnotherLevelPassesUntouched) {
+TEST_P(Decide, FlushOfAnotherLevelPassesUnchanged) {
     const Outcome outcome = decide(flush(), holding(0x5), false);
     expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
     expect_unchanged(outcome, flush());
@@ -692,14 +692,14 @@ TEST_P(Decide, FlushMeantForAnotherLevelPassesUntouched) {
 
 // --- overflow
 
-TEST_P(Decide, OverflowOfAnAbsorbedAdditionStaysWithTheAggregator) {
+TEST_P(Decide, OverflowOfAnAbsorbedGradientIsKeptInTheAggregator) {
     Outcome outcome = decide(gradient(1), holding(0x1));
     atp_overflowed(&outcome.packet, outcome.decision, &outcome.aggregator);
     EXPECT_NE(outcome.aggregator.flags & ATP_FLAG_OVERFLOW, 0);
     EXPECT_EQ(outcome.packet.flags & ATP_FLAG_OVERFLOW, 0);
 }
 
-TEST_P(Decide, OverflowOfTheLastAdditionLeavesWithThePacketAndWithEveryCopy) {
+TEST_P(Decide, OverflowOfTheLastGradientMarksTheSumAndItsRepeats) {
     Outcome outcome = decide(gradient(1), holding(full_mask() & ~0x2U));
     atp_overflowed(&outcome.packet, outcome.decision, &outcome.aggregator);
     EXPECT_NE(outcome.packet.flags & ATP_FLAG_OVERFLOW, 0);

@@ -14,7 +14,7 @@
 namespace atp::protocol {
 namespace {
 
-TEST(Membership, AStarIsOneUnitAtLevelZero) {
+TEST(Membership, StarIsOneUnitAtLevelZero) {
     const auto members = *Membership::star(3);
     EXPECT_EQ(members.workers(), 3U);
     EXPECT_EQ(members.units(), 1U);
@@ -28,7 +28,7 @@ TEST(Membership, AStarIsOneUnitAtLevelZero) {
     EXPECT_EQ(place.mask1, 0x1U);
 }
 
-TEST(Membership, RacksNumberTheirWorkersOneAfterTheOther) {
+TEST(Membership, RacksNumberTheirWorkersConsecutively) {
     const auto members = *Membership::racks(3, 2);
     EXPECT_EQ(members.workers(), 6U);
     EXPECT_EQ(members.all_units(), 0x7U);
@@ -48,7 +48,7 @@ TEST(Membership, ThirtyTwoRacksOfThirtyTwoAreTheLargestJob) {
     EXPECT_FALSE(Membership::star(33).has_value());
 }
 
-TEST(Membership, AWorkerUnderTheServersSwitchStartsAtLevelOne) {
+TEST(Membership, DirectWorkerStartsAtLevelOne) {
     const auto members = Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}});
     ASSERT_TRUE(members.has_value());
     EXPECT_EQ(members->place(0).hop, 0);
@@ -57,7 +57,7 @@ TEST(Membership, AWorkerUnderTheServersSwitchStartsAtLevelOne) {
     EXPECT_EQ(members->place(2).mask0, 0x1U);
 }
 
-TEST(Membership, RefusesJobsThatBitmapsCannotSay) {
+TEST(Membership, JobThatBitmapsCannotRepresentIsRefused) {
     EXPECT_FALSE(Membership::make({}).has_value()) << "nobody";
     EXPECT_FALSE(Membership::star(0).has_value()) << "nobody";
     EXPECT_FALSE(Membership::make({Unit{}}).has_value()) << "a unit of nobody";
@@ -82,7 +82,7 @@ std::vector<Unit> some_units() {
     return units;
 }
 
-RC_GTEST_PROP(Membership, EveryWorkerHasAPlaceOfItsOwn, ()) {
+RC_GTEST_PROP(Membership, EveryWorkerHasItsOwnPosition, ()) {
     const auto members = *Membership::make(some_units());
     std::set<std::pair<int, int>> places;
     for (std::uint16_t rank = 0; rank < members.workers(); ++rank) {
@@ -96,7 +96,7 @@ RC_GTEST_PROP(Membership, EveryWorkerHasAPlaceOfItsOwn, ()) {
     }
 }
 
-RC_GTEST_PROP(Membership, OneRankWrittenWrongIsNoticed, (std::uint16_t wrong)) {
+RC_GTEST_PROP(Membership, OneWrongRankIsRefused, (std::uint16_t wrong)) {
     std::vector<Unit> units = some_units();
     std::uint16_t& rank = units.back().ranks.back();  // the highest
     RC_PRE(wrong != rank);

@@ -17,18 +17,18 @@ namespace {
 // Steps that stay apart by less than half the sequence space.
 std::uint32_t small_step() { return static_cast<std::uint32_t>(*rc::gen::inRange<std::int64_t>(0, 1LL << 30U)); }
 
-RC_GTEST_PROP(Sequence, DistanceUndoesAnAdditionEverywhere, (std::uint32_t from)) {
+RC_GTEST_PROP(Sequence, DistanceReversesAnAddition, (std::uint32_t from)) {
     const auto step = static_cast<std::int32_t>(*rc::gen::arbitrary<std::int32_t>());
     RC_PRE(step != std::numeric_limits<std::int32_t>::min());  // exactly half the space apart: no order is defined
     RC_ASSERT(distance(from, from + static_cast<std::uint32_t>(step)) == step);
 }
 
-RC_GTEST_PROP(Sequence, DistanceTurnsItsSignWithTheDirection, (std::uint32_t a, std::uint32_t b)) {
+RC_GTEST_PROP(Sequence, DistanceInTheOtherDirectionHasTheOtherSign, (std::uint32_t a, std::uint32_t b)) {
     RC_PRE(a - b != 0x80000000U);
     RC_ASSERT(distance(a, b) == -distance(b, a));
 }
 
-RC_GTEST_PROP(Sequence, BeforeIsAStrictOrderOfANeighbourhoodOnBothSidesOfTheWrap, (std::uint32_t first)) {
+RC_GTEST_PROP(Sequence, BeforeIsAStrictOrderAcrossTheWrap, (std::uint32_t first)) {
     const std::uint32_t second = first + small_step();
     const std::uint32_t third = second + small_step();
     RC_ASSERT(!before(first, first));
@@ -37,21 +37,21 @@ RC_GTEST_PROP(Sequence, BeforeIsAStrictOrderOfANeighbourhoodOnBothSidesOfTheWrap
     if (before(first, second) && before(second, third)) RC_ASSERT(before(first, third));
 }
 
-TEST(Sequence, TheNumberAfterTheLastIsNewer) {
+TEST(Sequence, NumberAfterTheWrapIsNewer) {
     EXPECT_TRUE(before(0xffffffffU, 0U));
     EXPECT_FALSE(before(0U, 0xffffffffU));
     EXPECT_EQ(distance(0xfffffff0U, 0x10U), 0x20);
     EXPECT_EQ(distance(0x10U, 0xfffffff0U), -0x20);
 }
 
-RC_GTEST_PROP(AggregatorIndex, IsWithinTheTableWhateverTheInputs,
+RC_GTEST_PROP(AggregatorIndex, AnyInputGivesAnIndexWithinTheTable,
               (std::uint32_t job, std::uint16_t channel, std::uint32_t slot, std::uint32_t attempt)) {
     const auto aggregators = *rc::gen::suchThat<std::uint32_t>([](std::uint32_t count) { return count != 0; });
     RC_ASSERT(aggregator_index(job, channel, slot, attempt, aggregators) < aggregators);
     RC_ASSERT(aggregator_index(job, channel, slot, attempt, 1) == 0U);
 }
 
-TEST(AggregatorIndex, SlotsAttemptsChannelsAndJobsSpreadOverTheTable) {
+TEST(AggregatorIndex, DistinctInputsGiveDistinctIndices) {
     constexpr std::uint32_t aggregators = 1U << 20U;  // so large that a few hundred indices rarely collide
     std::set<std::uint32_t> seen;
     for (std::uint32_t i = 0; i < 100; ++i) {
@@ -64,7 +64,7 @@ TEST(AggregatorIndex, SlotsAttemptsChannelsAndJobsSpreadOverTheTable) {
     EXPECT_GE(seen.size(), 395U);
 }
 
-TEST(AggregatorIndex, ATableIsFilledEvenly) {
+TEST(AggregatorIndex, IndicesFillTheTableEvenly) {
     constexpr std::uint32_t aggregators = 64;
     std::vector<unsigned> hits(aggregators);
     for (std::uint32_t job = 0; job < 64; ++job) {
@@ -76,7 +76,7 @@ TEST(AggregatorIndex, ATableIsFilledEvenly) {
     }
 }
 
-TEST(AuditWord, DependsOnEverythingThatNamesAContribution) {
+TEST(AuditWord, EveryInputChangesTheWord) {
     const std::set<std::uint32_t> words = {audit_word(1, 2, 3, 4, 5), audit_word(9, 2, 3, 4, 5),
                                            audit_word(1, 9, 3, 4, 5), audit_word(1, 2, 9, 4, 5),
                                            audit_word(1, 2, 3, 9, 5), audit_word(1, 2, 3, 4, 9)};
@@ -84,7 +84,7 @@ TEST(AuditWord, DependsOnEverythingThatNamesAContribution) {
 }
 
 // Compares a ring with a bounded vector as its model.
-RC_GTEST_PROP(Ring, IsAQueueThatRefusesWhatItHasNoRoomFor, (const std::vector<bool>& pushes)) {
+RC_GTEST_PROP(Ring, FullRingRefusesAndOrderIsKept, (const std::vector<bool>& pushes)) {
     const auto capacity = *rc::gen::inRange<std::size_t>(1, 6);
     Ring<int> ring(capacity);
     std::vector<int> model;

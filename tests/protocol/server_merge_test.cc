@@ -156,9 +156,9 @@ void check_random_sets(int most_units) {
     expect_ack_of_all(bench.answers(), bench.members);
 }
 
-RC_GTEST_PROP(ServerMerge, SetsOfOneLevelInAnyOrderCountEverybodyOnce, ()) { check_random_sets(1); }
+RC_GTEST_PROP(ServerMerge, SetsOfOneLevelInAnyOrderCountEveryWorkerOnce, ()) { check_random_sets(1); }
 
-RC_GTEST_PROP(ServerMerge, SetsOfTwoLevelsInAnyOrderCountEverybodyOnce, ()) { check_random_sets(4); }
+RC_GTEST_PROP(ServerMerge, SetsOfTwoLevelsInAnyOrderCountEveryWorkerOnce, ()) { check_random_sets(4); }
 
 // One to three copies of each packet, in random order.
 template <class Packet>
@@ -169,7 +169,7 @@ std::vector<Packet> duplicated_and_shuffled(const std::vector<Packet>& packets) 
     return all;
 }
 
-RC_GTEST_PROP(ServerMerge, DuplicatesOfEveryPacketChangeNothing, ()) {
+RC_GTEST_PROP(ServerMerge, DuplicatesChangeNothing, ()) {
     ServerBench bench(*Membership::make(some_units(4)));
     std::vector<Bytes> packets;
     for (const std::uint16_t rank : everybody(bench.members)) packets.push_back(bench.gradient(rank, 0, 1 << rank));
@@ -178,7 +178,7 @@ RC_GTEST_PROP(ServerMerge, DuplicatesOfEveryPacketChangeNothing, ()) {
 }
 
 // Several fragments at once: records must not mix.
-RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowNeverMix, ()) {
+RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowHaveSeparateSums, ()) {
     ServerBench bench(*Membership::star(5));
     std::vector<std::pair<std::uint32_t, std::uint16_t>> packets;
     for (std::uint32_t seq = 0; seq < 4; ++seq) {
@@ -200,7 +200,7 @@ RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowNeverMix, ()) {
 
 // --- special cases of the rule, by name
 
-TEST(ServerMerge, SupersetReplacesWhatWasInInsteadOfBeingAdded) {
+TEST(ServerMerge, SupersetReplacesItsSubsets) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.members_gradient(0, 0x3, 0, 3));
@@ -209,14 +209,14 @@ TEST(ServerMerge, SupersetReplacesWhatWasInInsteadOfBeingAdded) {
     EXPECT_EQ(bench.answers().at(0).sums.at(0), 7.0F);
 }
 
-TEST(ServerMerge, SubsetOfWhatIsInIsADuplicate) {
+TEST(ServerMerge, SubsetIsADuplicate) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.members_gradient(0, 0x3, 0, 3));
     bench.handle(bench.gradient(0, 0, 1));
     EXPECT_EQ(bench.server.counters().duplicates, 1U);
 }
 
-TEST(ServerMerge, OverlappingSetIsDroppedAndTheMissingAreAsked) {
+TEST(ServerMerge, OverlappingSetIsDroppedAndMissingWorkersGetANack) {
     ServerBench bench(*Membership::star(4));
     bench.handle(bench.members_gradient(0, 0x3, 0, 3));
     bench.handle(bench.members_gradient(0, 0x6, 0, 6));
@@ -228,7 +228,7 @@ TEST(ServerMerge, OverlappingSetIsDroppedAndTheMissingAreAsked) {
     EXPECT_EQ(answers[0].transmit.worker, ATP_WORKER_ALL);
 }
 
-TEST(ServerMerge, WholeUnitsContainSinglesOfTheirWorkers) {
+TEST(ServerMerge, WholeUnitsReplaceSinglesOfTheirWorkers) {
     ServerBench bench(*Membership::racks(2, 2));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.members_gradient(1, 0x3, 0, 12));

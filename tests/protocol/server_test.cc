@@ -35,7 +35,7 @@ class ServerTest : public ::testing::Test {
 
 // --- completion
 
-TEST_F(ServerTest, LastContributionAcknowledgesToAllAtOnce) {
+TEST_F(ServerTest, LastGradientCausesOneAckToAll) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.gradient(1, 0, 20));
     EXPECT_FALSE(bench.server.has_transmit());
@@ -55,13 +55,13 @@ TEST_F(ServerTest, LastContributionAcknowledgesToAllAtOnce) {
     EXPECT_EQ(bench.server.base(), 1U);
 }
 
-TEST_F(ServerTest, SumOfAllFromTheSwitchIsAcknowledgedWithoutAddingAnything) {
+TEST_F(ServerTest, WholeSumFromTheSwitchIsAcknowledgedUnchanged) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 321));
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
     EXPECT_EQ(bench.server.counters().added_here, 0U);
 }
 
-TEST_F(ServerTest, PartialSumAndStragglerAreAddedHere) {
+TEST_F(ServerTest, PartialSumAndASingleGradientAreAdded) {
     bench.handle(bench.members_gradient(0, 0x5, 0, 21));
     bench.handle(bench.gradient(1, 0, 300, ATP_FLAG_BYPASS));
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
@@ -76,14 +76,14 @@ TEST_F(ServerTest, FragmentsMayCompleteInAnyOrderWithinTheWindow) {
     EXPECT_EQ(bench.server.counters().completed, 4U);
 }
 
-TEST_F(ServerTest, SumsBeyond32BitsAreRight) {
+TEST_F(ServerTest, SumsBeyond32BitsAreExact) {
     constexpr std::int32_t most = 0x7fffff00;
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 0, most));
     const float expected = static_cast<float>(3.0 * most);
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{expected, -expected}));
 }
 
-TEST_F(ServerTest, CongestionOfAnyContributionComesBackWithTheAck) {
+TEST_F(ServerTest, CongestionOfAnyGradientReturnsWithTheAck) {
     bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_ECN));
     bench.handle(bench.gradient(1, 0, 1));
     bench.handle(bench.gradient(2, 0, 1));
@@ -97,7 +97,7 @@ TEST_F(ServerTest, CongestionOfAnyContributionComesBackWithTheAck) {
     EXPECT_EQ(bench.server.counters().marked, 2U);
 }
 
-TEST_F(ServerTest, CongestionOfADuplicateCountsToo) {
+TEST_F(ServerTest, CongestionOfADuplicateReturnsWithTheAck) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_ECN));
     bench.handle(bench.gradient(1, 0, 1));
@@ -107,7 +107,7 @@ TEST_F(ServerTest, CongestionOfADuplicateCountsToo) {
 
 // --- retention
 
-TEST_F(ServerTest, OldRequestAfterCompletionGetsOneReAckPerInterval) {
+TEST_F(ServerTest, StaleResendAfterAckGetsOneUnicastAckPerInterval) {
     bench.complete(0);
     const Bytes request = bench.gradient(1, 0, 1, ATP_FLAG_RESEND);
     bench.handle(request);
@@ -130,7 +130,7 @@ TEST_F(ServerTest, OldRequestAfterCompletionGetsOneReAckPerInterval) {
     EXPECT_EQ(bench.server.counters().reacks, 2U);
 }
 
-TEST_F(ServerTest, EachWorkerMayAskAgainWithinTheSameInterval) {
+TEST_F(ServerTest, EveryWorkerGetsItsRepeatedAckWithinOneInterval) {
     bench.complete(0);
     for (std::uint16_t rank = 0; rank < 3; ++rank) {
         bench.handle(bench.probe(rank, 0));
@@ -138,14 +138,14 @@ TEST_F(ServerTest, EachWorkerMayAskAgainWithinTheSameInterval) {
     }
 }
 
-TEST_F(ServerTest, DuplicateWithoutResendAfterCompletionIsSilent) {
+TEST_F(ServerTest, DuplicateWithoutResendAfterAckGetsNoAnswer) {
     bench.complete(0);
     bench.handle(bench.gradient(1, 0, 1));
     EXPECT_TRUE(bench.answers().empty());
     EXPECT_EQ(bench.server.counters().duplicates, 1U);
 }
 
-TEST_F(ServerTest, ResultIsRetainedUntilAWindowLaterIsCompleteAndLonger) {
+TEST_F(ServerTest, ResultIsKeptUntilTheNextWindowIsCompleteAndLonger) {
     for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);  // W = 4: the slowest worker may still need 4..7
     for (std::uint32_t seq = 4; seq < 8; ++seq) {
         bench.handle(bench.probe(2, seq));
@@ -155,7 +155,7 @@ TEST_F(ServerTest, ResultIsRetainedUntilAWindowLaterIsCompleteAndLonger) {
     expect_one(ATP_TYPE_ACK, 2);
 }
 
-TEST_F(ServerTest, FragmentThatEveryWorkerHoldsIsStale) {
+TEST_F(ServerTest, FragmentThatEveryWorkerHasIsStale) {
     for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);
     bench.handle(bench.gradient(0, 8, 1));  // opens the record that held 0: every worker has 0
     bench.handle(bench.gradient(1, 0, 1, ATP_FLAG_RESEND));
@@ -164,7 +164,7 @@ TEST_F(ServerTest, FragmentThatEveryWorkerHoldsIsStale) {
     EXPECT_EQ(bench.server.counters().stale, 2U);
 }
 
-TEST_F(ServerTest, FragmentFurtherAheadThanAnyWorkerCanBeIsDropped) {
+TEST_F(ServerTest, FragmentBeyondTheWindowIsDropped) {
     bench.handle(bench.gradient(0, 4, 1));
     bench.handle(bench.probe(0, 4));
     bench.handle(bench.gradient(0, 0x80000000U, 1));
@@ -175,7 +175,7 @@ TEST_F(ServerTest, FragmentFurtherAheadThanAnyWorkerCanBeIsDropped) {
     EXPECT_EQ(bench.server.counters().gradients, 1U);
 }
 
-TEST(Server, WorksAcrossTheWrapOfSequenceNumbersAndWithAWindowOfOne) {
+TEST(Server, SequenceWrapAndWindowOfOneComplete) {
     for (const unsigned window_log2 : {0U, 1U, 3U}) {
         ChannelConfig channel = ServerBench::default_channel();
         channel.first_seq = 0xfffffffdU;
@@ -196,7 +196,7 @@ TEST(Server, WorksAcrossTheWrapOfSequenceNumbersAndWithAWindowOfOne) {
 
 // --- probes
 
-TEST_F(ServerTest, ProbeWhileSomebodyHasNotSentIsToldToWaitAndForWhom) {
+TEST_F(ServerTest, ProbeWithSendersMissingGetsAWaitThatNamesThem) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.probe(1, 0));
     const auto answers = bench.answers();
@@ -207,7 +207,7 @@ TEST_F(ServerTest, ProbeWhileSomebodyHasNotSentIsToldToWaitAndForWhom) {
     EXPECT_EQ(answers[0].header.bitmap1, 0x1U);
 }
 
-TEST_F(ServerTest, ProbeOfTheLastOneWhoMissesSomethingAsksItToSendAgain) {
+TEST_F(ServerTest, ProbeOfTheLastMissingWorkerGetsANack) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.probe(1, 0));
     (void)bench.answers();
@@ -221,7 +221,7 @@ TEST_F(ServerTest, ProbeOfTheLastOneWhoMissesSomethingAsksItToSendAgain) {
     EXPECT_EQ(answers[0].header.flags & ATP_FLAG_BYPASS, 0) << "what the switch holds is worth fetching";
 }
 
-TEST_F(ServerTest, ProbeOfAWorkerThatIsInWaitsForTheOthers) {
+TEST_F(ServerTest, ProbeOfAnIncludedWorkerGetsAWait) {
     bench.handle(bench.gradient(0, 0, 1));
     for (std::uint16_t rank = 1; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
     (void)bench.answers();
@@ -232,14 +232,14 @@ TEST_F(ServerTest, ProbeOfAWorkerThatIsInWaitsForTheOthers) {
     EXPECT_EQ(answers[0].header.bitmap1, 0U) << "everybody has sent: nobody to name";
 }
 
-TEST_F(ServerTest, WhoeverAsksAgainHasNotHeardAndIsAnsweredAgain) {
+TEST_F(ServerTest, RepeatedProbeGetsARepeatedNack) {
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
     EXPECT_EQ(bench.server.counters().nacks, 1U);
     bench.handle(bench.probe(2, 0));
     EXPECT_EQ(bench.server.counters().nacks, 2U) << "its own timer keeps it from asking often";
 }
 
-TEST_F(ServerTest, RequestToAllWhoAreMissingIsRepeatedOnlyAfterTheInterval) {
+TEST_F(ServerTest, NackToMissingWorkersIsRepeatedOnlyAfterTheInterval) {
     bench.handle(bench.members_gradient(0, 0x3, 0, 3));
     const Bytes overlapping = bench.members_gradient(0, 0x6, 0, 6);
     bench.handle(overlapping);
@@ -252,7 +252,7 @@ TEST_F(ServerTest, RequestToAllWhoAreMissingIsRepeatedOnlyAfterTheInterval) {
     expect_one(ATP_TYPE_NACK, ATP_WORKER_ALL);
 }
 
-TEST_F(ServerTest, ProbeOfNobodyIsRefused) {
+TEST_F(ServerTest, ProbeOfAnUnknownWorkerIsRefused) {
     testing::Bytes bytes = bench.probe(0, 0);
     wire::store_u16(&bytes[ATP_OFFSET_WORKER], 3);
     bench.handle(bytes);
@@ -264,14 +264,14 @@ TEST_F(ServerTest, ProbeOfNobodyIsRefused) {
 
 // --- index of the next round
 
-TEST_F(ServerTest, AckNamesTheSameIndexWhereNobodyCollided) {
+TEST_F(ServerTest, AckWithoutCollisionKeepsTheIndex) {
     bench.handle(bench.members_gradient(0, 0x7, 1, 3));
     const atp_header ack = bench.answers().at(0).header;
     EXPECT_EQ(ack.index, bench.channel.index(1, 0));
     EXPECT_EQ(ack.argument, bench.channel.index(1, 0));
 }
 
-TEST_F(ServerTest, SlotThatCollidesTwiceMovesFromTheNextRoundOn) {
+TEST_F(ServerTest, SlotThatCollidesTwiceMovesInTheNextRound) {
     const std::uint32_t first_index = bench.channel.index(1, 0);
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 1, 1, ATP_FLAG_COLLISION));
     EXPECT_EQ(bench.answers().at(0).header.argument, first_index) << "once may be a passer-by";
@@ -292,7 +292,7 @@ TEST_F(ServerTest, SlotThatCollidesTwiceMovesFromTheNextRoundOn) {
     EXPECT_EQ(bench.server.counters().remapped, 1U);
 }
 
-TEST_F(ServerTest, SingleCollisionsFarApartMoveNothing) {
+TEST_F(ServerTest, RareCollisionsMoveNoSlot) {
     for (std::uint32_t seq = 0; seq < 64; ++seq) {
         bench.complete(seq, seq % 16 == 0 ? unsigned{ATP_FLAG_COLLISION} : 0U);  // slot 0, every fourth round
     }
@@ -300,7 +300,7 @@ TEST_F(ServerTest, SingleCollisionsFarApartMoveNothing) {
     EXPECT_EQ(bench.server.counters().remapped, 0U);
 }
 
-TEST_F(ServerTest, CollisionClosesTheAggregatorOfItsUnitOnce) {
+TEST_F(ServerTest, CollisionFlushesTheAggregatorOfItsUnitOnce) {
     bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_COLLISION | ATP_FLAG_BYPASS));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
@@ -312,7 +312,7 @@ TEST_F(ServerTest, CollisionClosesTheAggregatorOfItsUnitOnce) {
     EXPECT_TRUE(bench.answers().empty());
 }
 
-TEST(Server, AnythingThatCameAroundLevelOneClosesItOnce) {
+TEST(Server, BypassOrResendFlushesLevelOneOnce) {
     ServerBench bench(*Membership::racks(3, 2));
     bench.handle(bench.members_gradient(0, 0x3, 0, 1, ATP_FLAG_BYPASS));
     bench.handle(bench.members_gradient(1, 0x1, 0, 1, ATP_FLAG_RESEND));
@@ -325,7 +325,7 @@ TEST(Server, AnythingThatCameAroundLevelOneClosesItOnce) {
 
 // --- values outside the integers' range
 
-TEST_F(ServerTest, OverflowIsAskedForSinglyOnceAndReleasesTheAggregator) {
+TEST_F(ServerTest, OverflowIsRequestedUnaggregatedOnceAndReleasesTheAggregator) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 12345, ATP_FLAG_OVERFLOW));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
@@ -344,7 +344,7 @@ TEST_F(ServerTest, OverflowIsAskedForSinglyOnceAndReleasesTheAggregator) {
     EXPECT_EQ(bench.server.counters().overflowed, 2U);
 }
 
-TEST_F(ServerTest, WhatWasInBeforeAnOverflowStaysIn) {
+TEST_F(ServerTest, ContributionsBeforeAnOverflowAreKept) {
     bench.handle(bench.gradient(1, 0, 5, ATP_FLAG_BYPASS));
     bench.handle(bench.members_gradient(0, 0x5, 0, 1, ATP_FLAG_OVERFLOW));
     const auto answers = bench.answers();
@@ -355,7 +355,7 @@ TEST_F(ServerTest, WhatWasInBeforeAnOverflowStaysIn) {
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{7, -7}));
 }
 
-TEST_F(ServerTest, FloatsOfOneWorkerAreAskedOfEverybodyElse) {
+TEST_F(ServerTest, FloatsOfOneWorkerAreRequestedFromAllOthers) {
     bench.handle(bench.gradient(1, 0, 5));
     bench.handle(bench.floats(0, 0, 1e30F));
     const auto answers = bench.answers();
@@ -370,7 +370,7 @@ TEST_F(ServerTest, FloatsOfOneWorkerAreAskedOfEverybodyElse) {
     EXPECT_EQ(bench.server.counters().float_fragments, 1U);
 }
 
-TEST_F(ServerTest, IntegerThatMeetsFloatsIsAnsweredWithTheRequestAgainAtOnce) {
+TEST_F(ServerTest, IntegersAfterFloatsGetTheRequestAgain) {
     bench.handle(bench.floats(0, 0, 1e30F));
     (void)bench.answers();
     bench.handle(bench.gradient(1, 0, 7));
@@ -382,21 +382,21 @@ TEST_F(ServerTest, IntegerThatMeetsFloatsIsAnsweredWithTheRequestAgainAtOnce) {
     EXPECT_EQ(bench.server.base(), 0U);
 }
 
-TEST_F(ServerTest, PartialSumThatMeetsFloatsAsksAllOfIt) {
+TEST_F(ServerTest, PartialSumAfterFloatsRequestsAllItsMembers) {
     bench.handle(bench.floats(0, 0, 1e30F));
     (void)bench.answers();
     bench.handle(bench.members_gradient(0, 0x6, 0, 7));
     EXPECT_EQ(bench.answers().at(0).header.bitmap0, 0x6U);
 }
 
-TEST_F(ServerTest, FloatsOfSeveralWorkersAtOnceAreRefused) {
+TEST_F(ServerTest, FloatsOfSeveralWorkersInOnePacketAreRefused) {
     testing::Bytes bytes = bench.floats(0, 0, 1);
     wire::store_u32(&bytes[ATP_OFFSET_BITMAP0], 0x3);
     bench.handle(bytes);
     EXPECT_EQ(bench.server.counters().refused, 1U);
 }
 
-TEST_F(ServerTest, ProbeInFloatModeIsAskedForFloatsAtOnce) {
+TEST_F(ServerTest, ProbeInFloatModeGetsARequestForFloats) {
     bench.handle(bench.floats(0, 0, 1e30F));
     (void)bench.answers();
     bench.now += std::chrono::milliseconds(1);
@@ -409,7 +409,7 @@ TEST_F(ServerTest, ProbeInFloatModeIsAskedForFloatsAtOnce) {
 
 // --- the audit lane
 
-TEST(ServerAudit, SetWhoseAuditLaneIsWrongIsDroppedAndCounted) {
+TEST(ServerAudit, SumWithAWrongAuditLaneIsDroppedAndCounted) {
     ChannelConfig channel = ServerBench::default_channel();
     channel.audit = true;
     ServerBench bench(*Membership::star(2), channel);
@@ -425,7 +425,7 @@ TEST(ServerAudit, SetWhoseAuditLaneIsWrongIsDroppedAndCounted) {
     EXPECT_EQ(bench.answers().at(0).sums.at(0), 10.0F);
 }
 
-TEST(ServerAudit, PacketsWithoutTheAuditLaneAreRefused) {
+TEST(ServerAudit, PacketWithoutTheAuditLaneIsRefused) {
     ChannelConfig channel = ServerBench::default_channel();
     channel.audit = true;
     ServerBench bench(*Membership::star(2), channel);
@@ -437,7 +437,7 @@ TEST(ServerAudit, PacketsWithoutTheAuditLaneAreRefused) {
 
 // --- strangers
 
-TEST_F(ServerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
+TEST_F(ServerTest, PacketOfAnotherJobTokenOrChannelIsForged) {
     for (int part = 0; part < 3; ++part) {
         const ChannelConfig ours = bench.channel;
         if (part == 0) bench.channel.job = 9;
@@ -452,7 +452,7 @@ TEST_F(ServerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
     EXPECT_EQ(bench.server.base(), 0U);
 }
 
-TEST_F(ServerTest, ShapesThatThisJobNeverHasAreRefused) {
+TEST_F(ServerTest, ShapeThatTheJobNeverHasIsRefused) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 1, ATP_FLAG_AUDIT));
     const auto with = [&](std::size_t offset, std::uint32_t value, std::size_t mask_offset) {
         testing::Bytes bytes = bench.gradient(0, 0, 1);
@@ -467,7 +467,7 @@ TEST_F(ServerTest, ShapesThatThisJobNeverHasAreRefused) {
     EXPECT_EQ(bench.server.counters().gradients, 0U);
 }
 
-TEST_F(ServerTest, WhatOnlyAServerSendsIsRefused) {
+TEST_F(ServerTest, TypeThatOnlyAServerSendsIsRefused) {
     atp_header header = testing::gradient_of(bench.channel, bench.members, 0, 0);
     header.type = ATP_TYPE_ACK;
     bench.handle(testing::make_packet(header, {1, 2}));
@@ -500,7 +500,7 @@ TEST_F(ServerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
 
 // --- full queues
 
-TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndCountedAndAskedForAgain) {
+TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndRequestedAgain) {
     for (std::uint32_t seq = 0; seq < 4; ++seq) bench.handle(bench.gradient(0, seq, 1));
     for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each gets a WAIT
     EXPECT_GT(bench.server.counters().unsent, 0U);
@@ -516,7 +516,7 @@ TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndCountedAndAskedForAgain) {
     expect_one(ATP_TYPE_ACK, 1);
 }
 
-TEST_F(ServerTest, AnswersThatTimeHasOvertakenAreNotSent) {
+TEST_F(ServerTest, OutdatedAnswerIsNotSent) {
     bench.handle(bench.probe(0, 0));  // a WAIT is queued
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 0, 1));
     const auto answers = bench.answers();

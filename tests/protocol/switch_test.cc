@@ -72,7 +72,7 @@ class SwitchTest : public ::testing::Test {
 
 // --- sums
 
-TEST_F(SwitchTest, LastOfThreeLeavesUpwardsWithTheSumOfAll) {
+TEST_F(SwitchTest, LastGradientOfThreeGoesUpWithTheSum) {
     EXPECT_EQ(handle(gradient(0), {1, -5, 100}).verdict.route, Route::drop);
     EXPECT_EQ(handle(gradient(1), {2, -6, 200}).verdict.route, Route::drop);
     const Result result = handle(gradient(2), {3, -7, 300});
@@ -82,19 +82,19 @@ TEST_F(SwitchTest, LastOfThreeLeavesUpwardsWithTheSumOfAll) {
     EXPECT_EQ(header_in(result.bytes).hop, 1);
 }
 
-TEST_F(SwitchTest, DuplicateAfterCompletionBringsTheSameSumAgain) {
+TEST_F(SwitchTest, DuplicateAfterCompletionRepeatsTheSum) {
     for (std::uint16_t rank = 0; rank < 3; ++rank) (void)handle(gradient(rank), {1, 2, 3});
     EXPECT_EQ(lanes_in(handle(gradient(1), {1, 2, 3}).bytes), (Lanes{3, 6, 9}));
 }
 
-TEST_F(SwitchTest, ResendTakesThePartialSumAlong) {
+TEST_F(SwitchTest, ResendFetchesThePartialSum) {
     (void)handle(gradient(0), {10, 20, 30});
     const Result result = handle(gradient(1, 0, ATP_FLAG_RESEND), {1, 2, 3});
     EXPECT_EQ(lanes_in(result.bytes), (Lanes{11, 22, 33}));
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, SumsThatLeave32BitsAreMarkedOnWhatLeaves) {
+TEST_F(SwitchTest, SumBeyond32BitsIsMarked) {
     (void)handle(gradient(0), {highest, 0, 0});
     (void)handle(gradient(1), {1, 0, 0});
     // back in range, but the sum stays marked: the switch cannot prove that it is right
@@ -104,7 +104,7 @@ TEST_F(SwitchTest, SumsThatLeave32BitsAreMarkedOnWhatLeaves) {
     EXPECT_EQ(machine.job_counters(1)->overflows, 1U);
 }
 
-TEST_F(SwitchTest, ExtremesThatDoNotLeave32BitsAreOrdinaryNumbers) {
+TEST_F(SwitchTest, ExtremesWithin32BitsAreNotMarked) {
     (void)handle(gradient(0), {highest, lowest, 0});
     (void)handle(gradient(1), {lowest, highest, 0});
     const Result result = handle(gradient(2), {0, 0, highest});
@@ -112,7 +112,7 @@ TEST_F(SwitchTest, ExtremesThatDoNotLeave32BitsAreOrdinaryNumbers) {
     EXPECT_EQ(lanes_in(result.bytes), (Lanes{-1, -1, highest}));
 }
 
-TEST_F(SwitchTest, AuditLaneWrapsWithoutBeingAnOverflow) {
+TEST_F(SwitchTest, AuditLaneWrapsWithoutAnOverflow) {
     channel.audit = true;
     (void)handle(gradient(0), {1, 1, highest});
     (void)handle(gradient(1), {1, 1, highest});
@@ -121,21 +121,21 @@ TEST_F(SwitchTest, AuditLaneWrapsWithoutBeingAnOverflow) {
     EXPECT_EQ(lanes_in(result.bytes), (Lanes{3, 3, 2}));
 }
 
-TEST_F(SwitchTest, CongestionMetOnTheWayInStaysOnTheSum) {
+TEST_F(SwitchTest, CongestionOfAGradientMarksTheSum) {
     (void)handle(make_packet(gradient(0), {1, 1, 1}), true);
     (void)handle(gradient(1), {1, 1, 1});
     EXPECT_NE(header_in(handle(gradient(2), {1, 1, 1}).bytes).flags & ATP_FLAG_ECN, 0);
     EXPECT_EQ(machine.counters().ecn, 1U);
 }
 
-TEST_F(SwitchTest, CongestionMetOnTheWayDownIsLeftToTheWorkersToReport) {
+TEST_F(SwitchTest, CongestionOfAnAckLeavesItUnchanged) {
     const Bytes ack = make_packet(down(ATP_TYPE_ACK), {1, 2, 3});
     EXPECT_EQ(handle(ack, true).bytes, ack) << "as a flag only the workers behind this link would see it";
 }
 
 // --- directions
 
-TEST_F(SwitchTest, ProbesGoUpAndAnswersGoDownToWhomTheyAreFor) {
+TEST_F(SwitchTest, ProbesGoUpAndAnswersGoDownToTheirWorker) {
     EXPECT_EQ(handle(down(ATP_TYPE_PROBE)).verdict.route, Route::up);
     atp_header wait = down(ATP_TYPE_WAIT);
     wait.worker = 2;
@@ -146,7 +146,7 @@ TEST_F(SwitchTest, ProbesGoUpAndAnswersGoDownToWhomTheyAreFor) {
     EXPECT_EQ(handle(down(ATP_TYPE_ACK), {1, 2, 3}).verdict.worker, ATP_WORKER_ALL);
 }
 
-TEST_F(SwitchTest, FlushTurnsRoundWithWhatIsHeldInTheSameBuffer) {
+TEST_F(SwitchTest, FlushReturnsThePartialSumInItsBuffer) {
     (void)handle(gradient(0), {1, 2, 3});
     const Result result = handle(down(ATP_TYPE_FLUSH));
     EXPECT_EQ(result.verdict.route, Route::up);
@@ -155,7 +155,7 @@ TEST_F(SwitchTest, FlushTurnsRoundWithWhatIsHeldInTheSameBuffer) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, FlushWithoutRoomToGrowIsDroppedAndCountedAndNothingIsLost) {
+TEST_F(SwitchTest, FlushWithoutRoomIsDroppedAndKeepsThePartialSum) {
     (void)handle(gradient(0), {1, 2, 3});
     const Result refused = handle(make_packet(down(ATP_TYPE_FLUSH)), false, ATP_HEADER_BYTES + 2 * ATP_LANE_BYTES);
     EXPECT_EQ(refused.verdict.route, Route::drop);
@@ -164,7 +164,7 @@ TEST_F(SwitchTest, FlushWithoutRoomToGrowIsDroppedAndCountedAndNothingIsLost) {
     EXPECT_EQ(lanes_in(handle(down(ATP_TYPE_FLUSH)).bytes), (Lanes{1, 2, 3}));
 }
 
-TEST_F(SwitchTest, FlushForTheOtherLevelPassesDownwards) {
+TEST_F(SwitchTest, FlushOfTheOtherLevelGoesDown) {
     (void)handle(gradient(0), {1, 2, 3});
     atp_header flush = down(ATP_TYPE_FLUSH);
     flush.hop = 1;
@@ -177,7 +177,7 @@ TEST_F(SwitchTest, FlushForTheOtherLevelPassesDownwards) {
 
 // --- packets that do not fit this table
 
-TEST_F(SwitchTest, FlushTurnsRoundAsShortAsWhatIsHeld) {
+TEST_F(SwitchTest, FlushReturnsAShortFragmentWithItsLength) {
     (void)handle(gradient(0), {1, 2, 3});
     (void)handle(down(ATP_TYPE_ACK), {1, 2, 3});
     (void)handle(gradient(0, 16), {7});  // the next fragment of the same slot
@@ -187,7 +187,7 @@ TEST_F(SwitchTest, FlushTurnsRoundAsShortAsWhatIsHeld) {
     EXPECT_EQ(lanes_in(result.bytes), (Lanes{7}));
 }
 
-TEST_F(SwitchTest, GradientOfAHigherLevelPassesUntouched) {
+TEST_F(SwitchTest, GradientOfAHigherLevelPassesUnchanged) {
     for (const unsigned flags : {0U, unsigned{ATP_FLAG_WHOLE}, unsigned{ATP_FLAG_RESEND}}) {
         atp_header header = gradient(0, 0, flags);
         header.hop = 1;
@@ -202,7 +202,7 @@ TEST_F(SwitchTest, GradientOfAHigherLevelPassesUntouched) {
     EXPECT_EQ(events(ATP_EVENT_PASSED), 3U);
 }
 
-TEST(Switch, InFrontOfAServerThatStandsAloneTouchesNothing) {
+TEST(Switch, SwitchBeforeADedicatedServerAddsNothing) {
     const ChannelConfig channel{.job = 1, .token = 0x5eed, .channel = 2, .lanes = 3, .window_log2 = 4};
     const Membership members = *Membership::star(2);
     Switch machine{{.aggregators = 4096, .lanes = 4, .jobs = 1, .ageing = std::chrono::milliseconds(10)}};
@@ -228,7 +228,7 @@ TEST(Switch, InFrontOfAServerThatStandsAloneTouchesNothing) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, IndexOutsideTheTableGoesToTheServerAlone) {
+TEST_F(SwitchTest, IndexOutsideTheTableGoesToTheServerUnaggregated) {
     for (const std::uint32_t index : {8U, 9U, 0x7fffffffU, 0xffffffffU}) {
         atp_header header = gradient(0);
         header.index = index;
@@ -241,7 +241,7 @@ TEST_F(SwitchTest, IndexOutsideTheTableGoesToTheServerAlone) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, DownwardPacketsWithAnIndexOutsideTheTablePassAndAFlushEnds) {
+TEST_F(SwitchTest, AckWithAnIndexOutsideTheTablePassesAndAFlushIsAbsorbed) {
     atp_header ack = down(ATP_TYPE_ACK);
     ack.index = 8;
     EXPECT_EQ(handle(ack, {1, 2, 3}).verdict.route, Route::down);
@@ -252,7 +252,7 @@ TEST_F(SwitchTest, DownwardPacketsWithAnIndexOutsideTheTablePassAndAFlushEnds) {
     EXPECT_EQ(handle(flush).verdict.route, Route::down);
 }
 
-TEST_F(SwitchTest, MoreLanesThanAnAggregatorHasGoToTheServerAlone) {
+TEST_F(SwitchTest, MoreLanesThanAnAggregatorGoToTheServerUnaggregated) {
     const Result result = handle(gradient(0), {1, 2, 3, 4, 5});
     EXPECT_EQ(result.verdict.route, Route::up);
     EXPECT_EQ(result.verdict.event, ATP_EVENT_MISFIT);
@@ -260,18 +260,18 @@ TEST_F(SwitchTest, MoreLanesThanAnAggregatorHasGoToTheServerAlone) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, AsManyLanesAsAnAggregatorHasAreAdded) {
+TEST_F(SwitchTest, AsManyLanesAsAnAggregatorAreAdded) {
     for (std::uint16_t rank = 0; rank < 2; ++rank) (void)handle(gradient(rank), {1, 2, 3, 4});
     EXPECT_EQ(lanes_in(handle(gradient(2), {1, 2, 3, 4}).bytes), (Lanes{3, 6, 9, 12}));
 }
 
-TEST_F(SwitchTest, BypassOfALargePacketPassesUntouched) {
+TEST_F(SwitchTest, BypassOfALongPacketPassesUnchanged) {
     const atp_header header = gradient(0, 0, ATP_FLAG_BYPASS);
     const Bytes bytes = make_packet(header, {1, 2, 3, 4, 5});
     EXPECT_EQ(handle(bytes).bytes, bytes);
 }
 
-TEST(Switch, WithoutAnyAggregatorForwardsEverything) {
+TEST(Switch, SwitchWithoutAggregatorsForwardsEveryPacket) {
     Switch machine({.aggregators = 0, .lanes = 4, .jobs = 1});
     ASSERT_TRUE(machine.admit(1, 7, 0));
     const ChannelConfig channel{.job = 1, .token = 7, .lanes = 2};
@@ -292,7 +292,7 @@ TEST_F(SwitchTest, PacketOfAnUnknownJobIsDroppedAndCountedAsForged) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, PacketOfAnotherIncarnationIsDroppedWhateverItsType) {
+TEST_F(SwitchTest, PacketOfAnotherIncarnationIsDroppedForEveryType) {
     (void)handle(gradient(0), {1, 2, 3});
     channel.token = 0x0dd;
     EXPECT_EQ(handle(gradient(1), {1, 2, 3}).verdict.route, Route::drop);
@@ -304,14 +304,14 @@ TEST_F(SwitchTest, PacketOfAnotherIncarnationIsDroppedWhateverItsType) {
     EXPECT_EQ(machine.occupied(), 1U) << "what was held is held still";
 }
 
-TEST_F(SwitchTest, AdmissionIsIdempotentAndRefusesAnotherTokenOrLevel) {
+TEST_F(SwitchTest, RepeatedAdmissionSucceedsAndAnotherTokenOrLevelIsRefused) {
     EXPECT_TRUE(machine.admit(1, 0x5eed, 0));
     EXPECT_FALSE(machine.admit(1, 0x5eee, 0));
     EXPECT_FALSE(machine.admit(1, 0x5eed, 1));
     EXPECT_FALSE(machine.admit(9, 0, 0)) << "token 0 belongs to nobody";
 }
 
-TEST_F(SwitchTest, TableOfJobsIsBounded) {
+TEST_F(SwitchTest, JobBeyondTheTableIsRefused) {
     EXPECT_TRUE(machine.admit(2, 1, 0));
     EXPECT_TRUE(machine.admit(3, 1, 0));
     EXPECT_FALSE(machine.admit(4, 1, 0));
@@ -319,7 +319,7 @@ TEST_F(SwitchTest, TableOfJobsIsBounded) {
     EXPECT_TRUE(machine.admit(4, 1, 0));
 }
 
-TEST(Switch, DismissingAnyJobLosesNoOther) {
+TEST(Switch, DismissalOfOneJobKeepsTheOthers) {
     constexpr std::uint32_t jobs = 40;
     for (std::uint32_t leaving = 0; leaving < jobs; ++leaving) {
         Switch machine({.aggregators = 1, .lanes = 1, .jobs = jobs});
@@ -331,14 +331,14 @@ TEST(Switch, DismissingAnyJobLosesNoOther) {
     }
 }
 
-TEST_F(SwitchTest, DismissedJobIsAStranger) {
+TEST_F(SwitchTest, PacketOfADismissedJobIsForged) {
     machine.dismiss(1);
     EXPECT_EQ(handle(gradient(0), {1, 2, 3}).verdict.route, Route::drop);
     EXPECT_EQ(machine.counters().forged, 1U);
     EXPECT_EQ(machine.job_counters(1), nullptr);
 }
 
-TEST_F(SwitchTest, RestartForgetsWhatWasHeldButNotTheJobs) {
+TEST_F(SwitchTest, RestartForgetsPartialSumsAndKeepsJobs) {
     (void)handle(gradient(0), {1, 2, 3});
     machine.clear();
     EXPECT_EQ(machine.occupied(), 0U);
@@ -381,7 +381,7 @@ TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, RandomBytesAreDroppedAndEveryPacketIsCountedOnce) {
+TEST_F(SwitchTest, RandomBytesAreDroppedAndCountedOnce) {
     Random random(1);
     constexpr int packets = 20'000;
     for (int i = 0; i < packets; ++i) {
@@ -416,7 +416,7 @@ Bytes mutated(const ChannelConfig& channel, const Membership& members, Random& r
     return make_packet(header, Lanes(has_lanes ? lanes : 0, random.number()));
 }
 
-TEST_F(SwitchTest, ArbitraryPacketsOfAnAdmittedJobStayWithinTheTable) {
+TEST_F(SwitchTest, RandomPacketsOfAnAdmittedJobStayWithinTheTable) {
     Random random(2);
     for (int i = 0; i < 50'000; ++i) {
         const Result result = handle(mutated(channel, members, random), random.chance(0.5));
@@ -437,7 +437,7 @@ TEST_F(SwitchTest, ArbitraryPacketsOfAnAdmittedJobStayWithinTheTable) {
 
 // --- batches
 
-TEST_F(SwitchTest, BatchIsTheSameAsItsPacketsOneByOne) {
+TEST_F(SwitchTest, BatchEqualsItsPacketsOneByOne) {
     Switch one_by_one(machine.config());
     ASSERT_TRUE(one_by_one.admit(channel.job, channel.token, 0));
     Random random(3);
@@ -462,7 +462,7 @@ TEST_F(SwitchTest, BatchIsTheSameAsItsPacketsOneByOne) {
     }
 }
 
-TEST_F(SwitchTest, EmptyBatchIsNothing) {
+TEST_F(SwitchTest, EmptyBatchChangesNothing) {
     machine.handle_batch({}, now);
     EXPECT_EQ(machine.counters().forged, 0U);
 }

@@ -41,7 +41,7 @@ class WorkerRecovery : public ::testing::Test {
 
 // --- newer ACKs
 
-TEST_F(WorkerRecovery, ThreeDistinctNewerAcksCallAFragmentLost) {
+TEST_F(WorkerRecovery, ThreeNewerAcksCauseAResend) {
     send(8);
     ack(1);
     ack(2);
@@ -55,7 +55,7 @@ TEST_F(WorkerRecovery, ThreeDistinctNewerAcksCallAFragmentLost) {
     EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
 }
 
-TEST_F(WorkerRecovery, CopiesOfOneAckAreOneAck) {
+TEST_F(WorkerRecovery, CopiesOfOneAckCountOnce) {
     send(8);
     for (int copy = 0; copy < 10; ++copy) ack(1);
     ack(2);
@@ -63,7 +63,7 @@ TEST_F(WorkerRecovery, CopiesOfOneAckAreOneAck) {
     EXPECT_TRUE(bench.packets().empty());
 }
 
-TEST_F(WorkerRecovery, AcksInAnyOrderOvertakeAlike) {
+TEST_F(WorkerRecovery, ThreeNewerAcksInAnyOrderCauseAResend) {
     send(8);
     ack(6);
     ack(4);
@@ -71,7 +71,7 @@ TEST_F(WorkerRecovery, AcksInAnyOrderOvertakeAlike) {
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
 }
 
-TEST_F(WorkerRecovery, AcksOfWhatWasSentBeforeAResendSayNothingOfIt) {
+TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoOther) {
     send(12);
     for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
@@ -80,7 +80,7 @@ TEST_F(WorkerRecovery, AcksOfWhatWasSentBeforeAResendSayNothingOfIt) {
     EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
 }
 
-TEST_F(WorkerRecovery, ResendIsOvertakenByAcksOfWhatWasFirstSentAfterIt) {
+TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseAnother) {
     WorkerConfig config = WorkerBench::default_config();
     config.congestion.halve = false;
     WorkerBench steady(config);
@@ -103,7 +103,7 @@ TEST_F(WorkerRecovery, ResendIsOvertakenByAcksOfWhatWasFirstSentAfterIt) {
     EXPECT_EQ(steady.worker.counters().resent_newer, 2U);
 }
 
-TEST_F(WorkerRecovery, ResendThatANackCalledForIsOvertakenAlike) {
+TEST_F(WorkerRecovery, ResendAfterANackIsResentAfterThreeNewerAcks) {
     send(4);
     bench.handle(bench.nack(0));
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
@@ -112,7 +112,7 @@ TEST_F(WorkerRecovery, ResendThatANackCalledForIsOvertakenAlike) {
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
 }
 
-TEST_F(WorkerRecovery, ResendThatHasItsAckIsNotSentAgain) {
+TEST_F(WorkerRecovery, AcknowledgedResendIsNotResent) {
     send(4);
     for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
@@ -122,14 +122,14 @@ TEST_F(WorkerRecovery, ResendThatHasItsAckIsNotSentAgain) {
     EXPECT_TRUE(bench.packets().empty());
 }
 
-TEST_F(WorkerRecovery, AckThatComesBeforeTheResendLeavesCancelsIt) {
+TEST_F(WorkerRecovery, AckBeforeTheResendLeavesCancelsIt) {
     send(8);
     for (const std::uint32_t seq : {1U, 2U, 3U}) ack(seq);
     ack(0);
     EXPECT_TRUE(bench.packets().empty());
 }
 
-TEST_F(WorkerRecovery, OvertakingWorksAcrossTheWrap) {
+TEST_F(WorkerRecovery, ThreeNewerAcksAcrossTheWrapCauseAResend) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0xfffffffeU;
     WorkerBench wrapping(config);
@@ -141,7 +141,7 @@ TEST_F(WorkerRecovery, OvertakingWorksAcrossTheWrap) {
 
 // --- silence
 
-TEST_F(WorkerRecovery, SilenceIsAnsweredWithAProbeAndNoData) {
+TEST_F(WorkerRecovery, TimeoutSendsProbesWithoutData) {
     send(3);
     EXPECT_EQ(bench.worker.poll_timeout(), bench.now + milliseconds(1));
     bench.expire();
@@ -156,13 +156,13 @@ TEST_F(WorkerRecovery, SilenceIsAnsweredWithAProbeAndNoData) {
     EXPECT_EQ(bench.worker.counters().resent, 0U);
 }
 
-TEST_F(WorkerRecovery, ProbesAtOneExpiryAreBounded) {
+TEST_F(WorkerRecovery, TimeoutSendsABoundedNumberOfProbes) {
     send(16);
     bench.expire();
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
-TEST_F(WorkerRecovery, SilenceIsAnsweredWithTheFragmentsWhereTheWorkerResendsBlindly) {
+TEST_F(WorkerRecovery, TimeoutWithBlindResendSendsFragments) {
     WorkerConfig config = WorkerBench::default_config();
     config.blind_resend = true;
     config.probe_burst = 2;
@@ -180,7 +180,7 @@ TEST_F(WorkerRecovery, SilenceIsAnsweredWithTheFragmentsWhereTheWorkerResendsBli
     EXPECT_EQ(blind.worker.counters().probes, 0U);
 }
 
-TEST_F(WorkerRecovery, TimeoutDoublesUpToItsCeilingAndFallsBackOnProgress) {
+TEST_F(WorkerRecovery, TimeoutDoublesToItsMaximumAndResetsOnProgress) {
     send(2);
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "the first is on time";
     for (const int doubled_ms : {2, 4, 8, 16, 32, 64, 128, 200, 200, 200}) {
@@ -196,7 +196,7 @@ TEST_F(WorkerRecovery, TimeoutDoublesUpToItsCeilingAndFallsBackOnProgress) {
     EXPECT_EQ(bench.sequences(), (Sequences{1}));
 }
 
-TEST_F(WorkerRecovery, WorkersThatTimeOutTogetherAskAgainAtDifferentTimes) {
+TEST_F(WorkerRecovery, WorkersThatTimeOutTogetherRetryAtDifferentTimes) {
     WorkerConfig config = WorkerBench::default_config();
     std::set<Time> times;
     for (std::uint16_t rank = 0; rank < 32; ++rank) {
@@ -212,7 +212,7 @@ TEST_F(WorkerRecovery, WorkersThatTimeOutTogetherAskAgainAtDifferentTimes) {
     EXPECT_GE(times.size(), 31U);
 }
 
-TEST_F(WorkerRecovery, LatenessIsAnotherAfterEachExpiry) {
+TEST_F(WorkerRecovery, TimeoutsOfOneWorkerVaryAfterEachExpiry) {
     WorkerConfig config = WorkerBench::default_config();
     config.min_timeout = config.max_timeout = milliseconds(100);
     WorkerBench steady(config);
@@ -238,7 +238,7 @@ TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
 }
 
 // Otherwise timeouts would grow from each other: a fragment that waits for another worker's timer takes as long as it.
-TEST_F(WorkerRecovery, RoundTripsOfWhatWasInFlightAtAnExpiryAreNotMeasured) {
+TEST_F(WorkerRecovery, RoundTripsOfFragmentsInFlightAtAnExpiryAreIgnored) {
     send(16);
     for (std::uint32_t seq = 0; seq < 16; ++seq) {
         bench.expire();
@@ -251,7 +251,7 @@ TEST_F(WorkerRecovery, RoundTripsOfWhatWasInFlightAtAnExpiryAreNotMeasured) {
 }
 
 // Results in bursts that are further apart than the timeout: nothing is lost, but no round trip could be measured.
-TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
+TEST_F(WorkerRecovery, RepeatedResultRaisesTheMinimumTimeout) {
     send(16);
     learn_patience(bench);
     ack(1);
@@ -263,7 +263,7 @@ TEST_F(WorkerRecovery, ResultThatCameTwiceMakesTheNextTimersPatient) {
 
 // Answers to probes may wait behind a whole window in the queue of a slow link. A result without a probe arrives
 // earlier.
-TEST_F(WorkerRecovery, LateResultThatNobodyAskedForMakesTheNextTimersPatient) {
+TEST_F(WorkerRecovery, LateResultWithoutAProbeRaisesTheMinimumTimeout) {
     send(16);
     const Time sent_at = bench.now;
     bench.expire();
@@ -277,7 +277,7 @@ TEST_F(WorkerRecovery, LateResultThatNobodyAskedForMakesTheNextTimersPatient) {
 }
 
 // A result that another worker's timer delayed comes late, and twice if it crossed the probe.
-TEST_F(WorkerRecovery, ResultsThatWaitedForOthersTeachNoPatience) {
+TEST_F(WorkerRecovery, ResultDelayedByOtherWorkersKeepsTheMinimumTimeout) {
     send(16);
     for (const bool lost : {false, true}) {
         const std::uint32_t seq = bench.worker.expected();
@@ -293,7 +293,7 @@ TEST_F(WorkerRecovery, ResultsThatWaitedForOthersTeachNoPatience) {
     }
 }
 
-TEST_F(WorkerRecovery, AnswerWithoutTheResultEndsPatience) {
+TEST_F(WorkerRecovery, AnswerWithoutTheResultResetsTheMinimumTimeout) {
     for (const bool lost : {false, true}) {
         WorkerBench fresh;
         ASSERT_TRUE(fresh.submit_fragments(16).has_value());
@@ -308,7 +308,7 @@ TEST_F(WorkerRecovery, AnswerWithoutTheResultEndsPatience) {
     }
 }
 
-TEST_F(WorkerRecovery, SpuriousTimeoutCallsDoNothing) {
+TEST_F(WorkerRecovery, EarlyAndRepeatedTimeoutCallsDoNothing) {
     bench.worker.handle_timeout(bench.now);  // nothing outstanding
     send(3);
     const Time deadline = bench.worker.poll_timeout();
@@ -320,13 +320,13 @@ TEST_F(WorkerRecovery, SpuriousTimeoutCallsDoNothing) {
     EXPECT_EQ(bench.packets().size(), 3U) << "one expiry, however often it is reported";
 }
 
-TEST_F(WorkerRecovery, TimeoutsWithoutSendingInBetweenQueueNoMoreThanWasClaimed) {
+TEST_F(WorkerRecovery, TimeoutsWithoutTransmissionsQueueOneBurst) {
     send(16);
     for (int expiry = 0; expiry < 100; ++expiry) bench.expire();
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
-TEST_F(WorkerRecovery, NothingOutstandingMeansNoTimer) {
+TEST_F(WorkerRecovery, WithoutOutstandingFragmentsThereIsNoTimer) {
     EXPECT_EQ(bench.worker.poll_timeout(), never);
     send(1);
     EXPECT_NE(bench.worker.poll_timeout(), never);
@@ -336,7 +336,7 @@ TEST_F(WorkerRecovery, NothingOutstandingMeansNoTimer) {
 
 // --- requests
 
-TEST_F(WorkerRecovery, NackIsAnsweredWithAResendOnce) {
+TEST_F(WorkerRecovery, NackCausesOneResend) {
     send(2);
     bench.handle(bench.nack(1));
     bench.handle(bench.nack(1));
@@ -348,7 +348,7 @@ TEST_F(WorkerRecovery, NackIsAnsweredWithAResendOnce) {
     EXPECT_EQ(bench.packets().size(), 1U) << "a new request gets a new answer";
 }
 
-TEST_F(WorkerRecovery, NackForOthersIsNotMine) {
+TEST_F(WorkerRecovery, NackForOtherWorkersIsIgnored) {
     send(2);
     atp_header header = bench.answer(ATP_TYPE_NACK, ATP_DTYPE_INT32, 0);
     header.bitmap0 = 0x5;  // workers 0 and 2
@@ -361,14 +361,14 @@ TEST_F(WorkerRecovery, NackForOthersIsNotMine) {
     EXPECT_EQ(bench.worker.counters().nacks, 0U);
 }
 
-TEST_F(WorkerRecovery, NackOfWhatIsFinishedOrNeverSentIsIgnored) {
+TEST_F(WorkerRecovery, NackOfAFinishedOrUnsentFragmentIsIgnored) {
     send(2);
     ack(0);
     for (const std::uint32_t seq : {0U, 2U, 0xffffffffU}) bench.handle(bench.nack(seq));
     EXPECT_TRUE(bench.packets().empty());
 }
 
-TEST_F(WorkerRecovery, RequestForSingleIntegersIsAnsweredAroundTheSwitches) {
+TEST_F(WorkerRecovery, NackWithBypassCausesAnUnaggregatedResend) {
     send(1);
     bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));
     const auto packets = bench.packets();
@@ -378,7 +378,7 @@ TEST_F(WorkerRecovery, RequestForSingleIntegersIsAnsweredAroundTheSwitches) {
     EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
 }
 
-TEST_F(WorkerRecovery, RequestForFloatsIsAnsweredWithFloatsAndNeverTakenBack) {
+TEST_F(WorkerRecovery, RequestForFloatsHoldsForLaterResends) {
     send(1);
     bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
@@ -388,7 +388,7 @@ TEST_F(WorkerRecovery, RequestForFloatsIsAnsweredWithFloatsAndNeverTakenBack) {
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
 }
 
-TEST_F(WorkerRecovery, NextFragmentOfASlotThatSentFloatsIsAggregatedAgain) {
+TEST_F(WorkerRecovery, FragmentAfterFloatsInItsSlotIsAggregated) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.window_log2 = 0;
     WorkerBench one_slot(config);
@@ -421,7 +421,7 @@ TEST_F(WorkerRecovery, ResendsLeaveBeforeProbesAndNewFragments) {
 
 // --- congestion
 
-TEST_F(WorkerRecovery, MarkedAckHalvesTheWindowAtMostOnceAWindow) {
+TEST_F(WorkerRecovery, MarkedAcksHalveTheWindowOncePerWindow) {
     send(100);
     EXPECT_EQ(bench.worker.window_packets(), 16U);
     for (std::uint32_t seq = 0; seq < 16; ++seq) ack(seq, ATP_FLAG_ECN);
@@ -440,7 +440,7 @@ TEST_F(WorkerRecovery, LossHalvesTheWindow) {
     EXPECT_EQ(bench.worker.window_packets(), 8U);
 }
 
-TEST_F(WorkerRecovery, HalvingCanBeSwitchedOff) {
+TEST_F(WorkerRecovery, DisabledHalvingKeepsTheWindow) {
     WorkerConfig config = WorkerBench::default_config();
     config.congestion.halve = false;
     WorkerBench steady(config);
@@ -452,7 +452,7 @@ TEST_F(WorkerRecovery, HalvingCanBeSwitchedOff) {
     EXPECT_EQ(steady.worker.counters().resent_newer, 1U) << "what is lost is sent again all the same";
 }
 
-TEST_F(WorkerRecovery, MarkedDownlinkIsReportedWithTheNextGradientOnce) {
+TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {
     send(100);
     bench.handle(bench.ack(0), true);
     EXPECT_EQ(bench.worker.counters().halvings, 0U) << "only what comes back to everybody halves";
@@ -466,7 +466,7 @@ TEST_F(WorkerRecovery, MarkedDownlinkIsReportedWithTheNextGradientOnce) {
 
 // --- deadlines
 
-TEST_F(WorkerRecovery, DeadlineEndsThisAndEveryLaterOperationAndSaysWhatIsKnown) {
+TEST_F(WorkerRecovery, DeadlineFailsAllPendingOperationsWithTheMissingMembers) {
     const Time start = bench.now;
     ASSERT_TRUE(bench.submit({1, 2}, start + milliseconds(50)).has_value());
     ASSERT_TRUE(bench.submit({3, 4}).has_value());
@@ -490,7 +490,7 @@ TEST_F(WorkerRecovery, DeadlineEndsThisAndEveryLaterOperationAndSaysWhatIsKnown)
     EXPECT_EQ(bench.worker.poll_timeout(), never);
 }
 
-TEST_F(WorkerRecovery, DeadlineWithoutAWordFromTheServerSaysSo) {
+TEST_F(WorkerRecovery, DeadlineWithoutAServerAnswerReportsThat) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     (void)bench.packets();
     while (!bench.worker.failed()) bench.expire();
@@ -500,7 +500,7 @@ TEST_F(WorkerRecovery, DeadlineWithoutAWordFromTheServerSaysSo) {
     EXPECT_EQ(events[0].missing_units, 0U);
 }
 
-TEST_F(WorkerRecovery, OperationThatWasDoneBeforeAnothersDeadlineIsReportedDone) {
+TEST_F(WorkerRecovery, OperationDoneBeforeTheDeadlineOfAnotherCompletes) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     ASSERT_TRUE(bench.submit({3, 4}).has_value());
     (void)bench.packets();
@@ -512,7 +512,7 @@ TEST_F(WorkerRecovery, OperationThatWasDoneBeforeAnothersDeadlineIsReportedDone)
     EXPECT_EQ(events[1].kind, WorkerEvent::Kind::completed);
 }
 
-TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationThatHasMoreTimeOrNoEnd) {
+TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationWithALaterOne) {
     for (const Time of_the_first : {never, bench.now + milliseconds(80)}) {
         WorkerBench other;
         const Time start = other.now;
@@ -525,7 +525,7 @@ TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationThatHasMoreTimeOrNoEnd) {
     }
 }
 
-TEST_F(WorkerRecovery, DeadlineOfWhatIsDoneNoLongerCounts) {
+TEST_F(WorkerRecovery, DeadlineOfADoneOperationIsIgnored) {
     const Time start = bench.now;
     ASSERT_TRUE(bench.submit({1, 2}, start + milliseconds(80)).has_value());
     ASSERT_TRUE(bench.submit({3, 4}, start + milliseconds(20)).has_value());
@@ -535,7 +535,7 @@ TEST_F(WorkerRecovery, DeadlineOfWhatIsDoneNoLongerCounts) {
     EXPECT_EQ(bench.now, start + milliseconds(80));
 }
 
-TEST_F(WorkerRecovery, NothingIsDeliveredAfterAFailure) {
+TEST_F(WorkerRecovery, FailedWorkerDeliversNothing) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     (void)bench.packets();
     while (!bench.worker.failed()) bench.expire();
@@ -543,7 +543,7 @@ TEST_F(WorkerRecovery, NothingIsDeliveredAfterAFailure) {
     EXPECT_EQ(bench.outputs[0], (std::vector<float>{0, 0})) << "the caller may have let go of the memory";
 }
 
-TEST_F(WorkerRecovery, MetDeadlineIsNoFailure) {
+TEST_F(WorkerRecovery, OperationBeforeItsDeadlineCompletes) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     (void)bench.packets();
     ack(0);

@@ -26,7 +26,7 @@ using Values = std::vector<float>;
 
 // --- sending
 
-TEST(WorkerTest, SendsAFragmentWithItsPlaceInTheTree) {
+TEST(WorkerTest, FragmentCarriesItsPositionInTheTree) {
     WorkerBench bench;
     ASSERT_EQ(bench.submit({7, -8}), 0U);
     const auto packets = bench.packets();
@@ -45,7 +45,7 @@ TEST(WorkerTest, DirectWorkerStartsAtLevelOne) {
     EXPECT_EQ(bench.config.place.unit, 1);
 }
 
-TEST(WorkerTest, LastFragmentIsAsShortAsWhatIsLeft) {
+TEST(WorkerTest, LastFragmentIsAsShortAsTheRest) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2, 3}).has_value());
     const auto packets = bench.packets();
@@ -53,14 +53,14 @@ TEST(WorkerTest, LastFragmentIsAsShortAsWhatIsLeft) {
     EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{3}));
 }
 
-TEST(WorkerTest, TensorsFollowEachOtherWithoutAGapInTheSequence) {
+TEST(WorkerTest, TensorsUseConsecutiveSequenceNumbers) {
     WorkerBench bench;
     ASSERT_EQ(bench.submit({1, 2, 3}), 0U);
     ASSERT_EQ(bench.submit({4}), 1U);
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2}));
 }
 
-TEST(WorkerTest, NeverSendsMoreThanTheWindowOfSlots) {
+TEST(WorkerTest, FragmentsInFlightStayWithinTheWindow) {
     WorkerBench bench;  // W = 16
     ASSERT_TRUE(bench.submit_fragments(100).has_value());
     EXPECT_EQ(bench.sequences().size(), 16U);
@@ -70,7 +70,7 @@ TEST(WorkerTest, NeverSendsMoreThanTheWindowOfSlots) {
     EXPECT_EQ(bench.sequences().size(), 16U);
 }
 
-TEST(WorkerTest, NeverSendsMoreThanTheCongestionWindow) {
+TEST(WorkerTest, FragmentsInFlightStayWithinTheCongestionWindow) {
     WorkerConfig config = WorkerBench::default_config();
     config.congestion.initial_packets = 3;
     config.congestion.step_bytes = 1;  // one packet per ACK
@@ -102,7 +102,7 @@ class SlowTensor final : public Tensor {
     Values values_;
 };
 
-TEST(WorkerTest, SendsWhatIsReadyAndNothingBehindIt) {
+TEST(WorkerTest, FragmentThatIsNotReadyHoldsBackLaterOnes) {
     WorkerBench bench;
     SlowTensor slow(Values{1, 2, 3, 4, 5});
     ASSERT_TRUE(bench.worker.submit(slow, bench.now).has_value());
@@ -115,7 +115,7 @@ TEST(WorkerTest, SendsWhatIsReadyAndNothingBehindIt) {
     EXPECT_EQ(bench.sequences(), (Sequences{1, 2, 3}));
 }
 
-TEST(WorkerTest, ATensorThatNeverGetsReadyTimesOut) {
+TEST(WorkerTest, TensorThatNeverGetsReadyTimesOut) {
     WorkerBench bench;
     SlowTensor slow(Values{1, 2});
     ASSERT_TRUE(bench.worker.submit(slow, bench.now, bench.now + std::chrono::seconds(1)).has_value());
@@ -126,7 +126,7 @@ TEST(WorkerTest, ATensorThatNeverGetsReadyTimesOut) {
     EXPECT_EQ(events[0].kind, WorkerEvent::Kind::timed_out);
 }
 
-TEST(WorkerTest, SequenceNumbersWrapWithoutNotice) {
+TEST(WorkerTest, SequenceNumbersWrap) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0xfffffffeU;
     WorkerBench bench(config);
@@ -151,7 +151,7 @@ struct FieldReader {
 };
 
 // A number that lags by half the sequence space would suddenly compare as newer and take effect.
-TEST(WorkerTest, KeepsNoSequenceNumberThatWouldComeAroundAgain) {
+TEST(WorkerTest, StoredSequenceNumbersStayNearTheCurrentOne) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0x12345678U;
     WorkerBench bench(config);
@@ -165,7 +165,7 @@ TEST(WorkerTest, KeepsNoSequenceNumberThatWouldComeAroundAgain) {
     for (const std::uint32_t field : reader.fields) EXPECT_GT(field - (config.channel.first_seq - 8), 16U);
 }
 
-TEST(WorkerTest, ValuesBeyondIntegersTravelAsFloatsAroundTheSwitches) {
+TEST(WorkerTest, ValuesOutsideTheScaleAreSentAsUnaggregatedFloats) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (const float value : {3e9F, -3e9F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
         WorkerBench bench;
@@ -179,7 +179,7 @@ TEST(WorkerTest, ValuesBeyondIntegersTravelAsFloatsAroundTheSwitches) {
     }
 }
 
-TEST(WorkerTest, AuditLaneIsTheLastAndCarriesItsWord) {
+TEST(WorkerTest, LastLaneCarriesTheAuditWord) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.audit = true;
     WorkerBench bench(config);
@@ -191,7 +191,7 @@ TEST(WorkerTest, AuditLaneIsTheLastAndCarriesItsWord) {
     EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{6, word}));
 }
 
-TEST(WorkerTest, BufferThatIsTooSmallSendsNothingAndLosesNothing) {
+TEST(WorkerTest, TooSmallBufferSendsAndLosesNothing) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     Bytes small(bench.worker.packet_bytes() - 1);
@@ -201,7 +201,7 @@ TEST(WorkerTest, BufferThatIsTooSmallSendsNothingAndLosesNothing) {
 
 // --- delivering
 
-TEST(WorkerTest, DeliversSumsAndReportsEachTensorOnceInOrder) {
+TEST(WorkerTest, SumsAreDeliveredAndTensorsReportedOnceInOrder) {
     WorkerBench bench;
     ASSERT_EQ(bench.submit({1, 2, 3}), 0U);
     ASSERT_EQ(bench.submit({4}), 1U);
@@ -245,7 +245,7 @@ TEST(WorkerTest, SecondAckOfAFragmentChangesNothing) {
     EXPECT_EQ(bench.events().size(), 1U);
 }
 
-TEST(WorkerTest, AckOfAFragmentThatWasNeverSentIsIgnored) {
+TEST(WorkerTest, AckOfAnUnsentFragmentIsIgnored) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     bench.handle(bench.ack(0, 666));
@@ -256,7 +256,7 @@ TEST(WorkerTest, AckOfAFragmentThatWasNeverSentIsIgnored) {
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
 }
 
-TEST(WorkerTest, AckThatNamesAnotherIndexBindsAWindowLater) {
+TEST(WorkerTest, NewIndexOfAnAckHoldsOneWindowLater) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.window_log2 = 1;
     WorkerBench bench(config);
@@ -282,7 +282,7 @@ TEST(WorkerTest, EmptyTensorIsRefused) {
     EXPECT_TRUE(bench.worker.idle());
 }
 
-TEST(WorkerTest, QueueOfTensorsIsBounded) {
+TEST(WorkerTest, TensorBeyondTheQueueIsRefused) {
     WorkerConfig config = WorkerBench::default_config();
     config.tensors = 2;
     WorkerBench bench(config);
@@ -296,7 +296,7 @@ TEST(WorkerTest, QueueOfTensorsIsBounded) {
     EXPECT_EQ(bench.submit({1, 2}), 2U);
 }
 
-TEST(WorkerTest, ManyTensorsThroughAShortQueueAreAllDelivered) {
+TEST(WorkerTest, ManyTensorsThroughAShortQueueAreDelivered) {
     WorkerConfig config = WorkerBench::default_config();
     config.tensors = 3;
     WorkerBench bench(config);
@@ -318,7 +318,7 @@ TEST(WorkerTest, ManyTensorsThroughAShortQueueAreAllDelivered) {
 
 // --- strangers
 
-TEST(WorkerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
+TEST(WorkerTest, PacketOfAnotherJobTokenOrChannelIsForged) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     (void)bench.packets();
@@ -333,7 +333,7 @@ TEST(WorkerTest, PacketsOfAnotherJobTokenOrChannelAreForged) {
     EXPECT_EQ(bench.outputs[0], (Values{0, 0}));
 }
 
-TEST(WorkerTest, ShapesThatAServerNeverSendsAreRefused) {
+TEST(WorkerTest, ShapeThatAServerNeverSendsIsRefused) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     (void)bench.packets();
@@ -346,7 +346,7 @@ TEST(WorkerTest, ShapesThatAServerNeverSendsAreRefused) {
     EXPECT_EQ(bench.worker.expected(), 0U);
 }
 
-TEST(WorkerTest, FlushThatFoundNoSwitchIsIgnored) {
+TEST(WorkerTest, FlushIsIgnored) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     (void)bench.packets();
@@ -375,7 +375,7 @@ TEST(WorkerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
 }
 
 // Answers of the right job, otherwise arbitrary: they never make the worker send beyond its window.
-TEST(WorkerTest, ArbitraryAnswersNeverMakeItSendBeyondItsWindow) {
+TEST(WorkerTest, RandomAnswersKeepTheWorkerWithinItsWindow) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit_fragments(1000).has_value());
     Random random(6);
