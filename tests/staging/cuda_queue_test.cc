@@ -99,7 +99,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
     atp::testing::HostQueue host_;
 };
 
-TEST_P(CudaQueue, LoadsAndStoresTheBitsOfTheProcessor) {
+TEST_P(CudaQueue, LanesEqualThoseOfTheHost) {
     Bytes elements = any_bits(count * numeric::bytes_of(GetParam()));
     const Memory memory(elements, count);
     Bytes lanes(count * 4);
@@ -133,7 +133,7 @@ TEST_P(CudaQueue, LoadsAndStoresTheBitsOfTheProcessor) {
     }
 }
 
-TEST_P(CudaQueue, LoadsAfterAnEvent) {
+TEST_P(CudaQueue, LoadsWaitForTheirEvent) {
     const Memory memory(Bytes(count * numeric::bytes_of(GetParam())), count);
     Bytes elements = any_bits(memory.bytes);
     cudaStream_t stream = nullptr;

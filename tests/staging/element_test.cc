@@ -67,7 +67,7 @@ std::uint32_t lane_at(const std::vector<std::byte>& lanes, std::size_t at) {
 
 class Elements : public testing::TestWithParam<ElementType> {};
 
-TEST_P(Elements, BecomeTheSameIntegers) {
+TEST_P(Elements, IntegersEqualThoseOfTheHost) {
     with_format(GetParam(), []<class Format>(Format) {
         auto elements = interesting_elements<Format>();
         std::vector<std::byte> lane(ATP_LANE_BYTES);
@@ -85,7 +85,7 @@ TEST_P(Elements, BecomeTheSameIntegers) {
     });
 }
 
-TEST_P(Elements, BecomeTheSameFloats) {
+TEST_P(Elements, FloatsEqualThoseOfTheHost) {
     with_format(GetParam(), []<class Format>(Format) {
         auto elements = interesting_elements<Format>();
         const auto tensor =
@@ -98,7 +98,7 @@ TEST_P(Elements, BecomeTheSameFloats) {
     });
 }
 
-TEST_P(Elements, AreMadeOfTheSameSums) {
+TEST_P(Elements, SumsEqualThoseOfTheHost) {
     with_format(GetParam(), []<class Format>(Format) {
         const auto sums = interesting_bits();
         std::vector<std::byte> lanes(sums.size() * ATP_LANE_BYTES);

@@ -58,7 +58,7 @@ class OnDevice {
 
 class Types : public ::testing::TestWithParam<ElementType> {};
 
-TEST_P(Types, SumLikeThoseOfTheProcessor) {
+TEST_P(Types, DeviceTensorsSumExactly) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = 2;
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Staging, Types,
                                            ElementType::bfloat16),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
-TEST(Staging, NumbersThatAreNoIntegersSurvive) {
+TEST(Staging, InfinitiesAndHugeFloatsAreSummed) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         std::vector<float> values(2 * chunk + 5, 1.0F);
@@ -109,7 +109,7 @@ TEST(Staging, NumbersThatAreNoIntegersSurvive) {
     });
 }
 
-TEST(Staging, TheNetworkCarriesWhatIsReadyWhileTheDeviceGoesOn) {
+TEST(Staging, ReadyChunksAreSentWhileTheDeviceContinues) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         std::vector<Bytes> tensors{tensor_of(ElementType::float32, communicator.rank(), 3 * chunk, 1)};
@@ -125,7 +125,7 @@ TEST(Staging, TheNetworkCarriesWhatIsReadyWhileTheDeviceGoesOn) {
     });
 }
 
-TEST(Staging, WhatFollowsWaitsForWhatIsNotReady) {
+TEST(Staging, LaterOperationWaitsForAnUnreadyOne) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         std::vector<Bytes> tensors{tensor_of(ElementType::float32, communicator.rank(), chunk, 1)};
@@ -140,7 +140,7 @@ TEST(Staging, WhatFollowsWaitsForWhatIsNotReady) {
     });
 }
 
-TEST(Staging, ADeviceThatBreaksEndsTheOperationOnEveryRank) {
+TEST(Staging, BrokenDeviceFailsTheOperationOnEveryRank) {
     const auto node = start(small_switch());
     Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) {
         std::vector<Bytes> tensors{tensor_of(ElementType::float32, communicator.rank(), 3 * chunk, 1)};

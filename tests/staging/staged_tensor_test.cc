@@ -96,7 +96,7 @@ struct Scene {
 
 class Sizes : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(Sizes, PassThroughInAnyOrder) {
+TEST_P(Sizes, FragmentsInAnyOrderGiveTheSums) {
     Scene scene(values_of(GetParam()), 0.25);
     scene.begin();
     std::vector<std::uint64_t> firsts;
@@ -114,7 +114,7 @@ TEST_P(Sizes, PassThroughInAnyOrder) {
 
 INSTANTIATE_TEST_SUITE_P(StagedTensor, Sizes, ::testing::Values(1, chunk - 1, chunk, chunk + 1, 2 * chunk, 1234));
 
-TEST(StagedTensor, IsReadyAsFarAsTheDeviceHasCome) {
+TEST(StagedTensor, ReadinessFollowsTheDevice) {
     Scene scene(values_of(3 * chunk), 1, true);
     scene.tensor->begin();
     EXPECT_FALSE(scene.tensor->ready(0, 1));
@@ -125,7 +125,7 @@ TEST(StagedTensor, IsReadyAsFarAsTheDeviceHasCome) {
     EXPECT_TRUE(eventually([&] { return scene.tensor->ready(0, 3 * chunk); }));
 }
 
-TEST(StagedTensor, AChunkIsStoredWhileOthersAreStillLoaded) {
+TEST(StagedTensor, ChunkIsStoredWhileOthersAreLoaded) {
     Scene scene(values_of(3 * chunk), 1, true);
     scene.tensor->begin();
     scene.device->allow(1);
@@ -141,7 +141,7 @@ TEST(StagedTensor, AChunkIsStoredWhileOthersAreStillLoaded) {
     scene.tensor->wait_for_device();
 }
 
-TEST(StagedTensor, FragmentsThatAreNoIntegersTravelAsFloatsFetchedOnceForAChunk) {
+TEST(StagedTensor, FloatsAreFetchedOncePerChunk) {
     std::vector<float> values = values_of(4 * chunk);
     values[chunk + 10] = std::numeric_limits<float>::infinity();
     values[chunk + 50] = -1e30F;
@@ -154,7 +154,7 @@ TEST(StagedTensor, FragmentsThatAreNoIntegersTravelAsFloatsFetchedOnceForAChunk)
     EXPECT_EQ(scene.device->fetches(), 1U);
 }
 
-TEST(StagedTensor, FloatsAreStillThereWhenOtherFragmentsOfTheChunkHaveTheirSums) {
+TEST(StagedTensor, FloatsRemainAfterSumsOfOtherFragments) {
     Scene scene(values_of(chunk));
     scene.begin();
     scene.pass(0);
@@ -165,7 +165,7 @@ TEST(StagedTensor, FloatsAreStillThereWhenOtherFragmentsOfTheChunkHaveTheirSums)
     EXPECT_EQ(wire, expected);
 }
 
-TEST(StagedTensor, OfADeviceThatBreaksNothingBecomesReady) {
+TEST(StagedTensor, BrokenDeviceMakesNothingReady) {
     Scene scene(values_of(2 * chunk), 1, true);
     scene.tensor->begin();
     scene.device->allow(1);
@@ -177,7 +177,7 @@ TEST(StagedTensor, OfADeviceThatBreaksNothingBecomesReady) {
     EXPECT_EQ(scene.tensor->error()->text, "it broke down");
 }
 
-TEST(StagedTensor, FloatsThatCannotBeFetchedAreNoNumbers) {
+TEST(StagedTensor, FloatsOfABrokenDeviceAreNan) {
     Scene scene(values_of(chunk));
     scene.begin();
     scene.device->break_down();
@@ -189,7 +189,7 @@ TEST(StagedTensor, FloatsThatCannotBeFetchedAreNoNumbers) {
     EXPECT_TRUE(scene.tensor->error());
 }
 
-TEST(StagedTensor, ItsEndWaitsForTheDevice) {
+TEST(StagedTensor, DestructionWaitsForTheDevice) {
     Scene scene(values_of(3 * chunk), 1, true);
     scene.tensor->begin();
     std::thread releases([&] { scene.device->release(); });
