@@ -32,7 +32,7 @@ void run_ranks(std::uint32_t world, const std::function<void(std::uint32_t)>& pa
     for (std::thread& rank : ranks) rank.join();
 }
 
-TEST(Rendezvous, EveryRankHasEveryRanksValue) {
+TEST(Rendezvous, EveryRankReceivesEveryValue) {
     MemoryStore store;
     run_ranks(5, [&](std::uint32_t rank) {
         Rendezvous meeting(store, party(rank, 5));
@@ -43,7 +43,7 @@ TEST(Rendezvous, EveryRankHasEveryRanksValue) {
     });
 }
 
-TEST(Rendezvous, SixtyFourProcessesMeet) {
+TEST(Rendezvous, SixtyFourProcessesExchangeValues) {
     const auto server = test::serve();
     constexpr std::uint32_t world = 64;
     std::atomic<std::uint32_t> through = 0;
@@ -64,7 +64,7 @@ TEST(Rendezvous, SixtyFourProcessesMeet) {
     EXPECT_EQ(through, world);
 }
 
-TEST(Rendezvous, ThoseWhoDoNotComeAreNamed) {
+TEST(Rendezvous, MissingRanksAreNamed) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 4));
     Rendezvous two(store, party(2, 4));
@@ -80,7 +80,7 @@ TEST(Rendezvous, ThoseWhoDoNotComeAreNamed) {
     EXPECT_EQ(late.error().text, "'addresses': rank 1 of 4 did not come");
 }
 
-TEST(Rendezvous, OfManyTheFirstAreNamedOverTcpToo) {
+TEST(Rendezvous, FirstEightOfManyMissingRanksAreNamedOverTcp) {
     const auto server = test::serve();
     const auto store = test::connect(server->local());
     Rendezvous alone(*store, party(3, 300));
@@ -90,7 +90,7 @@ TEST(Rendezvous, OfManyTheFirstAreNamedOverTcpToo) {
     EXPECT_EQ(met.error().peer, to_string(server->local()));
 }
 
-TEST(Rendezvous, RankZeroSpeaksAndWaitsForNobody) {
+TEST(Rendezvous, BroadcastWaitsForRankZeroOnly) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 2));
     Rendezvous one(store, party(1, 2));
@@ -101,7 +101,7 @@ TEST(Rendezvous, RankZeroSpeaksAndWaitsForNobody) {
     EXPECT_EQ(one.broadcast_from_zero("token", "ignored", patience()), "value");
 }
 
-TEST(Rendezvous, NobodyPassesABarrierBeforeTheLastHasCome) {
+TEST(Rendezvous, BarrierReturnsOnlyAfterTheLastRankCalledIt) {
     MemoryStore store;
     constexpr std::uint32_t world = 8;
     constexpr int rounds = 20;
@@ -116,7 +116,7 @@ TEST(Rendezvous, NobodyPassesABarrierBeforeTheLastHasCome) {
     });
 }
 
-TEST(Rendezvous, TheNextGenerationDoesNotMeetTheFormer) {
+TEST(Rendezvous, GenerationsAreSeparate) {
     MemoryStore store;
     Rendezvous former(store, party(0, 1));
     EXPECT_EQ(former.all_gather("addresses", "old", patience()), Values{"old"});
@@ -133,7 +133,7 @@ TEST(Rendezvous, TheNextGenerationDoesNotMeetTheFormer) {
     EXPECT_TRUE(failed_with(eleventh.barrier("addresses", patience()), Reason::mismatched));
 }
 
-TEST(Rendezvous, TwoProcessesOfOneRankAreTold) {
+TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
     MemoryStore store;
     Rendezvous first(store, party(1, 2));
     Rendezvous second(store, party(1, 2));
@@ -149,7 +149,7 @@ Error refused_by_switch() {
     return {.operation = Operation::join, .reason = Reason::rejected, .peer = "10.0.0.1:4790", .text = "it is full"};
 }
 
-TEST(Rendezvous, ARankThatGivesUpWakesTheOthersAtOnce) {
+TEST(Rendezvous, RankThatGivesUpFailsTheOthersAtOnce) {
     const auto server = test::serve();
     run_ranks(3, [&](std::uint32_t rank) {
         if (rank == 2) return;  // never comes
@@ -166,7 +166,7 @@ TEST(Rendezvous, ARankThatGivesUpWakesTheOthersAtOnce) {
     });
 }
 
-TEST(Rendezvous, RanksThatComeLaterLearnWhoGaveUp) {
+TEST(Rendezvous, LateRankLearnsTheFirstReason) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 3));
     Rendezvous one(store, party(1, 3));
@@ -185,7 +185,7 @@ TEST(Rendezvous, RanksThatComeLaterLearnWhoGaveUp) {
     EXPECT_EQ(reason->value().reason, Reason::rejected);
 }
 
-TEST(Rendezvous, AProcessWhoseRankIsTakenDoesNotEndTheOthers) {
+TEST(Rendezvous, SecondProcessOfARankLeavesTheOthersRunning) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 2));
     Rendezvous again(store, party(0, 2));
@@ -198,7 +198,7 @@ TEST(Rendezvous, AProcessWhoseRankIsTakenDoesNotEndTheOthers) {
     EXPECT_FALSE(one.given_up());
 }
 
-TEST(Rendezvous, AnythingInPlaceOfAReasonIsSurvived) {
+TEST(Rendezvous, MalformedReasonFailsTheOthers) {
     for (const std::string_view value :
          {"", " ", "1", "1 ", "x 2 text", "1 99 text", "1 4294967296 text", "-1 -1 -1"}) {
         MemoryStore store;
@@ -209,7 +209,7 @@ TEST(Rendezvous, AnythingInPlaceOfAReasonIsSurvived) {
     }
 }
 
-TEST(Rendezvous, RanksThatCountDifferentlyAreTold) {
+TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 2));
     Rendezvous one(store, party(1, 3));
@@ -219,7 +219,7 @@ TEST(Rendezvous, RanksThatCountDifferentlyAreTold) {
     EXPECT_EQ(met.error().text, "'ready': rank 1 counts 3 ranks and rank 0 counts 2");
 }
 
-TEST(Rendezvous, WhatIsNoPartyOrNoNameIsRefused) {
+TEST(Rendezvous, InvalidNameOrPartyIsRefused) {
     MemoryStore store;
     Rendezvous good(store, party(0, 1));
     EXPECT_TRUE(failed_with(good.barrier("", patience()), Reason::malformed));
@@ -232,7 +232,7 @@ TEST(Rendezvous, WhatIsNoPartyOrNoNameIsRefused) {
     EXPECT_TRUE(failed_with(nameless.forget(0), Reason::malformed));
 }
 
-TEST(Rendezvous, AStoreThatEndsEndsTheMeeting) {
+TEST(Rendezvous, ClosedStoreFailsTheRendezvous) {
     MemoryStore store;
     std::thread closer([&] {
         EXPECT_TRUE(store.get("job/0/ready/0", patience()));

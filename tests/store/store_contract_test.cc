@@ -72,20 +72,20 @@ class StoreContract : public testing::TestWithParam<Which> {
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Which::memory, Which::tcp),
                          testing::PrintToStringParamName());
 
-TEST_P(StoreContract, WhatOneRankSetsAnotherGets) {
+TEST_P(StoreContract, ValueOfOneRankIsReadByAnother) {
     const std::string value("any\0bytes\xFF", 10);
     ASSERT_TRUE(rank(0).set("key", value));
     EXPECT_EQ(rank(1).get("key", patience()), value);
     EXPECT_EQ(rank(1).get("key", patience()), value) << "getting leaves it there";
 }
 
-TEST_P(StoreContract, TheLastValueCounts) {
+TEST_P(StoreContract, LastValueIsRead) {
     ASSERT_TRUE(rank(0).set("key", "first"));
     ASSERT_TRUE(rank(1).set("key", ""));
     EXPECT_EQ(rank(0).get("key", patience()), "");
 }
 
-TEST_P(StoreContract, GettingWaitsForWhoComesLate) {
+TEST_P(StoreContract, GetWaitsForALaterSet) {
     Store& early = rank(0);
     Store& late = rank(1);
     Result<std::string> got;
@@ -96,7 +96,7 @@ TEST_P(StoreContract, GettingWaitsForWhoComesLate) {
     EXPECT_EQ(got, "value") << error_of(got);
 }
 
-TEST_P(StoreContract, WaitingIsForAllKeysInWhateverOrderTheyCome) {
+TEST_P(StoreContract, WaitReturnsWhenAllKeysAreSetInAnyOrder) {
     Store& waiter = rank(0);
     std::atomic<bool> last_is_set = false;
     Result<void> waited;
@@ -114,7 +114,7 @@ TEST_P(StoreContract, WaitingIsForAllKeysInWhateverOrderTheyCome) {
     EXPECT_TRUE(was_set);
 }
 
-TEST_P(StoreContract, ManyKeysComeInTheirOrder) {
+TEST_P(StoreContract, ManyKeysAreReadInTheirOrder) {
     Keys keys;
     Keys values;
     for (int i = 0; i < 1000; ++i) {
@@ -128,7 +128,7 @@ TEST_P(StoreContract, ManyKeysComeInTheirOrder) {
     EXPECT_EQ(rank(1).get_all({}, patience()), Keys{});
 }
 
-TEST_P(StoreContract, ValuesAsLongAsTheyMayBe) {
+TEST_P(StoreContract, LongestValuesAreReadTogether) {
     Keys keys;
     Keys values;
     for (char c = 'a'; c < 'f'; ++c) {
@@ -139,7 +139,7 @@ TEST_P(StoreContract, ValuesAsLongAsTheyMayBe) {
     EXPECT_TRUE(rank(1).get_all(keys, patience()) == values);
 }
 
-TEST_P(StoreContract, ADeadlineEndsTheWaitAndNamesWhatIsMissing) {
+TEST_P(StoreContract, PassedDeadlineNamesTheMissingKeys) {
     ASSERT_TRUE(rank(0).set("there", ""));
     const auto waited = rank(0).wait(Keys{"there", "lost", "gone"}, shortly());
     ASSERT_TRUE(failed_with(waited, Reason::timed_out)) << error_of(waited);
@@ -151,7 +151,7 @@ TEST_P(StoreContract, ADeadlineEndsTheWaitAndNamesWhatIsMissing) {
     EXPECT_EQ(got.error().text, "nobody has set 'lost'");
 }
 
-TEST_P(StoreContract, AfterADeadlineTheStoreIsAsGoodAsBefore) {
+TEST_P(StoreContract, StoreWorksAfterADeadline) {
     for (int i = 0; i < 20; ++i) {
         const std::string key = "key " + std::to_string(i);
         EXPECT_TRUE(failed_with(rank(0).get(key, net::now()), Reason::timed_out));
@@ -160,7 +160,7 @@ TEST_P(StoreContract, AfterADeadlineTheStoreIsAsGoodAsBefore) {
     }
 }
 
-TEST_P(StoreContract, AnAnswerThatMeetsTheDeadlineIsTheOneOrTheOther) {
+TEST_P(StoreContract, AnswerAtTheDeadlineIsTheValueOrATimeout) {
     Store& waiter = rank(0);
     for (int i = 0; i < 200; ++i) {
         const std::string key = "key " + std::to_string(i);
@@ -173,7 +173,7 @@ TEST_P(StoreContract, AnAnswerThatMeetsTheDeadlineIsTheOneOrTheOther) {
     }
 }
 
-TEST_P(StoreContract, CountersCountEveryCall) {
+TEST_P(StoreContract, CounterCountsEveryCall) {
     constexpr int threads = 8;
     constexpr int calls = 200;
     for (int i = 0; i < threads; ++i) ASSERT_NE(&rank(static_cast<std::size_t>(i)), nullptr);
@@ -194,7 +194,7 @@ TEST_P(StoreContract, CountersCountEveryCall) {
     EXPECT_EQ(rank(0).add("counter", -threads * calls - 7), -7);
 }
 
-TEST_P(StoreContract, ACounterWakesWhoWaitsForIt) {
+TEST_P(StoreContract, CounterWakesItsWaiters) {
     Store& waiter = rank(0);
     Result<std::string> got;
     std::thread other([&] { got = waiter.get("counter", patience()); });
@@ -203,7 +203,7 @@ TEST_P(StoreContract, ACounterWakesWhoWaitsForIt) {
     EXPECT_EQ(got, "5") << error_of(got);
 }
 
-TEST_P(StoreContract, WhatIsNoNumberIsNotAddedTo) {
+TEST_P(StoreContract, AdditionToTextOrBeyond64BitsIsRejected) {
     ASSERT_TRUE(rank(0).set("text", "12 monkeys"));
     const auto sum = rank(0).add("text", 1);
     ASSERT_TRUE(failed_with(sum, Reason::rejected)) << error_of(sum);
@@ -214,12 +214,12 @@ TEST_P(StoreContract, WhatIsNoNumberIsNotAddedTo) {
     EXPECT_EQ(rank(0).add("full", INT64_MIN), -1);
 }
 
-TEST_P(StoreContract, MissingAreThoseThatAreNotThereNow) {
+TEST_P(StoreContract, MissingReturnsTheUnsetKeys) {
     ASSERT_TRUE(rank(0).set("b", ""));
     EXPECT_EQ(rank(1).missing(Keys{"c", "b", "a"}), (Keys{"c", "a"}));
 }
 
-TEST_P(StoreContract, APrefixIsRemovedAndNothingElse) {
+TEST_P(StoreContract, RemoveTakesThePrefixAlone) {
     for (const char* const key : {"a", "a/", "a/1", "a/2/3", "a0", "b/a/"}) ASSERT_TRUE(rank(0).set(key, "x"));
     EXPECT_EQ(rank(1).remove("a/"), 3U);
     EXPECT_EQ(rank(0).missing(Keys{"a", "a/", "a/1", "a/2/3", "a0", "b/a/"}), (Keys{"a/", "a/1", "a/2/3"}));
@@ -227,7 +227,7 @@ TEST_P(StoreContract, APrefixIsRemovedAndNothingElse) {
     EXPECT_TRUE(failed_with(rank(0).remove(""), Reason::malformed));
 }
 
-TEST_P(StoreContract, WhatIsTooLargeIsRefusedAndTheStoreGoesOn) {
+TEST_P(StoreContract, TooLargeKeyOrValueIsRefusedAndTheStoreContinues) {
     const std::string long_key(max_key_bytes + 1, 'k');
     const auto refused = rank(0).set(long_key, "");
     ASSERT_TRUE(failed_with(refused, Reason::too_large)) << error_of(refused);
@@ -240,7 +240,7 @@ TEST_P(StoreContract, WhatIsTooLargeIsRefusedAndTheStoreGoesOn) {
     EXPECT_EQ(rank(0).get("key", patience()), "value");
 }
 
-TEST_P(StoreContract, AFullStoreSaysSoAndTakesWhatFits) {
+TEST_P(StoreContract, FullStoreRefusesNewBytesAndTakesSmallerOnes) {
     open({.keys = 3, .bytes = 100});
     ASSERT_TRUE(rank(0).set("a", std::string(50, 'x')));
     const auto refused = rank(0).set("b", std::string(50, 'x'));
@@ -256,7 +256,7 @@ TEST_P(StoreContract, AFullStoreSaysSoAndTakesWhatFits) {
     EXPECT_TRUE(rank(0).set("d", ""));
 }
 
-TEST_P(StoreContract, ClosingEndsWaitsUnderWayAndCallsToCome) {
+TEST_P(StoreContract, CloseEndsPendingAndLaterCalls) {
     Store& store = rank(0);
     Result<std::string> got;
     std::atomic<bool> begun = false;

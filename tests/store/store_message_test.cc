@@ -15,7 +15,7 @@ Status refusal_of(const std::string& message) {
     return decoded ? Status::done : decoded.error().status;
 }
 
-TEST(StoreMessage, TheFormatIsWhatItIs) {
+TEST(StoreMessage, BytesMatchTheFormat) {
     const Request request{.kind = Kind::set, .number = 0, .keys = {"key"}, .value = "ab"};
     const std::string expected(
         "\0\0\0\x15"        // length
@@ -35,7 +35,7 @@ TEST(StoreMessage, TheFormatIsWhatItIs) {
                                          21));
 }
 
-TEST(StoreMessage, EveryKindComesBackAsItWas) {
+TEST(StoreMessage, EveryKindDecodesToItsFields) {
     const std::vector<Request> requests{
         {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}},
         {.kind = Kind::set, .number = 0, .keys = {std::string(max_key_bytes, 'k')}, .value = std::string(65536, 'v')},
@@ -58,7 +58,7 @@ TEST(StoreMessage, EveryKindComesBackAsItWas) {
     EXPECT_TRUE(decode_reply(body(encode(reply))) == reply);
 }
 
-TEST(StoreMessage, NoPartOfAMessageIsAMessage) {
+TEST(StoreMessage, EveryTruncationIsRefused) {
     const std::string whole = body(encode(Request{.kind = Kind::set, .number = 0, .keys = {"key"}, .value = "value"}));
     for (std::size_t size = 0; size < whole.size(); ++size) {
         EXPECT_EQ(refusal_of(whole.substr(0, size)), Status::malformed) << size << " bytes";
@@ -71,7 +71,7 @@ TEST(StoreMessage, NoPartOfAMessageIsAMessage) {
     EXPECT_FALSE(decode_reply(reply + "x"));
 }
 
-TEST(StoreMessage, AnotherVersionIsToldApartWhateverFollows) {
+TEST(StoreMessage, OtherVersionIsRefusedAsSuch) {
     std::string message = body(encode(Request{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}}));
     message[0] = 2;
     EXPECT_EQ(refusal_of(message), Status::version_mismatch);
@@ -82,7 +82,7 @@ TEST(StoreMessage, AnotherVersionIsToldApartWhateverFollows) {
     EXPECT_EQ(reply.error().text, "this end speaks version 1, the other 7");
 }
 
-TEST(StoreMessage, WhatAKindDoesNotCarryIsRefused) {
+TEST(StoreMessage, FieldsThatAKindLacksAreRefused) {
     const std::vector<Request> wrong{
         {.kind = Kind::hello, .number = 1, .keys = {}, .value = {}},
         {.kind = Kind::hello, .number = hello_number, .keys = {"key"}, .value = {}},
@@ -101,7 +101,7 @@ TEST(StoreMessage, WhatAKindDoesNotCarryIsRefused) {
     EXPECT_FALSE(decode_reply(body(encode(Reply{.status = static_cast<Status>(8), .number = 0, .fields = {}}))));
 }
 
-TEST(StoreMessage, WhatIsPastTheBoundsIsRefused) {
+TEST(StoreMessage, FieldsBeyondTheirBoundsAreRefused) {
     const std::string long_key(max_key_bytes + 1, 'k');
     const std::string long_value(max_value_bytes + 1, 'v');
     const std::vector<std::string> many_keys(max_keys_per_request + 1, "k");
@@ -113,7 +113,7 @@ TEST(StoreMessage, WhatIsPastTheBoundsIsRefused) {
     for (const Request& request : wrong) EXPECT_EQ(refusal_of(body(encode(request))), Status::too_large);
 }
 
-TEST(MessageReader, CutsAStreamIntoMessagesHoweverItComes) {
+TEST(MessageReader, StreamInPiecesOfAnySizeGivesItsMessages) {
     const std::string first = encode(Reply{.status = Status::done, .number = 1, .fields = {"one"}});
     const std::string second = encode(Reply{.status = Status::done, .number = 2, .fields = {}});
     const std::string stream = first + second + first;
@@ -131,7 +131,7 @@ TEST(MessageReader, CutsAStreamIntoMessagesHoweverItComes) {
     }
 }
 
-TEST(MessageReader, KnowsWhenItIsHalfway) {
+TEST(MessageReader, PartOfAMessageIsPending) {
     MessageReader reader;
     EXPECT_FALSE(reader.halfway());
     reader.append(std::string_view("\0\0", 2));
@@ -139,7 +139,7 @@ TEST(MessageReader, KnowsWhenItIsHalfway) {
     EXPECT_TRUE(reader.halfway());
 }
 
-TEST(MessageReader, RefusesALengthBeforeItsBytesCome) {
+TEST(MessageReader, TooLongMessageIsRefusedByItsLength) {
     MessageReader web;
     web.append("GET / HTTP/1.1\r\n");
     const auto message = web.next();
@@ -147,7 +147,7 @@ TEST(MessageReader, RefusesALengthBeforeItsBytesCome) {
     EXPECT_EQ(message.error().status, Status::too_large);
 }
 
-TEST(Listing, NamesTheFirstOfMany) {
+TEST(Listing, ListNamesTheFirstEight) {
     const auto listed = [](int count) {
         std::vector<std::string> names;
         for (int i = 0; i < count; ++i) names.push_back(std::to_string(i));

@@ -12,7 +12,7 @@ Request request(Kind kind, std::vector<std::string> keys = {}, std::string value
     return {.kind = kind, .number = 0, .keys = std::move(keys), .value = std::move(value)};
 }
 
-class Service : public testing::Test {
+class StoreServiceTest : public testing::Test {
   protected:
     void greet(int id) {
         service_.open(id);
@@ -41,7 +41,7 @@ class Service : public testing::Test {
     StoreService service_{{.keys = 10, .bytes = 200'000}};
 };
 
-TEST_F(Service, AClientThatDoesNotGreetIsFinished) {
+TEST_F(StoreServiceTest, ClientWithoutAHelloIsDisconnected) {
     service_.open(1);
     EXPECT_TRUE(service_.owes_bytes(1));
     tell(1, request(Kind::get, {"key"}));
@@ -51,7 +51,7 @@ TEST_F(Service, AClientThatDoesNotGreetIsFinished) {
     EXPECT_TRUE(replies_to(1).empty()) << "nothing more is heard of it";
 }
 
-TEST_F(Service, OneRequestAnswersAllWhoWaitForIt) {
+TEST_F(StoreServiceTest, SetAnswersEveryWaiter) {
     for (const int id : {1, 2, 3}) greet(id);
     while (service_.poll_output()) continue;
     tell(1, request(Kind::get, {"a", "b"}));
@@ -66,7 +66,7 @@ TEST_F(Service, OneRequestAnswersAllWhoWaitForIt) {
     EXPECT_EQ(replies_to(2), std::vector<Reply>{{}});
 }
 
-TEST_F(Service, WhoWaitsDoesNotMistakeAKeyThatIsGoneAgain) {
+TEST_F(StoreServiceTest, RemovedKeyKeepsItsWaiterWaiting) {
     greet(1);
     greet(2);
     tell(1, request(Kind::get, {"a", "b"}));
@@ -81,7 +81,7 @@ TEST_F(Service, WhoWaitsDoesNotMistakeAKeyThatIsGoneAgain) {
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"new", "2"}}}));
 }
 
-TEST_F(Service, CancellingNamesWhatIsMissingAndComesToNothingWhereTheAnswerHasGone) {
+TEST_F(StoreServiceTest, CancelNamesMissingKeysOrFindsTheAnswerSent) {
     greet(1);
     greet(2);
     tell(1, request(Kind::wait, {"a", "b"}));
@@ -97,7 +97,7 @@ TEST_F(Service, CancellingNamesWhatIsMissingAndComesToNothingWhereTheAnswerHasGo
     EXPECT_TRUE(service_.consistent());
 }
 
-TEST_F(Service, ASecondRequestBeforeTheAnswerFinishesTheClient) {
+TEST_F(StoreServiceTest, SecondRequestBeforeTheAnswerDisconnectsTheClient) {
     greet(1);
     tell(1, request(Kind::wait, {"a"}));
     tell(1, request(Kind::set, {"a"}));
@@ -110,7 +110,7 @@ TEST_F(Service, ASecondRequestBeforeTheAnswerFinishesTheClient) {
     EXPECT_LT(service_.output(2).size(), 1000U);
 }
 
-TEST_F(Service, OneClientsFaultIsNoOthers) {
+TEST_F(StoreServiceTest, FaultOfOneClientLeavesTheOthers) {
     greet(1);
     greet(2);
     tell(1, request(Kind::get, {"a"}));
@@ -123,7 +123,7 @@ TEST_F(Service, OneClientsFaultIsNoOthers) {
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"x"}}}));
 }
 
-TEST_F(Service, WhoLeavesWhileItWaitsLeavesNothingBehind) {
+TEST_F(StoreServiceTest, ClientThatLeavesWhileWaitingIsForgotten) {
     greet(1);
     tell(1, request(Kind::wait, {"a", "b", "a"}));
     service_.close(1);
@@ -138,7 +138,7 @@ TEST_F(Service, WhoLeavesWhileItWaitsLeavesNothingBehind) {
     EXPECT_TRUE(replies_to(1).empty()) << "the next client of that number waits for nothing";
 }
 
-TEST_F(Service, AsManyValuesComeAsFitOneMessage) {
+TEST_F(StoreServiceTest, GetReturnsAsManyValuesAsFitOneMessage) {
     greet(1);
     const std::string large(max_value_bytes, 'v');
     for (const char* const key : {"a", "b"}) {
@@ -153,7 +153,7 @@ TEST_F(Service, AsManyValuesComeAsFitOneMessage) {
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large, "small"}}}));
 }
 
-TEST_F(Service, AFullTableIsToldAndTheClientStays) {
+TEST_F(StoreServiceTest, FullTableIsReportedAndTheClientKept) {
     greet(1);
     for (int i = 0; i < 10; ++i) {
         tell(1, request(Kind::set, {std::to_string(i)}));
@@ -164,7 +164,7 @@ TEST_F(Service, AFullTableIsToldAndTheClientStays) {
     EXPECT_FALSE(service_.finished(1));
 }
 
-TEST_F(Service, StrangersAreNobody) {
+TEST_F(StoreServiceTest, UnknownClientIsIgnored) {
     service_.handle_bytes(7, "x");
     service_.sent(7, 1);
     service_.close(7);

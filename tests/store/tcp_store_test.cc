@@ -105,7 +105,7 @@ class Port {
     Address address_;
 };
 
-TEST(TcpStore, RanksMayComeBeforeTheServer) {
+TEST(TcpStore, ConnectSucceedsWhenTheServerStartsLater) {
     const Port port;
     Result<std::unique_ptr<TcpStore>> early;
     std::thread rank([&] { early = TcpStore::connect(port.address(), patience()); });
@@ -117,7 +117,7 @@ TEST(TcpStore, RanksMayComeBeforeTheServer) {
     EXPECT_TRUE((*early)->set("key", "value"));
 }
 
-TEST(TcpStore, WhereNobodyListensTheErrorAsksForRankZero) {
+TEST(TcpStore, ClosedPortIsRefusedWithAQuestionForRankZero) {
     const Port port;
     const auto store = TcpStore::connect(port.address(), shortly());
     ASSERT_TRUE(failed_with(store, Reason::refused)) << error_of(store);
@@ -141,7 +141,7 @@ std::string look_for_a_store_at_the_only_port() {
     return {};
 }
 
-TEST(TcpStore, AClientDoesNotTakeItselfForTheServer) {
+TEST(TcpStore, ConnectionToItselfIsRefused) {
     const auto wrong = test::run_in_own_network(65536, [] {
         if (std::string why = look_for_a_store_at_the_only_port(); !why.empty()) return why;
         const Address itself = Address::loopback(Family::ipv4, 40000);
@@ -154,7 +154,7 @@ TEST(TcpStore, AClientDoesNotTakeItselfForTheServer) {
     EXPECT_EQ(*wrong, "");
 }
 
-TEST(TcpStore, AServerThatDoesNotGreetIsGivenUpAtTheDeadline) {
+TEST(TcpStore, SilentServerTimesOut) {
     Port port;
     port.listen();
     const auto store = TcpStore::connect(port.address(), shortly());
@@ -162,7 +162,7 @@ TEST(TcpStore, AServerThatDoesNotGreetIsGivenUpAtTheDeadline) {
     EXPECT_EQ(store.error().text, "the store does not answer");
 }
 
-TEST(TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
+TEST(TcpStore, ServerOfAnotherKindOrVersionFailsAtOnce) {
     const std::vector<std::pair<std::string, Reason>> greetings{
         {"HTTP/1.1 400 Bad Request\r\n\r\n", Reason::malformed},
         {std::string("\0\0\0\1\2", 5), Reason::version_mismatch},
@@ -184,7 +184,7 @@ TEST(TcpStore, AServerOfAnotherKindOrVersionIsGivenUpAtOnce) {
     }
 }
 
-TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
+TEST(TcpStore, ServerThatFallsSilentEndsTheWaitAndClosesTheStore) {
     Port port;
     port.listen();
     std::thread other([&] {
@@ -206,7 +206,7 @@ TEST(TcpStore, AServerThatFallsSilentEndsTheWaitAndThenTheStore) {
     other.join();
 }
 
-TEST(TcpStore, AServerThatNeverAnswersEndsASet) {
+TEST(TcpStore, SetWithoutAnAnswerTimesOut) {
     Port port;
     port.listen();
     std::thread other([&] {
@@ -222,7 +222,7 @@ TEST(TcpStore, AServerThatNeverAnswersEndsASet) {
     other.join();
 }
 
-TEST(TcpStore, AServerThatEndsMidWaitClosesTheStore) {
+TEST(TcpStore, ServerThatStopsDuringAWaitClosesTheStore) {
     const auto server = serve();
     const auto waiter = connect(server->local());
     const auto witness = connect(server->local());
@@ -243,7 +243,7 @@ TEST(TcpStore, AServerThatEndsMidWaitClosesTheStore) {
     EXPECT_TRUE(server->stop()) << "a second time";
 }
 
-TEST(TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
+TEST(TcpStore, RestartedServerTakesItsPortWithoutOldKeys) {
     auto server = serve();
     const Address address = server->local();
     const auto before = connect(address);
@@ -256,7 +256,7 @@ TEST(TcpStore, AServerThatStartsAnewTakesItsPortAndKnowsNothing) {
     EXPECT_EQ(after->missing(Keys{"key"}), Keys{"key"});
 }
 
-TEST(TcpStore, TwoServersOnOnePortAreOneTooMany) {
+TEST(TcpStore, SecondServerOnOnePortIsRefused) {
     const auto server = serve();
     const auto second = TcpStoreServer::start(server->local());
     ASSERT_TRUE(failed_with(second, Reason::in_use)) << error_of(second);
@@ -264,7 +264,7 @@ TEST(TcpStore, TwoServersOnOnePortAreOneTooMany) {
     EXPECT_EQ(second.error().peer, to_string(server->local()));
 }
 
-TEST(TcpStore, IPv6) {
+TEST(TcpStore, Ipv6ServerServesItsClients) {
     auto server = TcpStoreServer::start(Address::loopback(Family::ipv6, 0));
     if (failed_with(server, Reason::unreachable) || failed_with(server, Reason::unsupported)) {
         GTEST_SKIP() << "no IPv6 here: " << error_of(server);
@@ -277,7 +277,7 @@ TEST(TcpStore, IPv6) {
     EXPECT_EQ(second->get("key", patience()), "value");
 }
 
-TEST(TcpStoreServer, GarbageIsAnsweredAndClosed) {
+TEST(TcpStoreServer, GarbageIsAnsweredAndItsConnectionClosed) {
     const auto server = serve();
     const auto client = connect(server->local());
     for (const std::string& garbage :
@@ -295,7 +295,7 @@ TEST(TcpStoreServer, GarbageIsAnsweredAndClosed) {
     EXPECT_TRUE(client->set("key", "value"));
 }
 
-TEST(TcpStoreServer, RandomBytesHarmNobody) {
+TEST(TcpStoreServer, RandomBytesLeaveOtherClientsServed) {
     const auto server = serve();
     const auto client = connect(server->local());
     std::mt19937 random(20261121);
@@ -311,7 +311,7 @@ TEST(TcpStoreServer, RandomBytesHarmNobody) {
     EXPECT_EQ(client->get("counter", patience()), "200");
 }
 
-TEST(TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
+TEST(TcpStoreServer, TooLargeMessageIsAnsweredAndItsConnectionClosed) {
     const auto server = serve();
     const std::vector<std::string> oversize{
         std::string("\x40\0\0\0", 4),
@@ -330,7 +330,7 @@ TEST(TcpStoreServer, WhatIsTooLargeIsToldAndClosed) {
     }
 }
 
-TEST(TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
+TEST(TcpStoreServer, UnfinishedMessageTimesOut) {
     const auto server = serve({.limits = {}, .clients = 10, .message_timeout = milliseconds(50)});
     const auto patient = connect(server->local());
     Result<std::string> got;
@@ -348,7 +348,7 @@ TEST(TcpStoreServer, AMessageThatDoesNotEndIsNotWaitedForForEver) {
     EXPECT_EQ(got, "value") << "who waits for a key may take its time: " << error_of(got);
 }
 
-TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
+TEST(TcpStoreServer, SlowClientDelaysNoOther) {
     const auto server = serve();
     const auto client = connect(server->local());
     const std::string value(max_value_bytes, 'v');
@@ -367,7 +367,7 @@ TEST(TcpStoreServer, ASlowClientKeepsNobodyWaiting) {
     EXPECT_EQ(reply->fields, Keys{value}) << "slow is not lost";
 }
 
-TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
+TEST(TcpStoreServer, ClientBeyondTheLimitIsRefusedUntilAnotherLeaves) {
     const auto server = serve({.limits = {}, .clients = 2, .message_timeout = seconds(60)});
     auto first = connect(server->local());
     const auto second = connect(server->local());
@@ -378,7 +378,7 @@ TEST(TcpStoreServer, OneClientTooManyIsToldAndComesInWhenThereIsRoom) {
     EXPECT_TRUE(connect(server->local()));
 }
 
-TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
+TEST(TcpStoreServer, WithoutDescriptorsClientsAreRefusedInTurn) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";
 #endif
@@ -401,7 +401,7 @@ TEST(TcpStoreServer, WithoutDescriptorsItSaysSoToOneAfterTheOther) {
     EXPECT_TRUE(connect(server->local()));
 }
 
-TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
+TEST(TcpStoreServer, WaitDesertedReturnsAfterTheLastClientLeft) {
     const auto server = serve();
     EXPECT_TRUE(server->wait_deserted(net::now()));
     auto first = connect(server->local());
@@ -413,7 +413,7 @@ TEST(TcpStoreServer, KnowsWhenNobodyIsConnectedAnyMore) {
     EXPECT_TRUE(server->wait_deserted(patience()));
 }
 
-TEST(TcpStoreServer, StopsWithAnyNumberOfClientsWaiting) {
+TEST(TcpStoreServer, StopEndsAnyNumberOfWaits) {
     auto server = serve();
     constexpr std::size_t clients = 64;
     std::vector<std::unique_ptr<TcpStore>> stores;
