@@ -120,7 +120,7 @@ double relative_error(float sum, double expected) { return std::abs(sum - expect
 
 // --- dynamic scaling
 
-TEST(DynamicScaling, KeepsTheDigitsOfNumbersThatAFixedScaleLoses) {
+TEST(DynamicScaling, NumbersBelowAFixedScaleKeepTheirDigits) {
     for (const double magnitude : {1e-30, 1e-12, 1e-3, 1.0, 1e9, 1e30}) {
         Rounds rounds(star(4), dynamic, elements_each * 5);
         const auto value = [&](unsigned rank, std::size_t element) {
@@ -138,7 +138,7 @@ TEST(DynamicScaling, KeepsTheDigitsOfNumbersThatAFixedScaleLoses) {
     }
 }
 
-TEST(DynamicScaling, AsksForFloatsOnlyUntilTheScaleIsKnown) {
+TEST(DynamicScaling, FloatsAreSentOnlyUntilTheScaleIsKnown) {
     Rounds rounds(star(4), dynamic, elements_each * 5);
     const auto tiny = [](unsigned rank, std::size_t element) {
         return 1e-12F * static_cast<float>(rank + element + 1);
@@ -151,7 +151,7 @@ TEST(DynamicScaling, AsksForFloatsOnlyUntilTheScaleIsKnown) {
     EXPECT_EQ(rounds.network.server().counters().added_here, 5U * 3) << "those of the first round";
 }
 
-TEST(DynamicScaling, SendsWhatOutgrewItsScaleAsFloats) {
+TEST(DynamicScaling, NumbersAboveTheirScaleAreSentAsFloats) {
     for (const double factor : {1e-20, 1e-5, 1e5, 1e20}) {
         Rounds rounds(racks(2, 2), dynamic, elements_each * 2);
         const auto small = [](unsigned rank, std::size_t) { return 0.5F + static_cast<float>(rank); };
@@ -169,7 +169,7 @@ TEST(DynamicScaling, SendsWhatOutgrewItsScaleAsFloats) {
     }
 }
 
-TEST(DynamicScaling, TakesTheJobsScaleAfterZerosAndKeepsItsOwnAfterWhatIsNotFinite) {
+TEST(DynamicScaling, ZerosRestoreTheScaleOfTheJobAndNanKeepsTheScale) {
     Rounds rounds(star(2), dynamic, elements_each);
     const auto constant = [](float value) { return [value](unsigned, std::size_t) { return value; }; };
     const auto scale_of_last = [&] { return first_sending(rounds.network, 0).header().scale; };
@@ -192,7 +192,7 @@ TEST(DynamicScaling, TakesTheJobsScaleAfterZerosAndKeepsItsOwnAfterWhatIsNotFini
     EXPECT_EQ(scale_of_last(), own);
 }
 
-TEST(DynamicScaling, WaitsForTheLastSumOfTheSamePlaceAndForNothingElse) {
+TEST(DynamicScaling, FragmentWaitsOnlyForTheLastSumOfItsPosition) {
     Rounds rounds(star(2), dynamic, elements_each * 2);
     const auto ones = [](unsigned, std::size_t) { return 1.0F; };
     rounds.network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
@@ -205,7 +205,7 @@ TEST(DynamicScaling, WaitsForTheLastSumOfTheSamePlaceAndForNothingElse) {
     EXPECT_EQ(rounds.network.worker(0).next_seq(), 6U);
 }
 
-TEST(DynamicScaling, WorkersOfDifferentScalesGetNoSum) {
+TEST(DynamicScaling, WorkersWithDifferentScalesGetNoSum) {
     struct Other final : protocol::Tensor {
         [[nodiscard]] std::uint64_t size() const override { return elements_each; }
         [[nodiscard]] protocol::Format format(std::uint64_t, std::uint64_t) const override { return {.scale = scale}; }
@@ -231,7 +231,7 @@ TEST(DynamicScaling, WorkersOfDifferentScalesGetNoSum) {
 
 // --- 16-bit lanes
 
-TEST(ShortLanes, HalveTheLanesOfGradientsAndResults) {
+TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerLane) {
     constexpr std::size_t fragments = 6;
     Rounds rounds(with_even_fragments(racks(2, 2)), fixed_shorts, even_elements * fragments);
     const auto value = [](unsigned rank, std::size_t element) {
@@ -249,14 +249,14 @@ TEST(ShortLanes, HalveTheLanesOfGradientsAndResults) {
     EXPECT_EQ(rounds.network.server().counters().audit_failures, 0U);
 }
 
-TEST(ShortLanes, TravelInFourBytesWhereElementsAreOdd) {
+TEST(ShortLanes, OddNumberOfElementsIsSentInFourBytes) {
     Rounds rounds(with_even_fragments(star(2)), fixed_shorts, even_elements + 1);
     const auto value = [](unsigned, std::size_t) { return 2.0F; };
     EXPECT_EQ(rounds.sum(value), Values(even_elements + 1, 4.0F));
     EXPECT_EQ(rounds.count(ATP_DTYPE_INT32, ATP_TYPE_GRADIENT), 3U) << "from each worker, and their sum";
 }
 
-TEST(ShortLanes, SumsThatLeave16BitsAreAskedForSinglyAndExact) {
+TEST(ShortLanes, SumsBeyond16BitsAreFetchedUnaggregatedAndExact) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         Rounds rounds(with_even_fragments(config), fixed_shorts, even_elements * 2);
         const auto value = [](unsigned rank, std::size_t element) {
@@ -272,7 +272,7 @@ TEST(ShortLanes, SumsThatLeave16BitsAreAskedForSinglyAndExact) {
     }
 }
 
-TEST(ShortLanes, NumbersThatDoNotFitTravelAsFloats) {
+TEST(ShortLanes, NumbersOutsideTheScaleAreSentAsFloats) {
     Rounds rounds(with_even_fragments(racks(2, 2)), fixed_shorts, even_elements * 2);
     const auto value = [](unsigned rank, std::size_t element) { return rank == 1 && element == 5 ? 1e20F : 0.25F; };
     const Values& sums = rounds.sum(value);
@@ -281,7 +281,7 @@ TEST(ShortLanes, NumbersThatDoNotFitTravelAsFloats) {
     EXPECT_EQ(rounds.network.server().counters().float_fragments, 1U);
 }
 
-TEST(ShortLanes, PartialSumThatIsFlushedStaysShortAndKeepsItsScale) {
+TEST(ShortLanes, FlushedPartialSumStaysShortWithItsScale) {
     Rounds rounds(with_even_fragments(star(3)), dynamic_shorts, even_elements);
     const auto value = [](unsigned rank, std::size_t) { return 0.125F * static_cast<float>(rank + 1); };
     EXPECT_EQ(rounds.sum(value), Values(even_elements, 0.75F));
@@ -300,7 +300,7 @@ TEST(ShortLanes, PartialSumThatIsFlushedStaysShortAndKeepsItsScale) {
     EXPECT_EQ(rounds.network.server().counters().mismatched, 0U);
 }
 
-TEST(ShortLanes, DynamicScalingStartsWithFourBytesAndGoesOnWithTwo) {
+TEST(ShortLanes, DynamicScalingStartsWithFourBytesAndContinuesWithTwo) {
     Rounds rounds(with_even_fragments(star(4)), dynamic_shorts, even_elements * 3);
     const auto value = [](unsigned rank, std::size_t element) {
         return std::sin(static_cast<float>(7 * rank + element + 1));

@@ -122,7 +122,7 @@ void for_every_cut(unsigned workers, const Make& make, numeric::ElementType type
 
 // --- names
 
-TEST(ElementTypes, NamesReadBackAndNothingElseDoes) {
+TEST(ElementTypes, NamesParseToTheirTypesAndOthersAreRefused) {
     for (const numeric::ElementType type : numeric::element_types)
         EXPECT_EQ(numeric::parse_element_type(to_string(type)), type);
     for (const char* name : {"", "float", "int", "float32 ", "Float32", "int8", "float8"}) {
@@ -130,7 +130,7 @@ TEST(ElementTypes, NamesReadBackAndNothingElseDoes) {
     }
 }
 
-TEST(ElementTypes, SizesAreThoseOfTheirMemory) {
+TEST(ElementTypes, SizesMatchTheirMemory) {
     EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float32), sizeof(float));
     EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float64), sizeof(double));
     EXPECT_EQ(numeric::bytes_of(numeric::ElementType::float16), 2U);
@@ -163,12 +163,12 @@ bool is_wrapped_sum(const std::vector<T>& addends, T sum) {
     return static_cast<T>(exact) == sum;
 }
 
-TEST(Tensors, Int32IsSummedModulo2To32HoweverItIsCut) {
+TEST(Tensors, Int32IsSummedModulo2To32ForEveryPayload) {
     for_every_cut<std::int32_t>(3, any_integers<std::int32_t>, numeric::ElementType::int32, 1,
                                 is_wrapped_sum<std::int32_t>);
 }
 
-TEST(Tensors, Int64IsSummedModulo2To64HoweverItIsCut) {
+TEST(Tensors, Int64IsSummedModulo2To64ForEveryPayload) {
     for_every_cut<std::int64_t>(3, any_integers<std::int64_t>, numeric::ElementType::int64, 1,
                                 is_wrapped_sum<std::int64_t>);
 }
@@ -182,7 +182,7 @@ std::vector<std::int32_t> limbs_of(std::int64_t value) {
     return limbs;
 }
 
-TEST(Tensors, LanesOfAnyInt64StayWithinWhat1024WorkersMaySum) {
+TEST(Tensors, LanesOfAnyInt64FitTheSumOf1024Workers) {
     constexpr std::int32_t half = 1 << 21;
     std::mt19937_64 random(3);
     std::vector<std::int64_t> values = any_integers<std::int64_t>(1, 100'000);
@@ -205,7 +205,7 @@ TEST(Tensors, LanesOfAnyInt64StayWithinWhat1024WorkersMaySum) {
 }
 
 // Every worker of the largest job sends the number with the lowest lanes: the sum is exactly the limit of int32.
-TEST(Tensors, TheLargestJobAtTheLowestLanesJustFits) {
+TEST(Tensors, LargestJobAtTheLowestLanesFits) {
     constexpr std::int64_t workers = 1024;
     const auto lowest = static_cast<std::int64_t>(0 - (std::uint64_t{1} << 21U) - (std::uint64_t{1} << 43U) -
                                                   (std::uint64_t{1} << 63U));
@@ -280,7 +280,7 @@ struct Sixteen {
 const Sixteen sixteens[] = {{numeric::ElementType::float16, numeric::halves_to_floats, numeric::floats_to_halves},
                             {numeric::ElementType::bfloat16, numeric::bfloats_to_floats, numeric::floats_to_bfloats}};
 
-TEST(Tensors, SixteenBitFloatsAreSummedAsFloat32AndRoundedOnce) {
+TEST(Tensors, Float16AndBfloat16AreSummedAsFloat32AndRoundedOnce) {
     for (const Sixteen& sixteen : sixteens) {
         for (const double factor : {1.0, 1.0 / 3.0}) {
             const auto make = [&](unsigned rank, std::size_t count) {
@@ -300,7 +300,7 @@ TEST(Tensors, SixteenBitFloatsAreSummedAsFloat32AndRoundedOnce) {
 
 // Every pattern, finite or not, from one of two workers; the other contributes 0. The sum is the pattern itself, within
 // the precision of the scale.
-TEST(Tensors, EverySixteenBitPatternPassesThroughAFragmentOfFloats) {
+TEST(Tensors, Every16BitPatternKeepsItsValueInAFloatFragment) {
     for (const Sixteen& sixteen : sixteens) {
         std::vector<std::uint16_t> all(1U << 16U);
         std::iota(all.begin(), all.end(), std::uint16_t{0});
@@ -352,7 +352,7 @@ void expect_specials(const std::vector<double>& sums) {
     EXPECT_EQ(sums[4], 0.75);
 }
 
-TEST(Tensors, InfinitiesAndNaNSurviveInEveryType) {
+TEST(Tensors, InfinitiesAndNanFollowIeeeInEveryType) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const std::vector<std::pair<double, double>> pairs{
@@ -372,7 +372,7 @@ TEST(Tensors, InfinitiesAndNaNSurviveInEveryType) {
         [](std::uint16_t value) { return double{sixteens[1].widened(value)}; }));
 }
 
-TEST(Tensors, OneElementThatDoesNotFitAnywhereInAFragmentAsksForFloats) {
+TEST(Tensors, OneElementOutsideTheScaleMakesItsFragmentFloat) {
     for (const std::size_t at : {0U, 255U, 256U, 511U, 512U, 699U}) {
         std::vector<double> values(700, 1.0);
         values[at] = 1e300;  // infinity as a float32
@@ -399,7 +399,7 @@ void expect_guarded(const Bytes& memory, const Bytes& wanted) {
     EXPECT_EQ(memory, all);
 }
 
-TEST(Tensors, BytesOfOneReachEverybodyWhateverTheirNumber) {
+TEST(Tensors, BroadcastDeliversAnyNumberOfBytes) {
     std::mt19937 random(5);
     for (const std::size_t bytes : {1U, 2U, 3U, 4U, 5U, 8U, 63U, 64U, 65U, 1000U}) {
         for (const std::size_t payload : {1U, 3U, 61U}) {
@@ -425,7 +425,7 @@ TEST(Tensors, BytesOfOneReachEverybodyWhateverTheirNumber) {
     }
 }
 
-TEST(Tensors, RootNeedNotTakeItsOwnBytesBack) {
+TEST(Tensors, RootMayOmitItsOwnOutput) {
     const std::vector<std::uint32_t> data{0x80000000U, 0xFFFFFFFFU};
     std::vector<std::uint32_t> other(2, 7);
     std::vector<std::unique_ptr<Tensor>> tensors;
@@ -445,7 +445,7 @@ testing::NetworkConfig network_config(std::uint32_t seed) {
     return config;
 }
 
-TEST(Tensors, OfSeveralTypesFollowEachOtherInPlaceThroughANetworkThatLosesAndReorders) {
+TEST(Tensors, SeveralTypesInPlaceSumExactlyUnderLossAndReordering) {
     constexpr std::size_t elements = 33;
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
         testing::Network network(network_config(seed));
