@@ -14,7 +14,7 @@
 namespace atp::wire {
 namespace {
 
-TEST(Address, ReadsBackWhatItPrints) {
+TEST(Address, TextParsesToTheSameAddress) {
     for (const char* text : {"10.1.2.3:4791", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:1", "[2001:db8::7]:443",
                              "[::]:0", "[fe80::1%1]:9"}) {
         const auto address = Address::parse(text);
@@ -23,7 +23,7 @@ TEST(Address, ReadsBackWhatItPrints) {
     }
 }
 
-TEST(Address, KnowsFamilyPortAndKind) {
+TEST(Address, FamilyPortAndKindAreReported) {
     const auto v4 = Address::parse("127.0.0.1:80");
     const auto v6 = Address::parse("[ff02::1]:81");
     EXPECT_EQ(v4->family(), Family::ipv4);
@@ -41,7 +41,7 @@ TEST(Address, KnowsFamilyPortAndKind) {
     EXPECT_EQ(v6->size(), sizeof(sockaddr_in6));
 }
 
-TEST(Address, RefusesWhatIsNoAddressAndSaysWhatIs) {
+TEST(Address, MalformedAddressIsRefusedWithTheAcceptedForm) {
     for (const char* text : {"",
                              ":",
                              "10.0.0.1",
@@ -73,14 +73,14 @@ TEST(Address, RefusesWhatIsNoAddressAndSaysWhatIs) {
     }
 }
 
-TEST(Address, IPv4InsideIPv6IsIPv4) {
+TEST(Address, Ipv4InsideIpv6IsIpv4) {
     const auto mapped = Address::parse("[::ffff:10.0.0.1]:80");
     ASSERT_TRUE(mapped);
     EXPECT_EQ(mapped->family(), Family::ipv4);
     EXPECT_EQ(*mapped, *Address::parse("10.0.0.1:80"));
 }
 
-TEST(Address, NobodyEqualsOnlyNobody) {
+TEST(Address, EmptyAddressEqualsOnlyItself) {
     const Address nobody;
     EXPECT_EQ(nobody, Address());
     EXPECT_EQ(nobody.size(), 0U);
@@ -96,7 +96,7 @@ TEST(Address, NobodyEqualsOnlyNobody) {
     EXPECT_EQ(Address::from(&generic, 4), nobody) << "too short for the family that it names";
 }
 
-TEST(Address, EqualityAndOrderLookAtHostPortAndScopeNotAtFlow) {
+TEST(Address, EqualityAndOrderIgnoreTheFlow) {
     const Address low = *Address::parse("10.0.0.9:80");
     const Address high = *Address::parse("10.0.0.10:70");
     EXPECT_LT(low, high);

@@ -101,7 +101,7 @@ std::vector<Bytes> one_of_each() {
 
 // --- round trips
 
-TEST(Control, JoinIsReadAsItWasWritten) {
+TEST(Control, JoinDecodesToItsFields) {
     for (const Join& join : {some_join(), join_of_switch(), join_of_server()}) {
         const auto read = decode_join(encoded(join));
         ASSERT_TRUE(read.has_value());
@@ -113,7 +113,7 @@ TEST(Control, JoinIsReadAsItWasWritten) {
     }
 }
 
-TEST(Control, LargestJobIsOneMessage) {
+TEST(Control, LargestJobFitsOneJoin) {
     Join join = some_join();
     join.level = 2;
     join.terms.mask1 = 0xFFFFFFFF;
@@ -130,7 +130,7 @@ TEST(Control, LargestJobIsOneMessage) {
     EXPECT_EQ(read->units, join.units);
 }
 
-TEST(Control, AnswersAreReadAsTheyWereWritten) {
+TEST(Control, AnswersDecodeToTheirFields) {
     const auto joined = decode_joined(encoded(Joined{.job = 1,
                                                      .token = 2,
                                                      .channel = 3,
@@ -162,7 +162,7 @@ TEST(Control, AnswersAreReadAsTheyWereWritten) {
     EXPECT_EQ(leave->member, 30);
 }
 
-TEST(Control, WelcomeIsReadAsItWasWritten) {
+TEST(Control, WelcomeDecodesToItsFields) {
     const auto read = decode_welcome(encoded(some_welcome));
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->nonce, some_welcome.nonce);
@@ -171,7 +171,7 @@ TEST(Control, WelcomeIsReadAsItWasWritten) {
     EXPECT_EQ(read->software, "atp 0.1.0");
 }
 
-TEST(Control, QuestionsAndReportsAreReadAsTheyWereWritten) {
+TEST(Control, QuestionsAndReportsDecodeToTheirFields) {
     EXPECT_EQ(decode_hello(encoded(Hello{.nonce = 0xFEDCBA9876543210}))->nonce, 0xFEDCBA9876543210U);
     const auto stats = decode_stats(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}));
     ASSERT_TRUE(stats.has_value());
@@ -188,7 +188,7 @@ TEST(Control, QuestionsAndReportsAreReadAsTheyWereWritten) {
 
 // --- lengths
 
-TEST(Control, PaddingIsZerosThatChangeNothing) {
+TEST(Control, PaddingChangesNoField) {
     const Bytes hello = encoded(Hello{.nonce = 5}, std::size_t{9000});
     ASSERT_EQ(hello.size(), 9000U);
     EXPECT_EQ(decode_hello(hello)->nonce, 5U);
@@ -199,7 +199,7 @@ TEST(Control, PaddingIsZerosThatChangeNothing) {
     EXPECT_GT(encoded(some_welcome, std::size_t{10}).size(), 10U) << "no message is cut";
 }
 
-TEST(Control, RequestForAReportIsAsLongAsItsAnswerMayBe) {
+TEST(Control, StatsRequestIsAsLongAsItsLongestAnswer) {
     const Bytes question = encoded(Stats{.nonce = 1, .snapshot = 0, .part = 0});
     const Bytes answer = encoded(
         Report{.nonce = 1, .snapshot = 1, .part = 0, .parts = 1, .text = std::string(2 * report_part_bytes, 'x')});
@@ -208,7 +208,7 @@ TEST(Control, RequestForAReportIsAsLongAsItsAnswerMayBe) {
     EXPECT_FALSE(decode_stats(shorter).has_value());
 }
 
-TEST(Control, WhatDoesNotFitIsNotWritten) {
+TEST(Control, TooSmallBufferIsNotWritten) {
     for (const Bytes& whole : one_of_each()) {
         Bytes small(whole.size() - 1);
         const ControlType type = *control_type(whole);
@@ -231,7 +231,7 @@ TEST(Control, WhatDoesNotFitIsNotWritten) {
     }
 }
 
-TEST(Control, LongTextsAreCut) {
+TEST(Control, LongTextIsTruncated) {
     const Bytes bytes = encoded(Refused{.reason = Refusal::terms, .text = std::string(10'000, 'x')});
     EXPECT_EQ(decode_refused(bytes)->text.size(), max_refusal_bytes);
 }
@@ -249,13 +249,13 @@ TEST(Control, EveryTruncationIsRefused) {
 
 // --- refusals
 
-TEST(Control, MessageIsOfItsOwnTypeAlone) {
+TEST(Control, MessageDecodesAsItsOwnTypeOnly) {
     for (const Bytes& whole : one_of_each()) {
         for (const ControlType type : all_types) EXPECT_EQ(decodes(whole, type), type == *control_type(whole));
     }
 }
 
-TEST(Control, JoinsThatMakeNoSenseAreRefused) {
+TEST(Control, InconsistentJoinIsRefused) {
     const std::vector<std::function<void(Join&)>> changes = {
         [](Join& join) { join.terms.token = 0; },
         [](Join& join) { join.terms.lanes = 0; },
@@ -293,7 +293,7 @@ TEST(Control, JoinsThatMakeNoSenseAreRefused) {
     }
 }
 
-TEST(Control, WorkersOfARackWithoutASwitchToAddressJoinAtTheRootOneByOne) {
+TEST(Control, JoinOfOneWorkerOfARackAtTheRootIsAccepted) {
     Join alone = some_join();
     alone.level = 1;
     const auto read = decode_join(encoded(alone));
@@ -301,7 +301,7 @@ TEST(Control, WorkersOfARackWithoutASwitchToAddressJoinAtTheRootOneByOne) {
     EXPECT_EQ(read->units, alone.units);
 }
 
-TEST(Control, JoinsOfSwitchesThatMakeNoSenseAreRefused) {
+TEST(Control, InconsistentJoinOfASwitchIsRefused) {
     Join part = join_of_switch();
     part.units[0].members = 0x3;
     part.units[0].ranks = {0, 5};
@@ -362,7 +362,7 @@ TEST(Control, ProtocolsHaveNames) {
 
 // --- versions
 
-TEST(Control, TypesAreThoseOfNoPacket) {
+TEST(Control, ControlTypesDifferFromPacketTypes) {
     for (unsigned type = 0; type < 256; ++type) {
         const Bytes bytes{std::byte{control_version}, static_cast<std::byte>(type), std::byte{0}, std::byte{0}};
         EXPECT_EQ(control_type(bytes).has_value(), type >= 16 && type <= 23) << type;
@@ -374,14 +374,14 @@ TEST(Control, TypesAreThoseOfNoPacket) {
     EXPECT_FALSE(control_type(Bytes(3, std::byte{control_version})).has_value());
 }
 
-TEST(Control, VersionOfAPacketIsAnother) {
+TEST(Control, PacketIsAForeignVersion) {
     Bytes packet = encoded(Hello{.nonce = 1});
     packet[0] = std::byte{ATP_VERSION};
     EXPECT_FALSE(control_type(packet).has_value());
     EXPECT_EQ(foreign_version(packet), ATP_VERSION) << "what messages of version 1 began with";
 }
 
-TEST(Control, JoinOrHelloOfAnotherVersionIsWorthAnAnswer) {
+TEST(Control, JoinOrHelloOfAnotherVersionIsAnswered) {
     for (const Bytes& whole : one_of_each()) {
         const ControlType type = *control_type(whole);
         Bytes other = whole;

@@ -68,7 +68,7 @@ bool same(const atp_header& a, const atp_header& b) {
 
 // --- round trips
 
-TEST(Decode, ReturnsEveryFieldAsItWasEncoded) {
+TEST(Decode, EveryFieldIsReturnedAsEncoded) {
     const atp_header sent = gradient_header();
     Bytes bytes = packet_of(sent, 62);
     Packet packet;
@@ -77,7 +77,7 @@ TEST(Decode, ReturnsEveryFieldAsItWasEncoded) {
     EXPECT_EQ(packet.lane_count(), 62u);
 }
 
-TEST(Decode, LeavesTheLanesWhereTheyWereReceived) {
+TEST(Decode, LanesStayInTheReceivedBuffer) {
     Bytes bytes = packet_of(gradient_header(), 3);
     Packet packet;
     ASSERT_EQ(decode(bytes, packet), DecodeError::none);
@@ -86,7 +86,7 @@ TEST(Decode, LeavesTheLanesWhereTheyWereReceived) {
     EXPECT_EQ(bytes.back(), std::byte{4}) << "lanes are big-endian";
 }
 
-TEST(Encode, PutsEveryFieldAtItsOffsetInBigEndian) {
+TEST(Encode, EveryFieldIsAtItsOffsetInBigEndian) {
     const Bytes bytes = packet_of(gradient_header(), 0);
     const std::array<unsigned, ATP_HEADER_BYTES> expected = {
         0xA1, 1, 0, 0, 0, 1, 8,    0,     // version type flags hop dtype window scale
@@ -101,20 +101,20 @@ TEST(Encode, PutsEveryFieldAtItsOffsetInBigEndian) {
     }
 }
 
-TEST(Encode, SendsThisVersionWhateverTheHeaderSays) {
+TEST(Encode, VersionOfTheHeaderIsReplaced) {
     atp_header header = gradient_header();
     header.version = 7;
     const Bytes bytes = packet_of(header, 0);
     EXPECT_EQ(std::to_integer<unsigned>(bytes[ATP_OFFSET_VERSION]), ATP_VERSION);
 }
 
-TEST(Encode, TouchesNothingBehindTheHeader) {
+TEST(Encode, BytesBehindTheHeaderAreUnchanged) {
     Bytes bytes(ATP_HEADER_BYTES + 8, std::byte{0xEE});
     encode_header(gradient_header(), bytes);
     for (std::size_t at = ATP_HEADER_BYTES; at < bytes.size(); ++at) EXPECT_EQ(bytes[at], std::byte{0xEE});
 }
 
-TEST(Decode, TakesEveryScaleByte) {
+TEST(Decode, EveryScaleIsAccepted) {
     for (unsigned scale = 0; scale <= 0xFF; ++scale) {
         atp_header header = gradient_header();
         header.scale = static_cast<std::uint8_t>(scale);
@@ -127,7 +127,7 @@ TEST(Decode, TakesEveryScaleByte) {
 
 // --- lengths
 
-TEST(Decode, RefusesEveryLengthBelowAHeaderAsTruncated) {
+TEST(Decode, EveryLengthBelowAHeaderIsTruncated) {
     const Bytes whole = packet_of(gradient_header(), 1);
     for (std::size_t length = 0; length < ATP_HEADER_BYTES; ++length) {
         const auto end = whole.begin() + static_cast<std::ptrdiff_t>(length);
@@ -135,7 +135,7 @@ TEST(Decode, RefusesEveryLengthBelowAHeaderAsTruncated) {
     }
 }
 
-TEST(Decode, RefusesEveryLengthThatCutsALane) {
+TEST(Decode, LengthThatCutsALaneIsRagged) {
     for (std::size_t extra = 1; extra < ATP_LANE_BYTES; ++extra) {
         Bytes bytes = packet_of(gradient_header(), 5);
         bytes.resize(bytes.size() + extra);
@@ -143,14 +143,14 @@ TEST(Decode, RefusesEveryLengthThatCutsALane) {
     }
 }
 
-TEST(Decode, AcceptsTheLargestPacketAndRefusesOneLaneMore) {
+TEST(Decode, LargestPacketIsAcceptedAndOneLaneMoreRefused) {
     EXPECT_EQ(decode_of(gradient_header(), ATP_MAX_LANES), DecodeError::none);
     EXPECT_EQ(decode_of(gradient_header(), ATP_MAX_LANES + 1), DecodeError::oversized);
 }
 
 // --- single fields
 
-TEST(Decode, RefusesEveryOtherVersion) {
+TEST(Decode, EveryOtherVersionIsRefused) {
     for (unsigned version = 0; version <= 0xFF; ++version) {
         Bytes bytes = packet_of(gradient_header(), 1);
         bytes[ATP_OFFSET_VERSION] = static_cast<std::byte>(version);
@@ -158,14 +158,14 @@ TEST(Decode, RefusesEveryOtherVersion) {
     }
 }
 
-TEST(Decode, NamesTheVersionBeforeALengthThatOnlyThisVersionForbids) {
+TEST(Decode, OtherVersionIsReportedBeforeABadLength) {
     Bytes bytes = packet_of(gradient_header(), 1);
     bytes[ATP_OFFSET_VERSION] = std::byte{0xA2};
     bytes.resize(bytes.size() + 1);
     EXPECT_EQ(decode_bytes(bytes), DecodeError::version);
 }
 
-TEST(Decode, RefusesEveryUnknownType) {
+TEST(Decode, EveryUnknownTypeIsRefused) {
     for (unsigned type = 0; type <= 0xFF; ++type) {
         if (type >= ATP_TYPE_GRADIENT && type <= ATP_TYPE_LAST) continue;
         atp_header header = gradient_header();
@@ -174,7 +174,7 @@ TEST(Decode, RefusesEveryUnknownType) {
     }
 }
 
-TEST(Decode, AcceptsEachFlagAndRefusesEachUnknownOne) {
+TEST(Decode, EachKnownFlagIsAcceptedAndEachUnknownRefused) {
     for (unsigned bit = 0; bit < 16; ++bit) {
         atp_header header = gradient_header();
         header.flags = static_cast<std::uint16_t>(1u << bit);
@@ -183,13 +183,13 @@ TEST(Decode, AcceptsEachFlagAndRefusesEachUnknownOne) {
     }
 }
 
-TEST(Decode, AcceptsAllFlagsTogether) {
+TEST(Decode, AllFlagsTogetherAreAccepted) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_ALL;
     EXPECT_EQ(decode_of(header, 2), DecodeError::none);
 }
 
-TEST(Decode, AcceptsExactlyTheDtypesAndLanesThatFitTheType) {
+TEST(Decode, DtypesAndLanesMustFitTheType) {
     struct Rule {
         atp_type type;
         std::set<unsigned> dtypes;
@@ -215,7 +215,7 @@ TEST(Decode, AcceptsExactlyTheDtypesAndLanesThatFitTheType) {
     }
 }
 
-TEST(Decode, AcceptsEveryHopUpToTheServerAndNoneBeyond) {
+TEST(Decode, HopsUpToTheServerAreAcceptedAndOthersRefused) {
     for (unsigned hop = 0; hop <= 0xFF; ++hop) {
         atp_header header = gradient_header();
         header.hop = static_cast<std::uint8_t>(hop);
@@ -223,7 +223,7 @@ TEST(Decode, AcceptsEveryHopUpToTheServerAndNoneBeyond) {
     }
 }
 
-TEST(Decode, RefusesAWindowThatWouldReachIntoTheSequenceSpace) {
+TEST(Decode, WindowBeyondItsMaximumIsRefused) {
     for (unsigned window_log2 = 0; window_log2 <= 0xFF; ++window_log2) {
         atp_header header = gradient_header();
         header.window_log2 = static_cast<std::uint8_t>(window_log2);
@@ -232,7 +232,7 @@ TEST(Decode, RefusesAWindowThatWouldReachIntoTheSequenceSpace) {
     }
 }
 
-TEST(Decode, RefusesTheTokenOfNobody) {
+TEST(Decode, TokenZeroIsRefused) {
     atp_header header = gradient_header();
     header.token = 0;
     EXPECT_EQ(decode_of(header, 1), DecodeError::token);
@@ -240,7 +240,7 @@ TEST(Decode, RefusesTheTokenOfNobody) {
 
 // --- sets
 
-TEST(Decode, RefusesAMemberOutsideItsUnitInEveryType) {
+TEST(Decode, MemberOutsideItsUnitIsRefusedInEveryType) {
     for (unsigned type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_LAST; ++type) {
         const bool lanes = type == ATP_TYPE_GRADIENT || type == ATP_TYPE_ACK;
         const auto dtype = type <= ATP_TYPE_NACK ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
@@ -253,7 +253,7 @@ TEST(Decode, RefusesAMemberOutsideItsUnitInEveryType) {
     }
 }
 
-TEST(Decode, RefusesAGradientOfNobody) {
+TEST(Decode, GradientWithoutMemberOrUnitIsRefused) {
     atp_header header = gradient_header();
     header.bitmap0 = 0;
     EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no member";
@@ -264,7 +264,7 @@ TEST(Decode, RefusesAGradientOfNobody) {
     EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no unit, whole";
 }
 
-TEST(Decode, AcceptsAWholeGradientWithoutMembers) {
+TEST(Decode, WholeGradientWithoutMembersIsAccepted) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_WHOLE;
     header.bitmap0 = 0;
@@ -272,7 +272,7 @@ TEST(Decode, AcceptsAWholeGradientWithoutMembers) {
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
 }
 
-TEST(Decode, AcceptsSeveralUnitsOnlyWhole) {
+TEST(Decode, SeveralUnitsAreAcceptedOnlyWhole) {
     atp_header header = gradient_header();
     header.bitmap1 = 0x3;
     header.mask1 = 0x7;
@@ -281,14 +281,14 @@ TEST(Decode, AcceptsSeveralUnitsOnlyWhole) {
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
 }
 
-TEST(Decode, AcceptsAllMembersOfAllUnitsOfTheLargestJob) {
+TEST(Decode, AllMembersOfAllUnitsOfTheLargestJobAreAccepted) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_WHOLE;
     header.bitmap0 = header.mask0 = header.bitmap1 = header.mask1 = 0xFFFFFFFF;
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
 }
 
-TEST(Decode, AcceptsAnswersThatConcernNobodyInParticular) {
+TEST(Decode, AnswerWithoutMembersIsAccepted) {
     atp_header header = header_of(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32);
     header.bitmap0 = header.bitmap1 = 0;
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
@@ -299,7 +299,7 @@ TEST(Decode, AcceptsAnswersThatConcernNobodyInParticular) {
 
 // --- texts
 
-TEST(ToString, IsOneLineWithEveryField) {
+TEST(ToString, OneLineHasEveryField) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_RESEND | ATP_FLAG_ECN;
     EXPECT_EQ(to_string(header, 62),
@@ -307,14 +307,14 @@ TEST(ToString, IsOneLineWithEveryField) {
               "resend ecn");
 }
 
-TEST(ToString, NamesTheWorkerOfAMulticastAll) {
+TEST(ToString, MulticastWorkerPrintsAsAll) {
     atp_header header = header_of(ATP_TYPE_WAIT, ATP_DTYPE_NONE);
     header.worker = ATP_WORKER_ALL;
     EXPECT_EQ(to_string(header, 0),
               "WAIT job=1 token=0x5eed ch=0 seq=17 w=all hop=0 win=8 idx=5 arg=0 nonex0 set=0x4/0xf,0x1/0x1");
 }
 
-TEST(ToString, HoldsTheWidestHeader) {
+TEST(ToString, WidestHeaderFits) {
     atp_header header{};
     std::memset(&header, 0xFF, sizeof header);
     header.worker = 0xFFFE;
@@ -324,7 +324,7 @@ TEST(ToString, HoldsTheWidestHeader) {
               "bypass collision ecn overflow whole audit plain unknown");
 }
 
-TEST(ToString, GivesEveryReasonANameOfItsOwn) {
+TEST(ToString, EveryReasonHasItsOwnName) {
     std::vector<std::string> names;
     for (std::size_t error = 0; error < decode_error_count; ++error) {
         names.emplace_back(to_string(static_cast<DecodeError>(error)));
@@ -367,7 +367,7 @@ atp_header any_valid_header() {
     return header;
 }
 
-RC_GTEST_PROP(WireProperty, WhatIsSentIsWhatArrives, ()) {
+RC_GTEST_PROP(WireProperty, DecodedPacketEqualsTheEncodedOne, ()) {
     const atp_header sent = any_valid_header();
     const bool has_lanes = sent.type == ATP_TYPE_GRADIENT || sent.type == ATP_TYPE_ACK;
     const std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(1, 400) : 0;
@@ -379,7 +379,7 @@ RC_GTEST_PROP(WireProperty, WhatIsSentIsWhatArrives, ()) {
 }
 
 // Random bytes almost never pass the check of the version, so replace some bytes of a valid packet.
-RC_GTEST_PROP(WireProperty, WhatIsAcceptedIsInRangeAndEncodesToTheSameBytes, ()) {
+RC_GTEST_PROP(WireProperty, AcceptedPacketIsInRangeAndEncodesToTheSameBytes, ()) {
     const atp_header start = any_valid_header();
     const bool has_lanes = start.type == ATP_TYPE_GRADIENT || start.type == ATP_TYPE_ACK;
     Bytes bytes = packet_of(start, has_lanes ? 4 : 0);
@@ -403,7 +403,7 @@ RC_GTEST_PROP(WireProperty, WhatIsAcceptedIsInRangeAndEncodesToTheSameBytes, ())
     RC_ASSERT(again == bytes);
 }
 
-RC_GTEST_PROP(WireProperty, RandomBytesAreRefusedForAReason, (std::vector<std::uint8_t> random)) {
+RC_GTEST_PROP(WireProperty, RandomBytesAreRefusedWithAReason, (std::vector<std::uint8_t> random)) {
     Bytes bytes(random.size());
     if (!random.empty()) std::memcpy(bytes.data(), random.data(), random.size());
     Packet packet;
