@@ -7,7 +7,7 @@
 namespace atp::cli {
 namespace {
 
-TEST(NoKernelPart, SaysWhatTheBuildLacked) {
+TEST(NoKernelPart, MissingPartsOfTheBuildAreNamed) {
     const auto part = apps::start_kernel_part({.interfaces = {"eth1"}}, {});
     ASSERT_FALSE(part);
     EXPECT_EQ(part.error().reason, Reason::unsupported);

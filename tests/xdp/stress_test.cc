@@ -143,7 +143,7 @@ TEST_F(Stress, H19_RepeatedPacketsFromAllProcessorsAreAddedOnce) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_COMPLETED], rounds * window);
 }
 
-TEST_F(Stress, H19_ResendsFromAllProcessorsTakeWholeSumsAlong) {
+TEST_F(Stress, H19_ResendsFromAllProcessorsFetchWholeSums) {
     run(true);
     if (machine == nullptr) return;
     EXPECT_GT(machine->counters().packets.events[ATP_EVENT_FETCHED], rounds / 10);

@@ -123,7 +123,7 @@ class SwitchInTheKernel : public LoadedSwitch {
 };
 
 // Packets of this length from three members, whose sum is compared with plain arithmetic.
-class Lengths : public SwitchInTheKernel {
+class EveryLength : public SwitchInTheKernel {
   protected:
     Lanes draw(std::size_t lanes, std::int32_t limit) {
         std::uniform_int_distribution<std::int32_t> any(-limit, limit);
@@ -177,13 +177,13 @@ class Lengths : public SwitchInTheKernel {
 constexpr std::int32_t never_overflows = 1 << 28;
 constexpr std::int32_t often_overflows = std::numeric_limits<std::int32_t>::max();
 
-TEST_F(Lengths, AreAddedToTheLastLane) { expect_sums_of_every_length(never_overflows, 0); }
+TEST_F(EveryLength, IsAddedToTheLastLane) { expect_sums_of_every_length(never_overflows, 0); }
 
-TEST_F(Lengths, SaturateLaneByLane) { expect_sums_of_every_length(often_overflows, 0); }
+TEST_F(EveryLength, SaturatesEachLaneSeparately) { expect_sums_of_every_length(often_overflows, 0); }
 
-TEST_F(Lengths, WrapInTheAuditLaneAlone) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
+TEST_F(EveryLength, WrapsInTheAuditLaneOnly) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
 
-TEST_F(Lengths, WrapInTheAuditLaneWithoutAnOverflow) {
+TEST_F(EveryLength, WrapsInTheAuditLaneWithoutAnOverflow) {
     if (machine == nullptr) return;
     constexpr std::int32_t big = std::numeric_limits<std::int32_t>::max();
     for (const std::size_t lanes : {1U, 2U, 3U, 16U, 17U, 351U, 352U}) {
@@ -199,7 +199,7 @@ TEST_F(Lengths, WrapInTheAuditLaneWithoutAnOverflow) {
     }
 }
 
-TEST_F(SwitchInTheKernel, H38_HandsBackWhatItHoldsInPlaceOfAFlushUnderATrueChecksum) {
+TEST_F(SwitchInTheKernel, H38_FlushIsReturnedAsThePartialSumWithAValidChecksum) {
     if (machine == nullptr) return;
     for (const int ip : {4, 6}) {
         for (const Checksum checksum : {Checksum::full, Checksum::none, Checksum::partial}) {
@@ -230,7 +230,7 @@ TEST_F(SwitchInTheKernel, H38_HandsBackWhatItHoldsInPlaceOfAFlushUnderATrueCheck
     }
 }
 
-TEST_F(SwitchInTheKernel, CannotAnswerAFlushThatManyReceive) {
+TEST_F(SwitchInTheKernel, MulticastFlushIsDroppedAndKeepsThePartialSum) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
@@ -238,7 +238,7 @@ TEST_F(SwitchInTheKernel, CannotAnswerAFlushThatManyReceive) {
     EXPECT_EQ(machine->occupied(), 1U) << "it is still there for a flush that can be answered";
 }
 
-TEST_F(SwitchInTheKernel, NeedsNoRoomForAFlushOfWhatItDoesNotHold) {
+TEST_F(SwitchInTheKernel, MulticastFlushWithoutAPartialSumIsAbsorbed) {
     if (machine == nullptr) return;
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLOSED], 1U);
@@ -250,7 +250,7 @@ TEST_F(SwitchInTheKernel, NeedsNoRoomForAFlushOfWhatItDoesNotHold) {
     EXPECT_EQ(machine->occupied(), 1U);
 }
 
-TEST_F(SwitchInTheKernel, PassesWhatIsNoneOfItsBusinessUntouched) {
+TEST_F(SwitchInTheKernel, OtherTrafficPassesUnchanged) {
     if (machine == nullptr) return;
     const Bytes payload = conformance::bytes_of(gradient(0), {1, 2, 3});
     Bytes control = payload;
@@ -271,7 +271,7 @@ TEST_F(SwitchInTheKernel, PassesWhatIsNoneOfItsBusinessUntouched) {
     EXPECT_EQ(machine->counters().packets.forged, 0U);
 }
 
-TEST_F(SwitchInTheKernel, PassesFramesThatAreCutShort) {
+TEST_F(SwitchInTheKernel, TruncatedFramesPassUnchanged) {
     if (machine == nullptr) return;
     const Bytes whole = wrap(conformance::bytes_of(gradient(0), {1, 2, 3}), {});
     for (std::size_t size = 14; size < whole.size(); ++size) {
@@ -280,7 +280,7 @@ TEST_F(SwitchInTheKernel, PassesFramesThatAreCutShort) {
     EXPECT_EQ(events(), 0U);
 }
 
-TEST_F(SwitchInTheKernel, ReadsPacketsThatComeFromItsPortToo) {
+TEST_F(SwitchInTheKernel, PacketsFromTheSwitchPortAreRead) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
     atp_header ack = gradient(0);
@@ -301,7 +301,7 @@ Bytes ack(std::uint32_t seq, const Lanes& lanes = {1, 2, 3}) {
     return conformance::bytes_of(header, lanes);
 }
 
-TEST_F(SwitchInTheKernel, FreesAnAggregatorAsItsResultLeavesAndCountsThatOnce) {
+TEST_F(SwitchInTheKernel, LeavingResultFreesItsAggregatorOnce) {
     if (machine == nullptr) return;
     std::uint64_t released = 0;
     for (const int ip : {4, 6}) {
@@ -320,7 +320,7 @@ TEST_F(SwitchInTheKernel, FreesAnAggregatorAsItsResultLeavesAndCountsThatOnce) {
     }
 }
 
-TEST_F(SwitchInTheKernel, FreesTheAggregatorsOfAllResultsThatLeaveAsOneFrame) {
+TEST_F(SwitchInTheKernel, ResultsMergedIntoOneFrameFreeTheirAggregators) {
     if (machine == nullptr) return;
     Bytes together;
     for (const std::uint32_t seq : {1U, 2U, 3U}) {
@@ -335,7 +335,7 @@ TEST_F(SwitchInTheKernel, FreesTheAggregatorsOfAllResultsThatLeaveAsOneFrame) {
     EXPECT_EQ(machine->occupied(), 1U) << "that of a result that is still to come";
 }
 
-TEST_F(SwitchInTheKernel, LetsEverythingElseLeaveUncounted) {
+TEST_F(SwitchInTheKernel, OtherLeavingTrafficIsUncounted) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
     const std::uint64_t before = events();
@@ -362,7 +362,7 @@ TEST_F(SwitchInTheKernel, LetsEverythingElseLeaveUncounted) {
     EXPECT_EQ(machine->counters().packets.forged, 0U);
 }
 
-TEST_F(SwitchInTheKernel, ClosesWhatIsToBeSentAgainAsTheRequestLeaves) {
+TEST_F(SwitchInTheKernel, LeavingNackClosesItsAggregator) {
     if (machine == nullptr) return;
     atp_header request = gradient_with(0, ATP_FLAG_BYPASS);
     request.type = ATP_TYPE_NACK;
@@ -372,7 +372,7 @@ TEST_F(SwitchInTheKernel, ClosesWhatIsToBeSentAgainAsTheRequestLeaves) {
     EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed) << "nobody gathers what cannot be complete";
 }
 
-TEST_F(SwitchInTheKernel, AddsNothingThatWasDamaged) {
+TEST_F(SwitchInTheKernel, DamagedPacketIsNotAdded) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
     expect_untouched(wrap(conformance::bytes_of(gradient(1), {1, 2, 3}), {.checksum = Checksum::wrong}));
@@ -390,7 +390,7 @@ Lanes looking_partial(const atp_header& header) {
     throw std::logic_error("there are 16 bits to choose from");
 }
 
-TEST_F(SwitchInTheKernel, KeepsFullChecksumsThatLookPartialFull) {
+TEST_F(SwitchInTheKernel, FullChecksumThatLooksPartialStaysFull) {
     if (machine == nullptr) return;
     for (unsigned member = 0; member < 2; ++member) {
         const Lanes lanes = looking_partial(gradient(member));
@@ -403,14 +403,14 @@ TEST_F(SwitchInTheKernel, KeepsFullChecksumsThatLookPartialFull) {
     EXPECT_EQ(unwrap(send(alone, looking_partial(alone)).frame).checksum, Checksum::full);
 }
 
-TEST_F(SwitchInTheKernel, PassesWhatHasMoreLanesThanAnAggregator) {
+TEST_F(SwitchInTheKernel, PacketWithMoreLanesThanAnAggregatorPasses) {
     if (machine == nullptr) return;
     expect_untouched(wrap(conformance::bytes_of(gradient(0), Lanes(ATP_XDP_LANES + 1)), {}));
     EXPECT_EQ(machine->counters().oversized, 1U);
     EXPECT_EQ(machine->job_counters(job)->oversized, 1U);
 }
 
-TEST_F(SwitchInTheKernel, SendsWhatItsTableDoesNotHaveToTheServer) {
+TEST_F(SwitchInTheKernel, IndexOutsideTheTableGoesToTheServer) {
     if (machine == nullptr) return;
     atp_header header = gradient(0);
     header.index = 16;
@@ -425,7 +425,7 @@ TEST_F(SwitchInTheKernel, SendsWhatItsTableDoesNotHaveToTheServer) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_MISFIT], 1U);
 }
 
-TEST_F(SwitchInTheKernel, PassesOtherJobsAndOtherIncarnationsUntouched) {
+TEST_F(SwitchInTheKernel, OtherJobsAndIncarnationsPassUnchanged) {
     if (machine == nullptr) return;
     atp_header stranger = gradient(0);
     stranger.job = 8;
@@ -439,7 +439,7 @@ TEST_F(SwitchInTheKernel, PassesOtherJobsAndOtherIncarnationsUntouched) {
     EXPECT_EQ(machine->occupied(), 0U);
 }
 
-TEST_F(SwitchInTheKernel, CarriesAMarkOfAnAbsorbedPacketOnward) {
+TEST_F(SwitchInTheKernel, MarkOfAnAbsorbedPacketIsOnTheSum) {
     if (machine == nullptr) return;
     for (const int ip : {4, 6}) {
         ASSERT_TRUE(machine->write(1, {}));
@@ -454,7 +454,7 @@ TEST_F(SwitchInTheKernel, CarriesAMarkOfAnAbsorbedPacketOnward) {
     EXPECT_EQ(machine->counters().packets.ecn, 2U);
 }
 
-TEST_F(SwitchInTheKernel, CountsForEachJobAndStartsAnewForItsNextIncarnation) {
+TEST_F(SwitchInTheKernel, CountersArePerJobAndRestartWithAnIncarnation) {
     if (machine == nullptr) return;
     ASSERT_TRUE(machine->admit(8, token, 0));
     send(gradient(0), {1, 2, 3});
@@ -467,7 +467,7 @@ TEST_F(SwitchInTheKernel, CountsForEachJobAndStartsAnewForItsNextIncarnation) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLAIMED], 1U);
 }
 
-TEST_F(SwitchInTheKernel, AdmitsAsManyJobsAsItHasRoomForAndNoneTwice) {
+TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
     if (machine == nullptr) return;
     EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 belongs to nobody";
     EXPECT_TRUE(machine->admit(job, token, 0)) << "it is here already";
@@ -486,7 +486,7 @@ std::vector<Bytes> letters_of(xdp::KernelSwitch& machine) {
     return letters;
 }
 
-TEST_F(SwitchInTheKernel, ShowsControlMessagesToUserSpaceAsTheyPass) {
+TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     if (machine == nullptr) return;
     Bytes message(ATP_XDP_LETTER_BYTES);
     for (std::size_t at = 0; at < message.size(); ++at) message[at] = std::byte(at);
@@ -522,7 +522,7 @@ class PinFolder {
     bool mounted_;
 };
 
-TEST_F(SwitchInTheKernel, GoesOnAfterARestartWithWhatWasPinned) {
+TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     if (machine == nullptr) return;
     const PinFolder folder;
     if (!folder.mounted()) GTEST_SKIP() << "no bpffs can be mounted here";
@@ -552,7 +552,7 @@ TEST_F(SwitchInTheKernel, GoesOnAfterARestartWithWhatWasPinned) {
 }
 
 // Both packets of a fragment reach its aggregator at once: a lost or torn addition would change the sum.
-TEST_F(SwitchInTheKernel, AddsFromTwoProcessorsAtOnce) {
+TEST_F(SwitchInTheKernel, PacketsFromTwoProcessorsAreAddedExactly) {
     if (machine == nullptr) return;
     constexpr std::uint32_t fragments = 20'000;
     constexpr std::uint32_t both = 0x3;
