@@ -34,7 +34,7 @@ class Attachment(networks.NetworkTest):
         self.assertEqual(done.returncode, 2, error)
         return error
 
-    def test_behind_a_driver_that_has_no_place_for_it(self):
+    def test_jumbo_frames_make_the_program_generic(self):
         ports = self.network.ports("bridge")
         self.network.set_mtu(JUMBO)
         for host in self.network.bridges["bridge"]:
@@ -55,7 +55,7 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_on_a_device_without_a_driver(self):
+    def test_device_without_driver_support_runs_it_generic(self):
         switch = self.start_atp("bridge", "switch", "--xdp", "br0", "--xdp-pins", self.new_pins())
         networks.wait_until(lambda: self.report("bridge"), "the switch answers")
         self.assertEqual(self.kernel()["kernel"]["interfaces"], {"br0": "generic"})
@@ -63,26 +63,26 @@ class Attachment(networks.NetworkTest):
         out, _ = switch.communicate(timeout=PATIENCE_S)
         self.assertIn("br0: generic, since its driver has no XDP", out)
 
-    def test_not_on_a_bridge_and_its_ports(self):
+    def test_bridge_together_with_its_port_is_refused(self):
         self.assertIn("to-w0: failed (EEXIST", self.refusal("br0,to-w0"))
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_off_a_bridge_before_its_ports(self):
+    def test_stop_detaches_a_bridge_and_its_port(self):
         switch = self.start_switch(ports=["to-w0", "br0"])
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_is_known_to_be_gone_where_somebody_has_taken_it_off(self):
+    def test_detached_program_is_reported_as_gone(self):
         switch = self.start_switch(ports=["to-w0", "to-w1"])
         self.network.ip("bridge", "link", "set", "dev", "to-w1", "xdp", "off")
         self.assertEqual(self.kernel()["kernel"]["interfaces"], {"to-w0": "native", "to-w1": "gone"})
         self.stop(switch)
 
-    def test_not_on_an_interface_that_is_not_there(self):
+    def test_missing_interface_is_refused(self):
         self.assertIn("eth7: failed (ENODEV", self.refusal("to-w0,eth7"))
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_not_over_the_program_of_somebody_else(self):
+    def test_foreign_xdp_program_is_kept_and_the_start_refused(self):
         loss = self.start_loss("bridge", 0, 1)
         self.assertIn("to-w0: in use: an XDP program of somebody else's", self.refusal("to-w0"))
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
@@ -97,7 +97,7 @@ class Attachment(networks.NetworkTest):
         networks.call("tc", "-n", node, "qdisc", "add", "dev", port, "clsact")
         networks.call("tc", "-n", node, "filter", "add", "dev", port, "egress", *place, "bpf", "bytecode", "1,6 0 0 0,")
 
-    def test_to_what_leaves_as_long_as_it_works(self):
+    def test_egress_filter_survives_a_kill_and_ends_with_a_stop(self):
         pins = self.new_pins()
         switch = self.start_switch(pins=pins)
         self.assertEqual(self.kernel()["kernel"]["without_release"], [])
@@ -112,7 +112,7 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), "")
 
-    def test_beside_filters_of_somebody_else(self):
+    def test_foreign_egress_filter_is_kept(self):
         self.filter_egress("to-w0", "pref", "7")
         before = self.egress_filters("to-w0")
         switch = self.start_switch()
@@ -121,7 +121,7 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), before)
 
-    def test_not_in_the_place_of_a_filter_of_somebody_else(self):
+    def test_foreign_filter_with_the_same_handle_is_kept_and_reported(self):
         switch = self.start_switch(ports=["to-w1"])
         place = re.search(r"pref (\d+) bpf chain 0 handle (\w+)", self.egress_filters("to-w1"))
         self.stop(switch)
@@ -133,23 +133,23 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), before)
 
-    def test_not_with_threads_that_have_ports_of_their_own(self):
+    def test_several_threads_are_refused(self):
         self.assertIn("--threads 1", self.refusal("to-w0", flags=["--threads", "2"]))
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_not_without_the_privilege_to_load_it(self):
+    def test_missing_privilege_to_load_is_reported(self):
         pins = self.new_pins()
         networks.call("mount", "-t", "bpf", "bpf", pins)
         self.assertIn("CAP_BPF", self.refusal("to-w0", pins, without=["bpf", "sys_admin"]))
 
-    def test_not_with_a_file_system_over_somebodys_files(self):
+    def test_pin_folder_with_files_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             kept = pathlib.Path(folder, "kept")
             kept.touch()
             self.assertIn("an empty folder", self.refusal("to-w0", folder))
             self.assertTrue(kept.exists())
 
-    def test_not_without_a_place_for_its_maps(self):
+    def test_missing_privilege_to_pin_is_reported(self):
         self.assertIn("CAP_SYS_ADMIN", self.refusal("to-w0", without=["sys_admin"]))
 
 

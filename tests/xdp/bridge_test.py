@@ -25,7 +25,7 @@ print(asked[1])
 
 
 class Bridge(networks.NetworkTest):
-    def test_sums_of_workers_that_know_nothing_of_it_are_made_inside_the_kernel(self):
+    def test_packets_to_a_server_behind_the_bridge_are_summed_in_the_kernel(self):
         pins = self.new_pins()
         switch = self.start_switch(pins=pins)
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
@@ -43,14 +43,14 @@ class Bridge(networks.NetworkTest):
         pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # of the file system itself
         self.assertEqual(pinned, [], "a clean stop leaves nothing pinned")
 
-    def test_the_servers_of_the_box_itself_are_asked_for_sums_that_its_kernel_has_made(self):
+    def test_packets_to_the_server_of_the_same_host_are_summed_in_the_kernel(self):
         self.start_switch()
         self.finish(self.start_workers("4MB", asked="bridge"))
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 1000)
         self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
 
-    def test_a_job_of_which_a_part_alone_passes_is_let_pass_as_a_whole(self):
+    def test_job_of_which_a_part_passes_is_forwarded_unaggregated(self):
         ports = self.network.ports("bridge")
         ports.remove("to-w2")
         self.start_switch(ports=ports)
@@ -62,7 +62,7 @@ class Bridge(networks.NetworkTest):
         self.finish(workers)
         self.assertLess(self.kernel()["packets"]["claimed"], 0.9 * fragments)
 
-    def test_two_jobs_share_a_small_table_that_results_of_the_box_itself_free(self):
+    def test_results_of_the_same_host_free_a_small_table_of_two_jobs(self):
         self.start_switch(memory="1MB")
         both = [self.start_workers("16MB", asked="bridge", meet_at=port) for port in (29500, 29501)]
         for workers in both:
@@ -79,14 +79,14 @@ class Bridge(networks.NetworkTest):
         self.assertIn(out, ("0\n", "1\n"), error)
         return out == "1\n"
 
-    def test_what_passes_is_merged_as_long_as_the_program_is_there(self):
+    def test_gro_is_on_while_the_program_is_attached(self):
         self.assertFalse(self.merges("to-w0"))
         switch = self.start_switch()
         self.assertTrue(self.merges("to-w0"))
         self.stop(switch)
         self.assertFalse(self.merges("to-w0"))
 
-    def test_ordinary_tcp_passes_unharmed(self):
+    def test_tcp_passes_unchanged(self):
         self.start_switch()
         receive = ("import socket,sys,hashlib;s=socket.create_server(('0.0.0.0',9000));c=s.accept()[0];h=hashlib.sha256();"
                    "[h.update(b) for b in iter(lambda:c.recv(65536),b'')];print(h.hexdigest())")  # fmt: skip
@@ -108,7 +108,7 @@ class Bridge(networks.NetworkTest):
 class BridgeOverIpv6(networks.NetworkTest):
     ip = 6
 
-    def test_sums_are_made_inside_the_kernel_too(self):
+    def test_packets_are_summed_in_the_kernel(self):
         switch = self.start_switch()
         self.finish(self.start_workers("4MB"))
         self.assertGreater(self.completed(), 1000)

@@ -9,7 +9,7 @@ import networks
 
 
 class Doctor(networks.NetworkTest):
-    def test_of_a_port_that_was_forgotten(self):
+    def test_missing_port_warns_with_the_flag(self):
         switch = self.start_switch(ports=["to-w0", "to-w1", "to-server"])
         self.finish(self.start_workers("1MB"))
         self.assertLess(self.completed(), 100)
@@ -19,7 +19,7 @@ class Doctor(networks.NetworkTest):
         self.assertIn("name in --xdp every port", finding["mend"])
         self.stop(switch)
 
-    def test_of_nothing_where_it_sees_all_workers_not_even_on_the_box_itself(self):
+    def test_switch_that_sees_all_workers_passes_from_every_host(self):
         switch = self.start_switch()
         self.finish(self.start_workers("1MB"))
         self.assertGreater(self.completed(), 1000)
@@ -28,7 +28,7 @@ class Doctor(networks.NetworkTest):
             self.assertEqual(finding["status"], "ok", finding["found"])
         self.stop(switch)
 
-    def test_of_a_worker_on_the_box_itself(self):
+    def test_worker_on_the_switch_host_warns(self):
         self.start_switch()
         self.workers = ["w0", "w1", "bridge"]
         self.finish(self.start_workers("1MB", asked="bridge"))
@@ -37,7 +37,7 @@ class Doctor(networks.NetworkTest):
         self.assertIn("not all workers' packets pass its interfaces", finding["found"])
         self.assertIn("run no worker on that very host", finding["mend"])
 
-    def test_of_a_job_that_finds_no_room(self):
+    def test_job_beyond_the_table_warns(self):
         switch = self.start_switch(flags=["--jobs", "1"])
         # It outlives the second job on any machine, and is ended then.
         first = self.start_workers("64MB", ["--timeout", "80s"], rounds=20)

@@ -20,7 +20,7 @@ class Flags(networks.NetworkTest):
         self.assertEqual(self.network.with_xdp("bridge"), [])
         return error
 
-    def test_those_that_do_not_go_together_are_refused_by_name(self):
+    def test_incompatible_flags_are_refused_by_name(self):
         for word, flags in (
             ("port 0 of --listen", ["--xdp", "to-w0", "--listen", "0.0.0.0:0"]),
             ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),
@@ -30,13 +30,13 @@ class Flags(networks.NetworkTest):
         ):
             self.assertIn(word, self.refusal(*flags))
 
-    def test_memory_is_neither_too_little_nor_too_much(self):
+    def test_too_little_and_too_much_memory_are_refused(self):
         self.assertIn("hold no aggregator of 352 lanes", self.refusal("--xdp", "to-w0", "--memory", "1kB"))
         error = self.refusal("--xdp", "to-w0", "--memory", MORE_THAN_ANY_MACHINE_HAS)
         self.assertIn("ENOMEM", error)
         self.assertIn("less --memory", error)
 
-    def test_blanks_may_stand_around_names_and_the_memory_of_the_kernel_is_shown(self):
+    def test_blanks_around_names_are_ignored_and_kernel_memory_is_printed(self):
         switch = self.start_atp("bridge", "switch", "--xdp", "to-w0, to-w1 ,to-w2", "--xdp-pins", self.new_pins())
         networks.wait_until(lambda: switch.poll() is not None or self.report("bridge"), "the switch answers")
         self.assertEqual(self.network.with_xdp("bridge"), ["to-w0", "to-w1", "to-w2"])

@@ -34,7 +34,7 @@ class Garbage(networks.NetworkTest):
         mouth.stdin.flush()
         return mouth
 
-    def test_changes_no_sum_and_is_counted(self):
+    def test_garbage_changes_no_sum_and_is_counted(self):
         switch = self.start_switch()
         workers = self.start_workers("64MB", ["--audit"], rounds=1)
         garbage = self.start_garbage(1)

@@ -39,12 +39,12 @@ class TwoLevels(Racks):
             received, 2.5 * completed["spine"], "one packet for the sum of all, and not one for each worker"
         )
 
-    def test_racks_are_aggregated_next_to_workers_and_then_where_they_meet(self):
+    def test_racks_are_aggregated_at_both_levels(self):
         self.start_switches()
         self.finish(self.start_racks())
         self.check_levels()
 
-    def test_a_result_by_multicast_frees_the_aggregators_of_both_levels(self):
+    def test_multicast_result_frees_the_aggregators_of_both_levels(self):
         self.start_switches()
         self.finish(self.start_racks(("--multicast", "on")))
         self.check_levels()
@@ -52,14 +52,14 @@ class TwoLevels(Racks):
             packets = self.kernel(bridge)["packets"]
             self.assertGreater(packets["released"], 0.8 * packets["completed"], bridge)
 
-    def test_racks_without_any_switch_are_slower_and_never_wrong(self):
+    def test_racks_without_a_kernel_switch_sum_exactly(self):
         self.finish(self.start_racks())
 
 
 class FewAggregators(Racks):
     server_memory = "300KB"  # and no more have numbers that packets may name
 
-    def test_what_collides_is_fetched_from_both_levels(self):
+    def test_collisions_flush_both_levels(self):
         self.start_switches()
         self.finish(self.start_racks(("--window", "256")))
         for bridge in self.bridges:
@@ -75,7 +75,7 @@ class ShortPackets(Racks):
     server_memory = "20KB"
     server_lanes = 8  # so few that veth gives the answer room
 
-    def test_what_a_switch_gives_back_arrives(self):
+    def test_flushed_partial_sum_reaches_the_server(self):
         # What a program sends back from a veth arrives where the other end has a program, too.
         other_end = self.start("server", networks.beside_atp("lossy_wire"), "0", "1", "eth0")
         self.assertEqual(other_end.stdout.readline(), "ready\n")
@@ -101,7 +101,7 @@ class TwoJobs(networks.NetworkTest):
                   "--json"]  # fmt: skip
         return [self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(workers)]
 
-    def test_share_one_switch(self):
+    def test_jobs_share_one_switch(self):
         self.start_switch()
         jobs = [self.start_job(self.workers[:3], 29500), self.start_job(self.workers[1:], 29501)]
         networks.wait_until(lambda: len(self.kernel()["jobs"]) == 2, "both are admitted")

@@ -38,20 +38,20 @@ class Loss(networks.NetworkTest):
 class LossForFourWorkers(Loss):
     bridges = {"bridge": ["w0", "w1"], "near": ["w2", "w3"], "far": ["server"]}
 
-    def test_of_one_percent(self):
+    def test_one_percent_loss_keeps_sums_exact(self):
         self.sum_with_loss(0.01)
 
-    def test_of_five_percent(self):
+    def test_five_percent_loss_keeps_sums_exact(self):
         self.sum_with_loss(0.05)
 
 
 class LossForEightWorkers(Loss):
     bridges = {"bridge": ["w0", "w1", "w2", "w3"], "near": ["w4", "w5", "w6", "w7"], "far": ["server"]}
 
-    def test_of_one_percent(self):
+    def test_one_percent_loss_keeps_sums_exact(self):
         self.sum_with_loss(0.01)
 
-    def test_of_five_percent(self):
+    def test_five_percent_loss_keeps_sums_exact(self):
         self.sum_with_loss(0.05)
 
 
@@ -62,7 +62,7 @@ class LossWithCollisions(Loss):
     server_memory = "100kB"
     flags = ["--audit", "--channels", "2"]
 
-    def test_of_five_percent(self):
+    def test_five_percent_loss_keeps_sums_exact(self):
         lost, packets = self.sum_with_loss(0.05)
         self.assertGreater(packets["collisions"], 100)
         # A veth's frames have no room for an answer: resends take along what is held.

@@ -40,7 +40,7 @@ class Multicast(networks.NetworkTest):
         """What the server says of the one channel there is; nothing before it has joined."""
         return next(iter(self.report("server")["shards"][0]["channels"]), {})
 
-    def test_the_servers_link_carries_a_result_once(self):
+    def test_link_of_the_server_carries_each_result_once(self):
         self.start_switch()
         copies, sent_copies = self.run_workers(rounds=6)
         once, sent_once = self.run_workers(("--multicast", "on"), rounds=6)
@@ -53,7 +53,7 @@ class Multicast(networks.NetworkTest):
         self.assertGreater(packets["completed"], 10000)
         self.assertGreater(packets["released"], 0.9 * packets["completed"], "a result frees what it was made in")
 
-    def test_a_bridge_that_drops_groups_is_told_apart_and_copies_are_sent(self):
+    def test_bridge_that_drops_groups_causes_copies(self):
         for host in self.workers:
             self.network.ip("bridge", "link", "set", f"to-{host}", "type", "bridge_slave", "mcast_flood", "off")
         self.network.ip("bridge", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0")
@@ -61,7 +61,7 @@ class Multicast(networks.NetworkTest):
         result, _ = self.run_workers(("--multicast", "on"))
         self.assertEqual((result["results"], result["multicast_results"]), ("unicast", 0))
 
-    def test_a_member_that_goes_deaf_is_noticed(self):
+    def test_member_that_stops_receiving_causes_copies(self):
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "239.255.0.0/16"), rounds=100)
         wait_until(lambda: self.channel().get("results") == "multicast", "everybody hears the group")
@@ -71,7 +71,7 @@ class Multicast(networks.NetworkTest):
         wait_until(lambda: self.channel().get("results") == "unicast", "one hears it no more")
         self.finish(workers)
 
-    def test_a_bridge_that_forgets_a_listener_is_told_again(self):
+    def test_forgotten_listener_rejoins_its_group(self):
         for worker in self.workers:
             networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # reports once by itself
         self.start_switch()

@@ -13,7 +13,7 @@ MTU = 3000  # as much as a veth takes with a program in its driver
 class Oversized(networks.NetworkTest):
     server_lanes = 728
 
-    def test_packets_are_passed_and_counted_and_told(self):
+    def test_oversized_packets_pass_and_are_counted_and_reported(self):
         switch = self.start_switch()
         self.assertEqual(self.finding()["status"], "ok")
         self.network.set_mtu(MTU)

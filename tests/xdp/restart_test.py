@@ -27,7 +27,7 @@ class Restart(networks.NetworkTest):
         self.switch.wait(PATIENCE_S)
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
 
-    def test_it_goes_on_with_what_the_kernel_kept(self):
+    def test_restart_continues_with_the_pinned_state(self):
         self.kill()
         switch = self.start_switch(pins=self.pins)
         self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is known without another word of it")
@@ -36,7 +36,7 @@ class Restart(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_the_kernel_works_alone(self):
+    def test_kernel_aggregates_without_the_daemon(self):
         self.kill()
         self.finish(self.workers_of_job)
         switch = self.start_switch(pins=self.pins)
@@ -47,20 +47,20 @@ class Restart(networks.NetworkTest):
     def claimed_by_the_server(self):
         return self.report("server")["shards"][0]["packets"]["claimed"]
 
-    def test_a_stop_loses_what_was_gathered_and_no_sum(self):
+    def test_stop_loses_partial_sums_and_no_sum(self):
         self.stop(self.switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
         wait_until(lambda: self.claimed_by_the_server() > 100, "the rest is added where it is addressed to")
         self.finish(self.workers_of_job)
 
-    def test_a_stop_and_a_start_lose_no_sum(self):
+    def test_stop_and_start_lose_no_sum(self):
         self.stop(self.switch)
         switch = self.start_switch(pins=self.pins)
         self.finish(self.workers_of_job)
         self.assertLess(self.completed(), 0.9 * FRAGMENTS, "it began anew, in mid-tensor")
         self.stop(switch)
 
-    def test_a_second_start_disturbs_nothing(self):
+    def test_second_start_is_refused_and_changes_nothing(self):
         ports = ",".join(self.network.ports("bridge"))
         for pins, words in [(self.pins, "another switch"), (self.new_pins(), "somebody else's")]:
             second = self.start_atp("bridge", "switch", "--listen", "0.0.0.0:4791", "--xdp", ports, "--xdp-pins", pins)
@@ -78,7 +78,7 @@ class Restart(networks.NetworkTest):
         self.assertEqual(start.returncode, 2)
         return error
 
-    def test_a_start_that_fails_leaves_the_kernel_at_work(self):
+    def test_failed_start_leaves_the_kernel_aggregating(self):
         self.kill()
         ports = self.network.ports("bridge")
         self.assertIn("eth7: failed (ENODEV", self.refused(",".join([*ports, "eth7"])))
@@ -99,7 +99,7 @@ class Restart(networks.NetworkTest):
         """What the kernel keeps of each job: its key, token, level and place of counters."""
         return networks.call("bpftool", "-j", "map", "dump", "pinned", f"{self.pins}/atp_jobs")
 
-    def test_a_start_of_another_level_that_fails_leaves_the_jobs_as_they_were(self):
+    def test_failed_start_at_another_level_keeps_the_jobs(self):
         self.kill()
         kept = self.kept_jobs()
         self.assertIn("key", kept)
@@ -111,7 +111,7 @@ class Restart(networks.NetworkTest):
         wait_until(lambda: self.kept_jobs() != kept, "the start that succeeds takes the jobs over")
         self.stop(switch)
 
-    def test_a_start_takes_the_program_off_what_it_no_longer_names(self):
+    def test_start_detaches_interfaces_that_it_no_longer_names(self):
         self.kill()
         switch = self.start_switch(ports=["to-w0"], pins=self.pins)
         wait_until(lambda: self.network.with_xdp("bridge") == ["to-w0"], "the other ports lose the program")
@@ -122,7 +122,7 @@ class Restart(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_other_sizes_than_those_left_are_refused(self):
+    def test_other_memory_than_pinned_is_refused(self):
         self.kill()
         second = self.start_atp("bridge", "switch", "--xdp", "to-w0", "--xdp-pins", self.pins, "--memory", "32MB")
         _, error = second.communicate(timeout=PATIENCE_S)

@@ -24,7 +24,7 @@ class Training(networks.NetworkTest):
         environment = ["env", "ATP_SWITCH=" + self.network.endpoint("server"), "GLOO_SOCKET_IFNAME=eth0"]
         return self.start(worker, *environment, sys.executable, RANK, str(rank), str(len(self.workers)), address)
 
-    def test_ends_with_the_same_weights_as_with_gloo(self):
+    def test_training_gives_the_weights_of_gloo_within_rounding(self):
         switch = self.start_switch()
         ranks = [self.start_rank(rank, worker) for rank, worker in enumerate(self.workers)]
         outcomes = []
