@@ -45,7 +45,7 @@ def reduce_everything(rank, size):
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_sums_and_averages_of_every_type_are_equal_on_all_ranks_and_right(size):
+def test_sums_and_averages_of_every_type_are_exact_on_all_ranks(size):
     results = values_of(run_ranks(reduce_everything, size))
     for dtype in FLOATS + INTEGERS:
         for name in ("sum", "avg") if dtype.is_floating_point else ("sum",):
@@ -93,7 +93,7 @@ def sum_where_others_average(rank, size):
     dist.all_reduce(torch.ones(5, dtype=torch.int64), dist.ReduceOp.AVG if rank else dist.ReduceOp.SUM)
 
 
-def test_a_sum_and_an_average_of_integers_do_not_match():
+def test_sum_on_one_rank_and_average_on_another_are_mismatched():
     for outcome in run_ranks(sum_where_others_average, 2):
         assert outcome.error == "DistBackendError"
         assert "mismatched" in outcome.text
@@ -111,7 +111,7 @@ def reduce_again_and_again(rank, size):
 
 
 @pytest.mark.parametrize(("lanes", "tolerance"), [("int32", 1e-6), ("int16", 2e-3)])
-def test_dynamic_scaling_follows_the_numbers(lanes, tolerance):
+def test_dynamic_scaling_keeps_small_and_large_numbers(lanes, tolerance):
     environment = {"ATP_SCALING": "dynamic", "ATP_LANES": lanes}
     of_ranks = values_of(run_ranks(reduce_again_and_again, 3, environment))
     for step in zip(*of_ranks):
@@ -209,7 +209,7 @@ def wait_in_callbacks_for_what_they_begin(rank, size):
     return dist.all_reduce(torch.ones(3), async_op=True).get_future().then(sum_again).wait().tolist()
 
 
-def test_a_callback_may_wait_for_the_futures_of_others():
+def test_callback_may_wait_for_other_futures():
     assert values_of(run_ranks(wait_in_callbacks_for_what_they_begin, 2, {"ATP_TIMEOUT": "20"})) == [[6.0] * 3] * 2
 
 
@@ -226,7 +226,7 @@ def read_futures_after_waits(rank, size):
     return incomplete, wrong
 
 
-def test_a_future_is_complete_when_the_wait_for_its_work_returns():
+def test_future_is_complete_when_wait_returns():
     assert values_of(run_ranks(read_futures_after_waits, 2)) == [(0, 0)] * 2
 
 
@@ -241,7 +241,7 @@ def poll_works(rank, size):
     return incomplete
 
 
-def test_a_future_is_complete_when_its_work_reports_completion():
+def test_future_is_complete_when_its_work_reports_completion():
     assert values_of(run_ranks(poll_works, 2)) == [0, 0]
 
 
@@ -262,7 +262,7 @@ def wait_for_works_in_callbacks(rank, size):
     return sums
 
 
-def test_a_callback_may_wait_for_works_also_for_its_own():
+def test_callback_may_wait_for_any_work():
     assert values_of(run_ranks(wait_for_works_in_callbacks, 2, {"ATP_TIMEOUT": "20"})) == [[[4.0] * 3] * 300] * 2
 
 
@@ -286,7 +286,7 @@ def destroy_the_group_in_a_callback(rank, size, store_file):
     return ended
 
 
-def test_a_callback_may_destroy_the_group():
+def test_callback_may_destroy_the_group():
     outcomes = run_ranks(destroy_the_group_in_a_callback, 2, in_group=False)
     assert values_of(outcomes) == [[[2.0] * 3] * 10] * 2
 
@@ -304,11 +304,11 @@ def read_future_of_failed_work(rank, size):
     return True
 
 
-def test_the_future_of_a_failed_work_has_the_error_when_the_wait_raises():
+def test_future_of_a_failed_work_has_the_error_when_wait_raises():
     assert values_of(run_ranks(read_future_of_failed_work, 2, timeout_s=2)) == [True, True]
 
 
-def test_works_run_side_by_side_and_their_futures_have_the_tensors():
+def test_futures_of_concurrent_works_have_the_tensors():
     for sums, chained, nested in values_of(run_ranks(reduce_asynchronously, 2)):
         assert sums == [2.0 * number + 1 for number in range(8)]
         assert chained == 10.0
@@ -326,7 +326,7 @@ def broadcast_and_meet(rank, size):
     return results
 
 
-def test_broadcast_of_any_type_and_barrier():
+def test_broadcast_delivers_any_type_and_barrier_returns():
     assert values_of(run_ranks(broadcast_and_meet, 3)) == [[True] * 4] * 3
 
 
@@ -362,7 +362,7 @@ def use_what_the_network_does_not_do(rank, size):
     return results
 
 
-def test_everything_else_is_done_by_the_fallback():
+def test_other_operations_use_the_fallback():
     for rank, result in enumerate(values_of(run_ranks(use_what_the_network_does_not_do, 3))):
         assert result["all_gather"] == [0.0, 1.0, 2.0]
         assert result["max"] == 2.0
@@ -383,7 +383,7 @@ def sum_in_groups(rank, size):
     return tensor.item(), everybody.item()
 
 
-def test_groups_of_some_ranks_sum_among_themselves():
+def test_groups_of_some_ranks_sum_separately():
     assert values_of(run_ranks(sum_in_groups, 4)) == [(1.0, 6.0), (1.0, 6.0), (5.0, 6.0), (5.0, 6.0)]
 
 
@@ -395,7 +395,7 @@ def sum_infinities(rank, size):
     return tensor[3].item(), tensor[5].item(), tensor[7].item()
 
 
-def test_infinities_and_nan_survive():
+def test_infinities_and_nan_follow_ieee():
     for infinite, no_number, number in values_of(run_ranks(sum_infinities, 2)):
         assert infinite == float("inf")
         assert no_number != no_number
@@ -420,7 +420,7 @@ def train(rank, size):
     return losses[0], losses[-1], b"".join(bits(parameter.detach()) for parameter in model.parameters())
 
 
-def test_ddp_learns_and_all_ranks_have_the_same_weights_to_the_last_bit():
+def test_ddp_learns_with_equal_bits_on_all_ranks():
     first = values_of(run_ranks(train, 3))
     for begin, end, _ in first:
         assert end < 0.5 * begin
@@ -445,7 +445,7 @@ def wait_too_briefly(rank, size):
     return text, tensor[0].item()
 
 
-def test_a_wait_ends_by_its_own_timeout_and_the_operation_goes_on():
+def test_wait_timeout_leaves_the_operation_running():
     results = values_of(run_ranks(wait_too_briefly, 2))
     assert " Timed out " in results[0][0]
     assert [result[1] for result in results] == [2.0, 2.0]

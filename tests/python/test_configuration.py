@@ -37,20 +37,20 @@ def has_summed(switch) -> bool:
     return shard["packets"]["completed"] + shard["packets"]["single"] > 0
 
 
-def test_a_switch_of_the_environment_sums():
+def test_switch_of_the_environment_sums():
     with running_switch() as switch:
         assert values_of(run_ranks(reduce_and_gather, RANKS, {"ATP_SWITCH": switch.address})) == RIGHT
         assert has_summed(switch)
 
 
-def test_a_switch_that_only_rank_0_knows_is_everybodys():
+def test_switch_of_rank_0_serves_all_ranks():
     with running_switch() as switch:
         environment = {"ATP_SWITCH": switch.address}
         assert values_of(run_ranks(reduce_and_gather, RANKS, lambda rank: {} if rank else environment)) == RIGHT
         assert has_summed(switch)
 
 
-def test_a_switch_of_the_options_comes_before_that_of_the_environment():
+def test_switch_of_the_options_overrides_the_environment():
     with running_switch() as switch:
         options = atp.Options(switch=switch.address)
         outcomes = run_ranks(reduce_and_gather, RANKS, {"ATP_SWITCH": "127.0.0.1:9"}, pg_options=options)
@@ -58,7 +58,7 @@ def test_a_switch_of_the_options_comes_before_that_of_the_environment():
 
 
 @pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
-def test_servers_beside_the_workers(by_options):
+def test_colocated_servers_sum(by_options):
     with running_switch("--no-server") as switch:
         environment = {"ATP_SWITCH": switch.address, "ATP_CHANNELS": "2"}
         options = atp.Options(server="colocated") if by_options else None
@@ -67,7 +67,7 @@ def test_servers_beside_the_workers(by_options):
 
 
 @pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
-def test_servers_on_hosts_of_their_own(by_options):
+def test_dedicated_servers_sum(by_options):
     with running_switch("--no-server") as switch, running_switch("--memory", "0") as server:
         place = f"dedicated:{server.address}"
         environment = {"ATP_SWITCH": switch.address} | ({} if by_options else {"ATP_SERVER": place})
@@ -90,7 +90,7 @@ def sum_in_a_subgroup(rank, size):
 
 
 @pytest.mark.parametrize("by_options", [False, True], ids=["environment", "options"])
-def test_a_topology_sends_each_rank_to_its_switch(tmp_path, by_options):
+def test_topology_assigns_each_rank_its_switch(tmp_path, by_options):
     with running_switch() as root:
         flags = ("--parent", root.address)
         with running_switch(*flags) as left, running_switch(*flags) as right:
@@ -105,7 +105,7 @@ def test_a_topology_sends_each_rank_to_its_switch(tmp_path, by_options):
     assert [summed for _, summed in results] == [0.0, 3.0, 3.0]
 
 
-def test_a_topology_finds_hosts_by_the_address_towards_the_switch(tmp_path):
+def test_topology_matches_hosts_by_the_address_towards_the_switch(tmp_path):
     with running_switch() as switch:
         path = write_topology(tmp_path / "topology.toml", (switch.address, "hosts = ['127.0.0.0/8']"))
         assert values_of(run_ranks(reduce_and_gather, RANKS, {"ATP_TOPOLOGY": path})) == RIGHT
@@ -115,7 +115,7 @@ def do_nothing(rank, size):
     return None
 
 
-def test_a_switch_that_is_not_there_is_named():
+def test_missing_switch_is_reported_with_its_address():
     for outcome in run_ranks(do_nothing, 2, {"ATP_SWITCH": "127.0.0.1:9", "ATP_TIMEOUT": "2"}):
         assert outcome.error == "DistBackendError"
         assert "127.0.0.1:9" in outcome.text
@@ -127,14 +127,14 @@ def test_a_switch_that_is_not_there_is_named():
     ("variable", "value"),
     [("ATP_SWITCH", "nowhere"), ("ATP_TOPOLOGY", "/nowhere.toml"), ("ATP_SERVER", "moon"), ("ATP_CHANNELS", "many")],
 )
-def test_wrong_values_are_refused_before_anything_else(variable, value):
+def test_wrong_value_is_refused_before_a_connection(variable, value):
     for outcome in run_ranks(do_nothing, 2, {variable: value}):
         assert outcome.error == "ValueError"
         assert f"{variable}={value!r}" in outcome.text
         assert "accepted is" in outcome.text or "No such file" in outcome.text
 
 
-def test_ranks_that_are_told_different_things_are_named():
+def test_different_options_on_ranks_are_reported():
     for outcome in run_ranks(do_nothing, 2, lambda rank: {"ATP_CHANNELS": str(rank + 1)}):
         assert outcome.error == "DistBackendError"
         assert "channels=1" in outcome.text and "channels=2" in outcome.text
@@ -149,7 +149,7 @@ def test_ranks_that_are_told_different_things_are_named():
         ({"MASTER_ADDR": "::1"}, "[::1]:0"),
     ],
 )
-def test_the_own_switch_listens_where_the_ranks_are(monkeypatch, environment, address):
+def test_own_switch_listens_at_the_address_of_the_ranks(monkeypatch, environment, address):
     for name in ("MASTER_ADDR", "LOCAL_WORLD_SIZE", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -157,7 +157,7 @@ def test_the_own_switch_listens_where_the_ranks_are(monkeypatch, environment, ad
     assert atp.backend._listen_address() == address
 
 
-def test_an_own_switch_that_other_hosts_could_not_reach_is_refused(monkeypatch):
+def test_own_switch_on_the_loopback_is_refused_for_other_hosts(monkeypatch):
     for name, value in {"MASTER_ADDR": "localhost", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "4"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(RuntimeError, match="MASTER_ADDR='localhost' is the loopback"):
@@ -189,7 +189,7 @@ def two_hosts():
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=20, check=False)
 
 
-def test_ranks_on_two_hosts_use_a_switch_that_rank_0_starts(two_hosts):
+def test_ranks_on_two_hosts_use_the_switch_of_rank_0(two_hosts):
     script = textwrap.dedent("""
         import torch, torch.distributed as dist, atp
         dist.init_process_group("atp")

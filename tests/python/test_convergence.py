@@ -45,13 +45,13 @@ def plain_run():
         return values_of(run_ranks(train_cnn, RANKS, {"ATP_SWITCH": switch.address}))
 
 
-def test_losses_are_those_of_gloo_within_noise(plain_run):
+def test_losses_equal_those_of_gloo_within_noise(plain_run):
     ours, theirs = mean_losses(plain_run), mean_losses(values_of(run_ranks(train_cnn, RANKS, backend="gloo")))
     assert theirs[-1] < 0.5 * theirs[0], "nothing was learnt"
     assert max(abs(our - their) / their for our, their in zip(ours, theirs)) < NOISE
 
 
-def test_a_second_run_has_the_same_bits(plain_run):
+def test_second_run_has_the_same_bits(plain_run):
     assert only_digest(values_of(run_ranks(train_cnn, RANKS))) == only_digest(plain_run)
 
 

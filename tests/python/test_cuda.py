@@ -82,7 +82,7 @@ def reduce_special_values_on_the_cpu(rank, size):
     return reduce_special_values(rank, size, "cpu")
 
 
-def test_what_is_no_integer_has_the_same_bits_too():
+def test_infinities_and_huge_floats_have_the_same_bits():
     on_cuda = values_of(run_ranks(reduce_special_values_on_cuda, 2))
     assert on_cuda == values_of(run_ranks(reduce_special_values_on_the_cpu, 2))
 
@@ -104,7 +104,7 @@ def reduce_in_streams(rank, size):
     return doubled.unique().tolist(), future.wait().unique().tolist()
 
 
-def test_sums_come_after_what_the_stream_was_given_and_before_what_follows():
+def test_sum_runs_in_the_order_of_its_stream():
     for doubled, chained in values_of(run_ranks(reduce_in_streams, 2)):
         assert doubled == [6.0]
         assert chained == [7.0]
@@ -125,7 +125,7 @@ def reduce_awkward_tensors(rank, size):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_strided_empty_and_several_tensors_broadcast_and_barrier():
+def test_strided_empty_and_several_tensors_broadcast_and_barrier_succeed():
     for transposed, several, message in values_of(run_ranks(reduce_awkward_tensors, 2)):
         assert transposed == (torch.arange(12.0).reshape(3, 4).t() * 3).tolist()
         assert several == [[3.0], [15.0], [2.0 * (STEP + 1) + 1], [], [7.0]]
@@ -152,7 +152,7 @@ def train(rank, size):
     return losses[0], losses[-1], b"".join(bits(parameter.detach().cpu()) for parameter in model.parameters())
 
 
-def test_ddp_learns_and_all_ranks_have_the_same_weights_to_the_last_bit():
+def test_ddp_learns_with_equal_bits_on_all_ranks():
     deterministic = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
     first = values_of(run_ranks(train, 2, deterministic))
     for begin, end, _ in first:
@@ -191,7 +191,7 @@ def overlap(rank, size):
     return [timed(compute), timed(lambda: dist.all_reduce(tensor)), timed(both)]
 
 
-def test_sums_run_beside_the_device_s_own_work(record_property):
+def test_sums_run_concurrently_with_work_of_the_device(record_property):
     """No assertion on time: the figures are for whoever looks."""
     results = numpy.array(values_of(run_ranks(overlap, 2)))
     record_property("milliseconds: compute, sum, both", results.tolist())

@@ -43,7 +43,7 @@ def lose_a_rank(rank, size):
     dist.all_reduce(torch.ones(1000))
 
 
-def test_a_killed_rank_is_an_exception_on_the_others():
+def test_killed_rank_raises_on_the_others():
     outcomes = run_failing(lose_a_rank, 3)
     assert outcomes[1].exit_code == -signal.SIGKILL
     check_failed(outcomes, "rank 1", "all_reduce", ranks=(0, 2))
@@ -55,7 +55,7 @@ def reduce_without_ranks_1_and_2(rank, size):
         dist.all_reduce(torch.ones(1000))
 
 
-def test_a_timeout_says_timed_out_and_names_the_missing_ranks_once():
+def test_timeout_names_the_missing_ranks_once():
     outcomes = run_failing(reduce_without_ranks_1_and_2, 4)
     check_failed(outcomes, ranks=(0, 3))
     for rank in (0, 3):
@@ -71,7 +71,7 @@ def lose_the_rank_with_the_switch(rank, size):
     dist.all_reduce(torch.ones(1000))
 
 
-def test_a_killed_rank_that_had_the_switch_is_an_exception_on_the_others():
+def test_killed_rank_with_the_switch_raises_on_the_others():
     check_failed(run_failing(lose_the_rank_with_the_switch, 3), "all_reduce", ranks=(1, 2))
 
 
@@ -86,7 +86,7 @@ def reduce_for_ever(rank, size, marker):
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
-def test_a_switch_that_ends_in_the_midst_is_an_exception_on_all_ranks(end, tmp_path):
+def test_switch_that_ends_during_a_sum_raises_on_all_ranks(end, tmp_path):
     marker = tmp_path / "running"
     with running_switch() as switch:
 
@@ -110,7 +110,7 @@ def form_a_group_of(rank, size, store_file, sizes):
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (3, 2)])
-def test_a_wrong_world_size_is_an_exception_that_says_so(sizes):
+def test_wrong_world_size_raises_with_the_reason(sizes):
     outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
     check_failed(outcomes, "did not come", "counts")
 
@@ -147,12 +147,12 @@ def do_different_things(rank, size, things):
     ],
     ids=" and ".join,
 )
-def test_ranks_that_do_different_things_get_an_exception_and_no_sum(things):
+def test_different_operations_raise_on_both_ranks_without_a_sum(things):
     outcomes = run_failing(functools.partial(do_different_things, things=things), 2)
     check_failed(outcomes, "mismatched")
 
 
-def test_what_only_one_rank_does_in_the_network_is_an_exception_on_both():
+def test_operation_in_the_network_on_one_rank_raises_on_both():
     outcomes = run_failing(functools.partial(do_different_things, things=("float32", "all_gather")), 2)
     check_failed(outcomes[:1], "all_reduce")
     assert outcomes[1].error in ("DistBackendError", "RuntimeError"), outcomes[1]
@@ -164,7 +164,7 @@ def call_in_another_order(rank, size):
         call()
 
 
-def test_another_order_of_calls_is_an_exception_on_both():
+def test_other_order_of_calls_raises_on_both():
     check_failed(run_failing(call_in_another_order, 2), "mismatched")
 
 
@@ -173,11 +173,11 @@ def coalesce_differently(rank, size):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_tensors_that_are_cut_differently_are_an_exception_on_both():
+def test_tensors_cut_differently_raise_on_both():
     check_failed(run_failing(coalesce_differently, 2), "mismatched")
 
 
-def test_a_rank_that_never_calls_is_an_exception_on_the_others():
+def test_rank_that_never_calls_raises_on_the_others():
     outcomes = run_failing(functools.partial(do_different_things, things=("float32", "float32", "nothing")), 3)
     check_failed(outcomes, "all_reduce", ranks=(0, 1))
     assert outcomes[2].error is None
@@ -190,7 +190,7 @@ def raise_in_the_midst(rank, size):
     dist.all_reduce(torch.ones(10))
 
 
-def test_a_rank_that_raises_is_an_exception_on_the_others():
+def test_rank_that_raises_raises_on_the_others():
     outcomes = run_failing(raise_in_the_midst, 3)
     check_failed(outcomes, "all_reduce", ranks=(0, 2))
     assert "bad data" in outcomes[1].text
@@ -208,7 +208,7 @@ def interrupt_a_wait(rank, size):
     return None
 
 
-def test_ctrl_c_ends_a_wait_at_once():
+def test_ctrl_c_ends_a_wait():
     assert values_of(run_ranks(interrupt_a_wait, 2, timeout_s=60))[1] < 50
 
 
@@ -218,7 +218,7 @@ def interrupt_the_forming(rank, size, store_file):
 
 
 @pytest.mark.parametrize("environment", [{}, {"ATP_SWITCH": "switch"}], ids=["own switch", "a switch"])
-def test_ctrl_c_ends_waiting_for_other_ranks(environment):
+def test_ctrl_c_ends_the_formation(environment):
     with running_switch() as switch:
         environment = {name: switch.address for name in environment}
         outcomes = run_ranks(interrupt_the_forming, 1, environment, in_group=False)
@@ -257,11 +257,11 @@ def fail_and_form_again(rank, size, store_file):
     return sums
 
 
-def test_a_new_group_forms_in_the_same_store_after_a_failure():
+def test_new_group_forms_in_the_same_store_after_a_failure():
     assert values_of(run_ranks(fail_and_form_again, 3, in_group=False)) == [[3.0] * 3] * 3
 
 
-def test_a_script_that_does_not_destroy_its_group_ends_well():
+def test_script_that_keeps_its_group_exits_with_status_0():
     script = (
         "import atp, torch, torch.distributed as dist\n"
         "dist.init_process_group('atp')\n"

@@ -150,7 +150,7 @@ def work_in_groups(rank, size):
     return results, other.item()
 
 
-def test_a_rank_may_be_in_several_groups_of_several_backends():
+def test_rank_may_be_in_several_groups_of_several_backends():
     first, second = (1.0, [0.0, 1.0], 1.0), (3.0, [1.0, 2.0], 2.0)
     results = values_of(run_ranks(work_in_groups, RANKS))
     assert results == [([first], 3.0), ([first, second], 3.0), ([second], 3.0)]
@@ -182,7 +182,7 @@ def note_what_is_delegated(rank, size):
     return note_lines_of(delegate)
 
 
-def test_each_delegated_operation_is_logged_once_and_by_one_rank():
+def test_each_delegated_operation_is_logged_once_by_one_rank():
     assert values_of(run_ranks(note_what_is_delegated, 2)) == [
         [
             (
@@ -234,7 +234,7 @@ def atp_sums(group):
 
 
 @pytest.mark.parametrize("backend", ["atp", "cpu:atp", "cpu:atp,cuda:gloo"])
-def test_tensors_of_the_cpu_use_atp_where_a_backend_is_named_for_each_device(backend):
+def test_cpu_tensors_use_atp_if_each_device_has_a_backend(backend):
     outcomes = run_ranks(functools.partial(sum_by_device, backend=backend), RANKS, in_group=False)
     assert [values[:2] for values in values_of(outcomes)] == [([4.5] * 3, -3)] * RANKS
     assert all(values[2] >= 2 for values in values_of(outcomes))

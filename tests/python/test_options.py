@@ -38,7 +38,7 @@ def file(tmp_path):
     return write
 
 
-def test_nothing_said_means_the_defaults():
+def test_unset_options_have_the_defaults():
     settings = settle(Options(), HALF_AN_HOUR, {})
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("switch", ())
@@ -68,7 +68,7 @@ def test_the_environment_is_read():
     assert settings.timeout_s == 2.5
 
 
-def test_options_come_before_the_environment():
+def test_options_override_the_environment():
     options = Options(switch="host:1", server="colocated", channels=2, timeout=timedelta(seconds=3))
     settings = settle(options, HALF_AN_HOUR, {"ATP_SWITCH": "other:2", "ATP_CHANNELS": "nonsense"})
     assert (settings.switch, settings.server, settings.channels, settings.timeout_s) == ("host:1", "colocated", 2, 3)
@@ -96,14 +96,14 @@ def test_options_come_before_the_environment():
         ("ATP_TIMEOUT", "inf", "seconds above zero"),
     ],
 )
-def test_wrong_values_are_named_with_what_is_accepted(variable, value, accepted):
+def test_wrong_value_is_named_with_the_accepted_values(variable, value, accepted):
     with pytest.raises(ValueError) as raised:
         settle(Options(), HALF_AN_HOUR, {variable: value})
     assert f"{variable}={value!r}" in str(raised.value)
     assert accepted in str(raised.value)
 
 
-def test_wrong_options_are_named_too():
+def test_wrong_options_are_named():
     with pytest.raises(ValueError, match=r"atp\.Options\(channels=0\): accepted is"):
         settle(Options(channels=0), HALF_AN_HOUR, {})
 
@@ -119,11 +119,11 @@ def test_wrong_options_are_named_too():
         (12, "elsewhere", "10.0.9.9", "10.0.2.1:4790"),
     ],
 )
-def test_a_topology_says_which_switch_a_rank_has(file, rank, host, address, switch):
+def test_topology_gives_the_switch_of_a_rank(file, rank, host, address, switch):
     assert Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: address)) == switch
 
 
-def test_a_file_of_plans_serves_as_a_topology():
+def test_file_of_a_plan_is_accepted_as_a_topology():
     path = Path(__file__).parents[2] / "examples" / "cluster.toml"
     topology = Topology.read(str(path))
     assert topology.switch_of(Place(0, "node-17", lambda _: "10.9.9.9")) == "10.0.1.1:4790"
@@ -134,7 +134,7 @@ def test_a_file_of_plans_serves_as_a_topology():
     ("rank", "host", "which"),
     [(10, "elsewhere", "no switch has"), (7, "node-11", "10.0.1.1:4790, 10.0.2.1:4790 all have")],
 )
-def test_a_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
+def test_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
     with pytest.raises(ValueError) as raised:
         Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: "10.0.9.9"))
     assert which in str(raised.value)
@@ -157,7 +157,7 @@ def test_a_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
         ("[[switch]]\naddress = 'a:1'\nranks = [true]", "a range such as"),
     ],
 )
-def test_a_wrong_topology_is_named_with_what_is_accepted(file, text, complaint):
+def test_wrong_topology_is_named_with_the_accepted_values(file, text, complaint):
     path = file(text)
     with pytest.raises(ValueError) as raised:
         settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": path})
@@ -165,12 +165,12 @@ def test_a_wrong_topology_is_named_with_what_is_accepted(file, text, complaint):
     assert complaint in str(raised.value)
 
 
-def test_a_topology_that_is_not_there_is_named():
+def test_missing_topology_file_is_named():
     with pytest.raises(ValueError, match="ATP_TOPOLOGY='/nowhere.toml': /nowhere.toml: No such file"):
         settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": "/nowhere.toml"})
 
 
-def test_a_switch_and_a_topology_at_once_are_refused(file):
+def test_switch_with_a_topology_is_refused(file):
     path = file(TWO_RACKS)
     with pytest.raises(ValueError, match="accepted is one of both"):
         settle(Options(), HALF_AN_HOUR, {"ATP_SWITCH": "a:1", "ATP_TOPOLOGY": path})
@@ -178,7 +178,7 @@ def test_a_switch_and_a_topology_at_once_are_refused(file):
         settle(Options(switch="a:1", topology=path), HALF_AN_HOUR, {})
 
 
-def test_a_switch_in_the_program_comes_before_a_topology_in_the_environment(file):
+def test_switch_of_the_program_overrides_a_topology_of_the_environment(file):
     environment = {"ATP_SWITCH": "b:2", "ATP_TOPOLOGY": file(TWO_RACKS)}
     assert settle(Options(switch="a:1"), HALF_AN_HOUR, environment).switch == "a:1"
     assert settle(Options(topology=file(TWO_RACKS)), HALF_AN_HOUR, environment).switch == "10.0.1.1:4790"

@@ -49,7 +49,7 @@ def push_by_name_and_with_strides(rank, size):
     return out.tolist(), atp.pull("layer.weight", torch.zeros(4, 3)).tolist()
 
 
-def test_names_are_keys_and_strides_are_kept():
+def test_names_are_keys_and_strided_tensors_are_kept():
     expected = (torch.arange(12.0).reshape(3, 4).t() * 3).tolist()
     for result in values_of(run_ranks(push_by_name_and_with_strides, 2)):
         assert result == (expected, expected)
@@ -62,7 +62,7 @@ def push_through_a_wrapper(rank, size):
     return atp.pull("key", torch.zeros(1), group).item()
 
 
-def test_keys_are_found_below_the_wrapper_that_looks_for_mistakes():
+def test_keys_are_found_below_the_debug_wrapper():
     assert values_of(run_ranks(push_through_a_wrapper, 2)) == [3.0, 3.0]
 
 
@@ -73,7 +73,7 @@ def push_in_a_pair(rank, size):
     return atp.pull(1, torch.zeros(1), group=pair).item(), atp.pull(1, torch.zeros(1)).item()
 
 
-def test_groups_have_keys_of_their_own():
+def test_groups_have_separate_keys():
     assert values_of(run_ranks(push_in_a_pair, 3)) == [(1.0, 30.0), (1.0, 30.0), (2.0, 30.0)]
 
 
@@ -90,7 +90,7 @@ def make_mistakes(rank, size):
     return mistakes, atp.pull(5, torch.zeros(10)).tolist()
 
 
-def test_mistakes_are_told_apart_and_leave_the_keys_as_they_were():
+def test_wrong_calls_raise_and_leave_the_keys():
     for mistakes, values in values_of(run_ranks(make_mistakes, 2)):
         assert mistakes["never pushed"].startswith("DistBackendError: atp: pull: ")
         assert "key 6 was never pushed" in mistakes["never pushed"]
@@ -107,11 +107,11 @@ def push_different_keys(rank, size):
     return error_of(atp.pull, rank, torch.zeros(100))
 
 
-def test_ranks_that_push_different_keys_get_an_exception_and_no_sum():
+def test_different_keys_raise_on_all_ranks_without_a_sum():
     for error in values_of(run_ranks(push_different_keys, 2, {"ATP_TIMEOUT": "4"})):
         assert error.startswith("DistBackendError: atp: push")
 
 
-def test_without_a_group_the_exception_says_so():
+def test_missing_group_raises_with_the_reason():
     with pytest.raises(ValueError, match="init_process_group"):
         atp.push(1, torch.ones(1))

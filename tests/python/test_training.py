@@ -60,7 +60,7 @@ def train_with_power_sgd(rank, size):
     return losses, digest_of(model.parameters())
 
 
-def test_a_hook_whose_callbacks_sum_in_turn():
+def test_hook_whose_callbacks_sum_trains():
     check_that_it_learnt(values_of(run_ranks(train_with_power_sgd, 2)))
 
 
@@ -82,11 +82,11 @@ def check_that_it_learnt(results):
     ],
     ids=["buckets", "bucket-views", "static-graph", "unused-parameters", "fp16-hook", "bf16-hook"],
 )
-def test_ddp_learns_and_all_ranks_have_the_same_weights_to_the_last_bit(variant):
+def test_ddp_learns_with_equal_bits_on_all_ranks(variant):
     check_that_it_learnt(values_of(run_ranks(functools.partial(train_in_parallel, **variant), 4)))
 
 
-def test_eight_ranks_learn_too():
+def test_eight_ranks_learn():
     check_that_it_learnt(values_of(run_ranks(train_in_parallel, 8)))
 
 
@@ -158,7 +158,7 @@ def train_on_a_mesh(rank, size):
     return tensor.item(), len(losses), digest_of(model.parameters())
 
 
-def test_groups_of_a_device_mesh_sum_among_themselves():
+def test_groups_of_a_device_mesh_sum_separately():
     results = values_of(run_ranks(train_on_a_mesh, 4))
     assert [result[0] for result in results] == [1.0, 1.0, 5.0, 5.0]
     digests = [digest for *_, digest in results]
@@ -180,7 +180,7 @@ def save_and_load(rank, size, folder):
     return digest_of(model.parameters()) == before
 
 
-def test_a_distributed_checkpoint_is_saved_and_loaded():
+def test_distributed_checkpoint_is_saved_and_loaded():
     with tempfile.TemporaryDirectory() as folder:
         assert values_of(run_ranks(functools.partial(save_and_load, folder=folder), 2)) == [True, True]
 
@@ -202,7 +202,7 @@ def scale_gradients(rank, size):
     return digests, scaler.get_scale()
 
 
-def test_a_scaler_skips_the_step_in_which_one_rank_overflowed():
+def test_scaler_skips_the_step_after_an_overflow_on_one_rank():
     for digests, scale in values_of(run_ranks(scale_gradients, 2)):
         assert digests[0] == digests[1] != digests[2]
         assert scale == 2.0**9
