@@ -44,7 +44,7 @@ def wait_until(condition, what: str) -> None:
         time.sleep(0.1)
 
 
-def test_both_trainings_are_compared_in_text_figures_and_a_picture(tmp_path):
+def test_both_trainings_are_compared_in_text_and_a_picture(tmp_path):
     file = tmp_path / "figures.json"
     command = demo_command(tmp_path, "--epochs", 2, "--json", file)
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
@@ -64,7 +64,7 @@ def test_both_trainings_are_compared_in_text_figures_and_a_picture(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_interrupt_ends_everything_that_was_started(tmp_path):
+def test_interrupt_ends_every_started_process(tmp_path):
     command = demo_command(tmp_path, "--epochs", 10_000)
     demo = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
@@ -81,7 +81,7 @@ def test_an_interrupt_ends_everything_that_was_started(tmp_path):
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), f"some of {started} are left")
 
 
-def test_a_switch_that_does_not_start_is_shown_with_its_last_words(tmp_path):
+def test_failed_switch_is_reported_with_its_last_output(tmp_path):
     impostor = tmp_path / "atp"
     impostor.write_text("#!/bin/sh\necho the port is taken >&2\nexit 1\n")
     impostor.chmod(0o755)
@@ -92,7 +92,7 @@ def test_a_switch_that_does_not_start_is_shown_with_its_last_words(tmp_path):
     assert done.stderr.endswith("the port is taken\n")
 
 
-def test_a_training_that_fails_is_shown_with_its_last_words(tmp_path):
+def test_failed_training_is_reported_with_its_last_output(tmp_path):
     command = demo_command(tmp_path, "--package", tmp_path, "--workers", 1)
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 1
@@ -104,14 +104,14 @@ def test_a_training_that_fails_is_shown_with_its_last_words(tmp_path):
 @pytest.mark.parametrize(
     "arguments", [["--wrong"], ["--json"], ["--json", "/nowhere/at/all.json"], ["simulate", "more"]]
 )
-def test_wrong_flags_are_refused_before_anything_is_done(arguments):
+def test_wrong_flags_are_refused_before_any_step(arguments):
     done = subprocess.run([ROOT / "demo.sh", *arguments], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 2
     assert "usage: ./demo.sh" in done.stderr
     assert done.stdout == ""
 
 
-def test_help_is_no_mistake():
+def test_help_exits_with_status_0():
     done = subprocess.run([ROOT / "demo.sh", "--help"], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0
     assert "usage: ./demo.sh" in done.stdout

@@ -9,7 +9,7 @@ from launch import run_example, weights_in
 pytest.importorskip("sklearn")
 
 
-def test_a_killed_rank_is_started_anew_and_goes_on_from_the_checkpoint(tmp_path):
+def test_killed_rank_restarts_from_the_checkpoint(tmp_path):
     checkpoint = ("--checkpoint", tmp_path / "checkpoint.pt", "--epochs", 3)
     restarts = ("--max-restarts", "1")
     undisturbed = run_example("train_elastic.py", *checkpoint, launcher=restarts)

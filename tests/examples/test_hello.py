@@ -49,7 +49,7 @@ def test_both_ranks_print_the_sum(hello: str):
     assert [output for output, _ in results] == ["rank 0: 2 4 6\n", "rank 1: 2 4 6\n"]
 
 
-def test_a_malformed_store_address_ends_with_its_reason(hello: str):
+def test_malformed_store_address_is_reported(hello: str):
     ended = subprocess.run([hello, "127.0.0.1:1", "nowhere", "0"], capture_output=True, text=True, timeout=DEADLINE_S)
     assert ended.returncode == 1
     assert "malformed" in ended.stderr
