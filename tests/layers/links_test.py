@@ -188,7 +188,7 @@ class Links(unittest.TestCase):
             self.complaints_about(files), ["a.md:2: dead anchor #titel", "a.md:2: dead anchor docs/b.md#b-1"]
         )
 
-    def test_knows_anchors_as_headings_make_them(self) -> None:
+    def test_anchors_follow_their_headings(self) -> None:
         headings = '## The `atp` switch, 2 levels\n## B\n## B\n<a name="h7"></a>\n```\n# code\n```\n'
         files = {"a.md": headings + "[a](#the-atp-switch-2-levels) [b](#b-1) [c](#h7) [d](#code)"}
         self.assertEqual(self.complaints_about(files), ["a.md:8: dead anchor #code"])

@@ -75,11 +75,11 @@ class CheckLayers(ToolTest):
         self.add_module("net wire", '#include "net/socket.h"\n#include "wire/packet.h"  // and\n')
         self.expect(0, "nothing wrong")
 
-    def test_a_module_that_another_has_declared_is_reported(self) -> None:
+    def test_module_declared_only_by_another_is_reported(self) -> None:
         self.add_module("net", '#include "net/socket.h"\n#include "wire/packet.h"\n')
         self.expect(1, "src/drivers/comm/comm.cc:2: wire/packet.h is of module wire, which comm does not declare")
 
-    def test_an_unused_module_is_reported(self) -> None:
+    def test_unused_module_is_reported(self) -> None:
         self.add_module("net wire", '#include "net/socket.h"\n// #include "wire/packet.h"\n')
         self.expect(1, "src/drivers/comm/CMakeLists.txt:1: comm uses wire, but no source includes a header of it")
 
@@ -87,7 +87,7 @@ class CheckLayers(ToolTest):
         self.add_module("wire", '#include <wire/packet.h>\n#include "../net/socket.h"\n')
         self.expect(1, "comm.cc:1: <wire/packet.h> is a header of module wire", 'comm.cc:2: "../net/socket.h" leaves')
 
-    def test_a_variant_needs_what_its_sources_include(self) -> None:
+    def test_variant_must_declare_the_modules_it_includes(self) -> None:
         self.add_module("wire", '#include "wire/packet.h"\n')
         with (self.root / "src/drivers/comm/CMakeLists.txt").open("a") as file:
             file.write("atp_module(comm VARIANT _breakable SET lab SOURCES comm.cc USES)\n")
@@ -100,13 +100,13 @@ class CheckLayers(ToolTest):
         self.write("src/apps/atp/main.cc", '#include "apps/common/flags.h"\n')
         self.expect(1, "src/apps/atp/main.cc:1: apps/common/flags.h is of module apps_common")
 
-    def test_the_extension_is_a_module(self) -> None:
+    def test_extension_is_a_module(self) -> None:
         cmake = "Python3_add_library(atp_torch MODULE csrc/a.cc)\ntarget_link_libraries(atp_torch PRIVATE atp_net)\n"
         self.write("python/CMakeLists.txt", cmake)
         self.write("python/csrc/a.cc", '#include "net/socket.h"\n#include "wire/packet.h"\n')
         self.expect(1, "python/csrc/a.cc:2: wire/packet.h is of module wire, which python does not declare")
 
-    def test_a_folder_without_modules_is_an_error(self) -> None:
+    def test_folder_without_modules_is_an_error(self) -> None:
         self.root = self.root / "src" / "machines" / "wire"
         self.expect(2, "declares no module")
 
@@ -117,7 +117,7 @@ class CheckSizes(ToolTest):
     def write_lines(self, name: str, lines: int) -> None:
         self.write(name, "\n" * lines)
 
-    def test_the_longest_source_that_is_allowed_passes(self) -> None:
+    def test_source_of_the_longest_length_passes(self) -> None:
         self.write_lines("src/lab/sim/fabric.cc", 450)
         self.write_lines("tests/net/long_test.cc", 900)
         self.expect(0, "nothing wrong")
@@ -129,7 +129,7 @@ class CheckSizes(ToolTest):
                 self.expect(1, f"{name}:451: 451 lines, at most 450 are allowed", "1 violation")
                 (self.root / name).unlink()
 
-    def test_a_listed_source_may_be_as_long_as_listed(self) -> None:
+    def test_listed_source_may_be_as_long_as_listed(self) -> None:
         self.write_lines("src/a.cc", 460)
         self.write("tools/size_exceptions.txt", "# comment\nsrc/a.cc 460\n")
         self.expect(0)
@@ -137,7 +137,7 @@ class CheckSizes(ToolTest):
         self.expect(1, "src/a.cc:461: 461 lines, and tools/size_exceptions.txt allows 460")
         self.expect(1, "allows 460", arguments=("--shrink",))
 
-    def test_a_list_that_allows_too_much_is_reported_and_lowered(self) -> None:
+    def test_too_high_entry_is_reported_and_lowered(self) -> None:
         self.write_lines("src/a.cc", 455)
         self.write_lines("src/b.cc", 450)
         self.write("tools/size_exceptions.txt", "# comment\nsrc/a.cc 460\nsrc/b.cc 470\nsrc/c.cc 480\n")
@@ -146,7 +146,7 @@ class CheckSizes(ToolTest):
         self.expect(0, arguments=("--shrink",))
         self.assertEqual((self.root / "tools/size_exceptions.txt").read_text(), "# comment\nsrc/a.cc 455\n")
 
-    def test_an_entry_without_a_number_is_an_error(self) -> None:
+    def test_entry_without_a_number_is_an_error(self) -> None:
         self.write("tools/size_exceptions.txt", "src/a.cc many\n")
         self.expect(2, "size_exceptions.txt:1: an entry ends in a number")
 
@@ -192,16 +192,16 @@ class CheckPurity(ToolTest):
             with self.subTest(symbol=symbol):
                 self.expect_of_import(symbol, 1, "which is not known to be pure")
 
-    def test_a_listed_symbol_passes_until_it_is_no_longer_imported(self) -> None:
+    def test_listed_symbol_passes_until_it_is_no_longer_imported(self) -> None:
         self.write("tools/purity_exceptions.txt", "wire getenv not yet moved\n")
         self.expect_of_import("getenv", 0)
         self.expect_of_import("memcmp", 1, "purity_exceptions.txt:1: wire does not import getenv: remove this entry")
 
-    def test_a_listed_symbol_needs_a_reason(self) -> None:
+    def test_listed_symbol_without_a_reason_is_an_error(self) -> None:
         self.write("tools/purity_exceptions.txt", "wire getenv\n")
         self.expect_of_import("getenv", 1, "purity_exceptions.txt:1: wire getenv has no reason")
 
-    def test_a_missing_archive_is_an_error(self) -> None:
+    def test_missing_archive_is_an_error(self) -> None:
         self.expect(2, "libatp_wire.a is missing: build atp_wire", arguments=(self.root / "build",))
 
 
@@ -230,10 +230,10 @@ class CheckProduct(ToolTest):
     def expect_of_build(self, status: int, *texts: str, more: tuple = ()) -> None:
         self.expect(status, *texts, arguments=(self.root / "build", *more))
 
-    def test_a_product_without_laboratory_passes(self) -> None:
+    def test_product_without_laboratory_passes(self) -> None:
         self.expect_of_build(0, "nothing wrong")
 
-    def test_a_namespace_of_the_laboratory_is_reported_in_each_file(self) -> None:
+    def test_namespace_of_the_laboratory_is_reported_in_each_file(self) -> None:
         for file in self.files:
             with self.subTest(file=file):
                 self.write_program(file, ["_ZN3atp3sim3runEv"])
@@ -247,17 +247,17 @@ class CheckProduct(ToolTest):
                 self.write_program("bin/atp", [symbol])
                 self.expect_of_build(1, f"bin/atp: holds {part} of the laboratory")
 
-    def test_a_command_of_the_laboratory_is_reported(self) -> None:
+    def test_command_of_the_laboratory_is_reported(self) -> None:
         self.write_program("bin/atp", [], "Subcommands:\\n  simulate   Run machines")
         self.expect_of_build(1, "bin/atp --help:2: names simulate, a command of the laboratory")
 
-    def test_a_listed_namespace_passes_until_no_file_holds_it(self) -> None:
+    def test_listed_namespace_passes_until_no_file_holds_it(self) -> None:
         self.write("tools/product_exceptions.txt", "atp::sim not yet done\n")
         self.expect_of_build(1, "product_exceptions.txt:1: the product holds nothing of atp::sim: remove this entry")
         self.write_program("bin/atp", ["_ZN3atp3sim3runEv"])
         self.expect_of_build(0)
 
-    def test_a_stripped_or_missing_file_is_an_error(self) -> None:
+    def test_stripped_or_missing_file_is_an_error(self) -> None:
         self.write_program("bin/atp", [], "", "-s")
         self.expect_of_build(2, "bin/atp has no symbols of atp")
         self.write_program("bin/atp", [])
@@ -288,11 +288,11 @@ class CheckWords(ToolTest):
         self.write("src/lab/sim/fabric.h", 'struct Packet {};\nauto fate = "parcel";\n#include <parcel.h>\n')
         self.expect(0, "nothing wrong")
 
-    def test_a_type_of_two_modules_is_reported(self) -> None:
+    def test_type_of_two_modules_is_reported(self) -> None:
         self.write("src/drivers/net/socket.cc", "\nstruct alignas(64) Packet : Base<int> {\n};\n")
         self.expect(1, "Packet is a type of module net too (src/drivers/net/socket.cc:2): rename it", "1 violation")
 
-    def test_a_listed_type_passes_until_it_is_renamed(self) -> None:
+    def test_listed_type_passes_until_it_is_renamed(self) -> None:
         self.write("tools/type_exceptions.txt", "Packet net wire\n")
         self.write("src/drivers/net/socket.cc", "enum Packet : int { a };\n")
         self.expect(0)
@@ -301,20 +301,20 @@ class CheckWords(ToolTest):
         self.expect(0, arguments=("--shrink",))
         self.assertEqual((self.root / "tools/type_exceptions.txt").read_text(), "")
 
-    def test_a_listed_type_does_not_pass_in_a_third_module(self) -> None:
+    def test_listed_type_in_a_third_module_is_reported(self) -> None:
         self.write("tools/type_exceptions.txt", "Packet net wire\n")
         self.write("src/drivers/net/socket.cc", "struct Packet {};\n")
         self.write("src/drivers/comm/CMakeLists.txt", "atp_module(comm SET driver SOURCES a.cc USES wire)\n")
         self.write("src/drivers/comm/a.cc", "struct Packet {};\n")
         self.expect(1, "src/drivers/comm/a.cc:1: Packet is a type of module", "1 violation")
 
-    def test_a_forbidden_word_in_an_identifier_is_reported(self) -> None:
+    def test_forbidden_word_in_an_identifier_is_reported(self) -> None:
         for identifier in ("parcel", "open_parcel_", "ParcelOf", "ATP_PARCEL_BYTES", "fate"):
             with self.subTest(identifier=identifier):
                 self.write("src/drivers/net/socket.cc", f"\nint {identifier};\n")
                 self.expect(1, f"src/drivers/net/socket.cc:2: {identifier} has the word", "1 violation")
 
-    def test_a_forbidden_word_in_python_is_reported(self) -> None:
+    def test_forbidden_word_in_python_is_reported(self) -> None:
         self.write("python/atp/a.py", '"""parcel"""\nopen_parcel = 1  # parcel\n')
         self.expect(1, 'python/atp/a.py:2: open_parcel has the word "parcel": write packet', "1 violation")
 
@@ -329,7 +329,7 @@ class CheckWords(ToolTest):
         self.expect(0, arguments=("--shrink",))
         self.assertEqual((self.root / "tools/word_exceptions.txt").read_text(), "parcel net 1\n")
 
-    def test_no_list_of_words_is_an_error(self) -> None:
+    def test_missing_list_of_words_is_an_error(self) -> None:
         (self.root / "tools/forbidden_words.txt").unlink()
         self.expect(2, "names no word")
 
