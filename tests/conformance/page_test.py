@@ -50,7 +50,7 @@ def free_port(kind: socket.SocketKind) -> int:
 
 
 class Hashes(unittest.TestCase):
-    def test_are_those_of_the_vectors(self) -> None:
+    def test_hashes_match_the_vectors(self) -> None:
         functions: dict[str, Callable[..., int]] = {
             "index": page_rank.index,
             "audit": page_rank.audit,
@@ -121,7 +121,7 @@ class SharedJob(unittest.TestCase):
         self.finish(store, bench)
         rank.leave()
 
-    def test_another_operation_is_an_error_on_both_ranks(self) -> None:
+    def test_other_operation_fails_on_both_ranks(self) -> None:
         rank, store, bench = self.join()
         with self.assertRaises(page_rank.Mismatch):
             rank.broadcast_from(0, 4)
