@@ -30,7 +30,7 @@ programs = None
 
 
 class Topologies(unittest.TestCase):
-    def test_dealt_ranks_take_the_racks_in_turns(self):
+    def test_dealt_ranks_alternate_between_racks(self):
         racks = topology.parse("racks:2x3")
         self.assertEqual([host.switch.name for host in racks.ranks("dealt")], ["rack0", "rack1"] * 3)
         self.assertEqual([host.switch.name for host in racks.ranks("packed")], ["rack0"] * 3 + ["rack1"] * 3)
@@ -41,7 +41,7 @@ class Topologies(unittest.TestCase):
             addresses = [node.address for node in nodes.hosts + nodes.switches]
             self.assertEqual(len(set(addresses)), len(addresses))
 
-    def test_shapes_that_cannot_be_are_refused(self):
+    def test_impossible_shapes_are_refused(self):
         for text in ("ring:4", "star:", "star:1", "star:201", "racks:1x4", "racks:2x0", "racks:2x4x2", "4"):
             with self.assertRaises(ValueError, msg=text):
                 topology.parse(text)
@@ -69,13 +69,13 @@ class Reports(unittest.TestCase):
         setting = report.Setting(nodes, self.LINKS, "packed", work)
         return json.loads(report.Report(setting, 1.0, {"atp": "", "gloo": "ring"}, turns).as_json())
 
-    def test_the_median_round_counts(self):
+    def test_report_uses_the_median_round(self):
         atp = self.report_of("star:2", 1, [[0.1], [0.2], [0.9]])["systems"]["atp"]
         self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.2)
         self.assertAlmostEqual(atp["ratio_to_gloo"], 2)
         self.assertEqual(atp["seconds"], [0.1, 0.2, 0.9])
 
-    def test_the_first_two_systems_are_compared_at_a_glance(self):
+    def test_report_compares_the_first_two_systems(self):
         flat = self.report_of("star:2", 1, [[0.1], [0.2], [0.4]])
         self.assertEqual((flat["workers"], flat["rate_mbps"], flat["peer"]), (2, 500, "gloo"))
         self.assertEqual([flat[f"goodput_mbps{end}"] for end in ("", "_min", "_max")], [40, 20, 80])
@@ -85,16 +85,16 @@ class Reports(unittest.TestCase):
         self.assertEqual(flat["cpu_s_per_gb"], flat["peer_cpu_s_per_gb"])
         self.assertIsNone(flat["in_network_share"])
 
-    def test_jobs_on_one_host_add_up(self):
+    def test_goodput_of_jobs_on_one_host_is_added(self):
         atp = self.report_of("star:2", 2, [[0.1, 0.2]])["systems"]["atp"]
         self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.1 + 8_000_000 / 0.2)
         self.assertEqual(atp["jobs_goodput_bps"], [8_000_000 / 0.1, 8_000_000 / 0.2])
 
-    def test_the_narrowest_link_on_the_way_is_the_limit(self):
+    def test_narrowest_link_of_the_path_is_the_limit(self):
         self.assertAlmostEqual(self.report_of("star:2", 1, [[1]])["limit_bps"], 500e6 * 1472 / 1514)
         self.assertAlmostEqual(self.report_of("racks:2x2", 1, [[1]])["limit_bps"], 250e6 * 1472 / 1514)
 
-    def test_costs_are_of_all_operations_and_ranks(self):
+    def test_costs_include_all_operations_and_ranks(self):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
         gigabytes = 2 * 4 * 0.001
         self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / gigabytes)
@@ -114,13 +114,13 @@ class Reports(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def test_short_forms_are_those_that_they_stand_for(self):
+    def test_short_forms_equal_their_long_forms(self):
         short = arguments.parse(["--workers", "8", "--peer", "torch-gloo", "--iters", "7"])
         long = arguments.parse(["--topology", "star:8", "--systems", "atp,torch-gloo", "--operations", "7"])
         self.assertEqual(vars(short), vars(long))
         self.assertEqual(arguments.parse(["--racks", "2x4"]).topology, topology.parse("racks:2x4"))
 
-    def test_what_knows_one_switch_is_refused_in_racks(self):
+    def test_one_switch_systems_are_refused_in_racks(self):
         for shape in ("star:4", "local:4"):
             self.assertEqual(arguments.parse(["--topology", shape, "--peer", "switchml"]).systems, ["atp", "switchml"])
         for flags, name in ((["--peer", "switchml"], "switchml"), (["--switch", "xdp"], "atp-xdp")):
@@ -128,17 +128,17 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(ran.returncode, 2)
             self.assertIn(f"{name} cannot span racks", ran.stderr)
 
-    def test_a_switch_for_nobody_is_refused(self):
+    def test_switch_without_atp_is_refused(self):
         ran = subprocess.run([RUN, "--switch", "xdp", "--systems", "gloo"], capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 2)
         self.assertIn("--switch", ran.stderr)
 
-    def test_a_switch_inside_the_kernel_loses_nothing_on_purpose(self):
+    def test_loss_in_the_kernel_switch_is_refused(self):
         ran = subprocess.run([RUN, "--switch", "xdp", "--loss", "1%"], capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 2)
         self.assertIn("argument --loss", ran.stderr)
 
-    def test_a_switch_is_chosen_for_atp_alone(self):
+    def test_switch_option_changes_atp_alone(self):
         for switch, others, chosen in (
             ("user", ["--peer", "gloo"], ["atp", "gloo"]),
             ("xdp", ["--peer", "gloo"], ["atp-xdp", "gloo"]),
@@ -147,12 +147,12 @@ class CommandLine(unittest.TestCase):
         ):
             self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
 
-    def test_the_kernel_adds_on_the_ports_of_hosts(self):
+    def test_kernel_switch_names_the_ports_of_hosts(self):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])
         command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
         self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
 
-    def test_a_server_on_a_host_is_told_to_ranks_or_addressed_by_them(self):
+    def test_server_on_a_host_is_passed_to_ranks_as_server_or_switch(self):
         for switch, kind, flag in (
             ("user", systems.Atp, "--dedicated-server"),
             ("xdp", systems.AtpInKernel, "--switch"),
@@ -166,19 +166,19 @@ class CommandLine(unittest.TestCase):
             command = system.rank_command(rank, systems.Work(4, 1, 0, 1), "")
             self.assertEqual(command[command.index(flag) + 1], f"{server.address}:4790")
 
-    def test_a_server_has_no_host_where_none_is_planned(self):
+    def test_server_host_outside_a_star_is_refused(self):
         for flags in (["--racks", "2x2"], ["--topology", "local:2"], ["--peer", "switchml"], ["--workload", "vgg"]):
             ran = subprocess.run([RUN, "--server", "host", *flags], capture_output=True, text=True, check=False)
             self.assertEqual(ran.returncode, 2)
             self.assertIn("--server", ran.stderr)
 
-    def test_switchml_is_tuned_unless_it_is_told(self):
+    def test_switchml_is_tuned_unless_flags_are_given(self):
         usual = arguments.parse(["--systems", "switchml"])
         self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
         told = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
         self.assertEqual(systems.SwitchMl("switchml", "bin", told).variants, ("",))
 
-    def test_bad_usage_is_refused_by_name(self):
+    def test_bad_arguments_are_refused_by_name(self):
         for flag, value in (
             ("--topology", "ring:4"),
             ("--rate", "fast"),
@@ -258,7 +258,7 @@ class Runs(unittest.TestCase):
             # Each rank sends its tensor once.
             self.assertGreater(measured[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
-    def test_sums_are_made_inside_the_kernel(self):
+    def test_kernel_switch_makes_sums(self):
         if not os.path.exists(os.path.join(programs, "atp")):
             self.skipTest("there is no atp")
         flags = ("--bytes", "256KiB", "--systems", "atp", "--switch", "both", "--json")
@@ -273,7 +273,7 @@ class Runs(unittest.TestCase):
             self.assertGreater(system["machine_cpu_seconds_per_gb"], 0)
             self.assertGreater(system["in_network_share"], 0.9)
 
-    def test_servers_stand_on_a_host(self):
+    def test_servers_run_on_a_host(self):
         if not os.path.exists(os.path.join(programs, "atp")):
             self.skipTest("there is no atp")
         flags = ("--bytes", "256KiB", "--systems", "atp", "--switch", "both", "--server", "host", "--json")
@@ -284,7 +284,7 @@ class Runs(unittest.TestCase):
         for system in json.loads(output)["systems"].values():
             self.assertGreater(system["traffic_of_an_operation"]["uplink_received_bytes"], 262_144, "sums for it")
 
-    def test_frames_of_the_wire_are_measured(self):
+    def test_frames_without_offloads_are_measured(self):
         if shutil.which("ethtool") is None:
             self.skipTest("there is no ethtool")
         flags = ("--bytes", "8MiB", "--gloo-algorithm", "ring", "--offloads", "off", "--json")
@@ -302,18 +302,18 @@ class Runs(unittest.TestCase):
         traffic = json.loads(output)["systems"]["openmpi"]["traffic_of_an_operation"]
         self.assertGreater(traffic["host_sent_bytes"], 262_144)
 
-    def test_a_rank_that_fails_is_named_with_its_words(self):
+    def test_failed_rank_is_named_with_its_output(self):
         status, _, errors = self.run_small(self.stand_in("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring")
         self.assertEqual(status, 1, errors)
         self.assertRegex(errors, r"gloo-job0-rank\d \(status 3\)")
         self.assertIn("no such luck", errors)
 
-    def test_a_rank_that_hangs_ends_with_the_deadline(self):
+    def test_hanging_rank_ends_at_the_deadline(self):
         status, _, errors = self.run_small(self.stand_in("exec sleep 1000"), "--timeout", "5")
         self.assertEqual(status, 1, errors)
         self.assertIn("not done after 5 s", errors)
 
-    def test_an_interrupted_run_cleans_up(self):
+    def test_interrupted_run_removes_its_network(self):
         folder = self.stand_in('touch "$0.started"; exec sleep 1000')
         status, _, errors = self.run_small(folder, interrupt_when=os.path.join(folder, "bench_gloo.started"))
         self.assertEqual(status, 130, errors)

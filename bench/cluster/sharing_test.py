@@ -44,16 +44,16 @@ def samples(*rates):
 class Lines(unittest.TestCase):
     LINE = sharing.Line(80, samples((8, 0, 8), (8, 0, 8), (0, 9, 0), (5, 4, 5), (5, 4, 5), (0, 10, 0)))
 
-    def test_shares_are_of_the_line_in_the_stretch_alone(self):
+    def test_shares_are_of_the_link_within_the_interval(self):
         self.assertEqual(self.LINE.shares(sharing.Span(0, 2)), (0.8, 0))
         self.assertEqual(self.LINE.shares(sharing.Span(3, 5)), (0.5, 0.4))
         self.assertEqual(self.LINE.shares(sharing.Span(5.2, 5.3)), (0, 0), "nothing was counted there")
 
-    def test_a_job_has_ended_with_its_last_result(self):
+    def test_job_ends_with_its_last_result(self):
         self.assertEqual(self.LINE.measured_span(sharing.Job(turn(0.5, 0.5), 2.9)), sharing.Span(1, 2))
         self.assertEqual(self.LINE.measured_span(sharing.Job(turn(1, 0.5), 7)), sharing.Span(3.5, 5))
 
-    def test_what_meets_is_held_against_what_was_alone(self):
+    def test_concurrent_rates_are_compared_with_single_ones(self):
         alone, together = sharing.Job(turn(1, 1), 2.9), sharing.Job(turn(2), 7)
         found = sharing.Result("sum", "xdp", self.LINE, alone, sharing.Span(2, 3), together).as_dict()
         self.assertEqual(
@@ -72,12 +72,12 @@ class Pictures(unittest.TestCase):
             x, y = map(float, point.split(","))
             self.assertTrue(0 <= x <= picture.WIDTH and 0 <= y <= picture.HEIGHT)
 
-    def test_nothing_is_drawn_of_nothing(self):
+    def test_empty_series_draws_nothing(self):
         ElementTree.fromstring(picture.lines("title", "s", "y", {"one": []}))
 
 
 class CommandLines(unittest.TestCase):
-    def test_bad_usage_is_refused_by_name(self):
+    def test_bad_arguments_are_refused_by_name(self):
         for program, flag, value in (
             (IDLE, "--rate", "fast"),
             (IDLE, "--rounds", "0"),
@@ -109,18 +109,18 @@ class Runs(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)
 
-    def test_an_idle_program_is_paired_with_none(self):
+    def test_idle_program_is_paired_with_its_absence(self):
         found = self.measure(IDLE, "--rounds", "2", "--seconds", "1", "--rate", "100mbit")
         pairs = list(zip(found["without_bps"], found["with_bps"]))
         self.assertEqual(len(pairs), 2)
         self.assertTrue(all(0 < bps < 110e6 for pair in pairs for bps in pair))
         self.assertAlmostEqual(found["loss"], statistics.median(1 - attached / bare for bare, attached in pairs))
 
-    def test_links_may_have_no_rate(self):
+    def test_links_without_a_rate_are_measured(self):
         found = self.measure(IDLE, "--rounds", "1", "--seconds", "1", "--rate", "none")
         self.assertIsNone(found["rate_bps"])
 
-    def test_a_job_and_a_flow_meet_on_a_link(self):
+    def test_job_and_flow_share_a_link(self):
         with tempfile.TemporaryDirectory() as folder:
             drawn = os.path.join(folder, "share.svg")
             flags = ("--workers", "2", "--rate", "100mbit", "--bytes", "2MB", "--operations", "4", "--picture", drawn)

@@ -32,11 +32,11 @@ class Tables(unittest.TestCase):
     # Inputs for PyTorch's count: samples, and pixels per side or tokens.
     BATCHES = {"vgg": (64, 224), "resnet": (64, 224), "gpt": (8, 512)}
 
-    def test_models_have_the_parameters_that_they_are_known_for(self):
+    def test_models_have_their_known_parameters(self):
         for name, parameters in self.PARAMETERS.items():
             self.assertEqual(tables.load(name, programs).parameters, parameters)
 
-    def test_a_step_takes_what_one_gpu_of_the_testbed_takes(self):
+    def test_step_takes_the_time_of_one_gpu_of_the_testbed(self):
         self.assertAlmostEqual(tables.load("vgg", programs).compute_seconds, 64 / (1180 / 8), places=4)
         self.assertAlmostEqual(tables.load("resnet", programs).compute_seconds, 64 / (1838 / 8), places=4)
 
@@ -50,16 +50,16 @@ class Tables(unittest.TestCase):
                 after = getattr(scaled, seconds) * scaled.link_bps / scaled.gradient_bytes
                 self.assertAlmostEqual(after / before, 1, places=3)
 
-    def test_without_a_link_the_times_shrink_as_the_model_does(self):
+    def test_times_without_a_link_shrink_with_the_model(self):
         table = tables.load("vgg", programs)
         self.assertAlmostEqual(table.scaled(1 / 16).compute_seconds, table.compute_seconds / 16)
 
-    def test_no_tensor_vanishes(self):
+    def test_scaling_keeps_every_tensor(self):
         scaled = tables.load("gpt", programs).scaled(1e-9)
         self.assertTrue(all(min(layer.tensors, default=1) >= 1 for layer in scaled.layers))
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "this Python has no torch")
-    def test_they_are_of_the_models_that_real_passes_train(self):
+    def test_tables_match_the_trained_models(self):
         import torch
         from torch.utils.flop_counter import FlopCounterMode
         from workloads import models
@@ -78,7 +78,7 @@ class Tables(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def test_a_workload_brings_its_own_gradients(self):
+    def test_workload_sets_the_gradient_bytes(self):
         options = arguments.parse(["--workload", "vgg", "--scale", "1/8", "--rate", "200mbit"])
         work = arguments.work_of(options, programs)
         table = tables.load("vgg", programs).scaled(1 / 8, 200_000_000)
@@ -86,11 +86,11 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(work.workload, systems.Workload("vgg", 1 / 8, "recorded", 200_000_000, table))
         self.assertEqual(work.warmup, 2)
 
-    def test_one_machine_has_the_testbeds_links(self):
+    def test_local_topology_has_the_links_of_the_testbed(self):
         work = arguments.work_of(arguments.parse(["--workload", "gpt", "--topology", "local:4"]), programs)
         self.assertIsNone(work.workload.link_bps)
 
-    def test_bad_usage_is_refused_by_name(self):
+    def test_bad_arguments_are_refused_by_name(self):
         for flag, value, *more in (
             ("--workload", "alexnet"),
             ("--scale", "0"),
@@ -124,7 +124,7 @@ class Reports(unittest.TestCase):
         setting = self.setting(systems.Workload("vgg", 1 / 16, "recorded", None, table))
         return json.loads(training_report.TrainingReport(setting, turns).as_json())["systems"]
 
-    def test_steps_a_second_are_those_of_the_median_round(self):
+    def test_steps_per_second_are_of_the_median_round(self):
         both = self.training(
             {
                 "atp": [self.turn([1, 3]), self.turn([0.5, 0.5]), self.turn([1, 1])],
@@ -136,11 +136,11 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(both["atp"]["ratio_to_gloo"], 2)
         self.assertEqual(both["atp"]["ratios_by_round"], [1, 2, 4])
 
-    def test_processor_time_of_ranks_is_of_measured_steps_and_that_of_switches_of_all(self):
+    def test_ranks_count_measured_steps_and_switches_count_all(self):
         atp = self.training({"atp": [self.turn([1, 1])]})["atp"]
         self.assertAlmostEqual(atp["cpu_seconds_of_a_step"], 3 / 2 + 4 / 4)
 
-    def test_the_share_in_the_network_is_of_what_came_to_be_added(self):
+    def test_share_in_the_network_is_of_all_added_packets(self):
         packets = dict.fromkeys((*report.ADDED, *report.NOT_ADDED), 0)
         counters = [
             {"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
@@ -149,7 +149,7 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(self.training({"atp": [self.turn([1], counters)]})["atp"]["share_in_network"], 0.9)
         self.assertIsNone(self.training({"gloo": [self.turn([1])]})["gloo"]["share_in_network"])
 
-    def test_what_torch_adds_is_compared_round_by_round(self):
+    def test_overhead_of_torch_is_compared_per_round(self):
         turns = {
             "atp": [self.turn([1.0, 1.0]), self.turn([4.0, 4.0]), self.turn([2.0, 2.0])],
             "torch-atp": [self.turn([1.5, 1.5]), self.turn([4.4, 4.4]), self.turn([2.4, 2.4])],
@@ -203,7 +203,7 @@ class Runs(unittest.TestCase):
             self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale", "1/500")
         )
 
-    def test_all_reduce_through_torch_is_measured_beside_that_without(self):
+    def test_all_reduce_with_and_without_torch_is_measured(self):
         result = self.run_small("--topology", "local:2", "--bytes", "256KiB", "--systems", "atp,torch-atp,torch-gloo")
         self.assertEqual(list(result["systems"]), ["atp", "torch-atp", "torch-gloo"])
         self.assertEqual(list(result["overhead_of_torch"]), ["atp"])
