@@ -63,7 +63,7 @@ def run(part, command):
     if done.returncode == 77:
         raise Skipped(done.stderr.strip() or done.stdout.strip())
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+        raise RuntimeError(f"status {done.returncode}: {' '.join(command)}\n{done.stderr}")
     return done.stdout
 
 
@@ -95,8 +95,7 @@ class Page:
             f"# {self.title}",
             "",
             f"Written by `{self.program} --write` on {platform.machine()}, {os.cpu_count()} cores, "
-            f"Linux {platform.release()}. Each figure is a ratio or a share within one run, the median of its "
-            "rounds.",
+            f"Linux {platform.release()}. Each figure is a ratio or a share within one run: the median of the rounds.",
             "",
             *([self.introduction, ""] if self.introduction else []),
         ]
@@ -147,16 +146,20 @@ def _parse(page, description):
     parser = argparse.ArgumentParser(
         prog=page.program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(page.bodies)} [all]")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to measure: {', '.join(page.bodies)} [all]")
     parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="of each system, in turns; the median counts [5]"
+        "--rounds", type=int, default=5, metavar="N", help="turns of each system, at least 1; figures are medians [5]"
     )
-    parser.add_argument("--write", metavar="FILE", help="also write the page there")
-    parser.add_argument("--json", action="store_true", help="print an array of figures in place of the page")
+    parser.add_argument("--write", metavar="FILE", help="also write the page into this file")
+    parser.add_argument("--json", action="store_true", help="print a JSON array of figures instead of the page")
     options = parser.parse_args()
     unknown = [name for name in options.parts if name not in page.bodies]
     if unknown or options.rounds < 1:
-        parser.error(f"no such part: {', '.join(unknown)}" if unknown else "--rounds: at least 1")
+        parser.error(
+            f"argument PART: {', '.join(unknown)} is unknown; accepted: {', '.join(page.bodies)}"
+            if unknown
+            else f"argument --rounds: {options.rounds} is below the minimum of 1"
+        )
     return options
 
 

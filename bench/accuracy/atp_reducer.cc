@@ -47,12 +47,12 @@ class AtpReducer final : public Reducer {
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
             tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
-            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refuses its tensor");
+            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refused its tensor");
         }
         collect();
         while (!packets_.empty()) deliver();
         for (const auto& worker : workers_) {
-            if (!worker->idle()) throw std::runtime_error("a sum came to no end");
+            if (!worker->idle()) throw std::runtime_error("a sum did not complete");
         }
     }
 

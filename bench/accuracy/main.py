@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What integers in place of floats do to training: its accuracy, and the precision of its sums.
+"""Measure how sums of integers instead of floats affect training: its accuracy, and the precision of its sums.
 
-Trains the models of examples/ with four workers in one process, whose gradients are summed by the machines of ATP and
-of SwitchML, at several scales and widths.
+Four workers in one process train the models of examples/. The state machines of ATP and of SwitchML sum their
+gradients, at several scales and widths.
 """
 
 import argparse
@@ -15,10 +15,12 @@ MISSING = 77
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="bench/accuracy/run", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a small model, a few seconds")
-    parser.add_argument("--json", action="store_true", help="an array of figures, on standard output")
-    parser.add_argument("--write", action="store_true", help="docs/results/accuracy.md")
-    parser.add_argument("--only", metavar="ID[,ID...]", default="", help="of all studies, these")
+    parser.add_argument("--quick", action="store_true", help="train a small model for a few seconds")
+    parser.add_argument("--json", action="store_true", help="print a JSON array of figures instead of the text")
+    parser.add_argument("--write", action="store_true", help="also write docs/results/accuracy.md")
+    parser.add_argument(
+        "--only", metavar="ID[,ID...]", default="", help="run only these studies, comma-separated [all]"
+    )
     parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -40,21 +42,24 @@ def main(arguments):
         import sklearn  # noqa: F401
         import torch
     except ImportError as error:
-        print(f"bench/accuracy: {error.name} is missing: trainings need PyTorch and scikit-learn", file=sys.stderr)
+        print(f"bench/accuracy: {error.name} is missing: install PyTorch and scikit-learn", file=sys.stderr)
         return MISSING
     import reducer
     import report
     import studies
 
-    wanted = [name for name in options.only.split(",") if name]
-    unknown = sorted(set(wanted) - set(studies.NAMES))
+    selected = [name for name in options.only.split(",") if name]
+    unknown = sorted(set(selected) - set(studies.NAMES))
     if unknown:
-        print(f"--only: {', '.join(unknown)}: give some of {', '.join(studies.NAMES)}", file=sys.stderr)
+        print(
+            f"bench/accuracy: --only: {', '.join(unknown)} is unknown; accepted: {', '.join(studies.NAMES)}",
+            file=sys.stderr,
+        )
         return 2
     torch.set_num_threads(1)
     sizes = studies.QUICK if options.quick else studies.FULL
     study = studies.Study(reducer.load(os.path.abspath(options.library)), sizes, progress)
-    made = studies.figures(study, wanted)
+    made = studies.figures(study, selected)
     progress("")
     if options.write:
         report.write(made)

@@ -107,7 +107,7 @@ class Reducer:
             self._machines, gradients.data_ptr(), self._workers, sums.data_ptr(), sums.numel()
         )
         if failed:
-            raise RuntimeError("the machines came to no end")
+            raise RuntimeError("the state machines did not complete the sum")
         return sums
 
     def counters(self):

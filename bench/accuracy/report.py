@@ -7,14 +7,14 @@ import platform
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/results/accuracy.md")
 
 INTRODUCTION = """\
-# What integers do to training
+# Accuracy of training with sums of integers
 
-Written by `bench/accuracy/run --write` on {machine}. Four workers in one process train models of `examples/`; their
-gradients are summed by the state machines of ATP, or of SwitchML, under one switch, in packets of 352 lanes. "float32"
-adds them as floats, without either. These are sums and their effects; how fast they come, other pages say.
+Written by `bench/accuracy/run --write` on {machine}. Four workers in one process train models of `examples/`. The state
+machines of ATP or of SwitchML sum their gradients under one switch, in packets of 352 lanes. "float32" adds the
+gradients as floats, without a protocol. Other pages report speed.
 
-A form is the protocol, what carries a number, and the scale: a fixed one, or dynamic, which fits each packet to the
-last sum at the same place ([dynamic scaling](../protocol.md#dynamic-scaling)).
+A form consists of the protocol, the type of a lane, and the scale. The scale is fixed or dynamic; a dynamic scale fits
+each packet to the last sum of the same elements ([dynamic scaling](../protocol.md#dynamic-scaling)).
 """
 
 
@@ -65,10 +65,10 @@ def steps(figure):
         for form, found in figure["found"].items()
     ]
     return f"""\
-Scores are means over {figure["seeds"]} seeds and over five scores around each. The target, a {figure["y"]} of {figure["target"]:.4f}, is 0.05 or 5 %
-from what floats come to at the end, where their curve still moves: where it is flat, chance decides when a height is reached.
-Steps are times floats' ± one standard error, of what it is without each of the seeds in turn. Of all fragments, those that came
-about as floats, and that left their integers in the switch:
+Scores are means over {figure["seeds"]} seeds and over five neighbouring scores. The target is a {figure["y"]} of {figure["target"]:.4f}, which is 0.05 or
+5 % from the final score of floats. The curve still rises there; on its flat part, chance would decide the step. "times
+floats'" is the ratio of the steps to the target, ± one standard error (jackknife over the seeds). "as floats" counts
+the fragments sent as floats, "overflowed" those whose sum exceeded its integers in the switch:
 
 {table(head, rows)}"""
 
@@ -86,7 +86,7 @@ def scales(figure):
 
     return (
         f"The largest gradient was {found['largest_gradient']:.3g}. Within 0.03 of floats: SwitchML {decades('switchml')}, "
-        f"ATP {decades('atp')}, the largest scale tried: what does not fit its integers is asked for as floats.\n\n"
+        f"ATP {decades('atp')}, the largest tried scale, because ATP requests values outside its integers as floats.\n\n"
         + table(("scale", *names), rows)
     )
 
@@ -107,8 +107,8 @@ def precision(figure):
         for form, loss in forms.items()
     ]
     return (
-        "All forms sum the same gradients of a training. The error is that of the whole sum of a step, as vectors; a zero is "
-        "lost where the exact sum is not zero and ours is.\n\n" + table(head, rows)
+        "All forms sum the same gradients of a training. The error is the relative error of the whole sum of a step, as a "
+        'vector. "zeros lost" is the share of nonzero exact sums that became zero.\n\n' + table(head, rows)
     )
 
 
@@ -120,17 +120,15 @@ def exponents(figure):
         for power in powers
     ]
     rows.append(("all zeros", *(figure["found"][model]["zero"] for model in models)))
-    return "The largest magnitude in a worker's packet, and how many packets had it:\n\n" + table(
-        ("magnitude", *models), rows
-    )
+    return "Number of packets of the workers by their largest magnitude:\n\n" + table(("magnitude", *models), rows)
 
 
 SECTIONS = {
     "fig11": ("Accuracy over steps", steps),
-    "fig18": ("Another model", steps),
+    "fig18": ("Accuracy over steps, second model", steps),
     "switchml-fig10": ("Accuracy over scales", scales),
     "precision": ("Precision", precision),
-    "exponents": ("How large gradients are", exponents),
+    "exponents": ("Magnitude of gradients", exponents),
 }
 
 

@@ -169,7 +169,7 @@ def accuracy_over_scales(study):
         found[f"{protocol}_flat_decades"] = _flat_decades(points, reference)
     return {
         "id": "switchml-fig10",
-        "claim": "accuracy is that of floats over orders of magnitude of the scale; beyond, training diverges",
+        "claim": "accuracy equals that of floats over orders of magnitude of the scale; outside, training diverges",
         "model": model,
         "subject": TRAININGS[model].subject,
         "x": "scale",
@@ -226,7 +226,7 @@ def precision(study):
             reducer.close()
     return {
         "id": "precision",
-        "claim": "dynamic scaling loses fewer digits than a fixed scale, for few fragments that travel as floats",
+        "claim": "dynamic scaling loses fewer digits than a fixed scale, and few fragments are sent as floats",
         "found": found,
     }
 
@@ -260,25 +260,25 @@ def exponents(study):
         found[model] = {"zero": counts.pop("zero"), **{str(power): counts[power] for power in sorted(counts)}}
     return {
         "id": "exponents",
-        "claim": "of the fragments of workers' gradients: how many have a largest magnitude in [2^(e - 1), 2^e), by e",
+        "claim": "number of fragments of the workers' gradients with a largest magnitude in [2^(e - 1), 2^e), by e",
         "found": found,
     }
 
 
-def figures(study, wanted):
+def figures(study, selected):
     models = study.sizes.models
     made = {
         "fig11": lambda: accuracy_over_steps(
-            study, "fig11", models[0], "as many steps to the same accuracy as with floats"
+            study, "fig11", models[0], "integers need as many steps to the same accuracy as floats"
         ),
         "fig18": lambda: accuracy_over_steps(
-            study, "fig18", models[-1], "as many steps to the same accuracy as with floats, another model"
+            study, "fig18", models[-1], "integers need as many steps to the same accuracy as floats, second model"
         ),
         "switchml-fig10": lambda: accuracy_over_scales(study),
         "precision": lambda: precision(study),
         "exponents": lambda: exponents(study),
     }
-    return [make() for name, make in made.items() if not wanted or name in wanted]
+    return [make() for name, make in made.items() if not selected or name in selected]
 
 
 NAMES = ("fig11", "fig18", "switchml-fig10", "precision", "exponents")

@@ -19,7 +19,7 @@ class SwitchMlReducer final : public Reducer {
           job_{.workers = static_cast<std::uint8_t>(config.workers), .lanes = config.lanes},
           switch_({.slots = job_.slots(), .lanes = config.lanes}),
           buffer_(job_.packet_bytes()) {
-        if (!switch_.admit(job_)) throw std::runtime_error("the switch has no room for this job");
+        if (!switch_.admit(job_)) throw std::runtime_error("the switch refused the job: its pool has too few slots");
         for (std::uint8_t rank = 0; rank < job_.workers; ++rank) {
             switchml::WorkerConfig worker;
             worker.job = job_;
@@ -36,12 +36,12 @@ class SwitchMlReducer final : public Reducer {
             tensors.push_back(tensor::make_sum_tensor(numeric::ElementType::float32, inputs.data() + rank * sums.size(),
                                                       rank == 0 ? sums.data() : others.data(), sums.size(),
                                                       static_cast<float>(config_.form.scale), 1));
-            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refuses its tensor");
+            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refused its tensor");
             collect(rank);
         }
         while (!packets_.empty()) deliver();
         for (const auto& worker : workers_) {
-            if (!worker->idle()) throw std::runtime_error("a sum came to no end");
+            if (!worker->idle()) throw std::runtime_error("a sum did not complete");
         }
     }
 

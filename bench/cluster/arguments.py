@@ -21,40 +21,38 @@ DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel reorders its buckets after t
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 DESCRIPTION = """\
-Measures all-reduce, or the training of a model, over links of limited rates, ATP and Gloo in the same run. Every host
-is a network namespace of its own, every switch a namespace with a bridge; the links between them are veth pairs whose
-rates a token bucket holds each way. The systems take turns round by round, so that what else the machine does meets all
-of them alike."""
+Measure all-reduce, or the training of a model, over links of limited rates. One run compares ATP with Gloo. Every host
+is a network namespace, and every switch is a namespace with a bridge. Links are veth pairs; a token bucket limits each
+direction. The systems take turns in every round, so that other load of this machine affects all of them equally."""
 
 EPILOG = """\
 topologies
   star:4       four hosts on one switch
-  racks:2x4    two racks of four hosts, each rack with a switch of its own under one in the core. With an --uplink of
-               the hosts' rate, four hosts share what one could use alone.
-  local:4      four processes of this machine over its loopback, without a limit: --rate, --uplink and --queue say
-               nothing. It needs no privilege.
+  racks:2x4    two racks of four hosts; each rack has a switch under one switch in the core. If --uplink equals --rate,
+               the four hosts of a rack share the rate of one host.
+  local:4      four processes of this machine over its loopback, without a limit. --rate, --uplink and --queue have no
+               effect. Needs no privilege.
 systems
   atp, gloo, openmpi
-               by programs of their own: `atp bench`, bench_gloo, and bench_mpi with mpirun
-  atp-xdp      as atp, with `atp switch --xdp` on the switch's ports: it adds inside the kernel, and the daemon of the
-               same box holds the servers. Not in racks. --switch xdp takes it for atp, and --switch both has them take
-               turns
-  switchml     by `atp switch` and `atp bench` with --protocol switchml; not in racks, since it knows one switch. Slots
-               and timer are those that are fastest when each pair is tried once, or what --rank-flags says
+               separate programs: `atp bench`, bench_gloo, and bench_mpi with mpirun
+  atp-xdp      atp with `atp switch --xdp` on the switch's ports: the kernel adds, and the daemon on the same host runs
+               the servers. Not in racks. --switch xdp replaces atp by atp-xdp; --switch both runs both in turns
+  switchml     `atp switch` and `atp bench` with --protocol switchml. Not in racks, because it supports one switch. The
+               benchmark tries pairs of slots and timeout once and uses the fastest pair; --rank-flags overrides it
   torch-atp, torch-gloo
-               through torch.distributed, with the backend `atp` and with PyTorch's own Gloo. Beside `atp` or `gloo`,
-               the report says how much longer they take.
-  With a --workload, atp and gloo are backends of torch.distributed.
+               torch.distributed with the backend `atp` or with PyTorch's own Gloo. If `atp` or `gloo` is in the same
+               run, the report states how much longer the backend takes.
+  With --workload, atp and gloo are backends of torch.distributed.
 workloads
   vgg, resnet, gpt
-               VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel: its buckets, its hooks and
-               its overlap of sums with the backward pass. The model has --scale times the parameters.
-               --compute recorded takes the time of each layer from `atp-lab models` and waits that long, as one does for a
-               GPU: it is in proportion to what the gradients take on a link, as on the testbed where the times are
-               from. --compute real trains a narrower model on the processors.
+               VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel, with its buckets, its
+               hooks, and sums that overlap the backward pass. The model has --scale times the parameters.
+               --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The
+               ratio of this time to the transfer time of the gradients is that of the testbed.
+               --compute real trains a narrower model on the processors.
 placements of the ranks in racks
-  packed       one rack after the other: a ring of ranks crosses each uplink once
-  dealt        over the racks in turns, as a scheduler may leave them: a ring of ranks crosses the uplinks at every step
+  packed       fill one rack after the other: a ring of ranks crosses each uplink once
+  dealt        alternate between the racks: a ring of ranks crosses the uplinks at every step
 
 examples
   bench/cluster/run --workers 4 --rate 500mbit --bytes 25MB --rounds 5 --peer gloo --json
@@ -63,10 +61,10 @@ examples
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
 
-It needs root, `ip` and `tc` but for local:N, and PyTorch where it is asked for. It builds the programs in the release
-preset first, unless --bin says where they are. It removes what it has set up whatever happens, and first what an
-earlier run had to leave behind.
-exit status: 0 measured and every sum right, 1 something failed, 2 bad usage, 77 this machine or user cannot run it."""
+Topologies other than local:N need root, `ip` and `tc`. Workloads and torch-* systems need PyTorch. Unless --bin names
+a folder, the benchmark builds the programs with the release preset first. At its end it removes its namespaces and
+files; at its start it removes those of earlier runs that were killed.
+exit status: 0 measured and every sum correct, 1 a step failed, 2 bad arguments, 77 this machine or user cannot run it."""
 
 
 def parse(arguments):
@@ -79,8 +77,8 @@ def parse(arguments):
     _add_network(parser.add_argument_group("network"))
     _add_work(parser.add_argument_group("work"))
     _add_systems(parser.add_argument_group("systems"))
-    parser.add_argument("--json", action="store_true", help="print an object in place of the table")
-    parser.add_argument("--show", action="store_true", help="say on standard error what is started where")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument("--show", action="store_true", help="print each started command and its node on standard error")
     options = parser.parse_args(arguments)
     if options.uplink is None:
         options.uplink = options.rate
@@ -93,33 +91,33 @@ def _settle_server(parser, options):
     if options.server == "switch":
         return
     if options.topology.is_local or options.topology.has_racks or options.workload or "switchml" in options.systems:
-        parser.error("argument --server: a host for it is only in a star, and only for all-reduces of atp")
+        parser.error("argument --server: host requires a star topology and all-reduces of atp; use --server switch")
     options.topology = options.topology.with_server()
 
 
 def _settle_work(parser, options):
     if options.workload and options.bytes:
-        parser.error("argument --bytes: a --workload has its own gradients")
+        parser.error("argument --bytes: --workload sets the size of the gradients; remove --bytes or --workload")
     options.bytes = options.bytes or DEFAULT_BYTES
     if options.bytes % 4 != 0:
-        parser.error("argument --bytes: must be a multiple of 4, for float32")
+        parser.error(f"argument --bytes: {options.bytes} is not a multiple of 4, the size of float32")
     known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE
     options.systems = _with_switches(parser, options.systems, options.switch)
     if not set(options.systems) <= set(known):
-        parser.error(f"argument --systems: each of {', '.join(known)} at most once")
+        parser.error(f"argument --systems: accepted is each of {', '.join(known)} at most once")
     confined = [name for name in options.systems if not known[name].spans_racks]
     if confined and options.topology.has_racks:
-        parser.error(f"argument --systems: {', '.join(confined)} cannot span racks")
+        parser.error(f"argument --systems: {', '.join(confined)} cannot span racks; use a star topology")
     if options.loss and any(issubclass(known[name], systems.InKernel) for name in options.systems):
-        parser.error("argument --loss: the switch inside the kernel drops nothing on purpose")
+        parser.error("argument --loss: the switch inside the kernel injects no loss; use --switch user")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
 
 
 def _with_switches(parser, names, switch):
-    """Replaces `atp` by the systems that it stands for."""
+    """Replaces `atp` by the systems that --switch selects."""
     if switch != "user" and ("atp" not in names or "atp-xdp" in names):
-        parser.error(f"argument --switch: {switch} says how to run the system atp")
+        parser.error(f"argument --switch: {switch} requires atp in --systems, and no atp-xdp")
     return [system for name in names for system in (systems.OF_SWITCH[switch] if name == "atp" else (name,))]
 
 
@@ -147,44 +145,54 @@ def _add_network(group):
             metavar=metavar,
             help=f"short for --topology {kind}:{metavar}",
         )
-    group.add_argument("--rate", type=rate, default="500mbit", help="of a host's link, each way [500mbit]")
-    group.add_argument("--uplink", type=rate, metavar="RATE", help="of a rack's uplink, each way [as --rate]")
+    group.add_argument(
+        "--rate", type=rate, default="500mbit", help="rate of a host's link in each direction, above 0 [500mbit]"
+    )
+    group.add_argument(
+        "--uplink", type=rate, metavar="RATE", help="rate of a rack's uplink in each direction, above 0 [as --rate]"
+    )
     group.add_argument(
         "--queue",
         type=size,
         default="1MiB",
         metavar="SIZE",
-        help="what may wait at each end of a link before packets are dropped [1MiB]",
+        help="longest queue at each end of a link, above 0; further packets are dropped [1MiB]",
     )
     group.add_argument(
         "--offloads",
         choices=("on", "off"),
         default="on",
-        help="off: every frame is one that a wire could carry, and is merged with others on arrival, as behind a network "
-        "card; on: 64 KiB may cross a link in one piece, which costs a tenth of the processor time [on]",
+        help="off: send frames of wire size and merge them on arrival, as a network card does; on: let up to 64 KiB "
+        "cross a link as one packet, for a tenth of the processor time [on]",
     )
-    group.add_argument("--placement", choices=("packed", "dealt"), default="packed", help="of the ranks [packed]")
+    group.add_argument(
+        "--placement", choices=("packed", "dealt"), default="packed", help="placement of the ranks [packed]"
+    )
 
 
 def _add_work(group):
-    group.add_argument("--bytes", type=size, metavar="SIZE", help="of the tensor of float32 [25MB]")
-    group.add_argument("--workload", choices=tables.NAMES, help="train a model instead")
+    group.add_argument("--bytes", type=size, metavar="SIZE", help="size of the float32 tensor, multiple of 4 [25MB]")
+    group.add_argument("--workload", choices=tables.NAMES, help="train this model instead of summing one tensor")
     group.add_argument(
         "--scale",
         dest="share",
         type=_model_share,
         default="1/16",
         metavar="SHARE",
-        help="of the model's parameters, as in 0.1, 5%% or 1/16 [1/16]",
+        help="share of the model's parameters, above 0, at most 1: 0.1, 5%% or 1/16 [1/16]",
     )
     group.add_argument(
         "--compute",
         choices=("recorded", "real"),
         default="recorded",
-        help="how the model's layers take time [recorded]",
+        help="source of each layer's time [recorded]",
     )
     group.add_argument(
-        "--rounds", type=count, default=5, metavar="N", help="turns of each system; the median counts [5]"
+        "--rounds",
+        type=count,
+        default=5,
+        metavar="N",
+        help="turns of each system, 1 to 10000; the report states the median [5]",
     )
     group.add_argument(
         "--operations",
@@ -192,17 +200,26 @@ def _add_work(group):
         type=count,
         default=3,
         metavar="N",
-        help="measured all-reduces or steps in a turn [3]",
+        help="measured all-reduces or steps per turn, 1 to 10000 [3]",
     )
-    group.add_argument("--warmup", type=count_or_none, metavar="N", help="of them before those [1 all-reduce, 2 steps]")
     group.add_argument(
-        "--jobs", type=count, default=1, metavar="N", help="jobs at the same time, each with a rank on every host [1]"
+        "--warmup",
+        type=count_or_none,
+        metavar="N",
+        help="all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]",
+    )
+    group.add_argument(
+        "--jobs",
+        type=count,
+        default=1,
+        metavar="N",
+        help="concurrent jobs, 1 to 10000, each with one rank per host [1]",
     )
     group.add_argument(
         "--timeout",
         type=seconds,
         metavar="SECONDS",
-        help="longest that a turn may take [a minute, and 30 times what the links alone would need]",
+        help="longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]",
     )
 
 
@@ -213,7 +230,7 @@ def _add_systems(group):
         type=_systems,
         default="atp,gloo",
         metavar="LIST",
-        help=f"which of {', '.join(systems.OF_ALL_REDUCE)}, and in which order [atp,gloo]",
+        help=f"comma-separated systems in the order of their turns: {', '.join(systems.OF_ALL_REDUCE)} [atp,gloo]",
     )
     which.add_argument(
         "--peer",
@@ -227,51 +244,53 @@ def _add_systems(group):
         "--switch",
         choices=tuple(systems.OF_SWITCH),
         default="user",
-        help="where ATP's switch adds: in the daemon, inside the kernel, or each in its turn [user]",
+        help="where ATP's switch adds: in the daemon, in the kernel, or both in turns [user]",
     )
     group.add_argument(
         "--server",
         choices=("switch", "host"),
         default="switch",
-        help="where ATP's parameter servers stand: on the switch's box, or on a host of their own. To the switch inside "
-        "the kernel, workers then address the server, whose link carries a copy of each result for each of them, or one "
+        help="where ATP's parameter servers run: on the switch's host or on a separate host. With host and the switch in "
+        "the kernel, workers address the server. Its link then carries one copy of each result per worker, or one copy "
         "for all with --rank-flags='--multicast on' [switch]",
     )
-    group.add_argument("--memory", default="64MB", metavar="SIZE", help="of each of ATP's switches [64MB]")
+    group.add_argument(
+        "--memory", default="64MB", metavar="SIZE", help="memory of the aggregators of each ATP switch [64MB]"
+    )
     group.add_argument(
         "--loss",
         type=_share,
         default=0.0,
         metavar="SHARE",
-        help="of the packets, as in 0.001 or 0.1%%, which ATP's switches drop on purpose; none of Gloo's [0]",
+        help="share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]",
     )
     group.add_argument(
         "--switch-flags",
         type=shlex.split,
         default=[],
         metavar="FLAGS",
-        help="more of them for `atp switch`, in one argument: --switch-flags='--threads 2'",
+        help="further flags of `atp switch`, in one argument: --switch-flags='--threads 2' [none]",
     )
     group.add_argument(
         "--rank-flags",
         type=shlex.split,
         default=[],
         metavar="FLAGS",
-        help="more of them for `atp bench`, in one argument: --rank-flags='--multicast on'",
+        help="further flags of `atp bench`, in one argument: --rank-flags='--multicast on' [none]",
     )
     group.add_argument(
         "--gloo-algorithm",
         choices=("best", *systems.Gloo.algorithms),
         default="best",
-        help="`best`: the one that is fastest when each is tried once [best]",
+        help="algorithm of Gloo; best: try each once and use the fastest [best]",
     )
     group.add_argument(
         "--python",
         default=_default_python(),
         metavar="PROGRAM",
-        help="with torch [build/venv/bin/python, or the one that runs this]",
+        help="Python with torch [build/venv/bin/python, or the Python that runs this program]",
     )
-    group.add_argument("--bin", metavar="FOLDER", help="use the programs there, and build nothing")
+    group.add_argument("--bin", metavar="FOLDER", help="use the programs in this folder instead of a build")
 
 
 def _topology(text):
@@ -288,7 +307,7 @@ def _topology_of(kind):
 def _quantity(text, units, example):
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.lower())
     if not match or match[2] not in units or float(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is no quantity such as {example}")
+        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write a quantity above 0, such as {example}")
     return round(float(match[1]) * units[match[2]])
 
 
@@ -302,13 +321,13 @@ def rate(text):
 
 def count_or_none(text):
     if not text.isdecimal() or int(text) > 10_000:
-        raise argparse.ArgumentTypeError(f"{text} is no number up to 10000")
+        raise argparse.ArgumentTypeError(f"'{text}' is not an integer from 0 to 10000")
     return int(text)
 
 
 def count(text):
     if count_or_none(text) == 0:
-        raise argparse.ArgumentTypeError("must be at least 1")
+        raise argparse.ArgumentTypeError("0 is below the minimum of 1")
     return int(text)
 
 
@@ -316,19 +335,19 @@ def _number(text):
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text} is no number") from error
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from error
 
 
 def seconds(text):
     if not 1 <= _number(text) <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 second and a day")
+        raise argparse.ArgumentTypeError(f"{text} is outside 1 to 86400 seconds")
     return float(text)
 
 
 def _share(text):
     share = _number(text[:-1]) / 100 if text.endswith("%") else _number(text)
     if not 0 <= share < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to below 1")
+        raise argparse.ArgumentTypeError(f"{text} is outside the accepted shares, from 0 to below 1")
     return share
 
 
@@ -338,21 +357,23 @@ def _model_share(text):
         return 1 / int(fraction[1])
     share = _number(text[:-1]) / 100 if text.endswith("%") else _number(text)
     if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share above 0, up to 1")
+        raise argparse.ArgumentTypeError(f"{text} is outside the accepted shares, above 0 and at most 1")
     return share
 
 
 def _systems(text):
     names = text.split(",")
     if len(set(names)) != len(names) or not set(names) <= set(systems.OF_ALL_REDUCE):
-        raise argparse.ArgumentTypeError(f"{text}: each of {', '.join(systems.OF_ALL_REDUCE)} at most once")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not accepted: name each of {', '.join(systems.OF_ALL_REDUCE)} at most once"
+        )
     return names
 
 
 def _default_python():
-    """The Python that the build takes by default: the one of tools/setup.sh, or else any other."""
-    made = os.path.join(ROOT, "build", "venv", "bin", "python")
-    return made if os.path.exists(made) else sys.executable
+    """The Python of the build: that of tools/setup.sh if it exists, otherwise the Python that runs this program."""
+    of_setup = os.path.join(ROOT, "build", "venv", "bin", "python")
+    return of_setup if os.path.exists(of_setup) else sys.executable
 
 
 def _beside_atp(text):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests bench/cluster/run on hardly any data: nothing is judged by time.
+"""Tests bench/cluster/run on little data. No assertion depends on measured time.
 
-usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77 when this machine cannot have such networks."""
+usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77: this machine cannot create such networks."""
 
 import json
 import os

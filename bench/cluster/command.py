@@ -24,7 +24,7 @@ def find_programs(classes, python, folder=None):
     folder = os.path.abspath(folder) if folder else _build(sorted({name for each in classes for name in each.targets}))
     for name in (program for each in classes for program in each.programs):
         if not os.access(os.path.join(folder, name), os.X_OK):
-            raise network.Unavailable(f"there is no program {name} in {folder}")
+            raise network.Unavailable(f"program {name} is missing in {folder}: build it, or name its folder with --bin")
     _require_modules(python, folder, {module for each in classes for module in each.modules})
     return folder
 
@@ -32,7 +32,7 @@ def find_programs(classes, python, folder=None):
 def main(program, parse, run):
     """Executes the command line and returns the exit status. Always removes what it set up."""
     options = parse(sys.argv[1:])
-    _unwind_when_asked_to_end()
+    _unwind_on_signals()
     try:
         run(options)
     except network.Unavailable as error:
@@ -55,7 +55,9 @@ def _build(targets):
     known = subprocess.run(["cmake", "--build", BUILD, "--target", "help"], capture_output=True, text=True, check=True)
     missing = [target for target in targets if f"{target}:" not in known.stdout]
     if missing:
-        raise network.Unavailable(f"{BUILD} cannot build {', '.join(missing)}: see what CMake says of it")
+        raise network.Unavailable(
+            f"{BUILD} has no target {', '.join(missing)}: read the output of cmake --preset release"
+        )
     subprocess.run(["cmake", "--build", BUILD, "--target", *targets], stdout=sys.stderr, check=True)
     return os.path.join(BUILD, "bin")
 
@@ -78,7 +80,7 @@ def _interrupt(*_):
     raise KeyboardInterrupt
 
 
-def _unwind_when_asked_to_end():
+def _unwind_on_signals():
     """Exits the block on every signal that ends a program, except those that were ignored at the start (nohup)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -68,7 +68,7 @@ class Bench:
         goodput = {variant: trial.turn(system, variant).goodput_bps(self.work) for variant in system.variants}
         if self.show:
             tried = ", ".join(f"{variant} {bps / 1e6:.1f}" for variant, bps in goodput.items())
-            print(f"{system.name}, one operation of each, Mbit/s a rank: {tried}", file=sys.stderr)
+            print(f"{system.name}, one operation per variant, Mbit/s per rank: {tried}", file=sys.stderr)
         return max(goodput, key=goodput.get)
 
     def turn(self, system, variant):
@@ -89,7 +89,7 @@ class Bench:
             processes.stop(switches)
         processes.require_orderly_end(switches)
         return Turn(
-            [_said_by(rank) for rank in first_ranks],
+            [_result_of(rank) for rank in first_ranks],
             sum(process.cpu_seconds for process in ranks + switches),
             sum(process.cpu_seconds for process in switches),
             None if ports is None else ports - ports_before,
@@ -119,11 +119,11 @@ class Bench:
 
     def start_switches(self, system, started):
         """Adds switches to `started`, which the caller must always stop. Returns when they listen."""
-        for box in self.network.topology.boxes:
-            command = system.daemon_command(box)
+        for node in self.network.topology.daemon_nodes:
+            command = system.daemon_command(node)
             if command is None:
                 continue
-            started.append(self._start(f"{system.name}-{box.name}", box, command))
+            started.append(self._start(f"{system.name}-{node.name}", node, command))
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
     def _counters(self, system):
@@ -156,13 +156,13 @@ class Bench:
         return processes.Process(name, self.network.entry(node), command, self.network.folder)
 
 
-def _said_by(rank):
+def _result_of(rank):
     lines = rank.output().splitlines()
     try:
-        said = json.loads(lines[-1])
-        return {**said, "seconds": [float(seconds) for seconds in said["seconds"]]}
+        result = json.loads(lines[-1])
+        return {**result, "seconds": [float(seconds) for seconds in result["seconds"]]}
     except (IndexError, ValueError, KeyError, TypeError) as error:
-        raise processes.Failed(f"said nothing of use ({error!r}):\n  {rank.complaint()}") from error
+        raise processes.Failed(f"output without a result ({error!r}):\n  {rank.complaint()}") from error
 
 
 @dataclass(frozen=True)

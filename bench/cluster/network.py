@@ -126,7 +126,7 @@ class Network:
             _call("ip", "-n", namespace, "link", "set", "left", "up")
             self._shape(namespace, "left", self._links.host_bps)
         except Broken as error:
-            raise Unavailable(f"no such network on this machine: {error}") from error
+            raise Unavailable(f"this machine cannot create the network: {error}") from error
         finally:
             _remove_namespace(namespace)
 
@@ -220,7 +220,7 @@ class Loopback:
 
     def __enter__(self):
         if shutil.which("setpriv") is None:
-            raise Unavailable("there is no `setpriv` here (Debian's util-linux)")
+            raise Unavailable("`setpriv` is missing: install util-linux")
         _remove_leftover_folders()
         self.folder = tempfile.mkdtemp(prefix=_own_prefix())
         return self
@@ -275,7 +275,7 @@ def _birth_of(pid):
 
 def _require_privilege_and_tools(links):
     if os.geteuid() != 0:
-        raise Unavailable("network namespaces need root")
+        raise Unavailable("network namespaces need root: run as root, or use --topology local:N")
     require_tools("iproute2", "ip", "tc")
     if not links.offloads:
         require_tools("ethtool", "ethtool")
@@ -284,7 +284,7 @@ def _require_privilege_and_tools(links):
 def require_tools(package, *tools):
     for tool in tools:
         if shutil.which(tool) is None:
-            raise Unavailable(f"there is no `{tool}` here (Debian's {package})")
+            raise Unavailable(f"`{tool}` is missing: install {package}")
 
 
 def _namespaces():

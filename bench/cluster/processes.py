@@ -72,7 +72,7 @@ def output_of(entry, command, seconds=10.0):
     except subprocess.TimeoutExpired as error:
         raise Failed(f"not done after {seconds:.0f} s: {shlex.join(command)}") from error
     if done.returncode != 0:
-        raise Failed(f"status {done.returncode}: {shlex.join(command)}\n    {done.stderr.strip()}")
+        raise Failed(f"failed with status {done.returncode}: {shlex.join(command)}\n    {done.stderr.strip()}")
     return done.stdout
 
 
@@ -84,7 +84,7 @@ def wait_all(processes, seconds, servers=()):
         ended = [process for process in processes if process.poll()]
         bad = [process for process in ended if process.status != 0] + [server for server in servers if server.poll()]
         if bad:
-            raise Failed("ended:\n  " + "\n  ".join(process.complaint() for process in bad))
+            raise Failed("processes ended early:\n  " + "\n  ".join(process.complaint() for process in bad))
         if len(ended) == len(processes):
             return
         if time.monotonic() > deadline:
@@ -109,7 +109,7 @@ def require_orderly_end(servers):
     """Raises Failed if a server that was stopped had failed before."""
     bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
     if bad:
-        raise Failed("did not end well when asked to:\n  " + "\n  ".join(server.complaint() for server in bad))
+        raise Failed("switches failed after SIGTERM:\n  " + "\n  ".join(server.complaint() for server in bad))
 
 
 def wait_until_bound(process, port, protocol="udp", seconds=10.0):
@@ -119,7 +119,7 @@ def wait_until_bound(process, port, protocol="udp", seconds=10.0):
         if port in _bound_ports(process.pid, protocol):
             return
         time.sleep(POLL_SECONDS)
-    raise Failed(f"does not listen on {protocol} port {port}:\n  {process.complaint()}")
+    raise Failed(f"no socket on {protocol} port {port} after {seconds:.0f} s:\n  {process.complaint()}")
 
 
 def _bound_ports(pid, protocol):

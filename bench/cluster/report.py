@@ -151,7 +151,7 @@ class Report:
             *self._limit_lines(),
             "",
             f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
-            f"{'CPU s/GB':>8} {'switch':>6} {'box':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
+            f"{'CPU s/GB':>8} {'switch':>6} {'+ports':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
@@ -259,12 +259,13 @@ class Report:
 
 
 _LEGEND = """\
-Mbit/s a rank: the tensor's bits over the median time, of all jobs on a host together; the median of the rounds.
-CPU s/GB: user and system time of all ranks and switch daemons, for each GB that a rank brings to a sum; of PyTorch's
-ranks, with what its start takes. switch: the daemons alone. box: and all that the kernel does with what comes in at
-a switch's ports, sums too; known with --offloads off. machine: all that the processors did, and for others meanwhile.
-busy: the share of all processors' time that was not idle; near 1, processors may be what was measured, not links.
-sent, got: over a host's link, for each operation; up: over a rack's uplink, or a server's link; dropped: packets, by all links together."""
+Mbit/s a rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
+CPU s/GB: user and system time of all ranks and switch daemons, per GB that a rank contributes to a sum. For ranks of
+PyTorch it includes their start. switch: the daemons alone. +ports: the daemons and the kernel's work for packets that
+arrive at the switches' ports, sums included; known with --offloads off. machine: all work of the processors, that of
+other programs included. busy: share of all processors' time that was not idle; near 1, the processors may limit the
+rate instead of the links. sent, got: MB over a host's link per operation. up: MB over a rack's uplink or a server's
+link per operation. dropped: packets that all links dropped per operation."""
 
 
 def with_ends(key, values):

@@ -152,10 +152,10 @@ class Result:
     def as_text(self):
         found = self.as_dict()
         return (
-            f"a link of {self._line.rate_bps / 1e6:g} Mbit/s, of its line: {self._job} alone "
+            f"shares of a link of {self._line.rate_bps / 1e6:g} Mbit/s: {self._job} alone "
             f"{found['job_share_alone']:.2f}, TCP alone {found['flow_share_alone']:.2f}; together "
-            f"{found['job_share']:.2f} and {found['flow_share']:.2f}, {found['sum']:.2f} in all; the job runs at "
-            f"{found['job_speed']:.2f} of its speed alone"
+            f"{found['job_share']:.2f} and {found['flow_share']:.2f}, sum {found['sum']:.2f}; speed of the job beside "
+            f"TCP {found['job_speed']:.2f} of its speed alone"
         )
 
     def picture(self):

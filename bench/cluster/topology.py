@@ -47,7 +47,7 @@ class Topology:
         return self.hosts + ((self.server,) if self.server else ())
 
     @property
-    def boxes(self):
+    def daemon_nodes(self):
         """The nodes that may need daemons, in the order to start them."""
         return ((self.server,) if self.server else ()) + self.switches
 
@@ -95,12 +95,12 @@ def parse(text):
     local = re.fullmatch(r"local:(\d+)", text)
     if local:
         return _star(text, int(local[1]), _loopback_prefix())
-    raise ValueError(f"{text} is none of star:HOSTS, racks:RACKSxHOSTS and local:RANKS")
+    raise ValueError(f"'{text}' is not accepted: write star:HOSTS, racks:RACKSxHOSTS or local:RANKS")
 
 
 def _star(text, hosts, prefix="10.77.0"):
     if not 2 <= hosts <= MOST_HOSTS_OF_A_RACK:
-        raise ValueError(f"{text}: 2 to {MOST_HOSTS_OF_A_RACK} hosts are possible")
+        raise ValueError(f"'{text}' is not accepted: write 2 to {MOST_HOSTS_OF_A_RACK} hosts")
     switch = Switch("sw", f"{prefix}.1", None)
     return Topology(text, (switch,), tuple(_hosts_of(switch, prefix, 0, hosts)))
 
@@ -112,7 +112,9 @@ def _loopback_prefix():
 
 def _racks(text, racks, hosts_of_each):
     if not 2 <= racks <= MOST_RACKS or not 1 <= hosts_of_each <= MOST_HOSTS_OF_A_RACK:
-        raise ValueError(f"{text}: 2 to {MOST_RACKS} racks of 1 to {MOST_HOSTS_OF_A_RACK} hosts each are possible")
+        raise ValueError(
+            f"'{text}' is not accepted: write 2 to {MOST_RACKS} racks of 1 to {MOST_HOSTS_OF_A_RACK} hosts"
+        )
     core = Switch("core", "10.77.0.1", None)
     switches, hosts = [core], []
     for rack in range(racks):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of an all-reduce through torch.distributed, measured as `atp bench` and bench_gloo measure theirs: every sum
-is verified, and rank 0 prints the slowest rank's times."""
+"""Run one rank of an all-reduce through torch.distributed, measured like `atp bench` and bench_gloo: every sum is
+verified, and rank 0 prints the times of the slowest rank."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ class Verdict:
         if self._seen is not None and torch.equal(tensor, self._seen):
             return
         if not torch.allclose(tensor, self._expected, rtol=1e-6, atol=dist.get_world_size() * TOLERANCE_OF_A_RANK):
-            raise SystemExit(f"rank {dist.get_rank()}: WRONG SUM")
+            raise SystemExit(f"rank {dist.get_rank()}: the sum is WRONG")
         self._seen = tensor.clone()
 
 

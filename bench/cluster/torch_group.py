@@ -14,7 +14,9 @@ def add_arguments(parser):
     parser.add_argument("--backend", choices=("atp", "gloo"), required=True)
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--world", type=int, required=True)
-    parser.add_argument("--store", required=True, metavar="FILE", help="that all ranks see, where they find each other")
+    parser.add_argument(
+        "--store", required=True, metavar="FILE", help="store file that all ranks share to form the group"
+    )
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a training with DistributedDataParallel. Rank 0 prints what the slowest rank's steps took and what
-processor time all ranks' took, after all have compared what they ended with."""
+"""Run one rank of a training with DistributedDataParallel. All ranks compare their final parameters. Rank 0 then prints
+the step times of the slowest rank and the processor time of all ranks."""
 
 import argparse
 import hashlib
@@ -24,11 +24,15 @@ REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     torch_group.add_arguments(parser)
-    parser.add_argument("--programs", required=True, help="the folder that has `atp`, which knows the models")
+    parser.add_argument(
+        "--programs", required=True, help="folder with `atp-lab`, which prints the tables of the models"
+    )
     parser.add_argument("--workload", choices=tables.NAMES, required=True)
-    parser.add_argument("--share", type=float, required=True, help="of the model's parameters")
+    parser.add_argument(
+        "--share", type=float, required=True, help="share of the model's parameters, above 0, at most 1"
+    )
     parser.add_argument("--compute", choices=("recorded", "real"), required=True)
-    parser.add_argument("--link-bps", type=float, help="that recorded times are in proportion to")
+    parser.add_argument("--link-bps", type=float, help="link rate in bit/s to which recorded times are scaled")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--warmup", type=int, required=True)
     return parser.parse_args()
@@ -59,7 +63,7 @@ class Recorded:
             for mean, gradient in zip(means, recorded.RecordedModel(self._table, rank).gradients()):
                 mean += gradient / world
         if not all(torch.allclose(*pair, rtol=1e-4, atol=1e-7) for pair in zip(self.outcome(), means)):
-            raise SystemExit(f"rank {dist.get_rank()}: WRONG MEAN of the gradients")
+            raise SystemExit(f"rank {dist.get_rank()}: the mean of the gradients is WRONG")
 
 
 class Real:
@@ -83,7 +87,7 @@ class Real:
 
     def verify(self):
         if not all(bool(parameter.isfinite().all()) for parameter in self._model.parameters()):
-            raise SystemExit(f"rank {dist.get_rank()}: the training diverged")
+            raise SystemExit(f"rank {dist.get_rank()}: the training DIVERGED: a parameter is not finite")
 
 
 def parallel(model, share):
@@ -114,7 +118,7 @@ def require_equal_outcomes(training):
     for tensor in training.outcome():
         digest.update(tensor.detach().numpy())
     if len(set(torch_group.from_all_ranks(digest.hexdigest()))) != 1:
-        raise SystemExit(f"rank {dist.get_rank()}: the ranks ended with DIFFERENT values")
+        raise SystemExit(f"rank {dist.get_rank()}: the final parameters of the ranks are DIFFERENT")
 
 
 def main():

@@ -55,7 +55,7 @@ class TrainingReport:
         )
         if workload.compute == "real":
             return line + "; passes are computed"
-        return line + f", beside {self._recorded_seconds():.3f} s of passes ({self._table.source})"
+        return line + f"; passes take {self._recorded_seconds():.3f} s ({self._table.source})"
 
     def _link_seconds(self):
         return self._table.gradient_bytes * 8 / self._table.link_bps
@@ -113,7 +113,8 @@ class TrainingReport:
 
 
 _LEGEND = """\
-steps/s: of a turn, its measured steps over their time, of all jobs together; the median of the rounds.
-in network: of the packets that came to switches to be added, those that they added.
+steps/s: measured steps of a turn divided by their time, added over all jobs; median of the rounds.
+in network: share of the gradient packets at the switches that the switches added.
 CPU s/step: user and system time of all ranks and switch daemons.
-sent, got: over a host's link, for each step, with the model's first broadcast; dropped: packets, by all together."""
+sent, got: MB over a host's link per step, the first broadcast of the model included. dropped: packets that all links
+dropped per step."""

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what bench/cluster/run does with PyTorch, on hardly any data: nothing is judged by time.
+"""Tests bench/cluster/run with PyTorch on little data. No assertion depends on measured time.
 
-usage: training_test.py FOLDER_OF_PROGRAMS, by a Python with torch. Exit status 77 when something cannot be run here."""
+usage: training_test.py FOLDER_OF_PROGRAMS, run by a Python with torch. Exit status 77: this machine cannot run a part."""
 
 import importlib.util
 import json

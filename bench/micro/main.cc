@@ -41,33 +41,33 @@ void add_options(CLI::App& app, Options& options) {
     for (const auto& [name, make] : subjects) {
         names.emplace_back(name);
     }
-    app.add_option("--only", options.only, "measure these alone, comma-separated")
+    app.add_option("--only", options.only, "measure only these, comma-separated")
         ->delimiter(',')
         ->check(CLI::IsMember(names));
     app.add_option("--tensor", options.size.tensor_bytes,
-                   "bytes of the tensor, or of the stream of packets; as in 64MB, 25MiB")
+                   "bytes of the tensor, or of the stream of packets, such as 64MB or 25MiB")
         ->transform(CLI::AsSizeValue(true))
         ->check(CLI::Range(std::size_t{1'000}, std::size_t{64'000'000'000}))
         ->capture_default_str();
     const auto power_of_two = [](const std::string& text) {
         std::size_t packets = 0;
         const bool fits = CLI::detail::lexical_cast(text, packets) && std::has_single_bit(packets) && packets <= 65536;
-        return fits ? std::string() : text + " is no power of two from 1 to 65536";
+        return fits ? std::string() : text + " is not a power of two from 1 to 65536";
     };
     app.add_option("--ring", options.size.ring_packets, "packets or aggregators in use at once, a power of two")
         ->check(CLI::Validator(power_of_two, "POWER_OF_TWO"))
         ->capture_default_str();
-    app.add_option("--rounds", options.effort.rounds, "rounds of each side; the median counts")
+    app.add_option("--rounds", options.effort.rounds, "rounds of each side; the table shows the median")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
-    app.add_option("--round-seconds", options.effort.round_seconds, "the least time of a round")
+    app.add_option("--round-seconds", options.effort.round_seconds, "shortest round in seconds")
         ->check(CLI::Range(0.0, 60.0))
         ->capture_default_str();
-    app.add_flag("--json", options.json, "print an array of {name, value, unit, limit, share}");
-    auto* quick = app.add_flag("--quick", options.quick, "a quarter of the data, few rounds: seconds, and noisier");
-    app.add_flag("--smoke", options.smoke, "hardly any data: checks results, the figures mean nothing")
-        ->excludes(quick);
-    app.add_flag("--fail-below-bar", options.fail_below_bar, "exit status 1 where a figure misses its bar");
+    app.add_flag("--json", options.json, "print a JSON array of {name, value, unit, limit, share}");
+    auto* quick =
+        app.add_flag("--quick", options.quick, "measure a quarter of the data in few rounds, with more noise");
+    app.add_flag("--smoke", options.smoke, "check results with little data; the figures are invalid")->excludes(quick);
+    app.add_flag("--fail-below-bar", options.fail_below_bar, "exit with status 1 if a figure misses its bar");
 }
 
 // --quick and --smoke replace only options that the user did not set.
@@ -121,7 +121,7 @@ int report(const std::vector<Figure>& figures, const Options& options) {
     int status = 0;
     for (const Figure& figure : figures) {
         if (!figure.verified) {
-            fmt::print(stderr, "{}: the result is wrong, so its figure means nothing\n", figure.name);
+            fmt::print(stderr, "bench_micro: {}: the result is wrong, and its figure invalid\n", figure.name);
             status = exit_failed;
         } else if (options.fail_below_bar && !figure.bar_met()) {
             fmt::print(stderr, "{}: below its bar, {}\n", figure.name, bar_to_string(figure));
@@ -161,9 +161,9 @@ void initialise_google_benchmark(char* program) {
 int main(int argc, char** argv) {
     using namespace atp::bench;
     CLI::App app{
-        "Measures ATP's inner loops on one core. `limit` is the machine's own roofline, measured in turns with them: "
-        "what\n"
-        "memcpy of the same bytes between the same places reaches. `share` is value / limit. All results are "
+        "Measure ATP's inner loops on one core. `limit` is the roofline of this machine, measured in turns with them: "
+        "the\n"
+        "rate of memcpy for the same bytes between the same buffers. `share` is value / limit. All results are "
         "verified."};
     app.name("bench_micro");
     Options options;

@@ -60,15 +60,15 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->check(CLI::Range(8, 65'000))
         ->capture_default_str();
-    app.add_option("--rounds", options.rounds, "rounds of each row, taken in turns; the median counts")
+    app.add_option("--rounds", options.rounds, "rounds of each row, in turns; the table shows the median")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--round-seconds", options.round_seconds, "measured time of a round; it warms up a fifth more")
+    app.add_option("--round-seconds", options.round_seconds, "measured seconds of a round; a fifth more for warm-up")
         ->check(CLI::Range(0.001, 60.0))
         ->capture_default_str();
-    app.add_flag("--v6", options.v6, "over IPv6");
-    app.add_flag("--json", options.json, "print an array of objects, one for each row");
-    app.add_flag("--smoke", options.smoke, "one short round: checks that packets arrive, the figures mean nothing");
+    app.add_flag("--v6", options.v6, "use IPv6");
+    app.add_flag("--json", options.json, "print a JSON array with one object per row");
+    app.add_flag("--smoke", options.smoke, "run one short round that checks the packets; its figures are invalid");
 }
 
 // The rows take turns, so that other load on the host affects all of them equally.
@@ -158,12 +158,10 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     using namespace atp::bench;
     CLI::App app{
-        "Measures one-way UDP throughput over loopback, a thread that sends and a thread that receives, for each way "
-        "of\n"
-        "asking the kernel: one packet a call, then many messages a call, then segmentation on sending, then "
-        "coalescing\n"
-        "on receiving, each added to those before. The sender keeps within the receive buffer; every packet is "
-        "checked."};
+        "Measure one-way UDP throughput over loopback, with one sending and one receiving thread, for each socket\n"
+        "interface of the kernel: one packet per call, then many messages per call, then segmentation on sending,\n"
+        "then coalescing on receiving. Each mode includes the modes before it. The sender stays within the receive\n"
+        "buffer, and the receiver checks every packet."};
     app.name("bench_sockets");
     Options options;
     add_options(app, options);

@@ -29,32 +29,32 @@ struct Options {
 
 void add_options(CLI::App& app, Options& options) {
     Membership& membership = options.membership;
-    app.add_option("--rank", membership.rank, "this process among the others, from 0")
+    app.add_option("--rank", membership.rank, "rank of this process, below --world")
         ->required()
         ->check(CLI::Range(0, 1023));
-    app.add_option("--world", membership.world, "how many processes there are")->required()->check(CLI::Range(1, 1024));
-    app.add_option("--store", membership.store, "an empty folder that all ranks see, where they find each other")
+    app.add_option("--world", membership.world, "number of processes")->required()->check(CLI::Range(1, 1024));
+    app.add_option("--store", membership.store, "empty folder that all ranks share to form the group")
         ->required()
         ->check(CLI::ExistingDirectory);
-    auto* interface = app.add_option("--interface", membership.interface, "the interface to speak through");
-    app.add_option("--address", membership.address, "the address to speak from")->excludes(interface);
-    app.add_option("--algorithm", options.algorithm_name, "which of Gloo's algorithms")
+    auto* interface = app.add_option("--interface", membership.interface, "local network interface");
+    app.add_option("--address", membership.address, "local address")->excludes(interface);
+    app.add_option("--algorithm", options.algorithm_name, "algorithm of Gloo")
         ->check(CLI::IsMember(algorithms()))
         ->capture_default_str();
-    app.add_option("--bytes", options.rounds.bytes, "bytes of the tensor of float32; as in 25MB, 64KiB")
+    app.add_option("--bytes", options.rounds.bytes, "bytes of the float32 tensor, such as 25MB or 64KiB")
         ->transform(CLI::AsSizeValue(true))
         ->check(CLI::Range(std::uint64_t{sizeof(float)}, most_bytes))
         ->capture_default_str();
-    app.add_option("--rounds", options.rounds.rounds, "measured operations; the median counts")
+    app.add_option("--rounds", options.rounds.rounds, "measured operations; the result is their median")
         ->check(CLI::Range(1, 100'000))
         ->capture_default_str();
-    app.add_option("--warmup", options.rounds.warmup, "operations before those")
+    app.add_option("--warmup", options.rounds.warmup, "operations before the measured ones")
         ->check(CLI::Range(0, 100'000))
         ->capture_default_str();
-    app.add_option("--timeout", options.timeout_seconds, "seconds that anything may wait for a peer")
+    app.add_option("--timeout", options.timeout_seconds, "longest wait for a peer in seconds")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
-    app.add_flag("--json", options.rounds.json, "rank 0 prints one object in place of a line");
+    app.add_flag("--json", options.rounds.json, "print one JSON object at rank 0 instead of a line");
 }
 
 std::vector<double> measure(const Options& options) {
@@ -80,17 +80,17 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     using namespace atp::bench;
     CLI::App app{
-        "One rank of an all-reduce by Gloo over TCP: start as many of these as the world has ranks. Every sum is\n"
-        "verified. Goodput is the tensor's bits over the median of the slowest rank's times."};
+        "Run one rank of an all-reduce by Gloo over TCP; start one process per rank. Every sum is verified.\n"
+        "Goodput is the bits of the tensor divided by the median time of the slowest rank."};
     app.name("bench_gloo");
     Options options;
     add_options(app, options);
     try {
         app.parse(argc, argv);
         if (options.membership.rank >= options.membership.world) {
-            throw CLI::ValidationError("--rank", "must be below --world");
+            throw CLI::ValidationError("--rank", "is not below --world");
         }
-        if (options.rounds.bytes % sizeof(float) != 0) throw CLI::ValidationError("--bytes", "must be a multiple of 4");
+        if (options.rounds.bytes % sizeof(float) != 0) throw CLI::ValidationError("--bytes", "is not a multiple of 4");
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : exit_bad_usage;
     }

@@ -66,24 +66,24 @@ int run_under_mpi(const Rounds& rounds) {
 int main(int argc, char** argv) {
     using namespace atp::bench;
     CLI::App app{
-        "An all-reduce by MPI: let mpirun start as many of these as there shall be ranks. Every sum is verified.\n"
-        "Goodput is the tensor's bits over the median of the slowest rank's times."};
+        "Run one rank of an all-reduce by MPI; mpirun starts one process per rank. Every sum is verified.\n"
+        "Goodput is the bits of the tensor divided by the median time of the slowest rank."};
     app.name("bench_mpi");
     Rounds rounds;
-    app.add_option("--bytes", rounds.bytes, "bytes of the tensor of float32; as in 25MB, 64KiB")
+    app.add_option("--bytes", rounds.bytes, "bytes of the float32 tensor, such as 25MB or 64KiB")
         ->transform(CLI::AsSizeValue(true))
         ->check(CLI::Range(std::uint64_t{sizeof(float)}, most_bytes))
         ->capture_default_str();
-    app.add_option("--rounds", rounds.rounds, "measured operations; the median counts")
+    app.add_option("--rounds", rounds.rounds, "measured operations; the result is their median")
         ->check(CLI::Range(1, 100'000))
         ->capture_default_str();
-    app.add_option("--warmup", rounds.warmup, "operations before those")
+    app.add_option("--warmup", rounds.warmup, "operations before the measured ones")
         ->check(CLI::Range(0, 100'000))
         ->capture_default_str();
-    app.add_flag("--json", rounds.json, "rank 0 prints one object in place of a line");
+    app.add_flag("--json", rounds.json, "print one JSON object at rank 0 instead of a line");
     try {
         app.parse(argc, argv);
-        if (rounds.bytes % sizeof(float) != 0) throw CLI::ValidationError("--bytes", "must be a multiple of 4");
+        if (rounds.bytes % sizeof(float) != 0) throw CLI::ValidationError("--bytes", "is not a multiple of 4");
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : exit_bad_usage;
     }

@@ -161,7 +161,7 @@ void print(const Figures& figures, std::uint32_t lanes) {
                    user.empty() ? "" : fmt::format("{:>8.0f}", quantile(user, 0.5)));
     }
     const double mean_ns = gradient_ns(figures.kernel_ns);
-    fmt::print("gradients {:>5} {:>17.0f}   {:>16.0f}   {:.1f} Gbit/s a core\n", lanes, mean_ns,
+    fmt::print("gradients {:>5} {:>17.0f}   {:>16.0f}   {:.1f} Gbit/s per core\n", lanes, mean_ns,
                gradient_ns(figures.user_ns), gigabits_per_s(lanes, mean_ns));
 }
 
@@ -187,12 +187,12 @@ bool run(const Options& options, std::uint32_t lanes) {
     }
     const Figures figures = Comparison(**kernel, lanes, checksum_named(options.checksum)).measure(options.fragments);
     if (!figures.right) {
-        fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, so its figures mean nothing\n", lanes);
+        fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, and its figures invalid\n", lanes);
         return false;
     }
     options.json ? print_json(figures, lanes) : print(figures, lanes);
     if (!options.fail_above_bar || gradient_ns(figures.kernel_ns) <= bar_ns) return true;
-    fmt::print(stderr, "bench_xdp: {} lanes: above its bar of {} ns\n", lanes, bar_ns);
+    fmt::print(stderr, "bench_xdp: {} lanes: a gradient takes more than the bar of {} ns\n", lanes, bar_ns);
     return false;
 }
 
@@ -201,18 +201,18 @@ bool run(const Options& options, std::uint32_t lanes) {
 
 int main(int argc, char** argv) {
     using namespace atp::bench;
-    CLI::App app{"Measures what the switch inside the kernel spends on a packet, and the one in user space beside it."};
+    CLI::App app{"Measure the time of a packet in the switch inside the kernel and in the switch in user space."};
     app.name("bench_xdp");
     Options options;
-    app.add_option("--fragments", options.fragments, "of each length")
+    app.add_option("--fragments", options.fragments, "number of fragments of each length")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--checksum", options.checksum, "of the frames; partial is what a sender on the same machine leaves")
+    app.add_option("--checksum", options.checksum, "UDP checksum of the frames; partial: as from the same host")
         ->check(CLI::IsMember({"full", "partial", "none"}))
         ->capture_default_str();
-    app.add_flag("--json", options.json, "print an object a line: {kind, lanes, ns, user_space_ns}");
+    app.add_flag("--json", options.json, "print one JSON object per line: {kind, lanes, ns, user_space_ns}");
     app.add_flag("--fail-above-bar", options.fail_above_bar,
-                 fmt::format("exit status 1 where a gradient takes more than {} ns", bar_ns));
+                 fmt::format("exit with status 1 if a gradient takes more than {} ns", bar_ns));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
