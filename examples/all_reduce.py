@@ -16,9 +16,9 @@ import atp  # noqa: F401  registers the backend
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Sums a tensor of every rank.")
-    parser.add_argument("--backend", default="atp")
-    parser.add_argument("--megabytes", type=float, default=25)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
+    parser.add_argument("--megabytes", type=float, default=25, help="size of the tensor in MB [25]")
+    parser.add_argument("--rounds", type=int, default=10, help="number of all-reduces, at least 1 [10]")
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)

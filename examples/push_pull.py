@@ -33,8 +33,8 @@ def pull_and_apply(model: nn.Module, rate: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trains with gradients that are pushed and pulled by key.")
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step")
+    parser.add_argument("--steps", type=int, default=100, help="number of steps, at least 1 [100]")
+    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step [32]")
     arguments = parser.parse_args()
 
     dist.init_process_group("atp")

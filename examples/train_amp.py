@@ -45,9 +45,11 @@ def accumulate(parallel: DistributedDataParallel, scaler: torch.amp.GradScaler, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Mixed precision, gradient accumulation, and an overflow on one rank.")
-    parser.add_argument("--backend", default="atp")
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--overflow-step", type=int, default=5, help="when the last rank's gradients overflow")
+    parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
+    parser.add_argument("--steps", type=int, default=40, help="number of steps, at least 1 [40]")
+    parser.add_argument(
+        "--overflow-step", type=int, default=5, help="step in which the last rank's gradients overflow [5]"
+    )
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)

@@ -48,10 +48,10 @@ def train_epoch(model: nn.Module, optimizer: torch.optim.Optimizer, batches: lis
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trains a CNN in the manner of VGG on handwritten digits.")
-    parser.add_argument("--backend", default="atp")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step")
-    parser.add_argument("--json", metavar="FILE", help="where rank 0 writes the figures")
+    parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
+    parser.add_argument("--epochs", type=int, default=20, help="number of epochs, at least 1 [20]")
+    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step [32]")
+    parser.add_argument("--json", metavar="FILE", help="file to which rank 0 writes the results [none]")
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)

@@ -48,11 +48,16 @@ class Checkpoint:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Goes on from the last checkpoint when a rank dies.")
-    parser.add_argument("--backend", default="atp")
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step")
-    parser.add_argument("--checkpoint", type=Path, default=Path("checkpoint.pt"), help="removed at the end")
-    parser.add_argument("--kill-epoch", type=int, help="in which the last rank dies, in the first attempt")
+    parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
+    parser.add_argument("--epochs", type=int, default=6, help="number of epochs, at least 1 [6]")
+    parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step [32]")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        default=Path("checkpoint.pt"),
+        help="checkpoint file, removed at the end [checkpoint.pt]",
+    )
+    parser.add_argument("--kill-epoch", type=int, help="epoch of the first attempt in which the last rank exits [none]")
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)
@@ -66,7 +71,7 @@ def main() -> None:
     done = checkpoint.load()
     parallel = DistributedDataParallel(model)
     if rank == 0:
-        print(f"attempt {ATTEMPT}: {done} epochs are done", flush=True)
+        print(f"attempt {ATTEMPT}: {done} epochs completed earlier", flush=True)
     for epoch in range(done + 1, arguments.epochs + 1):
         for step, batch in enumerate(batches_of_rank(train, arguments.batch, epoch)):
             if ATTEMPT == 0 and epoch == arguments.kill_epoch and rank == size - 1 and step == 3:

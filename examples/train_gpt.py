@@ -53,9 +53,9 @@ def write(model: nn.Module, text: torch.Tensor, count: int) -> torch.Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trains a small GPT on this repository's documentation.")
-    parser.add_argument("--backend", default="atp")
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--batch", type=int, default=16, help="pieces of text of one rank in one step")
+    parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
+    parser.add_argument("--steps", type=int, default=400, help="number of steps, at least 1 [400]")
+    parser.add_argument("--batch", type=int, default=16, help="text samples of one rank in one step [16]")
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)
@@ -86,7 +86,7 @@ def main() -> None:
     if dist.get_rank() == 0:
         beginning = text[documents.index("switch") :][: len("switch")]
         sample = "".join(alphabet[index] for index in write(model, beginning, 300))
-        print(f"{arguments.backend}: {weights}\nIt writes:\n{sample}")
+        print(f"{arguments.backend}: {weights}\ngenerated text:\n{sample}")
     dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()
 

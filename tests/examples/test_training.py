@@ -20,7 +20,7 @@ def test_gpt_learns_and_generates_text():
     first, last = losses_in(output)
     assert last < first < 4
     weights_in(output)
-    assert output.split("It writes:\n")[1].startswith("switch")
+    assert output.split("generated text:\n")[1].startswith("switch")
 
 
 def test_pushed_and_pulled_gradients_train():
