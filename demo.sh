@@ -9,15 +9,15 @@ usage() {
 usage: ./demo.sh [--quick] [--json FILE] [--help]
        ./demo.sh simulate
 
-Installs missing packages, builds, and trains a CNN with four workers whose gradients a switch sums, then the same with
-Gloo. Prints loss, accuracy, steps per second, the share that the switch summed, and whether all workers ended with the
-same weights. Draws losses and throughput in build/demo/training.png.
+Installs missing packages, builds, and trains a CNN with four workers whose gradients a switch sums, then again with
+Gloo. Prints loss, accuracy, steps per second and the share that the switch summed. Compares the final weights of all
+workers. Draws losses and throughput in build/demo/training.png.
 
   --quick      Train with two workers for two epochs.
   --json FILE  Write the results to this file as well.
 
-simulate: six workers in three racks sum 4 MB each in a simulated network, once with switches that only forward, once
-with switches that aggregate. Prints the bytes on each link and draws them in build/demo/aggregation.png.
+simulate: Sums 4 MB of each of six workers in three racks of a simulated network, once with switches that only forward,
+once with switches that aggregate. Prints the bytes on each link and draws them in build/demo/aggregation.png.
 EOF
 }
 
@@ -72,7 +72,7 @@ prepare() {
     printf '2 of 3: build, after %s (log: %s)\n' "$(clock $SECONDS)" "$log"
     if ! build "${targets[@]}" 2>&1 | tee "$log" | show_steps; then
         tail -n 40 "$log" >&2
-        printf './demo.sh: the build failed; its whole log is %s\n' "$log" >&2
+        printf './demo.sh: the build failed; whole log: %s\n' "$log" >&2
         exit 1
     fi
     printf '3 of 3: run, after %s\n' "$(clock $SECONDS)"
@@ -114,7 +114,7 @@ while [[ $# -gt 0 ]]; do
         --json)
             [[ -n ${2:-} ]] || wrong_usage "--json needs a file"
             [[ $2 == /* ]] && file=$2 || file=$called_from/$2
-            [[ -d $(dirname "$file") ]] || wrong_usage "there is no folder $(dirname "$file")"
+            [[ -d $(dirname "$file") ]] || wrong_usage "--json: folder $(dirname "$file") does not exist"
             options+=(--json "$file")
             shift
             ;;

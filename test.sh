@@ -19,8 +19,8 @@ Installs missing packages, builds, and runs these steps:
   tsan       the tests of programs with threads again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
 
-  --quick    Run format and release alone, and of the release only the tests of the machines, hazards, net, store,
-             client, comm, conformance, e2e and python. Build only these tests.
+  --quick    Run only format and release. Build and run only the tests of the machines, hazards, net, store, client,
+             comm, conformance, e2e and python.
 
 The end shows the time of each step. The last line is `N passed, N failed, N skipped`, over all steps. Exit status: 0 no
 failure, 1 a failure, 2 bad arguments.

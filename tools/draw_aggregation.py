@@ -47,7 +47,7 @@ class Run:
         into_server = sum(size for _, parent, size in self.links_up() if parent == self.root)
         goodput = self.job["goodput_bits_per_s"] / 1e9
         return (
-            f"{self.title}: {self.job['time_ms']:.2f} ms, {goodput:.1f} Gbit/s a worker, "
+            f"{self.title}: {self.job['time_ms']:.2f} ms, {goodput:.1f} Gbit/s per worker, "
             f"{as_text(into_server)} into the server"
         )
 
@@ -112,7 +112,7 @@ def main(arguments):
         print_tree(run, largest)
     write_dot(arguments[0], runs, largest)
     if not all(run.verified for run in runs):
-        sys.exit("a sum is wrong: the simulator's own check failed")
+        sys.exit("tools/draw_aggregation.py: the simulator reports a wrong sum")
 
 
 main(sys.argv[1:])

@@ -38,7 +38,7 @@ def draw_rates(axes, trainings: dict) -> None:
         offsets = [place + 0.5 * (index / max(len(rates) - 1, 1) - 0.5) for index in range(len(rates))]
         axes.plot(offsets, rates, "o", color=COLORS[name], markersize=4)
     axes.set_xticks(range(len(trainings)), [name.upper() if name == "atp" else name.title() for name in trainings])
-    axes.set(title="Steps a second: median, and each epoch", ylim=(0, None))
+    axes.set(title="Steps per second: median and each epoch", ylim=(0, None))
 
 
 def draw(figures: dict, path: str) -> None:

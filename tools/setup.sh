@@ -119,7 +119,7 @@ for argument in "$@"; do
     esac
 done
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
-    fail "it knows Debian and Ubuntu only; install the equivalents of: ${demo_packages[*]} ${packages[*]}"
+    fail "only Debian and Ubuntu are supported; install the equivalents of: ${demo_packages[*]} ${packages[*]}"
 install_packages python3 python3-venv
 # pip mostly waits for the network, and apt-get for the disk, so they run in parallel.
 install_for_python "$requirements" &

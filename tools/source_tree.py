@@ -43,7 +43,7 @@ class Module:
 def parser_of(description: str, build: bool = False) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, metavar="FOLDER",
-                        help="the repository to check [the one that holds this program]")  # fmt: skip
+                        help="repository to check [that of this program]")  # fmt: skip
     if build:
         parser.add_argument(
             "build", type=Path, metavar="BUILD", help="a finished build of type Release, such as build/release"
@@ -67,7 +67,7 @@ def run(check, parser: argparse.ArgumentParser) -> int:
     if violations:
         print(f"{parser.prog}: {len(violations)} violation{'s' if len(violations) > 1 else ''}")
         return 1
-    print(f"{parser.prog}: nothing wrong")
+    print(f"{parser.prog}: no violations")
     return 0
 
 

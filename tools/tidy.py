@@ -111,9 +111,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="clang-tidy to run")
     parser.add_argument("--build", default="build/release", type=Path, help="configured build folder [build/release]")
-    parser.add_argument("--filter", default="", help="Read only groups that hold a source whose path has this text")
+    parser.add_argument(
+        "--filter", default="", help="read only groups with a source whose path contains this text [all]"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="groups read at a time [number of processors]")
-    parser.add_argument("--no-cache", action="store_true", help="Read every group again")
+    parser.add_argument("--no-cache", action="store_true", help="read every group again")
     arguments = parser.parse_args()
     build = (ROOT / arguments.build).resolve()
     if not (build / "compile_commands.json").exists():
@@ -130,7 +132,7 @@ def main():
     waiting = [(c, k) for c, k in keyed if arguments.no_cache or k is None or not (cache / k).exists()]
     print(f"{len(seen)} sources in {len(groups)} groups, {len(groups) - len(waiting)} unchanged since they passed")
     for name in forgotten_sources(seen):
-        print(f"not compiled by this build, so not read: {name}")
+        print(f"skipped, not compiled by this build: {name}")
 
     reported, done, slowest = set(), 0, []
     failed = False

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./demo.sh does once everything is built: trains a CNN through a switch, then with Gloo, and compares the two."""
+"""Train a CNN through a switch, then with Gloo, and compare both. ./demo.sh builds the programs and runs this."""
 
 from __future__ import annotations
 
@@ -91,9 +91,11 @@ class Process:
 
     def fail(self, what: str) -> NoReturn:
         # torchrun's own report of failed ranks follows the ranks' output, and is longer.
-        said, *_ = re.split(r"^[WE]\d{4} .*torch/distributed/elastic", self.output(), maxsplit=1, flags=re.MULTILINE)
-        last = "\n".join((said or self.output()).splitlines()[-LAST_LINES:])
-        raise Failed(f"{what}; its last words, from {self.log}:\n{last}")
+        of_ranks, *_ = re.split(
+            r"^[WE]\d{4} .*torch/distributed/elastic", self.output(), maxsplit=1, flags=re.MULTILINE
+        )
+        last = "\n".join((of_ranks or self.output()).splitlines()[-LAST_LINES:])
+        raise Failed(f"{what}; last lines of {self.log}:\n{last}")
 
 
 class Progress:
@@ -154,7 +156,7 @@ def train(backend: str, arguments: argparse.Namespace, environment: dict[str, st
             time.sleep(0.2)
         progress.end()
         if training.exit_status() is None:
-            training.fail(f"training with {backend} was not done after {TRAINING_DEADLINE_S:.0f} s")
+            training.fail(f"training with {backend} did not end within {TRAINING_DEADLINE_S:.0f} s")
         if training.exit_status() != 0:
             training.fail(f"training with {backend} failed")
     return json.loads(figures.read_text(encoding="utf-8"))
@@ -210,26 +212,35 @@ def demonstrate(arguments: argparse.Namespace) -> bool:
     }
     print(f"\n{table(figures)}\n")
     print(
-        f"All workers and the switch share {figures['cores']} cores and no link is in between: steps/s compares "
-        "software with software.\nLosses drift apart because the two round their sums differently. "
-        "What a switch saves on real links: docs/results/real-packets.md"
+        f"All workers and the switch share {figures['cores']} cores without links, so steps/s compares software only.\n"
+        "The losses differ because the two systems round their sums differently. Gain of a switch on limited links: "
+        "docs/results/real-packets.md"
     )
     draw(figures, figures["picture"])
-    print(f"The picture: {figures['picture']}")
+    print(f"picture: {figures['picture']}")
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        print(f"The figures: {arguments.json}")
+        print(f"results: {arguments.json}")
     return all(training["identical"] for training in trainings.values())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", type=Path, default=ROOT / "build/release/bin/atp", help="the command `atp`")
-    parser.add_argument("--package", type=Path, default=ROOT / "build/release/python", help="the folder with `atp`")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build/demo", help="for logs and the picture")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
+    parser.add_argument(
+        "--program", type=Path, default=ROOT / "build/release/bin/atp", help="program `atp` [%(default)s]"
+    )
+    parser.add_argument(
+        "--package",
+        type=Path,
+        default=ROOT / "build/release/python",
+        help="folder with the Python package `atp` [%(default)s]",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "build/demo", help="folder for logs and the picture [%(default)s]"
+    )
+    parser.add_argument("--workers", type=int, default=4, help="number of workers, at least 1 [%(default)s]")
+    parser.add_argument("--epochs", type=int, default=20, help="number of epochs, at least 1 [%(default)s]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     stop_on_signals()
     try:

@@ -73,7 +73,7 @@ class CheckLayers(ToolTest):
 
     def test_declared_modules_pass(self) -> None:
         self.add_module("net wire", '#include "net/socket.h"\n#include "wire/packet.h"  // and\n')
-        self.expect(0, "nothing wrong")
+        self.expect(0, "no violations")
 
     def test_module_declared_only_by_another_is_reported(self) -> None:
         self.add_module("net", '#include "net/socket.h"\n#include "wire/packet.h"\n')
@@ -120,7 +120,7 @@ class CheckSizes(ToolTest):
     def test_source_of_the_longest_length_passes(self) -> None:
         self.write_lines("src/lab/sim/fabric.cc", 450)
         self.write_lines("tests/net/long_test.cc", 900)
-        self.expect(0, "nothing wrong")
+        self.expect(0, "no violations")
 
     def test_one_line_more_is_reported(self) -> None:
         for name in ("src/a.cc", "include/atp/a.hpp", "python/atp/a.py", "tests/net/support/a.h", "tools/a"):
@@ -134,7 +134,7 @@ class CheckSizes(ToolTest):
         self.write("tools/size_exceptions.txt", "# comment\nsrc/a.cc 460\n")
         self.expect(0)
         self.write_lines("src/a.cc", 461)
-        self.expect(1, "src/a.cc:461: 461 lines, and tools/size_exceptions.txt allows 460")
+        self.expect(1, "src/a.cc:461: 461 lines, but tools/size_exceptions.txt allows 460")
         self.expect(1, "allows 460", arguments=("--shrink",))
 
     def test_too_high_entry_is_reported_and_lowered(self) -> None:
@@ -168,7 +168,7 @@ class CheckPurity(ToolTest):
     def test_pure_functions_pass(self) -> None:
         for symbol in ("memcmp", "inet_pton", "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base"):
             with self.subTest(symbol=symbol):
-                self.expect_of_import(symbol, 0, "nothing wrong")
+                self.expect_of_import(symbol, 0, "no violations")
 
     def test_each_impure_function_is_reported_with_its_reason(self) -> None:
         reasons = {
@@ -231,7 +231,7 @@ class CheckProduct(ToolTest):
         self.expect(status, *texts, arguments=(self.root / "build", *more))
 
     def test_product_without_laboratory_passes(self) -> None:
-        self.expect_of_build(0, "nothing wrong")
+        self.expect_of_build(0, "no violations")
 
     def test_namespace_of_the_laboratory_is_reported_in_each_file(self) -> None:
         for file in self.files:
@@ -253,7 +253,7 @@ class CheckProduct(ToolTest):
 
     def test_listed_namespace_passes_until_no_file_holds_it(self) -> None:
         self.write("tools/product_exceptions.txt", "atp::sim not yet done\n")
-        self.expect_of_build(1, "product_exceptions.txt:1: the product holds nothing of atp::sim: remove this entry")
+        self.expect_of_build(1, "product_exceptions.txt:1: no file of the product holds atp::sim: remove this entry")
         self.write_program("bin/atp", ["_ZN3atp3sim3runEv"])
         self.expect_of_build(0)
 
@@ -286,7 +286,7 @@ class CheckWords(ToolTest):
             "src/drivers/net/socket.cc", "// parcel\nstruct Socket { enum class Kind { udp }; };\nstruct Packet;\n"
         )
         self.write("src/lab/sim/fabric.h", 'struct Packet {};\nauto fate = "parcel";\n#include <parcel.h>\n')
-        self.expect(0, "nothing wrong")
+        self.expect(0, "no violations")
 
     def test_type_of_two_modules_is_reported(self) -> None:
         self.write("src/drivers/net/socket.cc", "\nstruct alignas(64) Packet : Base<int> {\n};\n")
