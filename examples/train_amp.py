@@ -26,8 +26,8 @@ class Overflow:
     """Makes the gradient of a parameter infinite, as half precision does to values beyond its range."""
 
     def __init__(self, parameter: nn.Parameter) -> None:
-        self.wanted = False
-        parameter.register_hook(lambda gradient: torch.full_like(gradient, torch.inf) if self.wanted else gradient)
+        self.enabled = False
+        parameter.register_hook(lambda gradient: torch.full_like(gradient, torch.inf) if self.enabled else gradient)
 
 
 def accumulate(parallel: DistributedDataParallel, scaler: torch.amp.GradScaler, batch) -> float:
@@ -67,7 +67,7 @@ def main() -> None:
         if not batches:
             batches = batches_of_rank(train, 32 * MICRO_BATCHES // size, epoch)
             epoch += 1
-        overflow.wanted = step == arguments.overflow_step and rank == size - 1
+        overflow.enabled = step == arguments.overflow_step and rank == size - 1
         optimizer.zero_grad()
         loss = accumulate(parallel, scaler, batches.pop())
         scale = scaler.get_scale()

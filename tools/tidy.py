@@ -5,7 +5,7 @@
 The compile commands must come from a build that has ATP_UNITY, because a group reads the headers once for all its
 sources. A source that several targets compile is read once. A group that passed is not read again until its sources,
 a header that it includes, its compile command, .clang-tidy or clang-tidy itself changes: ninja's dependency log names the
-headers, and one empty file in the cache folder stands for each pass.
+headers, and one empty file in the cache folder represents each pass.
 
 Exit status: 0 all groups passed, 1 clang-tidy reported something, 2 bad arguments or no build.
 """

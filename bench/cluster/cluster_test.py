@@ -175,8 +175,8 @@ class CommandLine(unittest.TestCase):
     def test_switchml_is_tuned_unless_flags_are_given(self):
         usual = arguments.parse(["--systems", "switchml"])
         self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
-        told = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
-        self.assertEqual(systems.SwitchMl("switchml", "bin", told).variants, ("",))
+        tuned = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
+        self.assertEqual(systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
 
     def test_bad_arguments_are_refused_by_name(self):
         for flag, value in (
@@ -220,7 +220,7 @@ class Runs(unittest.TestCase):
         self.assertNotIn(f"atp-{process.pid}-", left)
         return process.returncode, output, errors
 
-    def stand_in(self, script):
+    def script_for_rank(self, script):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         path = os.path.join(folder, "bench_gloo")
@@ -303,18 +303,20 @@ class Runs(unittest.TestCase):
         self.assertGreater(traffic["host_sent_bytes"], 262_144)
 
     def test_failed_rank_is_named_with_its_output(self):
-        status, _, errors = self.run_small(self.stand_in("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring")
+        status, _, errors = self.run_small(
+            self.script_for_rank("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring"
+        )
         self.assertEqual(status, 1, errors)
         self.assertRegex(errors, r"gloo-job0-rank\d \(status 3\)")
         self.assertIn("no such luck", errors)
 
     def test_hanging_rank_ends_at_the_deadline(self):
-        status, _, errors = self.run_small(self.stand_in("exec sleep 1000"), "--timeout", "5")
+        status, _, errors = self.run_small(self.script_for_rank("exec sleep 1000"), "--timeout", "5")
         self.assertEqual(status, 1, errors)
         self.assertIn("not done after 5 s", errors)
 
     def test_interrupted_run_removes_its_network(self):
-        folder = self.stand_in('touch "$0.started"; exec sleep 1000')
+        folder = self.script_for_rank('touch "$0.started"; exec sleep 1000')
         status, _, errors = self.run_small(folder, interrupt_when=os.path.join(folder, "bench_gloo.started"))
         self.assertEqual(status, 130, errors)
 

@@ -210,7 +210,7 @@ class Report:
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
             "cpu_seconds_per_gb": self._of_a_gigabyte(turn.cpu_seconds for turn in turns),
             "switch_cpu_seconds_per_gb": self._of_a_gigabyte(turn.switches_cpu_seconds for turn in turns),
-            "switch_box_cpu_seconds_per_gb": self._of_boxes(turns),
+            "switch_box_cpu_seconds_per_gb": self._of_switch_hosts(turns),
             "machine_cpu_seconds_per_gb": self._of_a_gigabyte(turn.machine_cpu_seconds for turn in turns),
             "in_network_share": share_in_network([switch for turn in turns for switch in turn.counters]),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
@@ -246,7 +246,7 @@ class Report:
     def _seconds(self, name, job):
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
-    def _of_boxes(self, turns):
+    def _of_switch_hosts(self, turns):
         """Processor time of daemons and ports; None if that of the ports is unknown."""
         if any(turn.ports_cpu_seconds is None for turn in turns):
             return None

@@ -81,7 +81,7 @@ class System:
     def __init__(self, name):
         self.name = name
 
-    def daemon_command(self, _box):
+    def daemon_command(self, _node):
         """Command of the daemon on a switch or on the server's host; None: no daemon."""
         return None
 
@@ -113,8 +113,8 @@ class AtpSwitches(System):
         self._switch_flags = options.switch_flags
         self._topology = options.topology
 
-    def daemon_command(self, box):
-        return self.server_command(box) if box == self._topology.server else self.switch_command(box)
+    def daemon_command(self, node):
+        return self.server_command(node) if node == self._topology.server else self.switch_command(node)
 
     def server_command(self, host):
         """The server adds the packets that switches did not add."""
@@ -145,7 +145,7 @@ class InKernel:
         """Workers use the server as their switch: they need not know the switch in the path."""
         return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", self._memory]
 
-    def way_up(self, rank):
+    def address_flags(self, rank):
         asked = self._topology.server or rank.host.switch
         return ["--switch", _endpoint(asked, SWITCH_PORT)]
 
@@ -167,7 +167,7 @@ class Atp(AtpSwitches):
             str(len(rank.hosts)),
             "--rendezvous",
             _endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
-            *self.way_up(rank),
+            *self.address_flags(rank),
             "--bytes",
             str(work.bytes),
             "--rounds",
@@ -178,7 +178,7 @@ class Atp(AtpSwitches):
             *self._rank_flags,
         ]
 
-    def way_up(self, rank):
+    def address_flags(self, rank):
         """The switch to which a rank sends."""
         server = self._topology.server
         dedicated = ["--dedicated-server", _endpoint(server, SWITCH_PORT)] if server else []
@@ -390,7 +390,7 @@ OF_ALL_REDUCE = {
 }
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 
-# The systems that `atp` stands for, by where its switches run.
+# The systems that `atp` selects, by the host of its switches.
 OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp")}
 
 

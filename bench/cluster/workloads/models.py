@@ -58,7 +58,7 @@ class _Bottleneck(nn.Module):
     def __init__(self, channels, width, stride):
         super().__init__()
         out = width * RESNET_EXPANSION
-        self.way = nn.Sequential(
+        self.branch = nn.Sequential(
             nn.Conv2d(channels, width, 1, bias=False),
             nn.BatchNorm2d(width),
             nn.ReLU(),
@@ -75,7 +75,7 @@ class _Bottleneck(nn.Module):
         )
 
     def forward(self, inputs):
-        return torch.relu(self.way(inputs) + self.shortcut(inputs))
+        return torch.relu(self.branch(inputs) + self.shortcut(inputs))
 
 
 def _resnet50(width):
