@@ -69,8 +69,9 @@ TEST(PathMtuSearch, ProbeLostThreeTimesIsALimitAndLostTwiceIsNot) {
 TEST(PathMtuSearch, SearchWithoutAnswersEndsAfterThreeProbesPerBound) {
     const Searched dead = search({1232, 8972}, [](std::uint32_t, int) { return false; });
     EXPECT_EQ(dead.found, 0U);
-    EXPECT_EQ(dead.probes, 6) << "three of the ceiling, three of the floor";
-    EXPECT_EQ(search({1232, 100}, [](std::uint32_t, int) { return false; }).probes, 3) << "floor and ceiling are one";
+    EXPECT_EQ(dead.probes, 6) << "three of the maximum, three of the minimum";
+    EXPECT_EQ(search({1232, 100}, [](std::uint32_t, int) { return false; }).probes, 3)
+        << "minimum and maximum are equal";
 }
 
 TEST(PathMtuSearch, LateAnswerRaisesTheFoundSize) {
@@ -111,9 +112,9 @@ class Path : public OnLoopback {};
 INSTANTIATE_TEST_SUITE_P(Families, Path, both_families, family_name);
 
 // Runs the body in a network whose loopback has Ethernet's MTU.
-#define IN_OWN_NETWORK(body)                                                    \
-    const auto found = run_in_own_network(1500, body);                          \
-    if (!found) GTEST_SKIP() << "this machine lets nobody make such a network"; \
+#define IN_OWN_NETWORK(body)                                                   \
+    const auto found = run_in_own_network(1500, body);                         \
+    if (!found) GTEST_SKIP() << "this user cannot create a network namespace"; \
     EXPECT_EQ(*found, "")
 
 TEST_P(Path, RouteReportsTheMtuOfItsInterface) {

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 constexpr std::uint32_t job = 7;
 
 // A job that Coverage checks once per second.
-struct Judged {
+struct ObservedJob {
     Coverage coverage;
     protocol::SwitchCounters counters;
     Time now{seconds(1000)};
@@ -47,45 +47,45 @@ struct Judged {
 };
 
 TEST(Coverage, JobWithoutCompletionsIsForwardedUnaggregated) {
-    Judged judged;
-    EXPECT_TRUE(judged.gives_up());
-    EXPECT_THAT(judged.coverage.passing(), ElementsAre(job));
-    judged.coverage.forget(job);
-    EXPECT_THAT(judged.coverage.passing(), IsEmpty());
+    ObservedJob observed;
+    EXPECT_TRUE(observed.gives_up());
+    EXPECT_THAT(observed.coverage.passing(), ElementsAre(job));
+    observed.coverage.forget(job);
+    EXPECT_THAT(observed.coverage.passing(), IsEmpty());
 }
 
 TEST(Coverage, EachPauseIsTwiceAsLongUntilTheJobIsComplete) {
-    Judged judged;
+    ObservedJob observed;
     for (Duration pause = Coverage::first_pause; pause < Coverage::longest_pause; pause *= 2) {
-        ASSERT_TRUE(judged.gives_up());
-        ASSERT_EQ(judged.pause(), pause);
-        EXPECT_THAT(judged.coverage.passing(), IsEmpty());
+        ASSERT_TRUE(observed.gives_up());
+        ASSERT_EQ(observed.pause(), pause);
+        EXPECT_THAT(observed.coverage.passing(), IsEmpty());
     }
     for (int i = 0; i < 2; ++i) {
-        ASSERT_TRUE(judged.gives_up());
-        EXPECT_EQ(judged.pause(), Coverage::longest_pause);
+        ASSERT_TRUE(observed.gives_up());
+        EXPECT_EQ(observed.pause(), Coverage::longest_pause);
     }
-    EXPECT_TRUE(judged.second(1000, 990, 10)) << "somebody has mended the network";
-    ASSERT_TRUE(judged.gives_up());
-    EXPECT_EQ(judged.pause(), Coverage::first_pause);
+    EXPECT_TRUE(observed.second(1000, 990, 10)) << "the job completes again";
+    ASSERT_TRUE(observed.gives_up());
+    EXPECT_EQ(observed.pause(), Coverage::first_pause);
 }
 
 TEST(Coverage, JobWithCompletionsStaysAggregatedDespiteFetches) {
-    Judged judged;
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(judged.second(100, 10, 90));
+    ObservedJob observed;
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(observed.second(100, 10, 90));
 }
 
 TEST(Coverage, CollisionsAndFlushesKeepTheJobAggregated) {
-    Judged judged;
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(judged.second(100, 0, 49));
+    ObservedJob observed;
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(observed.second(100, 0, 49));
 }
 
 TEST(Coverage, LateWorkerKeepsTheJobAggregated) {
-    Judged judged;
+    ObservedJob observed;
     for (int i = 0; i < 100; ++i) {
-        EXPECT_TRUE(judged.second(256, 0, 256));
-        for (int idle = 0; idle < i % 3 + 1; ++idle) EXPECT_TRUE(judged.second(0, 0, 0));
-        EXPECT_TRUE(judged.second(Coverage::fewest_claims - 1, 0, Coverage::fewest_claims - 1));
+        EXPECT_TRUE(observed.second(256, 0, 256));
+        for (int idle = 0; idle < i % 3 + 1; ++idle) EXPECT_TRUE(observed.second(0, 0, 0));
+        EXPECT_TRUE(observed.second(Coverage::fewest_claims - 1, 0, Coverage::fewest_claims - 1));
     }
 }
 

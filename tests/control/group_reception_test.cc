@@ -41,7 +41,7 @@ TEST(GroupReception, GroupSilentForItsMemoryIsNotReceivedUntilTheNextMessage) {
     Hearing hearing = listener();
     EXPECT_TRUE(hearing.judge(at(Hearing::memory - milliseconds(1)), true));
     EXPECT_FALSE(hearing.judge(at(Hearing::memory), true));
-    EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "news again";
+    EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "a change again";
     EXPECT_TRUE(hearing.judge(at(seconds(60)), true));
 }
 
@@ -50,7 +50,7 @@ TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
     const auto end = seconds(1) + Hearing::first_distrust;
-    EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no news while it is distrusted";
+    EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no change during the pause";
     EXPECT_FALSE(hearing.judge(at(end - milliseconds(1)), true));
     EXPECT_TRUE(hearing.handle_message(at(end)));
     EXPECT_TRUE(hearing.judge(at(end), true));
@@ -60,7 +60,7 @@ TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
     Hearing hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
-    EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "within what was remembered";
+    EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "messages before the pause";
 }
 
 TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
@@ -73,11 +73,11 @@ TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
 TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
     Hearing hearing = listener();
     Duration now{};
-    for (Duration doubt = Hearing::first_distrust;; doubt = std::min(2 * doubt, Hearing::longest_distrust)) {
+    for (Duration pause = Hearing::first_distrust;; pause = std::min(2 * pause, Hearing::longest_distrust)) {
         miss_results(hearing);
         EXPECT_FALSE(hearing.judge(at(now), true));
-        EXPECT_FALSE(hearing.handle_message(at(now + doubt - milliseconds(1))));
-        now += doubt;
+        EXPECT_FALSE(hearing.handle_message(at(now + pause - milliseconds(1))));
+        now += pause;
         EXPECT_TRUE(hearing.handle_message(at(now)));
         EXPECT_TRUE(hearing.judge(at(now), true));
         if (now > 3 * Hearing::longest_distrust) break;
@@ -97,7 +97,7 @@ TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
     }
     EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
     EXPECT_FALSE(hearing.hurries());
-    EXPECT_FALSE(listener().hurries()) << "it hears";
+    EXPECT_FALSE(listener().hurries()) << "it receives the group";
 }
 
 TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
@@ -110,7 +110,7 @@ TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
         EXPECT_EQ(hearing.reports_anew(), i % Hearing::joins_between_reports == 0) << i;
     }
-    EXPECT_FALSE(listener().reports_anew()) << "it hears";
+    EXPECT_FALSE(listener().reports_anew()) << "it receives the group";
 }
 
 TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {

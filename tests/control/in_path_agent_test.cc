@@ -41,7 +41,7 @@ std::vector<std::byte> leave(std::uint32_t job, std::uint32_t token) {
     return encoded(wire::Leave{.job = job, .token = token, .channel = 0, .unit = 0, .member = 0});
 }
 
-Change hear(Admission& admission, const std::vector<std::byte>& message, Time now) {
+Change change_after(Admission& admission, const std::vector<std::byte>& message, Time now) {
     return admission.handle_message(message, now).change;
 }
 
@@ -52,30 +52,30 @@ TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
     EXPECT_EQ(verdict.job.job, 7U);
     EXPECT_EQ(verdict.job.token, 0x5EEDU);
     EXPECT_EQ(verdict.job.level, 0);
-    EXPECT_EQ(hear(admission, join(7, 0x5EED), at(1)), Change::none);
+    EXPECT_EQ(change_after(admission, join(7, 0x5EED), at(1)), Change::none);
 }
 
 TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
     Admission admission(4, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    hear(admission, join(8, 1), at(0));
-    hear(admission, join(8, 1), at(9));
+    change_after(admission, join(7, 1), at(0));
+    change_after(admission, join(8, 1), at(0));
+    change_after(admission, join(8, 1), at(9));
     EXPECT_FALSE(admission.poll_expired(at(10)));
     const auto expired = admission.poll_expired(at(11));
     ASSERT_TRUE(expired);
     EXPECT_EQ(expired->job, 7U);
     EXPECT_FALSE(admission.poll_expired(at(11)));
-    EXPECT_EQ(hear(admission, join(7, 2), at(11)), Change::admit);
+    EXPECT_EQ(change_after(admission, join(7, 2), at(11)), Change::admit);
 }
 
 TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
     Admission admission(4, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    hear(admission, join(8, 1), at(0));
-    hear(admission, leave(7, 2), at(0));
-    hear(admission, leave(9, 1), at(0));
+    change_after(admission, join(7, 1), at(0));
+    change_after(admission, join(8, 1), at(0));
+    change_after(admission, leave(7, 2), at(0));
+    change_after(admission, leave(9, 1), at(0));
     EXPECT_FALSE(admission.poll_expired(at(4)));
-    hear(admission, leave(7, 1), at(4));
+    change_after(admission, leave(7, 1), at(4));
     EXPECT_FALSE(admission.poll_expired(at(5))) << "others of the job may be about to speak";
     const auto expired = admission.poll_expired(at(7));
     ASSERT_TRUE(expired);
@@ -85,17 +85,17 @@ TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
 
 TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
     Admission admission(4, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    hear(admission, leave(7, 1), at(1));
-    EXPECT_EQ(hear(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
+    change_after(admission, join(7, 1), at(0));
+    change_after(admission, leave(7, 1), at(1));
+    EXPECT_EQ(change_after(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
     EXPECT_FALSE(admission.poll_expired(at(12)));
     EXPECT_TRUE(admission.poll_expired(at(13)));
 }
 
 TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
     Admission admission(4, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    hear(admission, leave(7, 1), at(1));
+    change_after(admission, join(7, 1), at(0));
+    change_after(admission, leave(7, 1), at(1));
     const auto verdict = admission.handle_message(join(7, 2), at(1));
     EXPECT_EQ(verdict.change, Change::admit);
     EXPECT_EQ(verdict.job.token, 2U);
@@ -104,8 +104,8 @@ TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
 
 TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
     Admission admission(4, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    EXPECT_EQ(hear(admission, join(7, 2), at(5)), Change::none);
+    change_after(admission, join(7, 1), at(0));
+    EXPECT_EQ(change_after(admission, join(7, 2), at(5)), Change::none);
     const auto expired = admission.poll_expired(at(11));
     ASSERT_TRUE(expired);
     EXPECT_EQ(expired->token, 1U) << "what is not believed does not keep the job alive either";
@@ -113,31 +113,31 @@ TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
 
 TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
     Admission admission(1, seconds(10), 0);
-    EXPECT_EQ(hear(admission, join(7, 1), at(0)), Change::admit);
-    EXPECT_EQ(hear(admission, join(8, 1), at(0)), Change::none);
-    hear(admission, leave(7, 1), at(1));
+    EXPECT_EQ(change_after(admission, join(7, 1), at(0)), Change::admit);
+    EXPECT_EQ(change_after(admission, join(8, 1), at(0)), Change::none);
+    change_after(admission, leave(7, 1), at(1));
     EXPECT_TRUE(admission.poll_expired(at(4)));
-    EXPECT_EQ(hear(admission, join(8, 1), at(4)), Change::admit);
+    EXPECT_EQ(change_after(admission, join(8, 1), at(4)), Change::admit);
 }
 
 TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
     Admission admission(1, seconds(10), 0);
-    hear(admission, join(7, 1), at(0));
-    hear(admission, join(7, 1), at(1));
-    hear(admission, join(7, 2), at(1));  // another token for a known job: refused, not counted as full
+    change_after(admission, join(7, 1), at(0));
+    change_after(admission, join(7, 1), at(1));
+    change_after(admission, join(7, 2), at(1));  // another token for a known job: refused, not counted as full
     EXPECT_EQ(admission.not_admitted(), 0U);
-    hear(admission, join(8, 1), at(1));
-    hear(admission, join(8, 1), at(2));
-    hear(admission, join(9, 1), at(2));
+    change_after(admission, join(8, 1), at(1));
+    change_after(admission, join(8, 1), at(2));
+    change_after(admission, join(9, 1), at(2));
     EXPECT_EQ(admission.not_admitted(), 3U);
-    hear(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // no switch has this level
+    change_after(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // no switch has this level
     EXPECT_EQ(admission.not_admitted(), 3U);
 }
 
 TEST(InPathAdmission, JobOfAnEarlierStartStaysAdmitted) {
     Admission admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
-    EXPECT_EQ(hear(admission, join(7, 1), at(1)), Change::none);
+    EXPECT_EQ(change_after(admission, join(7, 1), at(1)), Change::none);
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
 }
 
@@ -152,9 +152,9 @@ TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
         const auto verdict = admission.handle_message(encoded(join_of_rack(7)), at(0));
         EXPECT_EQ(verdict.change, Change::admit);
         EXPECT_EQ(verdict.job.level, level);
-        EXPECT_EQ(hear(admission, encoded(of_switch), at(0)), level == 1 ? Change::admit : Change::none)
+        EXPECT_EQ(change_after(admission, encoded(of_switch), at(0)), level == 1 ? Change::admit : Change::none)
             << "a rack with a switch of its own leaves nothing for another one at its level";
-        EXPECT_EQ(hear(admission, join(9, 1), at(0)), level == 0 ? Change::admit : Change::none)
+        EXPECT_EQ(change_after(admission, join(9, 1), at(0)), level == 0 ? Change::admit : Change::none)
             << "nor does a job of one switch for what is behind it";
     }
 }
@@ -168,7 +168,7 @@ TEST(InPathAdmission, OtherMessagesAdmitNoJob) {
     cut.pop_back();
     for (const auto& message :
          {encoded(to_a_server), encoded(of_another_protocol), cut, encoded(wire::Stats{}), std::vector<std::byte>{}}) {
-        EXPECT_EQ(hear(admission, message, at(0)), Change::none);
+        EXPECT_EQ(change_after(admission, message, at(0)), Change::none);
     }
 }
 

@@ -12,13 +12,13 @@ using std::chrono::seconds;
 
 wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
 
-wire::Join with_group(wire::Join join, bool hears = false) {
+wire::Join with_group(wire::Join join, bool receives = false) {
     join.terms.group = endpoint_of(group());
-    join.hears_group = hears;
+    join.hears_group = receives;
     return join;
 }
 
-wire::Join member(unsigned rank, bool hears) { return with_group(join_of_member(0, 2, rank), hears); }
+wire::Join member(unsigned rank, bool receives) { return with_group(join_of_member(0, 2, rank), receives); }
 
 bool by_group(Tree& tree) { return tree.tree.find(job, channel)->by_group; }
 
@@ -28,7 +28,7 @@ TEST(JoinTreeGroup, ResultsGoToTheGroupOnceEveryMemberReceivesIt) {
     EXPECT_EQ(star.tree.find(job, channel)->group, group());
     EXPECT_FALSE(by_group(star));
     star.join(member(0, true), worker(0));
-    EXPECT_FALSE(by_group(star)) << "one does not hear it";
+    EXPECT_FALSE(by_group(star)) << "one member does not receive it";
     star.join(member(1, true), worker(1));
     EXPECT_TRUE(by_group(star));
 }
@@ -94,7 +94,7 @@ TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     Tree root;
     root.join(up[0], host(2));
     root.join(with_group(join_of_unit(1, 2, 1, 0x3, true), true), worker(2));
-    EXPECT_FALSE(by_group(root)) << "a switch hears no group";
+    EXPECT_FALSE(by_group(root)) << "a switch receives no group";
 }
 
 TEST(JoinTreeGroup, ServerOnAnotherHostSendsNothingToTheGroup) {

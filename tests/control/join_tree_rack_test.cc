@@ -21,7 +21,7 @@ void join_all(Tree& tree) {
     for (unsigned rank = 0; rank < 4; ++rank) tree.join(member(rank), worker(rank));
 }
 
-std::vector<wire::Address> everybody(const Branch& branch) {
+std::vector<wire::Address> addresses_of(const Branch& branch) {
     std::vector<wire::Address> addresses;
     branch.for_each_child([&](const Branch::Child& child) { addresses.push_back(child.address); });
     return addresses;
@@ -32,14 +32,14 @@ TEST(JoinTreeRack, TreeIsReadyWhenTheLastMemberOfTheLastRackJoins) {
     for (unsigned rank = 0; rank < 3; ++rank) root.join(member(rank), worker(rank));
     const Branch& branch = *root.tree.find(job, channel);
     EXPECT_FALSE(branch.ready());
-    const auto told = root.sent_to<wire::Joined>(worker(2)).back();
-    EXPECT_EQ(told.missing_units, 0x2U);
-    EXPECT_EQ(told.missing_members, 0x2U) << "of its own rack";
+    const auto joined = root.sent_to<wire::Joined>(worker(2)).back();
+    EXPECT_EQ(joined.missing_units, 0x2U);
+    EXPECT_EQ(joined.missing_members, 0x2U) << "of its own rack";
 
     root.join(member(3), worker(3));
     EXPECT_EQ(root.count(Kind::opened), 1U);
     for (unsigned rank = 0; rank < 4; ++rank) EXPECT_TRUE(root.told_ready(worker(rank))) << rank;
-    EXPECT_EQ(everybody(branch), (std::vector{worker(0), worker(1), worker(2), worker(3)}));
+    EXPECT_EQ(addresses_of(branch), (std::vector{worker(0), worker(1), worker(2), worker(3)}));
     EXPECT_EQ(branch.receivers, 4U);
     EXPECT_EQ(branch.child_to(2)->address, worker(2));
     const auto members = branch.membership();

@@ -95,7 +95,7 @@ TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     rack.joined(false, host(1), token, 0x5);
     rack.join(join_of_member(1, 2, 0, 2, 0x7), worker(2));
     const auto waiting = rack.sent_to<wire::Joined>(worker(2)).back();
-    EXPECT_EQ(waiting.missing_units, 0x5U) << "as the root says";
+    EXPECT_EQ(waiting.missing_units, 0x5U) << "as the root reports";
     EXPECT_EQ(waiting.missing_members, 0U);
 
     rack.joined(true, host(9));
@@ -414,7 +414,7 @@ TEST(JoinTree, RefusalOfARestartedRootReachesTheWorkersOfARack) {
     rack.pass(std::chrono::milliseconds(1100));
     const auto refresh = rack.sent_to<wire::Join>(host(1));
     ASSERT_GE(refresh.size(), 1U);
-    EXPECT_TRUE(refresh[0].begun) << "the rack itself was told ready";
+    EXPECT_TRUE(refresh[0].begun) << "the rack itself received ready";
 
     Tree root;
     root.join(refresh[0], host(2));
@@ -422,10 +422,10 @@ TEST(JoinTree, RefusalOfARestartedRootReachesTheWorkersOfARack) {
 
     rack.refused(Refusal::restarted, host(1));
     for (unsigned rank = 0; rank < 2; ++rank) {
-        const auto told = rack.sent_to<wire::Refused>(worker(rank));
-        ASSERT_EQ(told.size(), 1U);
-        EXPECT_EQ(told[0].reason, Refusal::restarted);
-        EXPECT_THAT(told[0].text, HasSubstr("10.0.0.1:4791")) << "who said so";
+        const auto refusals = rack.sent_to<wire::Refused>(worker(rank));
+        ASSERT_EQ(refusals.size(), 1U);
+        EXPECT_EQ(refusals[0].reason, Refusal::restarted);
+        EXPECT_THAT(refusals[0].text, HasSubstr("10.0.0.1:4791")) << "the sender of the refusal";
     }
     EXPECT_EQ(rack.count(Kind::closed), 1U);
     EXPECT_EQ(rack.tree.channels(), 0U);
@@ -479,9 +479,9 @@ TEST(JoinTree, SilentMemberExpiresAndTheOthersAreNotified) {
         star.join(begun(join_of_member(0, 2, 0)), worker(0));
     }
     EXPECT_EQ(star.tree.counters().expired, 1U);
-    const auto told = star.sent_to<wire::Joined>(worker(0)).back();
-    EXPECT_FALSE(told.ready);
-    EXPECT_EQ(told.missing_members, 0x2U);
+    const auto joined = star.sent_to<wire::Joined>(worker(0)).back();
+    EXPECT_FALSE(joined.ready);
+    EXPECT_EQ(joined.missing_members, 0x2U);
     EXPECT_EQ(star.count(Kind::closed), 0U);
     star.pass(std::chrono::seconds(12));
     EXPECT_EQ(star.count(Kind::closed), 1U);

@@ -71,7 +71,7 @@ TEST(PathProbe, EcnBitsOfProbesComeBack) {
     ASSERT_NE(node, nullptr);
     auto probe = PathProbe::open(node->address());
     ASSERT_TRUE(probe);
-    if (!(*probe)->reads_marks()) GTEST_SKIP() << "this kernel does not tell ECN bits";
+    if (!(*probe)->reads_marks()) GTEST_SKIP() << "this kernel does not report ECN bits";
     const auto train = (*probe)->run_train(100, 64, 8, patient);
     ASSERT_TRUE(train);
     EXPECT_EQ(train->answered, 100U);
@@ -199,7 +199,7 @@ bool run(const std::string& command) { return std::system((command + " 2>/dev/nu
 
 // A switch in a second network namespace, behind a link whose far end accepts only shorter packets than the near end
 // sends.
-std::string judge_link(const wire::Address& at) {
+std::string finding_of_link(const wire::Address& at) {
     std::promise<std::string> moved;
     std::promise<void> linked;
     std::promise<bool> started;
@@ -230,13 +230,13 @@ std::string judge_link(const wire::Address& at) {
         return fmt::format("the path: {}", facts.found_payload_bytes);
     }
     if (check_path_mtu(facts).status != Status::warn) return "no warning";
-    return facts.long_question_arrives == false ? "" : "the way there is narrow, which was not found";
+    return facts.long_question_arrives == false ? "" : "the narrow forward path was not found";
 }
 
 TEST(PathProbe, MtuOfALinkBelowThatOfTheInterfaceIsFound) {
     const auto at = wire::Address::parse("10.77.0.2:4790");
     ASSERT_TRUE(at);
-    const auto found = test::run_in_own_network(65'536, [&] { return judge_link(*at); });
+    const auto found = test::run_in_own_network(65'536, [&] { return finding_of_link(*at); });
     if (!found) GTEST_SKIP() << "needs the privilege to make networks, and `ip`";
     EXPECT_EQ(*found, "");
 }

@@ -148,8 +148,8 @@ TEST(Formation, RefusedSocketBuffersAreReportedOnce) {
     std::vector<std::string> without;
     EXPECT_TRUE(eventually([&] { return !(without = ranks[0]->without()).empty(); }));
     for (const std::string_view buffer : {"receive-buffer: ", "send-buffer: "}) {
-        const auto told = [buffer](const std::string& text) { return text.starts_with(buffer); };
-        EXPECT_EQ(std::ranges::count_if(without, told), 1) << "once, whatever the number of channels";
+        const auto is_of = [buffer](const std::string& text) { return text.starts_with(buffer); };
+        EXPECT_EQ(std::ranges::count_if(without, is_of), 1) << "once for any number of channels";
     }
 }
 
@@ -254,12 +254,12 @@ TEST(Formation, SwitchThatHostsNoServersIsReported) {
 }
 
 TEST(Formation, SilentServerTimesOutWithItsAddress) {
-    const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
-    ASSERT_TRUE(nobody);
+    const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+    ASSERT_TRUE(silent);
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.server = comm::ServerPlace::dedicated;
-    options.dedicated_servers = {to_string((*nobody)->local())};
+    options.dedicated_servers = {to_string((*silent)->local())};
     options.join_timeout = std::chrono::milliseconds(500);
     const auto formed = Job(1, {address_of(*node)}, options).form(0);
     ASSERT_FALSE(formed);
@@ -269,10 +269,10 @@ TEST(Formation, SilentServerTimesOutWithItsAddress) {
 
 // A leaf whose parent is down answers, and reports that it waits for the parent.
 TEST(Formation, SilentParentIsReportedWithItsAddress) {
-    const auto nobody = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
-    ASSERT_TRUE(nobody);
+    const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+    ASSERT_TRUE(silent);
     switchd::SwitchNodeConfig config = small_switch();
-    config.parent = (*nobody)->local();
+    config.parent = (*silent)->local();
     const auto node = start(config);
     comm::Options options = small_options();
     options.join_timeout = milliseconds(500);
@@ -434,15 +434,15 @@ TEST(Departure, OfACommunicatorClosesPendingOperations) {
     ASSERT_EQ(ranks.size(), 2U);
     std::vector<std::vector<float>> values(400, std::vector<float>(several_windows, 1.0F));
     std::vector<comm::Handle> works;
-    std::atomic<std::size_t> told{0};
+    std::atomic<std::size_t> callbacks{0};
     for (auto& tensor : values) {
         auto work = sum(*ranks[0], tensor);
         ASSERT_TRUE(work);
-        (*work)->on_done([&] { ++told; });
+        (*work)->on_done([&] { ++callbacks; });
         works.push_back(*std::move(work));
     }
     ranks[0].reset();
-    EXPECT_EQ(told, works.size());
+    EXPECT_EQ(callbacks, works.size());
     for (const comm::Handle& work : works) {
         ASSERT_TRUE(work->done());
         const auto outcome = work->outcome();

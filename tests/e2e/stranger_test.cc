@@ -255,7 +255,7 @@ TEST(ForeignPackets, PreventNoJobFromForming) {
 
 const std::string next_version = "version " + std::to_string((wire::control_version + 1U) & 0xFU);
 
-TEST(OtherVersion, OfAMessageIsRefusedWithTheSupportedVersion) {
+TEST(OtherVersion, OfAMessageIsRefusedWithThatVersion) {
     const auto node = start(small_switch());
     for (const bool joins : {false, true}) {
         std::array<std::byte, 256> bytes{};

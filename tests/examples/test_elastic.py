@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A killed rank costs the epoch that was under way, and no bit of the result."""
+"""A killed rank costs the epoch in progress, and no bit of the result."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ void require_stable(std::span<const std::byte> bytes, Decode decode) {
 }
 
 void require_in_range(const wire::Join& join) {
-    require(join.terms.token != 0, "the token is somebody's");
+    require(join.terms.token != 0, "the token is not 0");
     require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "a packet holds the lanes");
     require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
     require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is a scale");
@@ -46,7 +46,7 @@ void require_in_range(const wire::Join& join) {
     require(join.terms.group.family != 4 || (first >= 224 && first <= 239), "results go to groups alone");
     require(join.terms.group.family != 6 || first == 0xFF, "likewise");
     require(join.level <= ATP_LEVELS, "the level is one, or the server");
-    require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "somebody joins");
+    require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "1 to 32 units join");
     for (const wire::JoiningUnit& unit : join.units) {
         require(unit.unit < ATP_BITMAP_BITS, "a unit is a bit");
         require(unit.ranks.size() == static_cast<std::size_t>(std::popcount(unit.members)), "a rank for each member");

@@ -31,10 +31,10 @@ void require_in_range(const atp_header& header) {
     require(header.type >= ATP_TYPE_GRADIENT && header.type <= ATP_TYPE_LAST, "the type is known");
     require(header.hop <= ATP_LEVELS, "the hop is a level or the server");
     require(header.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
-    require(header.token != 0, "the token is somebody's");
+    require(header.token != 0, "the token is not 0");
     require((header.bitmap0 & header.mask0) == header.bitmap0, "members are of the unit");
     require((header.bitmap1 & header.mask1) == header.bitmap1, "units are of the job");
-    require(header.type != ATP_TYPE_GRADIENT || header.bitmap1 != 0, "a gradient is somebody's");
+    require(header.type != ATP_TYPE_GRADIENT || header.bitmap1 != 0, "a gradient names a unit");
 }
 
 }  // namespace

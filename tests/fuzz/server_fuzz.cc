@@ -50,7 +50,7 @@ class Story {
     }
 
   private:
-    [[nodiscard]] std::uint32_t everybody() const { return (1U << members_.workers()) - 1U; }
+    [[nodiscard]] std::uint32_t all_workers() const { return (1U << members_.workers()) - 1U; }
 
     // The ranks that the header includes.
     [[nodiscard]] std::uint32_t ranks_of(const atp_header& header) const {
@@ -132,18 +132,19 @@ class Story {
         if (packet.header.type != ATP_TYPE_ACK) return;
         const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
         require(plain == (packet.header.dtype == ATP_DTYPE_INT32), "plain sums are integers, and no others");
-        require(sent_[packet.header.seq] == everybody(), "a fragment is complete with every worker in");
+        require(sent_[packet.header.seq] == all_workers(), "a fragment is complete with every worker in");
         for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
             const std::uint32_t bits = wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES);
-            require(is_everybody(packet.header, bits), "and with each exactly once");
+            require(sums_all_workers(packet.header, bits), "and with each exactly once");
         }
     }
 
-    [[nodiscard]] bool is_everybody(const atp_header& header, std::uint32_t lane) const {
-        const std::uint32_t scaled = header.scale == protocol::scale_of_job ? everybody() : everybody() << other_scale;
+    [[nodiscard]] bool sums_all_workers(const atp_header& header, std::uint32_t lane) const {
+        const std::uint32_t scaled =
+            header.scale == protocol::scale_of_job ? all_workers() : all_workers() << other_scale;
         if (header.dtype == ATP_DTYPE_INT16) return lane == (scaled << 16U | scaled);
         if (header.dtype == ATP_DTYPE_INT32) return lane == scaled;
-        return std::bit_cast<float>(lane) == static_cast<float>(everybody());
+        return std::bit_cast<float>(lane) == static_cast<float>(all_workers());
     }
 
     Input& input_;

@@ -97,7 +97,7 @@ class Story {
             reader.append(service_.output(*id));
             service_.sent(*id, service_.output(*id).size());
             for (auto next = reader.next();; next = reader.next()) {
-                require(next.has_value(), "replies can be told apart");
+                require(next.has_value(), "replies can be separated");
                 if (!next->has_value()) break;
                 require(store::decode_reply(**next).has_value(), "replies can be read");
             }

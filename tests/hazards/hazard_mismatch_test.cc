@@ -162,7 +162,7 @@ Bytes with_lanes(Bytes packet, std::size_t lanes) {
     return packet;
 }
 
-void expect_news(const ServerAnswer& answer, std::uint16_t worker) {
+void expect_mismatch_answer(const ServerAnswer& answer, std::uint16_t worker) {
     EXPECT_EQ(answer.header.type, ATP_TYPE_WAIT);
     EXPECT_EQ(answer.header.argument, ATP_WAIT_MISMATCHED);
     EXPECT_EQ(answer.header.worker, worker);
@@ -174,8 +174,8 @@ TEST(MismatchServer, MismatchIsSentToEveryUnitAtOnce) {
     bench.handle(with_purpose(bench.gradient(3, 0, 1), 9));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 2U);
-    expect_news(answers[0], ATP_WORKER_ALL);
-    expect_news(answers[1], ATP_WORKER_ALL);
+    expect_mismatch_answer(answers[0], ATP_WORKER_ALL);
+    expect_mismatch_answer(answers[1], ATP_WORKER_ALL);
     EXPECT_EQ(answers[0].transmit.units | answers[1].transmit.units, 0x3U);
     EXPECT_EQ(bench.server.counters().mismatched, 1U);
     EXPECT_EQ(bench.server.counters().gradients, 1U);
@@ -190,7 +190,7 @@ TEST(MismatchServer, LateGradientOfAMismatchGetsItAndAddsNothing) {
         bench.handle(bench.gradient(rank, 0, 1));
         const auto answers = bench.answers();
         ASSERT_EQ(answers.size(), 1U);
-        expect_news(answers[0], ATP_WORKER_ALL);
+        expect_mismatch_answer(answers[0], ATP_WORKER_ALL);
     }
     EXPECT_EQ(bench.server.counters().completed, 0U);
     EXPECT_EQ(bench.server.counters().mismatched, 3U);
@@ -206,7 +206,7 @@ TEST(MismatchServer, ProbeOfAMismatchIsAnsweredWithIt) {
             bench.handle(bench.probe(rank, 0));
             const auto answers = bench.answers();
             ASSERT_EQ(answers.size(), 1U);
-            expect_news(answers[0], rank);
+            expect_mismatch_answer(answers[0], rank);
         }
     }
 }

@@ -62,7 +62,7 @@ TEST(Hazard, H10_NewerFragmentWithTheSameIndexLeavesTheOlderOneInPlace) {
     network.submit_all(elements_each * 2, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
     network.run();
-    EXPECT_EQ(network.rack(0).aggregator(0).seq, 0U) << "half of it is there, and nobody else's";
+    EXPECT_EQ(network.rack(0).aggregator(0).seq, 0U) << "it holds half of fragment 0 and no other fragment";
     EXPECT_EQ(network.occupied(), 1U);
     EXPECT_EQ(network.server().base(), 0U);
     network.release();

@@ -125,7 +125,7 @@ class HazardMarks : public ::testing::TestWithParam<int> {
             return Network::Fate::deliver;
         });
     }
-    static void expect_everybody_was_told(Network& network) {
+    static void expect_mark_at_all_workers(Network& network) {
         EXPECT_TRUE(network.sums_are_right());
         for (unsigned rank = 0; rank < network.config().membership.workers(); ++rank) {
             EXPECT_EQ(marked_acks(network, rank), 1U) << "worker " << rank;
@@ -141,7 +141,7 @@ TEST_P(HazardMarks, H31_MarkOnAnAbsorbedPacketReachesAllWorkers) {
         network.submit_all(elements_each, own_value);
         mark_next(network, [rank](const Flight& flight) { return is_gradient_of(flight, rank); });
         ASSERT_TRUE(network.finish());
-        expect_everybody_was_told(network);
+        expect_mark_at_all_workers(network);
     }
 }
 
@@ -156,7 +156,7 @@ TEST_P(HazardMarks, H31_MarkOnADuplicateReachesAllWorkers) {
     network.run();
     network.release();
     ASSERT_TRUE(network.finish());
-    expect_everybody_was_told(network);
+    expect_mark_at_all_workers(network);
 }
 
 TEST_P(HazardMarks, H31_MarkOnAFlushedPartialSumReachesAllWorkers) {
@@ -173,7 +173,7 @@ TEST_P(HazardMarks, H31_MarkOnAFlushedPartialSumReachesAllWorkers) {
     network.release();
     network.clear_rule();
     ASSERT_TRUE(network.finish());
-    expect_everybody_was_told(network);
+    expect_mark_at_all_workers(network);
 }
 
 TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
@@ -192,7 +192,7 @@ TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
     });
     ASSERT_TRUE(network.finish());
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_LATE), 1U);
-    expect_everybody_was_told(network);
+    expect_mark_at_all_workers(network);
 }
 
 TEST_P(HazardMarks, H32_OneMarkedDownlinkHalvesAllWindowsOnce) {

@@ -20,7 +20,7 @@ enum class SecondPass : std::uint8_t { carries_decision, decides_again };
 
 constexpr unsigned jobs = 2;
 constexpr std::uint16_t workers = 3;
-constexpr std::uint32_t everybody = (1U << workers) - 1;
+constexpr std::uint32_t all_workers = (1U << workers) - 1;
 constexpr std::uint32_t ageing_us = 1'000'000'000;
 
 // Distinct for each worker of each job, so every set of workers has a distinct sum.
@@ -85,7 +85,7 @@ class TwoPassTarget {
     void leave(const InFlight& packet) {
         const std::int32_t expected = sum_of(packet.header);
         torn_ += packet.lanes[0] != expected || packet.lanes[1] != expected ? 1U : 0U;
-        complete_ += packet.header.bitmap0 == everybody ? 1U : 0U;
+        complete_ += packet.header.bitmap0 == all_workers ? 1U : 0U;
         collided_ += packet.decision.event == ATP_EVENT_COLLIDED ? 1U : 0U;
     }
 
@@ -112,7 +112,7 @@ atp_header gradient(unsigned job, unsigned worker, std::uint32_t seq) {
             .index = 0,
             .argument = 0,
             .bitmap0 = 1U << worker,
-            .mask0 = everybody,
+            .mask0 = all_workers,
             .bitmap1 = 1,
             .mask1 = 1};
 }

@@ -173,7 +173,7 @@ TEST(PlainServer, GradientOfAnotherKindThanTheFirstEndsTheFragment) {
         EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
         EXPECT_EQ(answers[0].header.argument, ATP_WAIT_MISMATCHED);
         bench.handle(bench.gradient(1, 0, 6, first));
-        EXPECT_EQ(bench.server.counters().completed, 0U) << "whoever spoke twice cannot be believed";
+        EXPECT_EQ(bench.server.counters().completed, 0U) << "a worker that sent both kinds adds nothing";
     }
 }
 
@@ -259,7 +259,7 @@ TEST(PlainWorker, IntegersAreDeliveredAndFloatsRefused) {
     EXPECT_EQ(plain.output, (Integers{0, 0, 0}));
     plain.bench.handle(plain.ack(1, {lowest}));
     plain.bench.handle(plain.ack(0, {10, highest}));
-    EXPECT_EQ(plain.output, (Integers{10, highest, lowest})) << "whatever order they come in";
+    EXPECT_EQ(plain.output, (Integers{10, highest, lowest})) << "in any order of arrival";
     EXPECT_EQ(plain.bench.events().size(), 1U);
 }
 

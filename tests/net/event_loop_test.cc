@@ -112,9 +112,9 @@ TEST_F(Loop, ReadinessIsReportedUntilItIsConsumed) {
 
 TEST_F(Loop, WritabilityIsReportedOnlyWhileRequested) {
     Puppet actor;
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     actor.on_ready = [&](int descriptor, Ready ready) {
-        told.emplace_back(ready.write ? "write" : "read");
+        reported.emplace_back(ready.write ? "write" : "read");
         if (ready.write) {
             ASSERT_TRUE(loop_->change(descriptor, {.read = true, .write = false}));
             send(ends_[1]);
@@ -125,7 +125,7 @@ TEST_F(Loop, WritabilityIsReportedOnlyWhileRequested) {
     loop_->add(actor);
     ASSERT_TRUE(loop_->watch(actor, ends_[0], {.read = true, .write = true}));
     run();
-    EXPECT_EQ(told, (std::vector<std::string>{"write", "read"}));
+    EXPECT_EQ(reported, (std::vector<std::string>{"write", "read"}));
 }
 
 TEST_F(Loop, NearestDeadlineFiresFirstAndNeverEarly) {

@@ -123,7 +123,7 @@ TEST(SendQueue, LimitsOfPacketsAndBytesEndAMessage) {
     EXPECT_EQ(send_all(queue, {1, 1000}), (Lines{"1:aa", "1:bb", "1:cc", "1:dd", "1:ee"}));
     fill();
     EXPECT_EQ(send_all(queue, {16, 1}), (Lines{"1:aa", "1:bb", "1:cc", "1:dd", "1:ee"}))
-        << "one packet is in, whatever the limit";
+        << "one packet is included at any limit";
 }
 
 TEST(SendQueue, EmptyPacketIsItsOwnMessage) {
@@ -214,7 +214,7 @@ TEST(SendQueue, RandomMixReachesEveryPeerInOrder) {
     std::vector<std::string> borrowed(64);
     for (int round = 0; round < 400; ++round) {
         SendQueue queue(2000, 64);
-        std::map<std::uint16_t, std::string> wanted;
+        std::map<std::uint16_t, std::string> expected;
         std::map<std::uint16_t, std::string> got;
         for (unsigned step = 0; step < 60; ++step) {
             const auto to = static_cast<std::uint16_t>(1 + draw(5));
@@ -227,7 +227,7 @@ TEST(SendQueue, RandomMixReachesEveryPeerInOrder) {
             } else {
                 accepted = put(queue, text, peer(to), ecn);
             }
-            if (accepted) wanted[to] += text + ".";
+            if (accepted) expected[to] += text + ".";
             if (draw(10) != 0) continue;
             std::array<SendQueue::Message, 3> messages;
             const std::size_t planned = queue.plan(messages, {1 + draw(6), 1 + draw(12)});
@@ -244,7 +244,7 @@ TEST(SendQueue, RandomMixReachesEveryPeerInOrder) {
             for (char& c : line) c = c == '|' ? '.' : c;
             got[to] += line.substr(2) + ".";
         }
-        ASSERT_EQ(got, wanted) << "round " << round;
+        ASSERT_EQ(got, expected) << "round " << round;
     }
 }
 

@@ -137,7 +137,7 @@ TEST_P(Udp, LongestMessageStaysWithinTheLimitOfDevices) {
     EXPECT_EQ(from->counters().sent_messages, 3U);
     EXPECT_EQ(system_calls.sendmmsg, 1U);
     EXPECT_EQ(bytes_of(receive(*to, 22)), packets);
-    EXPECT_LE(to->counters().received_messages, 4U) << "messages were cut up on the way";
+    EXPECT_LE(to->counters().received_messages, 4U) << "devices cut messages";
 }
 
 TEST_P(Udp, AlternatingPeersGetOneMessageEach) {
@@ -182,9 +182,9 @@ TEST_P(Udp, ReceivedPacketsAreRewrittenInPlaceAndForwardedWithoutACopy) {
     const auto arrivals = receive(*server, 12);
     ASSERT_EQ(arrivals.size(), 12U);
     for (std::size_t at = 0; at < arrivals.size(); ++at) {
-        std::string wanted = packet(at, 200);
-        wanted[0] = '!';
-        EXPECT_EQ(arrivals[at].bytes, wanted);
+        std::string expected = packet(at, 200);
+        expected[0] = '!';
+        EXPECT_EQ(arrivals[at].bytes, expected);
         EXPECT_EQ(arrivals[at].from, middle->local());
     }
 }
@@ -269,9 +269,9 @@ TEST_P(Udp, WithoutEcnNoMarkIsSentOrRead) {
     EXPECT_EQ(arrivals[0].ecn, Ecn::not_capable);
     ASSERT_TRUE(put(*to, "bb", silent->local(), Ecn::congested));
     to->flush();
-    const auto deaf = receive(*silent, 1);
-    ASSERT_EQ(deaf.size(), 1U);
-    EXPECT_EQ(deaf[0].ecn, Ecn::not_capable);
+    const auto unmarked = receive(*silent, 1);
+    ASSERT_EQ(unmarked.size(), 1U);
+    EXPECT_EQ(unmarked[0].ecn, Ecn::not_capable);
 }
 
 TEST_P(Udp, TooLongDatagramsArriveTruncatedAndMarkedSo) {

@@ -182,7 +182,7 @@ TEST(ExactSum, EdgeValuesFollowIeee) {
         {"largest + half its ulp", {largest, 0x73000000}, plus_infinity},
         {"largest + half its ulp - least", {largest, 0x73000000, negated(least)}, largest},
         {"overflow, negative", {negated(largest), negated(largest)}, minus_infinity},
-        {"an overflow on the way is none", {largest, largest, negated(largest)}, largest},
+        {"an intermediate overflow is no overflow", {largest, largest, negated(largest)}, largest},
         {"subnormals", {least, least, least}, 0x00000003},
         {"subnormals to the first normal", {0x007FFFFF, least}, 0x00800000},
         {"from the first normal to a subnormal", {0x00800000, negated(least)}, 0x007FFFFF},

@@ -323,7 +323,7 @@ TEST_P(Decide, LateGradientOfAReleasedFragmentIsForwarded) {
     const atp_aggregator before = remembering();
     const Outcome outcome = decide(gradient(1), before);
     expect_sent_alone(outcome, ATP_EVENT_LATE);
-    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_COLLISION, 0) << "nobody else was in the way";
+    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_COLLISION, 0) << "no other fragment held the aggregator";
     expect_untouched(outcome, before);
 }
 
@@ -672,12 +672,12 @@ TEST_P(Decide, FlushOnTheAggregatorOfAnotherIsAbsorbed) {
 
 TEST_P(Decide, FlushOfLevelZeroWithoutAUnitIsAbsorbed) {
     if (hop() != 0) return;
-    atp_header nobody = flush();
-    nobody.bitmap1 = 0;
+    atp_header no_unit = flush();
+    no_unit.bitmap1 = 0;
     atp_aggregator level_one = holding(0x3);
     level_one.unit = 0;
     for (const atp_aggregator& before : {level_one, holding(0x3)}) {
-        const Outcome outcome = decide(nobody, before, true);
+        const Outcome outcome = decide(no_unit, before, true);
         expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
         expect_untouched(outcome, before);
     }

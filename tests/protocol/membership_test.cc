@@ -58,9 +58,9 @@ TEST(Membership, DirectWorkerStartsAtLevelOne) {
 }
 
 TEST(Membership, JobThatBitmapsCannotRepresentIsRefused) {
-    EXPECT_FALSE(Membership::make({}).has_value()) << "nobody";
-    EXPECT_FALSE(Membership::star(0).has_value()) << "nobody";
-    EXPECT_FALSE(Membership::make({Unit{}}).has_value()) << "a unit of nobody";
+    EXPECT_FALSE(Membership::make({}).has_value()) << "no unit";
+    EXPECT_FALSE(Membership::star(0).has_value()) << "no worker";
+    EXPECT_FALSE(Membership::make({Unit{}}).has_value()) << "a unit without members";
     EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 0}}}).has_value()) << "a rank twice";
     EXPECT_FALSE(Membership::make({Unit{.ranks = {0}}, Unit{.ranks = {0}}}).has_value()) << "a rank in two units";
     EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 2}}}).has_value()) << "a rank left out";

@@ -93,7 +93,7 @@ Bytes packet_of(const Contribution& contribution, const ServerBench& bench) {
     return bench.members_gradient(unit, contribution.members, 0, value);
 }
 
-Ranks everybody(const Membership& members) {
+Ranks ranks_of(const Membership& members) {
     Ranks all;
     for (std::uint16_t rank = 0; rank < members.workers(); ++rank) all.insert(rank);
     return all;
@@ -124,14 +124,14 @@ Ranks asked_in(const std::vector<ServerAnswer>& answers, const Membership& membe
 void expect_ack_of_all(const std::vector<ServerAnswer>& answers, const Membership& members) {
     RC_ASSERT(answers.size() == 1U);
     RC_ASSERT(answers[0].header.type == ATP_TYPE_ACK);
-    const auto all = static_cast<float>(value_of(everybody(members)));
+    const auto all = static_cast<float>(value_of(ranks_of(members)));
     RC_ASSERT(answers[0].sums.at(0) == all);
     RC_ASSERT(answers[0].sums.at(1) == -all);
 }
 
 void check_random_sets(int most_units) {
     ServerBench bench(*Membership::make(some_units(most_units)));
-    const Ranks all = everybody(bench.members);
+    const Ranks all = ranks_of(bench.members);
     Ranks in;
     const int packets = below(40);
     for (int packet = 0; packet < packets && in != all; ++packet) {
@@ -172,7 +172,7 @@ std::vector<Packet> duplicated_and_shuffled(const std::vector<Packet>& packets) 
 RC_GTEST_PROP(ServerMerge, DuplicatesChangeNothing, ()) {
     ServerBench bench(*Membership::make(some_units(4)));
     std::vector<Bytes> packets;
-    for (const std::uint16_t rank : everybody(bench.members)) packets.push_back(bench.gradient(rank, 0, 1 << rank));
+    for (const std::uint16_t rank : ranks_of(bench.members)) packets.push_back(bench.gradient(rank, 0, 1 << rank));
     for (const Bytes& packet : duplicated_and_shuffled(packets)) bench.handle(packet);
     expect_ack_of_all(bench.answers(), bench.members);
 }
@@ -182,7 +182,7 @@ RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowHaveSeparateSums, ()) {
     ServerBench bench(*Membership::star(5));
     std::vector<std::pair<std::uint32_t, std::uint16_t>> packets;
     for (std::uint32_t seq = 0; seq < 4; ++seq) {
-        for (const std::uint16_t rank : everybody(bench.members)) packets.emplace_back(seq, rank);
+        for (const std::uint16_t rank : ranks_of(bench.members)) packets.emplace_back(seq, rank);
     }
     std::map<std::uint32_t, Ranks> in;
     for (const auto& [seq, rank] : duplicated_and_shuffled(packets)) {

@@ -229,7 +229,7 @@ TEST_F(ServerTest, ProbeOfAnIncludedWorkerGetsAWait) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
-    EXPECT_EQ(answers[0].header.bitmap1, 0U) << "everybody has sent: nobody to name";
+    EXPECT_EQ(answers[0].header.bitmap1, 0U) << "all workers have sent, so it names none";
 }
 
 TEST_F(ServerTest, RepeatedProbeGetsARepeatedNack) {
@@ -283,7 +283,7 @@ TEST_F(ServerTest, SlotThatCollidesTwiceMovesInTheNextRound) {
     EXPECT_NE(next_index, first_index);
 
     bench.handle(bench.probe(2, 5));
-    EXPECT_EQ(bench.answers().at(0).header.argument, next_index) << "whoever asks late is told the same";
+    EXPECT_EQ(bench.answers().at(0).header.argument, next_index) << "a late PROBE gets the same index";
     for (const std::uint32_t seq : {6U, 7U, 8U}) bench.complete(seq);
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 9, 1));
     const atp_header later = bench.answers().at(0).header;

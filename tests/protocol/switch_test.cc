@@ -308,7 +308,7 @@ TEST_F(SwitchTest, RepeatedAdmissionSucceedsAndAnotherTokenOrLevelIsRefused) {
     EXPECT_TRUE(machine.admit(1, 0x5eed, 0));
     EXPECT_FALSE(machine.admit(1, 0x5eee, 0));
     EXPECT_FALSE(machine.admit(1, 0x5eed, 1));
-    EXPECT_FALSE(machine.admit(9, 0, 0)) << "token 0 belongs to nobody";
+    EXPECT_FALSE(machine.admit(9, 0, 0)) << "token 0 is invalid";
 }
 
 TEST_F(SwitchTest, JobBeyondTheTableIsRefused) {

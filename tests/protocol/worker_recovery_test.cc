@@ -27,7 +27,7 @@ class WorkerRecovery : public ::testing::Test {
     }
     void ack(std::uint32_t seq, unsigned flags = 0) { bench.handle(bench.ack(seq, 3, flags)); }
     // The result of fragment 0 arrives 50 ms after the gradient was sent, and then again.
-    static void learn_patience(WorkerBench& bench) {
+    static void learn_minimum_timeout(WorkerBench& bench) {
         const Time sent_at = bench.now;
         bench.expire();
         (void)bench.packets();
@@ -234,7 +234,7 @@ TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
         ack(seq);
     }
     (void)bench.packets();
-    EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the floor alone would be too impatient";
+    EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the minimum alone would be too short";
 }
 
 // Otherwise timeouts would grow from each other: a fragment that waits for another worker's timer takes as long as it.
@@ -253,7 +253,7 @@ TEST_F(WorkerRecovery, RoundTripsOfFragmentsInFlightAtAnExpiryAreIgnored) {
 // Results in bursts that are further apart than the timeout: nothing is lost, but no round trip could be measured.
 TEST_F(WorkerRecovery, RepeatedResultRaisesTheMinimumTimeout) {
     send(16);
-    learn_patience(bench);
+    learn_minimum_timeout(bench);
     ack(1);
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
     bench.expire();
@@ -298,7 +298,7 @@ TEST_F(WorkerRecovery, AnswerWithoutTheResultResetsTheMinimumTimeout) {
         WorkerBench fresh;
         ASSERT_TRUE(fresh.submit_fragments(16).has_value());
         (void)fresh.packets();
-        learn_patience(fresh);
+        learn_minimum_timeout(fresh);
         fresh.expire();
         (void)fresh.packets();
         fresh.handle(lost ? fresh.nack(1) : fresh.wait(1));
@@ -455,7 +455,7 @@ TEST_F(WorkerRecovery, DisabledHalvingKeepsTheWindow) {
 TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {
     send(100);
     bench.handle(bench.ack(0), true);
-    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "only what comes back to everybody halves";
+    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "only a mark that reaches all workers halves";
     const auto packets = bench.packets();
     ASSERT_EQ(packets.size(), 1U);
     EXPECT_TRUE(packets[0].has(ATP_FLAG_ECN));

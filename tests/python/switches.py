@@ -13,7 +13,7 @@ _PATIENCE_S = 20.0
 
 
 class Switch:
-    """A running `atp switch`, on the loopback unless told otherwise."""
+    """A running `atp switch`, on the loopback by default."""
 
     def __init__(self, *flags: str, listen: str = "127.0.0.1:0", through: tuple[str, ...] = ()) -> None:
         program = "ATP_LAB_COMMAND" if "--loss" in flags else "ATP_COMMAND"  # links that lose packets are experiments
@@ -31,10 +31,10 @@ class Switch:
         self.process.stdout.close()
 
     def report(self) -> dict:
-        """What `atp stats` tells of it."""
+        """The report of `atp stats`."""
         command = [os.environ["ATP_COMMAND"], "stats", self.address, "--json"]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S)
-        return json.loads(told.stdout)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S)
+        return json.loads(done.stdout)
 
 
 @contextlib.contextmanager

@@ -157,7 +157,7 @@ def test_own_switch_listens_at_the_address_of_the_ranks(monkeypatch, environment
     assert atp.backend._listen_address() == address
 
 
-def test_own_switch_on_the_loopback_is_refused_for_other_hosts(monkeypatch):
+def test_own_switch_that_other_hosts_cannot_reach_is_refused(monkeypatch):
     for name, value in {"MASTER_ADDR": "localhost", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "4"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(RuntimeError, match="MASTER_ADDR='localhost' is the loopback"):

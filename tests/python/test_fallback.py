@@ -116,9 +116,9 @@ def send_round(rank, size):
     for work in dist.batch_isend_irecv(operations):
         work.wait()
     if rank == 0:
-        anybody = torch.zeros(1)
-        source = dist.recv(anybody)
-        return received.item(), (source, anybody.item())
+        from_any = torch.zeros(1)
+        source = dist.recv(from_any)
+        return received.item(), (source, from_any.item())
     if rank == 1:
         dist.send(torch.tensor([41.0]), dst=0)
     return received.item(), None

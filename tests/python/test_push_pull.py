@@ -77,9 +77,9 @@ def test_groups_have_separate_keys():
     assert values_of(run_ranks(push_in_a_pair, 3)) == [(1.0, 30.0), (1.0, 30.0), (2.0, 30.0)]
 
 
-def make_mistakes(rank, size):
+def make_wrong_calls(rank, size):
     atp.push(5, torch.ones(10))
-    mistakes = {
+    errors = {
         "never pushed": error_of(atp.pull, 6, torch.zeros(10)),
         "other size": error_of(atp.pull, 5, torch.zeros(11)),
         "other type": error_of(atp.push, 5, torch.ones(10, dtype=torch.int32)),
@@ -87,18 +87,18 @@ def make_mistakes(rank, size):
         "no key": error_of(atp.push, -1, torch.ones(3)),
         "other backend": error_of(atp.push, 5, torch.ones(3), dist.new_group(backend="gloo")),
     }
-    return mistakes, atp.pull(5, torch.zeros(10)).tolist()
+    return errors, atp.pull(5, torch.zeros(10)).tolist()
 
 
 def test_wrong_calls_raise_and_leave_the_keys():
-    for mistakes, values in values_of(run_ranks(make_mistakes, 2)):
-        assert mistakes["never pushed"].startswith("DistBackendError: atp: pull: ")
-        assert "key 6 was never pushed" in mistakes["never pushed"]
-        assert "key 5 has 10 elements of float32" in mistakes["other size"]
-        assert "not 10 of int32" in mistakes["other type"]
-        assert mistakes["no type of keys"].startswith("TypeError: atp: keys hold floats")
-        assert mistakes["no key"].startswith("TypeError")
-        assert mistakes["other backend"] == "ValueError: this is no backend of atp"
+    for errors, values in values_of(run_ranks(make_wrong_calls, 2)):
+        assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
+        assert "key 6 was never pushed" in errors["never pushed"]
+        assert "key 5 has 10 elements of float32" in errors["other size"]
+        assert "not 10 of int32" in errors["other type"]
+        assert errors["no type of keys"].startswith("TypeError: atp: keys hold floats")
+        assert errors["no key"].startswith("TypeError")
+        assert errors["other backend"] == "ValueError: this is no backend of atp"
         assert values == [2.0] * 10
 
 

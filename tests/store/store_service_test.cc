@@ -16,10 +16,10 @@ class StoreServiceTest : public testing::Test {
   protected:
     void greet(int id) {
         service_.open(id);
-        tell(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+        send(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
         ASSERT_EQ(replies_to(id), std::vector<Reply>{{}});
     }
-    void tell(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
+    void send(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
 
     // Takes the replies out of the service.
     std::vector<Reply> replies_to(int id) {
@@ -44,24 +44,24 @@ class StoreServiceTest : public testing::Test {
 TEST_F(StoreServiceTest, ClientWithoutAHelloIsDisconnected) {
     service_.open(1);
     EXPECT_TRUE(service_.owes_bytes(1));
-    tell(1, request(Kind::get, {"key"}));
+    send(1, request(Kind::get, {"key"}));
     EXPECT_TRUE(service_.finished(1));
     EXPECT_EQ(last_status(1), Status::malformed);
-    tell(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
-    EXPECT_TRUE(replies_to(1).empty()) << "nothing more is heard of it";
+    send(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+    EXPECT_TRUE(replies_to(1).empty()) << "its further input is ignored";
 }
 
 TEST_F(StoreServiceTest, SetAnswersEveryWaiter) {
     for (const int id : {1, 2, 3}) greet(id);
     while (service_.poll_output()) continue;
-    tell(1, request(Kind::get, {"a", "b"}));
-    tell(2, request(Kind::wait, {"b"}));
+    send(1, request(Kind::get, {"a", "b"}));
+    send(2, request(Kind::wait, {"b"}));
     EXPECT_FALSE(service_.poll_output());
-    tell(3, request(Kind::set, {"a"}, "1"));
+    send(3, request(Kind::set, {"a"}, "1"));
     EXPECT_EQ(service_.poll_output(), 3);
     EXPECT_FALSE(service_.poll_output());
     EXPECT_EQ(replies_to(3), std::vector<Reply>{{}});
-    tell(3, request(Kind::set, {"b"}, "2"));
+    send(3, request(Kind::set, {"b"}, "2"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"1", "2"}}}));
     EXPECT_EQ(replies_to(2), std::vector<Reply>{{}});
 }
@@ -69,43 +69,43 @@ TEST_F(StoreServiceTest, SetAnswersEveryWaiter) {
 TEST_F(StoreServiceTest, RemovedKeyKeepsItsWaiterWaiting) {
     greet(1);
     greet(2);
-    tell(1, request(Kind::get, {"a", "b"}));
-    tell(2, request(Kind::set, {"a"}, "old"));
+    send(1, request(Kind::get, {"a", "b"}));
+    send(2, request(Kind::set, {"a"}, "old"));
     ASSERT_EQ(last_status(2), Status::done);
-    tell(2, request(Kind::remove, {"a"}));
+    send(2, request(Kind::remove, {"a"}));
     EXPECT_EQ(replies_to(2), (std::vector<Reply>{{.number = 1, .fields = {}}}));
-    tell(2, request(Kind::set, {"b"}, "2"));
+    send(2, request(Kind::set, {"b"}, "2"));
     ASSERT_EQ(last_status(2), Status::done);
     EXPECT_TRUE(replies_to(1).empty());
-    tell(2, request(Kind::set, {"a"}, "new"));
+    send(2, request(Kind::set, {"a"}, "new"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"new", "2"}}}));
 }
 
 TEST_F(StoreServiceTest, CancelNamesMissingKeysOrFindsTheAnswerSent) {
     greet(1);
     greet(2);
-    tell(1, request(Kind::wait, {"a", "b"}));
-    tell(2, request(Kind::set, {"a"}));
-    tell(1, request(Kind::cancel));
+    send(1, request(Kind::wait, {"a", "b"}));
+    send(2, request(Kind::set, {"a"}));
+    send(1, request(Kind::cancel));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.status = Status::cancelled, .number = 0, .fields = {"b"}}}));
-    tell(1, request(Kind::cancel));
+    send(1, request(Kind::cancel));
     EXPECT_TRUE(replies_to(1).empty());
     EXPECT_FALSE(service_.finished(1));
     ASSERT_EQ(last_status(2), Status::done);
-    tell(2, request(Kind::set, {"b"}));
+    send(2, request(Kind::set, {"b"}));
     EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
     EXPECT_TRUE(service_.consistent());
 }
 
 TEST_F(StoreServiceTest, SecondRequestBeforeTheAnswerDisconnectsTheClient) {
     greet(1);
-    tell(1, request(Kind::wait, {"a"}));
-    tell(1, request(Kind::set, {"a"}));
+    send(1, request(Kind::wait, {"a"}));
+    send(1, request(Kind::set, {"a"}));
     EXPECT_TRUE(service_.finished(1));
     EXPECT_EQ(last_status(1), Status::malformed);
     EXPECT_EQ(service_.table().keys(), 0U);
     greet(2);
-    for (int i = 0; i < 1000; ++i) tell(2, request(Kind::missing, {"a"}));
+    for (int i = 0; i < 1000; ++i) send(2, request(Kind::missing, {"a"}));
     EXPECT_TRUE(service_.finished(2)) << "it does not read its answers";
     EXPECT_LT(service_.output(2).size(), 1000U);
 }
@@ -113,26 +113,26 @@ TEST_F(StoreServiceTest, SecondRequestBeforeTheAnswerDisconnectsTheClient) {
 TEST_F(StoreServiceTest, FaultOfOneClientLeavesTheOthers) {
     greet(1);
     greet(2);
-    tell(1, request(Kind::get, {"a"}));
+    send(1, request(Kind::get, {"a"}));
     service_.handle_bytes(2, std::string(100, '\xFF'));
     EXPECT_TRUE(service_.finished(2));
     EXPECT_EQ(last_status(2), Status::too_large);
     service_.close(2);
     greet(3);
-    tell(3, request(Kind::set, {"a"}, "x"));
+    send(3, request(Kind::set, {"a"}, "x"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"x"}}}));
 }
 
 TEST_F(StoreServiceTest, ClientThatLeavesWhileWaitingIsForgotten) {
     greet(1);
-    tell(1, request(Kind::wait, {"a", "b", "a"}));
+    send(1, request(Kind::wait, {"a", "b", "a"}));
     service_.close(1);
     EXPECT_EQ(service_.clients(), 0U);
     EXPECT_TRUE(service_.consistent());
     greet(1);
     greet(2);
     for (const char* const key : {"a", "b"}) {
-        tell(2, request(Kind::set, {key}));
+        send(2, request(Kind::set, {key}));
         ASSERT_EQ(last_status(2), Status::done);
     }
     EXPECT_TRUE(replies_to(1).empty()) << "the next client of that number waits for nothing";
@@ -142,24 +142,24 @@ TEST_F(StoreServiceTest, GetReturnsAsManyValuesAsFitOneMessage) {
     greet(1);
     const std::string large(max_value_bytes, 'v');
     for (const char* const key : {"a", "b"}) {
-        tell(1, request(Kind::set, {key}, large));
+        send(1, request(Kind::set, {key}, large));
         ASSERT_EQ(last_status(1), Status::done);
     }
-    tell(1, request(Kind::set, {"c"}, "small"));
+    send(1, request(Kind::set, {"c"}, "small"));
     ASSERT_EQ(last_status(1), Status::done);
-    tell(1, request(Kind::get, {"a", "b"}));
+    send(1, request(Kind::get, {"a", "b"}));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large}}}));
-    tell(1, request(Kind::get, {"a", "c"}));
+    send(1, request(Kind::get, {"a", "c"}));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large, "small"}}}));
 }
 
 TEST_F(StoreServiceTest, FullTableIsReportedAndTheClientKept) {
     greet(1);
     for (int i = 0; i < 10; ++i) {
-        tell(1, request(Kind::set, {std::to_string(i)}));
+        send(1, request(Kind::set, {std::to_string(i)}));
         ASSERT_EQ(last_status(1), Status::done);
     }
-    tell(1, request(Kind::set, {"more"}));
+    send(1, request(Kind::set, {"more"}));
     EXPECT_EQ(last_status(1), Status::exhausted);
     EXPECT_FALSE(service_.finished(1));
 }

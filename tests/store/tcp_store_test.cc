@@ -52,15 +52,15 @@ class Stranger {
     }
 
     // False if the other end has closed.
-    bool say(std::string_view bytes) {
+    bool write(std::string_view bytes) {
         return send(descriptor_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
                static_cast<ssize_t>(bytes.size());
     }
-    [[nodiscard]] bool has_heard() const {
+    [[nodiscard]] bool has_input() const {
         pollfd watched{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
         return poll(&watched, 1, 0) > 0;
     }
-    std::string hear() {
+    std::string read() {
         std::array<char, 4096> bytes;
         const ssize_t count = recv(descriptor_.number(), bytes.data(), bytes.size(), 0);
         return count > 0 ? std::string(bytes.data(), static_cast<std::size_t>(count)) : std::string();
@@ -74,9 +74,9 @@ class Stranger {
     std::optional<Reply> reply() {
         for (;;) {
             if (const auto message = reader_.next(); message && message->has_value()) return *decode_reply(**message);
-            const std::string heard = hear();
-            if (heard.empty()) return std::nullopt;
-            reader_.append(heard);
+            const std::string input = read();
+            if (input.empty()) return std::nullopt;
+            reader_.append(input);
         }
     }
 
@@ -92,8 +92,8 @@ class Port {
         : descriptor_(socket(family == Family::ipv4 ? AF_INET : AF_INET6, SOCK_STREAM, 0)) {
         const int on = 1;
         setsockopt(descriptor_.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        const Address wanted = Address::loopback(family, 0);
-        EXPECT_EQ(bind(descriptor_.number(), wanted.data(), wanted.size()), 0);
+        const Address any_port = Address::loopback(family, 0);
+        EXPECT_EQ(bind(descriptor_.number(), any_port.data(), any_port.size()), 0);
         address_ = net::local_address(descriptor_).value();
     }
     [[nodiscard]] const Address& address() const { return address_; }
@@ -174,9 +174,9 @@ TEST(TcpStore, ServerOfAnotherKindOrVersionFailsAtOnce) {
         port.listen();
         std::thread other([&] {
             Stranger client = port.accept();
-            client.say(greeting);
-            client.hear();  // its hello; then it leaves
-            client.hear();
+            client.write(greeting);
+            client.read();  // its hello; then it leaves
+            client.read();
         });
         const auto store = TcpStore::connect(port.address(), patience());
         other.join();
@@ -189,9 +189,9 @@ TEST(TcpStore, ServerThatFallsSilentEndsTheWaitAndClosesTheStore) {
     port.listen();
     std::thread other([&] {
         Stranger client = port.accept();
-        client.hear();
-        client.say(encode(Reply{}));
-        while (!client.hear().empty()) continue;
+        client.read();
+        client.write(encode(Reply{}));
+        while (!client.read().empty()) continue;
     });
     auto store = TcpStore::connect(port.address(), patience(),
                                    {.answer_timeout = seconds(60), .last_word_timeout = milliseconds(20)});
@@ -211,9 +211,9 @@ TEST(TcpStore, SetWithoutAnAnswerTimesOut) {
     port.listen();
     std::thread other([&] {
         Stranger client = port.accept();
-        client.hear();
-        client.say(encode(Reply{}));
-        while (!client.hear().empty()) continue;
+        client.read();
+        client.write(encode(Reply{}));
+        while (!client.read().empty()) continue;
     });
     auto store = TcpStore::connect(port.address(), patience(), {.answer_timeout = milliseconds(30)});
     ASSERT_TRUE(store) << error_of(store);
@@ -284,7 +284,7 @@ TEST(TcpStoreServer, GarbageIsAnsweredAndItsConnectionClosed) {
          {std::string("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
           std::string(100'000, '\xFF'), std::string("\0\0\0\0", 4), std::string("\0\0\0\1\1", 5)}) {
         Stranger stranger(server->local());
-        stranger.say(garbage);
+        stranger.write(garbage);
         const auto reply = stranger.reply();
         ASSERT_TRUE(reply);
         EXPECT_NE(reply->status, Status::done);
@@ -304,8 +304,8 @@ TEST(TcpStoreServer, RandomBytesLeaveOtherClientsServed) {
         for (char& byte : bytes) byte = static_cast<char>(random());
         if (random() % 2 == 0 && bytes.size() > 4) bytes.replace(0, 3, 3, '\0');  // a length within the limit
         Stranger stranger(server->local());
-        if (random() % 2 == 0) stranger.say(hello());
-        stranger.say(bytes);
+        if (random() % 2 == 0) stranger.write(hello());
+        stranger.write(bytes);
         ASSERT_TRUE(client->add("counter", 1));
     }
     EXPECT_EQ(client->get("counter", patience()), "200");
@@ -320,9 +320,9 @@ TEST(TcpStoreServer, TooLargeMessageIsAnsweredAndItsConnectionClosed) {
     };
     for (const std::string& message : oversize) {
         Stranger stranger(server->local());
-        stranger.say(hello());
+        stranger.write(hello());
         EXPECT_EQ(stranger.reply(), Reply{});
-        stranger.say(message);
+        stranger.write(message);
         const auto reply = stranger.reply();
         ASSERT_TRUE(reply);
         EXPECT_EQ(reply->status, Status::too_large);
@@ -337,9 +337,9 @@ TEST(TcpStoreServer, UnfinishedMessageTimesOut) {
     std::thread other([&] { got = patient->get("key", patience()); });
     Stranger silent(server->local());
     Stranger halfway(server->local());
-    halfway.say(hello());
+    halfway.write(hello());
     EXPECT_EQ(halfway.reply(), Reply{});
-    halfway.say(std::string(1, '\0'));
+    halfway.write(std::string(1, '\0'));
     EXPECT_FALSE(silent.reply());
     EXPECT_FALSE(halfway.reply());
     const auto client = connect(server->local());
@@ -357,9 +357,9 @@ TEST(TcpStoreServer, SlowClientDelaysNoOther) {
     std::vector<std::unique_ptr<Stranger>> slow;
     for (int i = 0; i < 20; ++i) {
         slow.push_back(std::make_unique<Stranger>(server->local()));
-        slow.back()->say(hello());
+        slow.back()->write(hello());
         EXPECT_EQ(slow.back()->reply(), Reply{});
-        slow.back()->say(i % 2 == 0 ? get : get.substr(0, 7));  // unread answers, half-sent requests
+        slow.back()->write(i % 2 == 0 ? get : get.substr(0, 7));  // unread answers, half-sent requests
     }
     EXPECT_EQ(client->get("large", patience()), value);
     const auto reply = slow.front()->reply();
@@ -391,7 +391,7 @@ TEST(TcpStoreServer, WithoutDescriptorsClientsAreRefusedInTurn) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
     for (int round = 0; round < 2; ++round) {
         Stranger client(server->local());
-        client.say(hello());
+        client.write(hello());
         const auto reply = client.reply();
         ASSERT_TRUE(reply);
         EXPECT_EQ(reply->status, Status::exhausted);

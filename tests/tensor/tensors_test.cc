@@ -393,9 +393,9 @@ constexpr std::byte guard{0x55};
 // Memory of so many bytes, followed by one lane of guard bytes.
 Bytes guarded(std::size_t bytes) { return Bytes(bytes + ATP_LANE_BYTES, guard); }
 
-void expect_guarded(const Bytes& memory, const Bytes& wanted) {
-    Bytes all = wanted;
-    all.resize(wanted.size() + ATP_LANE_BYTES, guard);
+void expect_guarded(const Bytes& memory, const Bytes& expected) {
+    Bytes all = expected;
+    all.resize(expected.size() + ATP_LANE_BYTES, guard);
     EXPECT_EQ(memory, all);
 }
 

@@ -81,19 +81,19 @@ TEST(Address, Ipv4InsideIpv6IsIpv4) {
 }
 
 TEST(Address, EmptyAddressEqualsOnlyItself) {
-    const Address nobody;
-    EXPECT_EQ(nobody, Address());
-    EXPECT_EQ(nobody.size(), 0U);
-    EXPECT_NE(nobody, Address::any(Family::ipv4, 0));
-    EXPECT_NE(nobody, Address::any(Family::ipv6, 0));
-    EXPECT_EQ(to_string(nobody), "nobody");
+    const Address none;
+    EXPECT_EQ(none, Address());
+    EXPECT_EQ(none.size(), 0U);
+    EXPECT_NE(none, Address::any(Family::ipv4, 0));
+    EXPECT_NE(none, Address::any(Family::ipv6, 0));
+    EXPECT_EQ(to_string(none), "nobody");
     sockaddr_in6 bytes{};
     bytes.sin6_family = AF_UNIX;
     sockaddr generic{};
     std::memcpy(&generic, &bytes, sizeof generic);
-    EXPECT_EQ(Address::from(&generic, sizeof bytes), nobody);
+    EXPECT_EQ(Address::from(&generic, sizeof bytes), none);
     generic.sa_family = AF_INET;
-    EXPECT_EQ(Address::from(&generic, 4), nobody) << "too short for the family that it names";
+    EXPECT_EQ(Address::from(&generic, 4), none) << "too short for the family that it names";
 }
 
 TEST(Address, EqualityAndOrderIgnoreTheFlow) {

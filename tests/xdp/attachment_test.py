@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program can be put, and what is said where it cannot.
+"""Where the program can be attached, and the error where it cannot.
 
 usage: attachment_test.py ATP
 """
@@ -17,7 +17,7 @@ JUMBO = 9000  # more than a veth takes with a program in its driver
 
 class Attachment(networks.NetworkTest):
     def refusal(self, ports, pins=None, without=(), flags=()):
-        """What `atp switch` says where it does not start, without some capabilities."""
+        """The error of `atp switch` if it does not start, without some capabilities."""
         words = [
             "switch",
             "--listen",
@@ -51,7 +51,7 @@ class Attachment(networks.NetworkTest):
         switch.kill()
         switch.wait(PATIENCE_S)
         switch = self.start_switch(pins=pins)
-        self.assertEqual(self.kernel()["kernel"]["interfaces"], dict.fromkeys(ports, "generic"), "as it was left")
+        self.assertEqual(self.kernel()["kernel"]["interfaces"], dict.fromkeys(ports, "generic"), "unchanged")
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
@@ -92,7 +92,7 @@ class Attachment(networks.NetworkTest):
         return networks.call("tc", "-n", self.network.prefix + "bridge", "filter", "show", "dev", port, "egress")
 
     def filter_egress(self, port, *place):
-        """Somebody else's filter, which lets everything pass."""
+        """A filter of another program, which passes all frames."""
         node = self.network.prefix + "bridge"
         networks.call("tc", "-n", node, "qdisc", "add", "dev", port, "clsact")
         networks.call("tc", "-n", node, "filter", "add", "dev", port, "egress", *place, "bpf", "bytecode", "1,6 0 0 0,")
@@ -129,7 +129,7 @@ class Attachment(networks.NetworkTest):
         before = self.egress_filters("to-w0")
         switch = self.start_switch(ports=["to-w0"])
         self.assertIn("to-w0: failed (EEXIST", self.kernel()["kernel"]["without_release"][0])
-        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"], "it aggregates all the same")
+        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"], "it aggregates nevertheless")
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), before)
 

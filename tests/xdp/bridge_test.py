@@ -56,7 +56,7 @@ class Bridge(networks.NetworkTest):
         self.start_switch(ports=ports)
         workers = self.start_workers("4MB", rounds=10)
         fragments = 10 * 4_000_000 // (networks.LANES * 4)
-        wait_until(lambda: self.kernel()["kernel"]["passing_jobs"], "the switch gives it up")
+        wait_until(lambda: self.kernel()["kernel"]["passing_jobs"], "the switch forwards the job unaggregated")
         packets = self.kernel()["packets"]
         self.assertLess(packets["completed"], 0.1 * packets["claimed"])
         self.finish(workers)
@@ -74,7 +74,7 @@ class Bridge(networks.NetworkTest):
         self.assertLess(packets["collisions"], 0.1 * packets["completed"])
 
     def merges(self, port):
-        """Whether the kernel merges what the bridge receives there."""
+        """True if the kernel merges frames that the bridge receives there."""
         out, error = self.start("bridge", sys.executable, "-c", GRO_OF, port).communicate(timeout=PATIENCE_S)
         self.assertIn(out, ("0\n", "1\n"), error)
         return out == "1\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `atp doctor` tells of a switch inside the kernel that sees less than it should.
+"""Findings of `atp doctor` about a kernel switch that receives only a part of its packets.
 
 usage: doctor_test.py ATP
 """
@@ -49,7 +49,7 @@ class Doctor(networks.NetworkTest):
         kernel = self.kernel()
         self.assertEqual(len(kernel["jobs"]), 1)
         self.assertGreater(kernel["kernel"]["not_admitted"], 0)
-        self.assertGreater(kernel["packets"]["forged"], 0, "its packets are nobody's here")
+        self.assertGreater(kernel["packets"]["forged"], 0, "the switch does not serve this job")
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn("JOINs found no room", finding["found"])

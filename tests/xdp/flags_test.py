@@ -13,7 +13,7 @@ MORE_THAN_ANY_MACHINE_HAS = "4000GB"
 
 class Flags(networks.NetworkTest):
     def refusal(self, *flags):
-        """What is said where the status is that of bad usage."""
+        """The error of a run that exits with the status of bad arguments."""
         switch = self.start_atp("bridge", "switch", "--xdp-pins", self.new_pins(), *flags)
         _, error = switch.communicate(timeout=PATIENCE_S)
         self.assertEqual(switch.returncode, 2, error)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that nobody should send, made of gradients that somebody did.
+"""Invalid frames, derived from valid gradients.
 
 usage: garbage.py listen COUNT                       prints so many gradients that leave eth0, of a hundred one
        garbage.py send SEED LEAST SERVER SENDER      takes them, up to an empty line, and sends frames from eth0 to SERVER
@@ -124,7 +124,7 @@ def a_bit_turned(draw, packet, wire):
     return bytes(frame)
 
 
-def said_again(draw, packet, wire):
+def repeated(draw, packet, wire):
     """What was sent before, as it was, in whatever a network may put around it."""
     wrappings = [{}, {"tags": 1}, {"tags": 2}, {"fragment": 0x2000}, {"fragment": 0x10}, {"excess": 40}]
     return wire.ipv4(packet.bytes(), **draw.choice(wrappings))
@@ -155,7 +155,7 @@ def noise(draw, packet, wire):
 
 
 MISCHIEF = [another_token, another_job, nonsense_in_the_header, cut_short, more_lanes, a_wrong_checksum, a_bit_turned,
-            said_again, with_options, over_ipv6, a_control_message, noise]  # fmt: skip
+            repeated, with_options, over_ipv6, a_control_message, noise]  # fmt: skip
 
 
 def listen(count):

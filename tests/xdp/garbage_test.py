@@ -42,7 +42,7 @@ class Garbage(networks.NetworkTest):
         _, error = garbage.communicate(timeout=PATIENCE_S)
         self.assertEqual(garbage.returncode, 0, error)
         kernel = self.kernel()
-        self.assertLessEqual(len(kernel["jobs"]), 1, "nobody else was admitted")
+        self.assertLessEqual(len(kernel["jobs"]), 1, "no other job was admitted")
         self.assertGreater(kernel["packets"]["forged"], FRAMES / 20)
         self.assertGreater(sum(kernel["refused"].values()), FRAMES / 20)
         self.assertGreater(kernel["kernel"]["damaged"], FRAMES / 40)

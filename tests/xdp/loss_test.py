@@ -11,14 +11,14 @@ import networks
 
 
 class Loss(networks.NetworkTest):
-    """Some workers hang on one lossy wire, the server on another: each loses packets in both directions."""
+    """One lossy wire connects some workers, another one the server. Each loses packets in both directions."""
 
     above = {"near": "bridge", "far": "bridge"}
     size = "1MB"
     flags = ["--audit"]
 
     def sum_with_loss(self, share):
-        """What the wires lost together, by type, and what the kernel counts."""
+        """Packets that the wires lost together, by type, and the counters of the kernel."""
         switch = self.start_switch()
         wires = [self.start_loss(node, share, seed) for seed, node in enumerate(["near", "far"], start=1)]
         self.finish(self.start_workers(self.size, self.flags))
@@ -31,7 +31,7 @@ class Loss(networks.NetworkTest):
             self.assertGreater(of_wire["ACK"], 10)
             lost.update(of_wire)
         self.assertGreater(packets["completed"], 1000)
-        self.assertGreater(packets["fetched"], 0, "what was gathered when its rest was lost")
+        self.assertGreater(packets["fetched"], 0, "partial sums whose rest was lost")
         return lost, packets
 
 
@@ -56,7 +56,7 @@ class LossForEightWorkers(Loss):
 
 
 class LossWithCollisions(Loss):
-    """More packets under way than there are aggregators: partial sums and lone gradients meet at the server."""
+    """More packets in flight than aggregators: partial sums and single gradients meet at the server."""
 
     bridges = {"bridge": ["w0", "w1"], "near": ["w2"], "far": ["server"]}
     server_memory = "100kB"
@@ -66,7 +66,7 @@ class LossWithCollisions(Loss):
         lost, packets = self.sum_with_loss(0.05)
         self.assertGreater(packets["collisions"], 100)
         # A veth's frames have no room for an answer: resends take along what is held.
-        self.assertGreater(packets["closed"] + packets["no_room"], 20, "the server's questions get there")
+        self.assertGreater(packets["closed"] + packets["no_room"], 20, "the server's FLUSHes arrive")
         self.assertGreater(lost["FLUSH"], 0)
 
 

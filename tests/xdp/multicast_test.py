@@ -28,7 +28,7 @@ class Multicast(networks.NetworkTest):
         return link["stats64"]["tx"]["packets"]
 
     def run_workers(self, flags=(), rounds=3):
-        """What rank 0 says of a run, and how many packets the server sent meanwhile."""
+        """The report of rank 0 about a run, and the number of packets that the server sent meanwhile."""
         before = self.sent_by_server()
         workers = self.start_workers("4MB", flags, rounds)
         outputs = [worker.communicate(timeout=networks.PATIENCE_S) for worker in workers]
@@ -37,7 +37,7 @@ class Multicast(networks.NetworkTest):
         return json.loads(outputs[0][0]), self.sent_by_server() - before
 
     def channel(self):
-        """What the server says of the one channel there is; nothing before it has joined."""
+        """The server's report about the only channel; empty before the channel has joined."""
         return next(iter(self.report("server")["shards"][0]["channels"]), {})
 
     def test_link_of_the_server_carries_each_result_once(self):
@@ -51,7 +51,7 @@ class Multicast(networks.NetworkTest):
         self.assertLess(sent_once / sent_copies, 1.6 / WORKERS)
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 10000)
-        self.assertGreater(packets["released"], 0.9 * packets["completed"], "a result frees what it was made in")
+        self.assertGreater(packets["released"], 0.9 * packets["completed"], "a result frees its aggregator")
 
     def test_bridge_that_drops_groups_causes_copies(self):
         for host in self.workers:
@@ -64,11 +64,11 @@ class Multicast(networks.NetworkTest):
     def test_member_that_stops_receiving_causes_copies(self):
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "239.255.0.0/16"), rounds=100)
-        wait_until(lambda: self.channel().get("results") == "multicast", "everybody hears the group")
+        wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group")
         self.assertTrue(self.channel()["group"].startswith("239.255."))
         self.network.ip("bridge", "link", "set", "to-w1", "type", "bridge_slave", "mcast_flood", "off")
         self.network.ip("bridge", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0")
-        wait_until(lambda: self.channel().get("results") == "unicast", "one hears it no more")
+        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives it")
         self.finish(workers)
 
     def test_forgotten_listener_rejoins_its_group(self):
@@ -76,14 +76,14 @@ class Multicast(networks.NetworkTest):
             networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # reports once by itself
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "on"), rounds=200)
-        wait_until(lambda: self.channel().get("results") == "multicast", "everybody hears the group")
+        wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group")
         group, _ = self.channel()["group"].split(":")
         listeners = ["bridge", "-n", self.network.prefix + "bridge", "mdb"]
         first = ["port", "to-w1", "grp", group]
         wait_until(lambda: " ".join(first) in networks.call(*listeners, "show"), "the bridge knows the listener")
         networks.call(*listeners, "del", "dev", "br0", *first)
-        wait_until(lambda: self.channel().get("results") == "unicast", "one hears it no more")
-        wait_until(lambda: self.channel().get("results") == "multicast", "everybody hears it again")
+        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives it")
+        wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive it again")
         self.finish(workers)
 
 

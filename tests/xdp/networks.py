@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts around Linux bridges, in network namespaces, with `atp` on them: what the tests of the switch inside the kernel share.
+"""Hosts around Linux bridges, in network namespaces, with `atp` on them: shared by the tests of the switch inside the kernel.
 
 A test file takes the path of `atp` as its first argument and ends with `networks.run()`. Exit status 77: this machine
-allows no such network.
+cannot create such networks.
 """
 
 import ipaddress
@@ -42,7 +42,7 @@ def with_port(address, port):
 
 
 class Network:
-    """Bridges, each with the hosts that hang on it: {bridge: [host, ...]}; `above` says which bridge another hangs on.
+    """Bridges, each with its hosts: {bridge: [host, ...]}; `above` names the bridge above a bridge.
 
     Every node is a namespace with an address. A host's device is eth0; a bridge is br0, and its port to a neighbour is
     called to-NEIGHBOUR.
@@ -93,7 +93,7 @@ class Network:
                 self.ip(bridge, "link", "set", port, "mtu", str(mtu))
 
     def limit_hosts(self, rate):
-        """What each host may send, as tc writes rates: a tensor then takes its time on any machine."""
+        """Limits the rate of each host, in the notation of tc, so that a tensor takes long enough on any machine."""
         bucket = ["burst", "72kb", "latency", "50ms"]  # more than the largest packet that an offload merges
         for hosts in self.bridges.values():
             for host in hosts:
@@ -124,7 +124,7 @@ class Network:
         return ["nsenter", f"--net=/run/netns/{self.prefix}{node}", *words]
 
     def with_xdp(self, node):
-        """Which devices of a node have an XDP program."""
+        """The devices of a node that have an XDP program."""
         links = json.loads(self.ip(node, "-j", "link", "show"))
         return [link["ifname"] for link in links if "xdp" in link]
 
@@ -178,7 +178,7 @@ class NetworkTest(unittest.TestCase):
         return loss
 
     def stop_loss(self, loss):
-        """How many packets were lost, by their type."""
+        """The number of lost packets, by type."""
         out, error = loss.communicate(timeout=PATIENCE_S)
         self.assertEqual(loss.returncode, 0, error)
         lines = [line.split() for line in out.splitlines()]
@@ -203,20 +203,20 @@ class NetworkTest(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE_S), 0)
 
     def report(self, node):
-        """What `atp stats` says of a switch; None where none answers."""
+        """The report of `atp stats`; None if no switch answers."""
         words = self.network.at(node, ATP, "stats", self.network.endpoint(node), "--json", "--timeout", "5s")
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def kernel(self, bridge="bridge"):
-        """What the switch inside the kernel says of itself."""
+        """The report of the switch inside the kernel."""
         return next(shard for shard in self.report(bridge)["shards"] if "kernel" in shard)
 
     def completed(self, bridge="bridge"):
         return self.kernel(bridge)["packets"]["completed"]
 
     def finding(self, node="w0"):
-        """What `atp doctor` says at a node of the switch inside the kernel."""
+        """The finding of `atp doctor` at a node about the switch inside the kernel."""
         words = self.network.at(node, ATP, "doctor", "--switch", self.network.endpoint("bridge"), "--json")
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         checks = json.loads(done.stdout)["checks"]
@@ -232,7 +232,7 @@ class NetworkTest(unittest.TestCase):
         ]
 
     def finish(self, workers):
-        """Waits for them; how often they sent something again."""
+        """Waits for the workers. Returns the number of their resends."""
         resent = 0
         for worker in workers:
             out, error = worker.communicate(timeout=PATIENCE_S)
@@ -256,13 +256,13 @@ def require_network():
         network.build()
         require_programs(network)
     except (OSError, subprocess.TimeoutExpired) as error:
-        skip(f"no such network on this machine: {error}")
+        skip(f"this machine cannot create the network: {error}")
     finally:
         network.remove()
 
 
 def require_programs(network):
-    """Raises PermissionError where the kernel takes none; whatever else is wrong is for the tests to say."""
+    """Raises PermissionError if the kernel accepts no program. The tests report any other error."""
     with tempfile.TemporaryDirectory() as folder:
         words = [ATP, "switch", "--listen", f"127.0.0.1:{PORT}", "--xdp", "to-host", "--xdp-pins", folder, "--json"]
         switch = subprocess.Popen(

@@ -11,9 +11,9 @@ TEST(NoKernelPart, MissingPartsOfTheBuildAreNamed) {
     const auto part = apps::start_kernel_part({.interfaces = {"eth1"}}, {});
     ASSERT_FALSE(part);
     EXPECT_EQ(part.error().reason, Reason::unsupported);
-    const std::string said = to_string(part.error());
+    const std::string text = to_string(part.error());
     for (const char* word : {"--xdp", "this build", "clang", "bpftool", "libbpf"}) {
-        EXPECT_NE(said.find(word), std::string::npos) << said;
+        EXPECT_NE(text.find(word), std::string::npos) << text;
     }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packets with more lanes than an aggregator inside the kernel: passed, counted, and told by `atp doctor`.
+"""Packets with more lanes than an aggregator inside the kernel: passed, counted, and reported by `atp doctor`.
 
 usage: oversized_test.py ATP
 """
@@ -30,7 +30,7 @@ class Oversized(networks.NetworkTest):
         self.assertIn("--lanes 352", finding["mend"])
 
         self.finish(self.start_workers("2MB", ["--lanes", "352"]))
-        self.assertGreater(self.completed(), 1000, "as it advises")
+        self.assertGreater(self.completed(), 1000, "as the finding advises")
         self.stop(switch)
 
 

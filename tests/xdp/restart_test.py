@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The switch inside the kernel loses its user space, or goes itself, while a tensor is under way.
+"""The switch inside the kernel loses its user space, or is removed, while a tensor is in flight.
 
 usage: restart_test.py ATP
 """
@@ -30,7 +30,7 @@ class Restart(networks.NetworkTest):
     def test_restart_continues_with_the_pinned_state(self):
         self.kill()
         switch = self.start_switch(pins=self.pins)
-        self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is known without another word of it")
+        self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is known before another JOIN")
         self.finish(self.workers_of_job)
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
         self.stop(switch)
@@ -50,14 +50,14 @@ class Restart(networks.NetworkTest):
     def test_stop_loses_partial_sums_and_no_sum(self):
         self.stop(self.switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
-        wait_until(lambda: self.claimed_by_the_server() > 100, "the rest is added where it is addressed to")
+        wait_until(lambda: self.claimed_by_the_server() > 100, "the addressed server adds the rest")
         self.finish(self.workers_of_job)
 
     def test_stop_and_start_lose_no_sum(self):
         self.stop(self.switch)
         switch = self.start_switch(pins=self.pins)
         self.finish(self.workers_of_job)
-        self.assertLess(self.completed(), 0.9 * FRAGMENTS, "it began anew, in mid-tensor")
+        self.assertLess(self.completed(), 0.9 * FRAGMENTS, "it started empty during the tensor")
         self.stop(switch)
 
     def test_second_start_is_refused_and_changes_nothing(self):
@@ -71,7 +71,7 @@ class Restart(networks.NetworkTest):
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
 
     def refused(self, ports, flags=()):
-        """A start that goes on with what was left, and fails."""
+        """The error of a start that takes over the pinned state and fails."""
         start = self.start_atp("bridge", "switch", "--listen", self.network.any_endpoint, "--xdp", ports, "--xdp-pins",
                                self.pins, *flags)  # fmt: skip
         _, error = start.communicate(timeout=PATIENCE_S)
@@ -96,7 +96,7 @@ class Restart(networks.NetworkTest):
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
     def kept_jobs(self):
-        """What the kernel keeps of each job: its key, token, level and place of counters."""
+        """The pinned entry of each job: its key, token, level and index of counters."""
         return networks.call("bpftool", "-j", "map", "dump", "pinned", f"{self.pins}/atp_jobs")
 
     def test_failed_start_at_another_level_keeps_the_jobs(self):

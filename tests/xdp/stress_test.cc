@@ -40,7 +40,7 @@ Lanes sum_of(std::uint32_t bitmap, std::uint32_t seq) {
     return sum;
 }
 
-Bytes frame_of(unsigned worker, std::uint32_t everybody, std::uint32_t seq, std::uint16_t flags) {
+Bytes frame_of(unsigned worker, std::uint32_t all_workers, std::uint32_t seq, std::uint16_t flags) {
     atp_header header{};
     header.type = ATP_TYPE_GRADIENT;
     header.dtype = ATP_DTYPE_INT32;
@@ -52,7 +52,7 @@ Bytes frame_of(unsigned worker, std::uint32_t everybody, std::uint32_t seq, std:
     header.seq = seq;
     header.index = seq % window;
     header.bitmap0 = 1U << worker;
-    header.mask0 = everybody;
+    header.mask0 = all_workers;
     header.bitmap1 = header.mask1 = 1;
     return wrap(conformance::bytes_of(header, sum_of(header.bitmap0, seq)), {});
 }
@@ -74,7 +74,7 @@ class Stress : public LoadedSwitch {
         }
         running.clear();
         EXPECT_EQ(wrong_, 0U) << "other sums than what they name";
-        EXPECT_EQ(incomplete_, 0U) << "fragments of which somebody was lost";
+        EXPECT_EQ(incomplete_, 0U) << "fragments that lack a worker";
     }
 
   private:
@@ -100,9 +100,9 @@ class Stress : public LoadedSwitch {
         std::vector<Bytes> frames;
         for (std::uint32_t seq = first_seq; seq < first_seq + window; ++seq) {
             for (unsigned worker = thread; worker < workers_; worker += threads_) {
-                frames.push_back(frame_of(worker, everybody_, seq, 0));
+                frames.push_back(frame_of(worker, all_workers_, seq, 0));
                 if (random() % 4 != 0) continue;
-                frames.push_back(frame_of(worker, everybody_, seq, resends ? ATP_FLAG_RESEND : 0));
+                frames.push_back(frame_of(worker, all_workers_, seq, resends ? ATP_FLAG_RESEND : 0));
             }
         }
         std::ranges::shuffle(frames, random);
@@ -124,13 +124,13 @@ class Stress : public LoadedSwitch {
 
     void count_incomplete() {
         for (auto& bitmap : left_) {
-            if (bitmap.exchange(0) != everybody_) ++incomplete_;
+            if (bitmap.exchange(0) != all_workers_) ++incomplete_;
         }
     }
 
     const unsigned threads_ = std::clamp(std::thread::hardware_concurrency(), 2U, 4U);
     const unsigned workers_ = threads_ * workers_a_thread;
-    const std::uint32_t everybody_ = (1U << workers_) - 1;
+    const std::uint32_t all_workers_ = (1U << workers_) - 1;
     // workers included in packets that left the program, by fragment
     std::array<std::atomic<std::uint32_t>, window> left_{};
     std::atomic<std::uint32_t> wrong_ = 0;

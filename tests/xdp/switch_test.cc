@@ -369,7 +369,8 @@ TEST_F(SwitchInTheKernel, LeavingNackClosesItsAggregator) {
     request.bitmap0 = 0;
     expect_to_leave_untouched(wrap(conformance::bytes_of(request, {}), {.source = port}));
     EXPECT_EQ(events(), 0U) << "it holds nothing that could be freed";
-    EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed) << "nobody gathers what cannot be complete";
+    EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed)
+        << "a fragment that cannot complete claims no aggregator";
 }
 
 TEST_F(SwitchInTheKernel, DamagedPacketIsNotAdded) {
@@ -469,7 +470,7 @@ TEST_F(SwitchInTheKernel, CountersArePerJobAndRestartWithAnIncarnation) {
 
 TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
     if (machine == nullptr) return;
-    EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 belongs to nobody";
+    EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 is invalid";
     EXPECT_TRUE(machine->admit(job, token, 0)) << "it is here already";
     EXPECT_FALSE(machine->admit(job, token + 1, 0));
     EXPECT_FALSE(machine->admit(job, token, 1));
@@ -479,11 +480,11 @@ TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
     EXPECT_TRUE(machine->admit(11, token, 1));
 }
 
-std::vector<Bytes> letters_of(xdp::KernelSwitch& machine) {
-    std::vector<Bytes> letters;
+std::vector<Bytes> control_messages_of(xdp::KernelSwitch& machine) {
+    std::vector<Bytes> messages;
     machine.read_letters(std::chrono::milliseconds(0),
-                         [&](auto message) { letters.emplace_back(message.begin(), message.end()); });
-    return letters;
+                         [&](auto message) { messages.emplace_back(message.begin(), message.end()); });
+    return messages;
 }
 
 TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
@@ -499,8 +500,8 @@ TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     expect_untouched(wrap(too_long, {}));
     expect_untouched(wrap(shortest, {.ip = 6, .padding = 9}));
     expect_untouched(wrap(conformance::bytes_of(down(ATP_TYPE_WAIT), {}), {}));
-    EXPECT_EQ(letters_of(*machine), (std::vector<Bytes>{message, shortest}));
-    EXPECT_EQ(letters_of(*machine), std::vector<Bytes>{});
+    EXPECT_EQ(control_messages_of(*machine), (std::vector<Bytes>{message, shortest}));
+    EXPECT_EQ(control_messages_of(*machine), std::vector<Bytes>{});
 }
 
 // A folder for pinned maps of programs that exists during the test.

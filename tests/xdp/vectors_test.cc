@@ -187,7 +187,7 @@ TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) 
             refused += now;
             EXPECT_EQ(now, reason == wire::to_string(static_cast<wire::DecodeError>(i)) && reason != "none" ? 1U : 0U);
         }
-        EXPECT_EQ(refused + after.packets.forged - before.packets.forged, 1U) << "nobody was admitted";
+        EXPECT_EQ(refused + after.packets.forged - before.packets.forged, 1U) << "no job was admitted";
     }
 }
 

@@ -150,12 +150,12 @@ TEST(PortTable, LossesDependOnTheSeedAndOrderOfPeers) {
 std::vector<wire::Address> colliding(std::size_t count) {
     constexpr std::uint64_t low_bits = (1 << 12) - 1;
     std::vector<wire::Address> found;
-    const std::uint64_t wanted = peer(1).hash() & low_bits;
+    const std::uint64_t bucket = peer(1).hash() & low_bits;
     for (std::uint32_t host = 0; found.size() < count && host < 256; ++host) {
         const auto base = *wire::Address::parse("10.0.0." + std::to_string(host) + ":0");
         for (std::uint32_t port = 0; found.size() < count && port < 65'536; ++port) {
             const wire::Address address = base.with_port(static_cast<std::uint16_t>(port));
-            if ((address.hash() & low_bits) == wanted) found.push_back(address);
+            if ((address.hash() & low_bits) == bucket) found.push_back(address);
         }
     }
     return found;

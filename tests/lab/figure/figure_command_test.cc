@@ -76,12 +76,12 @@ TEST_F(FigureCommand, JsonPrintsOneArray) {
 }
 
 TEST_F(FigureCommand, OutputIsTheSameOnEveryNumberOfThreads) {
-    const auto said_on = [this](const std::string& threads) {
+    const auto output_on = [this](const std::string& threads) {
         const Outcome outcome =
             figure("beyond-mtu --quick --seed 3 --threads " + threads + " --out " + folder_.string());
         return outcome.output + content_of(folder_ / "beyond-mtu.csv");
     };
-    EXPECT_EQ(said_on("1"), said_on("2"));
+    EXPECT_EQ(output_on("1"), output_on("2"));
 }
 
 TEST_F(FigureCommand, UnknownFigureIsRefusedWithSimilarNames) {

@@ -193,14 +193,14 @@ INSTANTIATE_TEST_SUITE_P(LittleMemory, Agreement,
 
 // ------------------------------------------------------------------------------------------------------ Bytes of links
 
-struct Way {
+struct LinkPair {
     const char* from;
     const char* to;
     Link::Kind kind;
     std::size_t at;
 };
 
-void expect_same_bytes(const sim::Scenario& scenario, const std::vector<Way>& ways) {
+void expect_same_bytes(const sim::Scenario& scenario, const std::vector<LinkPair>& pairs) {
     const sim::Report report = run_verified(scenario);
     const Cluster cluster = cluster_of(scenario);
     const Network network(cluster);
@@ -208,29 +208,29 @@ void expect_same_bytes(const sim::Scenario& scenario, const std::vector<Way>& wa
     const Traffic traffic = traffic_of(network, 0, system_of(scenario, cluster), all);
     const double gradients =
         static_cast<double>(cluster.jobs[0].workload.elements() * sizeof(float)) * scenario.iterations;
-    for (const Way& way : ways) {
+    for (const LinkPair& pair : pairs) {
         double planned = 0;
         for (std::size_t i = 0; i < network.links().size(); ++i) {
             const Link& link = network.links()[i];
-            if (link.kind == way.kind && link.at == way.at) planned = std::max(planned, traffic.loads[i] * gradients);
+            if (link.kind == pair.kind && link.at == pair.at) planned = std::max(planned, traffic.loads[i] * gradients);
         }
         const auto seen = std::ranges::find_if(
-            report.links, [&](const sim::LinkReport& link) { return link.from == way.from && link.to == way.to; });
+            report.links, [&](const sim::LinkReport& link) { return link.from == pair.from && link.to == pair.to; });
         ASSERT_NE(seen, report.links.end());
-        EXPECT_NEAR(planned / static_cast<double>(seen->counters.bytes), 1, 0.03) << way.from << " to " << way.to;
+        EXPECT_NEAR(planned / static_cast<double>(seen->counters.bytes), 1, 0.03) << pair.from << " to " << pair.to;
     }
 }
 
-const std::vector<Way> without_server{{"h0", "s0", Link::Kind::worker, 0},
-                                      {"s0", "h0", Link::Kind::worker, 0},
-                                      {"h7", "s1", Link::Kind::worker, 1},
-                                      {"s0", "s2", Link::Kind::uplink, 0},
-                                      {"s2", "s1", Link::Kind::uplink, 1}};
+const std::vector<LinkPair> without_server{{"h0", "s0", Link::Kind::worker, 0},
+                                           {"s0", "h0", Link::Kind::worker, 0},
+                                           {"h7", "s1", Link::Kind::worker, 1},
+                                           {"s0", "s2", Link::Kind::uplink, 0},
+                                           {"s2", "s1", Link::Kind::uplink, 1}};
 
-std::vector<Way> with_server() {
-    std::vector<Way> ways = without_server;
-    ways.push_back({"s2", "p0", Link::Kind::server, 2});
-    return ways;
+std::vector<LinkPair> with_server() {
+    std::vector<LinkPair> pairs = without_server;
+    pairs.push_back({"s2", "p0", Link::Kind::server, 2});
+    return pairs;
 }
 
 TEST(AgreementOnBytes, AtpOverTwoLevelsMatchesTheSimulation) {

@@ -14,7 +14,7 @@ System everywhere(const Cluster& cluster) {
 
 Memories room_for_all(const Cluster& cluster) { return Memories(cluster.switches.size(), unbounded); }
 
-std::vector<bool> everybody(const Cluster& cluster) { return std::vector<bool>(cluster.jobs.size(), true); }
+std::vector<bool> all_jobs(const Cluster& cluster) { return std::vector<bool>(cluster.jobs.size(), true); }
 
 Job busy(const char* name, std::vector<unsigned> workers) {
     return make_job(name, std::move(workers), one_bucket(10'000'000));
@@ -23,7 +23,7 @@ Job busy(const char* name, std::vector<unsigned> workers) {
 TEST(Evaluation, SingleJobHasTheWholeLinkLessHeaders) {
     const Cluster cluster = star({busy("a", {4})});
     const Network network(cluster);
-    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
+    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     const double expected = 100e9 / 8 * (352 * 4) / (352 * 4 + 48 + 66);
     EXPECT_NEAR(rush.rates[0], expected, 1);
 }
@@ -32,7 +32,7 @@ TEST(Evaluation, JobsOnSharedHostsShareLinksEvenly) {
     Cluster cluster = star({busy("a", {4}), busy("b", {4})});
     cluster.jobs[0].shares_hosts = cluster.jobs[1].shares_hosts = true;
     const Network network(cluster);
-    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
+    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     EXPECT_NEAR(rush.rates[0], rush.rates[1], 1);
     EXPECT_NEAR(rush.rates[0] * 2, 100e9 / 8 * (352 * 4) / (352 * 4 + 48 + 66), 1);
 }
@@ -46,14 +46,14 @@ TEST(Evaluation, LongDelayLimitsTheRateByTheWindow) {
     EXPECT_NEAR(share.rate, 256 * 352 * 4 / 2e-3, 0.001 * share.rate);  // the time of packets on the links is small
     EXPECT_EQ(share.limit, network.links().size());
     cluster.jobs[0].channels = 4;
-    EXPECT_NEAR(Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster)).rates[0],
+    EXPECT_NEAR(Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster)).rates[0],
                 4 * share.rate, 10'000);
 }
 
 TEST(Evaluation, RequiredAggregatorsAreAtMostTheWindow) {
     const Cluster cluster = star({busy("a", {4}), busy("b", {4})});
     const Network network(cluster);
-    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
+    const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     const Stream stream = stream_of(cluster, 0, {true});
     EXPECT_DOUBLE_EQ(rush.wanted[0][0], stream.under_way(rush.rates[0]));
     EXPECT_LE(rush.wanted[0][0], 256);
@@ -66,11 +66,11 @@ TEST(Evaluation, ScarceMemoryLoadsTheLinkOfTheServer) {
     Cluster cluster = star({busy("a", {8})});
     cluster.jobs[0].server = ServerPlace::dedicated;
     const Network network(cluster);
-    const Rush roomy = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(everybody(cluster));
-    const Rush half = Rates(network, everywhere(cluster), {roomy.wanted[0][0] / 2}).rush(everybody(cluster));
+    const Rush roomy = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
+    const Rush half = Rates(network, everywhere(cluster), {roomy.wanted[0][0] / 2}).rush(all_jobs(cluster));
     EXPECT_LT(half.rates[0], roomy.rates[0]);
     EXPECT_NEAR(half.rates[0] * (half.added[0] + (1 - half.added[0]) * 8), roomy.rates[0], 1e3);
-    const Rush none = Rates(network, everywhere(cluster), {0}).rush(everybody(cluster));
+    const Rush none = Rates(network, everywhere(cluster), {0}).rush(all_jobs(cluster));
     EXPECT_NEAR(none.rates[0] * 8, roomy.rates[0], 1e3);
 }
 

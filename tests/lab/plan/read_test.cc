@@ -109,15 +109,15 @@ TEST(Read, MissingFileIsNamed) {
     EXPECT_EQ(cluster.error(), "/nowhere.toml: No such file or directory");
 }
 
-struct Mistake {
+struct WrongInput {
     std::string topology;
     std::string jobs;
     std::string place;
     std::string accepted;
 };
-void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.place << ": " << mistake.accepted; }
+void PrintTo(const WrongInput& input, std::ostream* out) { *out << input.place << ": " << input.accepted; }
 
-class InvalidFile : public testing::TestWithParam<Mistake> {};
+class InvalidFile : public testing::TestWithParam<WrongInput> {};
 
 TEST_P(InvalidFile, IsRefusedWithPositionAndAcceptedValues) {
     const auto cluster = parse(GetParam().topology, GetParam().jobs);
@@ -126,17 +126,17 @@ TEST_P(InvalidFile, IsRefusedWithPositionAndAcceptedValues) {
     EXPECT_NE(cluster.error().find(GetParam().accepted), std::string::npos) << cluster.error();
 }
 
-Mistake of_switch(const std::string& more, std::string words, std::string accepted) {
+WrongInput of_switch(const std::string& more, std::string words, std::string accepted) {
     return {two_levels(more), std::string(job), "t.toml: [[switch]] number 2: " + std::move(words),
             std::move(accepted)};
 }
-Mistake of_tree(const std::string& topology, std::string accepted) {
+WrongInput of_tree(const std::string& topology, std::string accepted) {
     return {topology, std::string(job), "t.toml: ", std::move(accepted)};
 }
-Mistake of_job(const std::string& jobs, std::string words, std::string accepted) {
+WrongInput of_job(const std::string& jobs, std::string words, std::string accepted) {
     return {two_levels(), jobs, "j.toml: [[job]] number 1: " + std::move(words), std::move(accepted)};
 }
-Mistake of_job_with(const std::string& more, std::string words, std::string accepted) {
+WrongInput of_job_with(const std::string& more, std::string words, std::string accepted) {
     return of_job(std::string(job) + more, std::move(words), std::move(accepted));
 }
 
@@ -200,9 +200,9 @@ INSTANTIATE_TEST_SUITE_P(
         of_job_with("hosts = 'mine'\n", "hosts = 'mine'", "\"own\" or \"shared\""),
         of_job_with("bucket = '1B'\n", "bucket = '1B'", "4 bytes or more"),
         of_job_with("priority = 1\n", "'priority' is not known", "accepted are batch"),
-        Mistake{two_levels(), std::string(job) + std::string(job), "j.toml: [[job]] number 2: name = 'j'",
-                "another job has it"},
-        Mistake{two_levels(), "", "j.toml: ", "accepted is [[job]]"}));
+        WrongInput{two_levels(), std::string(job) + std::string(job), "j.toml: [[job]] number 2: name = 'j'",
+                   "another job has it"},
+        WrongInput{two_levels(), "", "j.toml: ", "accepted is [[job]]"}));
 
 }  // namespace
 }  // namespace atp::plan

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-struct Trouble {
+struct FaultCase {
     const char* name;
     std::function<void(Scenario&)> cause;
     // Counts the fault, which must have happened.
@@ -30,7 +30,7 @@ Outage outage(Outage::Kind kind, Outage::Node node, unsigned index, Duration at,
     return {.kind = kind, .node = node, .job = 0, .index = index, .at = Time(at), .lasts = lasts};
 }
 
-class SingleFault : public testing::TestWithParam<Trouble> {};
+class SingleFault : public testing::TestWithParam<FaultCase> {};
 
 TEST_P(SingleFault, ChangesNoSum) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -41,11 +41,11 @@ TEST_P(SingleFault, ChangesNoSum) {
         s.tensors = 3;
         GetParam().cause(s);
         const Report report = run_verified(s);
-        EXPECT_GT(GetParam().seen(report), 0U) << "the trouble never came";
+        EXPECT_GT(GetParam().seen(report), 0U) << "the fault never occurred";
     }
 }
 
-const Trouble troubles[] = {
+const FaultCase fault_cases[] = {
     {"Loss", [](Scenario& s) { s.faults.loss = 0.05; }, [](const Report& r) { return links_of(r).lost; }},
     {"HeavyLoss", [](Scenario& s) { s.faults.loss = 0.4; }, [](const Report& r) { return links_of(r).lost; }},
     {"Duplication", [](Scenario& s) { s.faults.duplicate = 0.3; },
@@ -112,8 +112,8 @@ const Trouble troubles[] = {
      [](const Report& r) { return servers_of(r).completed; }},
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, SingleFault, testing::ValuesIn(troubles),
-                         [](const auto& trouble) { return trouble.param.name; });
+INSTANTIATE_TEST_SUITE_P(Each, SingleFault, testing::ValuesIn(fault_cases),
+                         [](const auto& fault) { return fault.param.name; });
 
 TEST(Faults, HealedNetworkLosesNoPackets) {
     Scenario s;

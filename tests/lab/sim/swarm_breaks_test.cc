@@ -10,12 +10,12 @@
 namespace atp::sim {
 namespace {
 
-struct Mistake {
+struct FaultyBuild {
     const char* name;
     atp_break value;
 };
 
-class InjectedFault : public testing::TestWithParam<Mistake> {
+class InjectedFault : public testing::TestWithParam<FaultyBuild> {
   protected:
     void SetUp() override { atp_active_break = GetParam().value; }
     void TearDown() override { atp_active_break = ATP_BREAK_none; }
@@ -26,28 +26,29 @@ TEST_P(InjectedFault, FailsASeedOfTheSwarm) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         if (!run(draw_scenario(seed)).passed()) return;
     }
-    FAIL() << seeds << " seeds passed with the mistake " << GetParam().name;
+    FAIL() << seeds << " seeds passed with the injected fault " << GetParam().name;
 }
 
 INSTANTIATE_TEST_SUITE_P(EachAlone, InjectedFault,
-                         testing::Values(Mistake{"resend_claims", ATP_BREAK_resend_claims},
-                                         Mistake{"ignore_bitmap", ATP_BREAK_ignore_bitmap},
-                                         Mistake{"complete_early", ATP_BREAK_complete_early},
-                                         Mistake{"ignore_token", ATP_BREAK_ignore_token},
-                                         Mistake{"ignore_sequence", ATP_BREAK_ignore_sequence},
-                                         Mistake{"collision_not_bypass", ATP_BREAK_collision_not_bypass},
-                                         Mistake{"resend_keeps_aggregator", ATP_BREAK_resend_keeps_aggregator},
-                                         Mistake{"resend_drops_own", ATP_BREAK_resend_drops_own},
-                                         Mistake{"overflow_not_sticky", ATP_BREAK_overflow_not_sticky},
-                                         Mistake{"merge_overlapping", ATP_BREAK_merge_overlapping},
-                                         Mistake{"trust_overflowed_lanes", ATP_BREAK_trust_overflowed_lanes},
-                                         Mistake{"no_reack", ATP_BREAK_no_reack},
-                                         Mistake{"retain_too_short", ATP_BREAK_retain_too_short},
-                                         Mistake{"mix_modes", ATP_BREAK_mix_modes},
-                                         Mistake{"no_nack", ATP_BREAK_no_nack}, Mistake{"no_probe", ATP_BREAK_no_probe},
-                                         Mistake{"window_unbounded", ATP_BREAK_window_unbounded},
-                                         Mistake{"accept_any_ack", ATP_BREAK_accept_any_ack}),
-                         [](const auto& mistake) { return mistake.param.name; });
+                         testing::Values(FaultyBuild{"resend_claims", ATP_BREAK_resend_claims},
+                                         FaultyBuild{"ignore_bitmap", ATP_BREAK_ignore_bitmap},
+                                         FaultyBuild{"complete_early", ATP_BREAK_complete_early},
+                                         FaultyBuild{"ignore_token", ATP_BREAK_ignore_token},
+                                         FaultyBuild{"ignore_sequence", ATP_BREAK_ignore_sequence},
+                                         FaultyBuild{"collision_not_bypass", ATP_BREAK_collision_not_bypass},
+                                         FaultyBuild{"resend_keeps_aggregator", ATP_BREAK_resend_keeps_aggregator},
+                                         FaultyBuild{"resend_drops_own", ATP_BREAK_resend_drops_own},
+                                         FaultyBuild{"overflow_not_sticky", ATP_BREAK_overflow_not_sticky},
+                                         FaultyBuild{"merge_overlapping", ATP_BREAK_merge_overlapping},
+                                         FaultyBuild{"trust_overflowed_lanes", ATP_BREAK_trust_overflowed_lanes},
+                                         FaultyBuild{"no_reack", ATP_BREAK_no_reack},
+                                         FaultyBuild{"retain_too_short", ATP_BREAK_retain_too_short},
+                                         FaultyBuild{"mix_modes", ATP_BREAK_mix_modes},
+                                         FaultyBuild{"no_nack", ATP_BREAK_no_nack},
+                                         FaultyBuild{"no_probe", ATP_BREAK_no_probe},
+                                         FaultyBuild{"window_unbounded", ATP_BREAK_window_unbounded},
+                                         FaultyBuild{"accept_any_ack", ATP_BREAK_accept_any_ack}),
+                         [](const auto& build) { return build.param.name; });
 
 }  // namespace
 }  // namespace atp::sim

@@ -167,7 +167,7 @@ void run_with_an_update_a_phase_late(SwitchMlNetwork& network) {
 TEST(Hazard, H37_DuplicateOnePhaseLateBreaksTheFaithfulModeOnly) {
     SwitchMlNetwork faithful(job_of(2, 0, Mode::faithful));
     run_with_an_update_a_phase_late(faithful);
-    EXPECT_TRUE(faithful.done()) << "nobody notices";
+    EXPECT_TRUE(faithful.done()) << "no node detects it";
     EXPECT_FALSE(faithful.sums_are_right());
     EXPECT_EQ(faithful.sum(0, 0, 4), faithful.expected(0, 4)) << "phase 1 is right";
     EXPECT_NE(faithful.sum(0, 0, 8), faithful.expected(0, 8)) << "phase 2 has the number of phase 0 in it";

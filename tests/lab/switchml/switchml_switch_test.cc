@@ -259,7 +259,7 @@ TEST(SwitchMlSwitch, PacketThatItsJobNeverSendsIsDroppedAndCounted) {
         return bench.send(changed, lanes).verdict.event == Event::misfit;
     };
     EXPECT_TRUE(misfit([](Header& h) { h.worker = 2; }));
-    EXPECT_TRUE(misfit([](Header& h) { h.slot = 2; })) << "another job's slot, or nobody's";
+    EXPECT_TRUE(misfit([](Header& h) { h.slot = 2; })) << "a slot of another job, or of none";
     EXPECT_TRUE(misfit([](Header& h) { h.slot = 1; })) << "not the slot of its offset";
     EXPECT_TRUE(misfit([](Header& h) { h.flags = flag_version; })) << "not the copy of its offset";
     EXPECT_TRUE(misfit([](Header& h) { h.flags = flag_result; }));
