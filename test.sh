@@ -97,7 +97,7 @@ run_ctest() {
     status=$?
     read -ra counts < <(python3 tools/count_results.py "$junit")
     if [[ ${#counts[@]} -ne 3 || ($status -ne 0 && ${counts[1]} -eq 0) ]]; then
-        record "ctest $name" 1 # ctest failed in a way that its results do not tell
+        record "ctest $name" 1 # ctest failed, but its results show no failed test
         return
     fi
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))

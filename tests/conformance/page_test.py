@@ -90,7 +90,7 @@ class SharedJob(unittest.TestCase):
         return page_rank.Rank(store, ("127.0.0.1", switch), 1, 2, audits), store, bench
 
     def finish(self, store: page_rank.Store, bench: "subprocess.Popen[str]") -> None:
-        """What the ranks of a benchmark tell each other when it is over."""
+        """The data that ranks of a benchmark exchange at its end."""
         rendezvous = page_rank.Rendezvous(store, "atp-bench", 1, 2)
         for measured in range(self.rounds - 1):
             rendezvous.gather(f"time-0-{measured}", b"0.001")

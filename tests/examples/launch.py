@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an example on two ranks as its docstring says, and brings back what it printed."""
+"""Runs an example on two ranks with the command of its docstring, and returns its output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in C and C++ sum over a real switch, and report an error as the document says."""
+"""The programs in C and C++ sum over a real switch, and report an error as docs/reference/c.md states."""
 
 from __future__ import annotations
 

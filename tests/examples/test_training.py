@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples do what they say, in a few steps; the CNN's is tested by the demo, the elastic one's by its own."""
+"""The examples train in a few steps. test_demo.py tests the CNN, and test_elastic.py the elastic training."""
 
 from __future__ import annotations
 

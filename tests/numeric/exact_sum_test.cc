@@ -266,7 +266,7 @@ TEST(ExactSum, SumMatchesDoubleWhereDoubleIsExact) {
     }
 }
 
-TEST(ExactSum, Takes65536AddendsOfTheLargestMagnitude) {
+TEST(ExactSum, SumOf65536AddendsOfTheLargestMagnitudeIsExact) {
     for (const std::uint32_t sign : {plus_zero, minus_zero}) {
         ExactLane lane{};
         for (std::uint32_t at = 0; at < exact_addends_max; ++at) {

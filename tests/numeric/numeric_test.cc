@@ -264,7 +264,7 @@ const QuantiseCase quantise_cases[] = {
     {"the least subnormal under the largest scale", as_float(1), 0x1p127F, true, 0},
 };
 
-TEST_P(Lanes, QuantiseAtEveryBoundaryInEveryLane) {
+TEST_P(Lanes, QuantiseIsExactAtEveryBoundaryInEveryLane) {
     constexpr std::size_t count = 37;  // whole, half and quarter vectors of every width, and single lanes
     for (const QuantiseCase& c : quantise_cases) {
         SCOPED_TRACE(c.what);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training is what it is with Gloo, and comes out the same to the last bit whatever the network does."""
+"""Training equals that with Gloo within noise, and faults of the network change no bit of its result."""
 
 from __future__ import annotations
 

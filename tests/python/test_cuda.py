@@ -192,7 +192,7 @@ def overlap(rank, size):
 
 
 def test_sums_run_concurrently_with_work_of_the_device(record_property):
-    """No assertion on time: the figures are for whoever looks."""
+    """No assertion on time: the test only records the figures."""
     results = numpy.array(values_of(run_ranks(overlap, 2)))
     record_property("milliseconds: compute, sum, both", results.tolist())
     print(f"\nmilliseconds by rank: compute, sum, both\n{results}")

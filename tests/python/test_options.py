@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the environment and atp.Options may say, and what is answered to anything else."""
+"""Accepted values of the environment and of atp.Options, and the errors for others."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -41,7 +41,7 @@ def test_each_round_has_the_sum_of_its_own_pushes_in_every_type():
 def push_by_name_and_with_strides(rank, size):
     gradient = torch.arange(12.0).reshape(3, 4).t().requires_grad_()
     atp.push("layer.weight", gradient * (rank + 1))
-    atp.push(torch.tensor(3), torch.ones(2))  # whatever Python takes for an index, as numpy's integers
+    atp.push(torch.tensor(3), torch.ones(2))  # any index of Python, such as integers of numpy
     gradient.data.zero_()  # the push has its own copy
     out = torch.zeros(8, 3)[::2]
     assert atp.pull("layer.weight", out) is out

@@ -91,7 +91,7 @@ def test_eight_ranks_learn():
 
 
 def accumulate(rank, size):
-    """Gradients of two batches, summed by no_sync(), against those of a model that sees everybody's batches at once."""
+    """Gradients of two batches, summed by no_sync(), against those of a model that gets the batches of all ranks at once."""
     parallel = DistributedDataParallel(make_model(), bucket_cap_mb=0.01)
     with parallel.no_sync():
         loss_of(parallel, rank, 0).backward()

@@ -14,7 +14,7 @@ import unittest
 import networks
 from networks import PATIENCE_S, wait_until
 
-# Prints what ETHTOOL_GGRO says of an interface.
+# Prints the value of ETHTOOL_GGRO for an interface.
 GRO_OF = """
 import array, fcntl, socket, struct, sys
 asked = array.array("I", [0x2B, 0])

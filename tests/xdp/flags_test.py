@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `atp switch --xdp` takes for flags, and what it and `atp stats` say of what was started.
+"""Flags of `atp switch --xdp`, and its output and that of `atp stats` after the start.
 
 usage: flags_test.py ATP
 """

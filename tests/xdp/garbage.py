@@ -125,7 +125,7 @@ def a_bit_turned(draw, packet, wire):
 
 
 def repeated(draw, packet, wire):
-    """What was sent before, as it was, in whatever a network may put around it."""
+    """An earlier packet, unchanged, with any headers that a network may add."""
     wrappings = [{}, {"tags": 1}, {"tags": 2}, {"fragment": 0x2000}, {"fragment": 0x10}, {"excess": 40}]
     return wire.ipv4(packet.bytes(), **draw.choice(wrappings))
 

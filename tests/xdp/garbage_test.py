@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger on the same bridge sends what nobody should, while a job runs: its sums stay right.
+"""Another host on the bridge sends invalid frames while a job runs: the sums of the job stay exact.
 
 usage: garbage_test.py ATP
 """

@@ -17,7 +17,7 @@ class Racks(networks.NetworkTest):
             self.start_switch(bridge, flags=("--level", str(level)))
 
     def start_racks(self, flags=(), size="4MB"):
-        """Workers that say which rack they are in."""
+        """Workers that name their rack."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address("w0") + ":29500",
                   "--switch", self.network.endpoint("server"), "--bytes", size, "--warmup", "0", "--rounds", "3",
                   "--json", *flags]  # fmt: skip
