@@ -150,7 +150,7 @@ class Report:
             self._headline(),
             *self._limit_lines(),
             "",
-            f"{'system':<24} {'Mbit/s a rank':>13} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
+            f"{'system':<24} {'Mbit/s per rank':>15} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
             f"{'CPU s/GB':>8} {'switch':>6} {'+ports':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
@@ -178,7 +178,7 @@ class Report:
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
         return (
-            f"{title:<24} {system['goodput_bps'] / 1e6:>13.1f} {spread:>17} "
+            f"{title:<24} {system['goodput_bps'] / 1e6:>15.1f} {spread:>17} "
             f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
             f"{system['cpu_seconds_per_gb']:>8.2f} {system['switch_cpu_seconds_per_gb']:>6.2f} "
             f"{or_dash(system['switch_box_cpu_seconds_per_gb'], '.2f'):>6} "
@@ -259,7 +259,7 @@ class Report:
 
 
 _LEGEND = """\
-Mbit/s a rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
+Mbit/s per rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, per GB that a rank contributes to a sum. For ranks of
 PyTorch it includes their start. switch: the daemons alone. +ports: the daemons and the kernel's work for packets that
 arrive at the switches' ports, sums included; known with --offloads off. machine: all work of the processors, that of
