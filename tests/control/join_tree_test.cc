@@ -343,7 +343,7 @@ JoinTreeConfig serving_both() {
     return config;
 }
 
-TEST(JoinTree, ChannelOfAnotherProtocolHasNoServerAndReportsItsStream) {
+TEST(JoinTree, ChannelOfAnotherProtocolReportsItsStreamAndHasNoServer) {
     JoinTreeConfig config = serving_both();
     config.server_bytes = 0;
     Tree star(config);
@@ -376,7 +376,7 @@ TEST(JoinTree, JoinOfAProtocolThatTheSwitchDoesNotServeIsRefused) {
     other_alone.expect_refused(worker(0), Refusal::unsupported, "protocol atp");
 }
 
-TEST(JoinTree, JoinIsRefusedWithTheObjectionOfTheOtherProtocolsRules) {
+TEST(JoinTree, JoinThatTheOtherProtocolRefusesGetsItsReason) {
     const wire::Join with_audit = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; });
     Tree star(serving_both());
     star.join(of_other_protocol(with_audit), worker(0));

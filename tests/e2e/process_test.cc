@@ -50,7 +50,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     }
 }
 
-class Processes : public testing::TestWithParam<bool> {};
+class KilledProcesses : public testing::TestWithParam<bool> {};
 
 TEST_P(KilledProcesses, AreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
@@ -102,7 +102,7 @@ TEST_P(KilledProcesses, AreNamedByTheOthers) {
     close(pipe_ends[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfBothProtocols, Processes, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(OfBothProtocols, KilledProcesses, testing::Bool(),
                          [](const auto& switchml) { return std::string(switchml.param ? "switchml" : "atp"); });
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(LabBench, SwitchMlFlagsWithoutItsProtocolAreRefused) {
     }
 }
 
-TEST(LabSwitch, FlagsOfExperimentsDoNotGoWithTheKernelSwitch) {
+TEST(LabSwitch, FlagsOfExperimentsAreRefusedForTheKernelSwitch) {
     for (const char* flag : {"--port-rate=1Gbps", "--queue=64kB", "--ecn=32kB", "--loss=1%", "--lossy-ports=1",
                              "--seed=3", "--protocol=switchml"}) {
         Program program({"switch", "--listen", "127.0.0.1:4790", "--xdp", "eth1", flag}, ATP_LAB_PROGRAM);

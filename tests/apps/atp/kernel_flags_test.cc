@@ -51,7 +51,7 @@ TEST(KernelFlags, InterfaceNamedTwiceIsRefused) {
     EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()), "--xdp names eth2 twice");
 }
 
-TEST(KernelFlags, NeedAggregatorsAndOneKnownPort) {
+TEST(KernelFlags, MemoryOfZeroPortOfZeroAndSeveralThreadsAreRefused) {
     switchd::SwitchNodeConfig node = usual_node();
     node.memory_bytes = 0;
     EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--memory 0"));

@@ -65,7 +65,7 @@ nlohmann::json counters(const net::Transport& transport, const char* direction) 
     return nlohmann::json::parse(transport.report_parts())["ports"].at(0)[direction];
 }
 
-TEST(EmulatedTransport, WithoutALimitPacketsPassInBothDirections) {
+TEST(EmulatedTransport, PacketsPassInBothDirectionsWithoutALimit) {
     Pair pair({});
     send(*pair.peer, packet(1), pair.emulated->local());
     send(*pair.emulated, packet(2), pair.peer->local());
@@ -75,7 +75,7 @@ TEST(EmulatedTransport, WithoutALimitPacketsPassInBothDirections) {
     EXPECT_EQ(counters(*pair.emulated, "out")["passed"], 1);
 }
 
-TEST(EmulatedTransport, ARateDelaysPacketsAndKeepsTheirOrder) {
+TEST(EmulatedTransport, RateDelaysPacketsAndKeepsTheirOrder) {
     Pair pair({.rate_bits_per_s = 1'000'000});  // 1000 bytes take 8 ms
     const Time begin = net::now();
     for (std::uint8_t number = 0; number < 5; ++number) send(*pair.peer, packet(number, 1000), pair.emulated->local());
@@ -86,7 +86,7 @@ TEST(EmulatedTransport, ARateDelaysPacketsAndKeepsTheirOrder) {
     EXPECT_EQ(pair.emulated->poll_timeout(), never) << "nothing waits any more";
 }
 
-TEST(EmulatedTransport, DeparturesWaitForTheirTimeToo) {
+TEST(EmulatedTransport, SentPacketsWaitForTheirDepartureTime) {
     Pair pair({.rate_bits_per_s = 1'000'000});
     for (std::uint8_t number = 0; number < 3; ++number) send(*pair.emulated, packet(number, 1000), pair.peer->local());
     EXPECT_NE(pair.emulated->poll_timeout(), never);
@@ -101,7 +101,7 @@ TEST(EmulatedTransport, DeparturesWaitForTheirTimeToo) {
     for (std::uint8_t number = 0; number < 3; ++number) EXPECT_EQ(arrived[number].bytes, packet(number, 1000));
 }
 
-TEST(EmulatedTransport, CopiesOfOnePacketGoToEachReceiver) {
+TEST(EmulatedTransport, MulticastPacketIsCopiedToEachReceiver) {
     Pair pair({});
     const auto second = std::move(*net::UdpSocket::open(anywhere()));
     const auto bytes = packet(7);
@@ -113,7 +113,7 @@ TEST(EmulatedTransport, CopiesOfOnePacketGoToEachReceiver) {
     EXPECT_FALSE(pair.emulated->reaches_groups());
 }
 
-TEST(EmulatedTransport, LossHitsGradientsAndNoControlMessages) {
+TEST(EmulatedTransport, LossDropsGradientsAndNoControlMessages) {
     Pair pair({.loss = 1});
     std::vector<std::byte> hello(64);
     ASSERT_NE(wire::encode(wire::Hello{.nonce = 5}, hello, hello.size()), 0U);
@@ -127,7 +127,7 @@ TEST(EmulatedTransport, LossHitsGradientsAndNoControlMessages) {
     EXPECT_EQ(counters(*pair.emulated, "out")["dropped_loss"], 1);
 }
 
-TEST(EmulatedTransport, AQueueAboveItsThresholdMarksPackets) {
+TEST(EmulatedTransport, QueueAboveItsThresholdMarksPackets) {
     Pair pair({.rate_bits_per_s = 10'000'000, .ecn_bytes = 1500});
     for (std::uint8_t number = 0; number < 4; ++number) send(*pair.peer, packet(number, 1000), pair.emulated->local());
     const auto arrived = receive(*pair.emulated, 4);
@@ -136,7 +136,7 @@ TEST(EmulatedTransport, AQueueAboveItsThresholdMarksPackets) {
     EXPECT_EQ(arrived.back().ecn, wire::Ecn::congested);
 }
 
-TEST(EmulatedTransport, APacketWithoutRoomToWaitIsDroppedAndCounted) {
+TEST(EmulatedTransport, PacketWithoutRoomInTheQueueIsDroppedAndCounted) {
     Pair pair({.rate_bits_per_s = 1'000'000}, 1);
     for (std::uint8_t number = 0; number < 4; ++number) send(*pair.peer, packet(number, 1000), pair.emulated->local());
     EXPECT_EQ(receive(*pair.emulated, 4, milliseconds(100)).size(), 1U);

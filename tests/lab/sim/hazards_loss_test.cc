@@ -84,7 +84,7 @@ TEST(Hazard, H06_WorkersThatProbeForASlowerOneGetWaits) {
     expect_no_flush_and_no_resend(report);
 }
 
-TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
+TEST(Hazard, H08_ResultLostOnTheLastLinkIsRepeatedWithoutATimer) {
     Scenario s = hundred_fragments("racks:2x2");
     bool lost = false;
     s.faults.interfere = [&lost](const Passage& p) {

@@ -73,7 +73,7 @@ TEST(StreamPool, PacketFromAnotherAddressThanItsMemberIsDroppedAndCounted) {
     ASSERT_TRUE(stream);
     Bytes bytes = update(*stream, 0);
     EXPECT_EQ(pool.handle_packet(bytes, worker(1)).children, 0U) << "another member";
-    EXPECT_EQ(pool.handle_packet(bytes, worker(9)).children, 0U) << "nobody here";
+    EXPECT_EQ(pool.handle_packet(bytes, worker(9)).children, 0U) << "the address of no member";
     bytes = update(*stream, 40);
     EXPECT_EQ(pool.handle_packet(bytes, worker(0)).children, 0U) << "a number that no member has";
     branch.present = 0x2;
