@@ -31,7 +31,7 @@ TEST(SwitchReport, ParentAndEmulatedPortsAreRead) {
     switchd::NodeSnapshot snapshot;
     snapshot.parent = wire::Address::loopback(wire::Family::ipv4, 4790);
     snapshot.parent_answers = true;
-    snapshot.ports.in.loss = snapshot.ports.out.loss = 0.25;
+    snapshot.parts = R"({"emulated_ports":{"loss":0.25}})";
     const auto report = read_switch_report(switchd::to_json(snapshot));
     ASSERT_TRUE(report);
     EXPECT_EQ(report->parent, "127.0.0.1:4790");
