@@ -6,7 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_switch.h"
+#include "numeric/lanes32_worker.h"
 #include "packets.h"
 #include "subjects.h"
 

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "numeric/lane16.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_sums.h"
+#include "numeric/lanes32_worker.h"
 
 namespace atp::numeric {
 namespace {

@@ -18,7 +18,8 @@
 
 #include "numeric/exact_sum.h"
 #include "numeric/half.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_sums.h"
+#include "numeric/lanes32_switch.h"
 #include "support/scenes.h"
 #include "wire/packet.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check/truth.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_worker.h"
 #include "protocol/tensor.h"
 
 namespace atp::check {

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "numeric/exact_sum.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_switch.h"
 #include "wire/packet.h"
 
 namespace atp::sim {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "numeric/half.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_worker.h"
 
 namespace atp::switchml {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_switch.h"
 #include "protocol/sequence.h"
 #include "switchml/half_lanes.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_sums.h"
 #include "switchml/half_lanes.h"
 
 namespace atp::switchml {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on one lane, equal to those of the vector loops of lanes.cc. They serve the tails of these loops,
+// Operations on one lane, equal to those of the vector loops of lanes32_*.cc. They serve the tails of these loops,
 // processors without supported vectors, and graphics processors.
 #pragma once
 

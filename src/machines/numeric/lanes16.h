@@ -2,8 +2,8 @@
 // int16 lanes: half the bytes, for elements whose scaled values fit 16 bits.
 //
 // "shorts" are int16 lanes as in a packet and in the memory of the switch: 2 bytes each, two's complement,
-// big-endian, at any alignment. "wire" is lanes of 4 bytes as in lanes.h. The buffers of one call must not overlap.
-// The functions have no state, so any thread may call them. Every instruction set gives the same bits.
+// big-endian, at any alignment. "wire" is lanes of 4 bytes as in lanes32_worker.h. The buffers of one call must not
+// overlap. The functions have no state, so any thread may call them. Every instruction set gives the same bits.
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <new>
 
-#include "numeric/lanes.h"
 #include "numeric/lanes16.h"
+#include "numeric/lanes32_switch.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_worker.h"
 #include "protocol/fragment_format.h"
 #include "wire/format.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "numeric/lanes.h"
 #include "numeric/lanes16.h"
+#include "numeric/lanes32_worker.h"
 
 namespace atp::tensor {
 namespace {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "numeric/half.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_switch.h"
+#include "numeric/lanes32_worker.h"
 #include "wire/packet.h"
 
 namespace atp::tensor {

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_sums.h"
+#include "numeric/lanes32_worker.h"
 #include "wire/packet.h"
 
 namespace atp::sim {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "numeric/lanes.h"
+#include "numeric/lanes32_switch.h"
 #include "protocol/tensor.h"
 
 namespace atp::testing {

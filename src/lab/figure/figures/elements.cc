@@ -8,7 +8,7 @@
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"
-#include "numeric/lanes.h"
+#include "numeric/lanes32_worker.h"
 #include "switchml/packet.h"
 
 namespace atp::figure {
