@@ -174,7 +174,7 @@ struct atp_options {
     uint32_t window;                      /* most packets of a channel in flight, a power of two up to 65,536; 0 */
     int32_t audit;                        /* not 0: four bytes a packet that prove each sum */
     double scale;                         /* float32 x travels as round(x * scale); 1e8 */
-    int32_t halve;                        /* not 0: the window halves on congestion and loss; 1 */
+    int32_t reserved_1;                   /* 1 */
     int32_t server;                       /* enum atp_server */
     const char* const* dedicated_servers; /* "host:port", the channels' in turn */
     size_t dedicated_server_count;

@@ -308,6 +308,10 @@ static void check_options(void) {
     options.core_count = 1;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     options.core_count = 0;
+    options.reserved_1 = 0;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "reserved_1") != NULL);
+    options.reserved_1 = 1;
     REQUIRE(atp_communicator_create(memory_store, 0, 0, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(atp_communicator_create(NULL, 0, 1, &options, &communicator, NULL) == ATP_REASON_MALFORMED);
 }

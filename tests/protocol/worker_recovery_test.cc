@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "policy/experiment.h"
 #include "support/worker_bench.h"
 
 namespace atp::protocol {
@@ -81,8 +82,9 @@ TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoOther) {
 }
 
 TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseAnother) {
+    const policy::Experiment fixed_window({.fixed_window = true});
     WorkerConfig config = WorkerBench::default_config();
-    config.congestion.halve = false;
+    config.channel.policy = &fixed_window;
     WorkerBench steady(config);
     const auto send = [&steady](std::size_t fragments) {
         ASSERT_TRUE(steady.submit_fragments(fragments).has_value());
@@ -438,18 +440,6 @@ TEST_F(WorkerRecovery, LossHalvesTheWindow) {
     for (const std::uint32_t seq : {1U, 2U, 3U}) ack(seq);
     EXPECT_EQ(bench.worker.counters().halvings, 1U);
     EXPECT_EQ(bench.worker.window_packets(), 8U);
-}
-
-TEST_F(WorkerRecovery, DisabledHalvingKeepsTheWindow) {
-    WorkerConfig config = WorkerBench::default_config();
-    config.congestion.halve = false;
-    WorkerBench steady(config);
-    ASSERT_TRUE(steady.submit_fragments(100).has_value());
-    (void)steady.packets();
-    steady.handle(steady.ack(0, 3, ATP_FLAG_ECN));
-    for (const std::uint32_t seq : {2U, 3U, 4U}) steady.handle(steady.ack(seq));
-    EXPECT_EQ(steady.worker.window_packets(), 16U);
-    EXPECT_EQ(steady.worker.counters().resent_newer, 1U) << "what is lost is sent again all the same";
 }
 
 TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {

@@ -14,6 +14,7 @@
 #include "apps/atp/bench_command.h"
 #include "apps/common/flags.h"
 #include "apps/common/value_texts.h"
+#include "policy/experiment.h"
 #include "switchml/rank.h"
 #include "switchml/stream_pool.h"
 
@@ -64,7 +65,8 @@ void add_flags(CLI::App& command, Experiments& experiments) {
 }
 
 void complete(const Experiments& experiments, comm::Options& options) {
-    if (experiments.keep_window) options.halve = false;
+    static const policy::Experiment fixed_window({.fixed_window = true});
+    if (experiments.keep_window) options.policy = &fixed_window;
     if (experiments.switchml) {
         options.protocol = std::make_shared<switchml::Rank>(experiments.mode, experiments.resend_after);
     }

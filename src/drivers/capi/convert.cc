@@ -118,6 +118,9 @@ Result<comm::Options> options_from(const atp_options* options) {
         known.lane_type > ATP_LANE_INT16) {
         return tl::unexpected(malformed("a scaling or a type of lanes that is none"));
     }
+    if (known.reserved_1 != 1) {
+        return tl::unexpected(malformed("reserved_1 is not 1: leave it as atp_options_init() wrote it"));
+    }
     if ((known.dedicated_servers == nullptr && known.dedicated_server_count != 0) ||
         (known.cores == nullptr && known.core_count != 0)) {
         return tl::unexpected(malformed("a list of servers or cores that is not there"));
@@ -135,7 +138,6 @@ Result<comm::Options> options_from(const atp_options* options) {
     const auto multicast = control::parse_multicast(text_of(known.multicast, "off"));
     if (!multicast) return tl::unexpected(malformed("multicast that is neither off, on nor groups of IPv4"));
     result.multicast = *multicast;
-    result.halve = known.halve != 0;
     result.server = static_cast<comm::ServerPlace>(known.server);
     for (std::size_t i = 0; i < known.dedicated_server_count; ++i) {
         result.dedicated_servers.push_back(text_of(known.dedicated_servers[i], ""));
@@ -202,7 +204,7 @@ void atp_options_init(struct atp_options* options, size_t struct_size) {
     known.struct_size = struct_size;
     known.channels = defaults.channels;
     known.scale = defaults.scale;
-    known.halve = defaults.halve ? 1 : 0;
+    known.reserved_1 = 1;
     known.join_timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(defaults.join_timeout).count();
     known.timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(defaults.timeout).count();
     known.name = "atp";

@@ -40,12 +40,13 @@ Failure refuse(Operation operation, Reason reason, std::string peer, std::string
 std::string terms_text(const Options& options) {
     std::string servers;
     for (const std::string& server : options.dedicated_servers) servers += " " + server;
+    const bool halve = options.policy == nullptr || !options.policy->keeps_window();
     return fmt::format(
         "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
         "multicast={} server={}{}",
         wire::control_version & 0xFU, wire::to_string(protocol_of(options)), options.channels, options.lanes,
-        options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit,
-        options.halve, to_string(options.multicast), static_cast<int>(options.server), servers);
+        options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit, halve,
+        to_string(options.multicast), static_cast<int>(options.server), servers);
 }
 
 struct Reach {
@@ -254,7 +255,7 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     plan.worker.channel = endpoint::channel_config(plan.terms);
     plan.worker.rank = rank16;
     plan.worker.place = place;
-    plan.worker.congestion.halve = options.halve;
+    plan.worker.channel.policy = options.policy;
     plan.other = options.protocol;
     plan.membership = membership;
     plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "control/group_range.h"
 #include "endpoint/rank_protocol.h"
+#include "protocol/policy_hooks.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
 
@@ -37,7 +38,6 @@ struct Options {
     tensor::Scaling scaling = tensor::Scaling::fixed;
     tensor::LaneType lane_type = tensor::LaneType::int32;
     bool audit = false;  // one lane more per packet, which proves each sum
-    bool halve = true;   // the window on congestion and loss; false only to repeat experiments
     ServerPlace server = ServerPlace::on_switch;
     std::vector<std::string> dedicated_servers;  // host:port; the channels take them in turn
 
@@ -58,6 +58,9 @@ struct Options {
 
     // For experiments: a protocol other than ATP, which every rank must name; nullptr: ATP.
     std::shared_ptr<const endpoint::RankProtocol> protocol{};
+    // For experiments: rules of the workers. Borrowed: the object must outlive the communicator. Servers on a switch
+    // use the protocol's own rules. nullptr: the protocol's own rules.
+    const protocol::PolicyHooks* policy = nullptr;
 };
 
 [[nodiscard]] inline wire::ChannelProtocol protocol_of(const Options& options) {

@@ -32,6 +32,12 @@ AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
       channels_(shared.scenario.channels),
       endpoints_(std::size_t{shared.scenario.channels} * ranks()),
       ranks_(ranks()) {
+    const Scenario& s = shared.scenario;
+    if (s.partition || s.linear || !s.congestion_control) {
+        policy_.emplace(policy::ExperimentConfig{.first_aggregator = s.partition ? s.aggregators / s.jobs * index : 0,
+                                                 .linear = s.linear,
+                                                 .fixed_window = !s.congestion_control});
+    }
     for (unsigned rank = 0; rank < ranks(); ++rank) {
         rank_at_[site().worker_hosts[rank]] = static_cast<std::int32_t>(rank);
     }
@@ -54,9 +60,8 @@ protocol::ChannelConfig AtpJob::channel_config(unsigned channel) const {
             .window_log2 = s.partition ? std::min(s.window_log2, slots_within(part)) : s.window_log2,
             .audit = s.audit,
             .aggregators = s.partition ? part : s.aggregators,
-            .first_aggregator = s.partition ? part * index_ : 0,
-            .linear = s.linear,
-            .first_seq = s.first_seq};
+            .first_seq = s.first_seq,
+            .policy = policy_ ? &*policy_ : nullptr};
 }
 
 void AtpJob::form(Time now) {
@@ -120,7 +125,6 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     config.rank = static_cast<std::uint16_t>(rank);
     config.place = site().membership.place(config.rank);
     config.congestion.initial_packets = s.initial_packets;
-    config.congestion.halve = s.congestion_control;
     config.min_timeout = s.min_timeout;
     config.max_timeout = s.max_timeout;
     config.blind_resend = s.blind_resend;

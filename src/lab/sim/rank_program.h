@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/experiment.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
@@ -101,7 +102,8 @@ class AtpJob final : public Job {
     [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
     void fail(const std::string& text);
 
-    std::vector<std::int32_t> rank_at_;  // by node; -1: not a worker of this job
+    std::optional<policy::Experiment> policy_;  // empty: the protocol's own rules. The machines below borrow it
+    std::vector<std::int32_t> rank_at_;         // by node; -1: not a worker of this job
     std::uint32_t token_ = 0;
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "protocol/policy_hooks.h"
 #include "protocol/sequence.h"
 #include "wire/format.h"
 
@@ -24,13 +25,12 @@ struct ChannelConfig {
     std::uint32_t job = 0;
     std::uint32_t token = 0;  // random for each incarnation, never 0
     std::uint16_t channel = 0;
-    std::uint16_t lanes = 62;            // of a fragment, including the audit lane; fixed for the job
-    std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
-    bool audit = false;                  // the last lane carries the audit word
-    std::uint32_t aggregators = 4096;    // number of indices: size of the smallest table on the path
-    std::uint32_t first_aggregator = 0;  // first index; not 0 if each job has its own part of the table
-    bool linear = false;                 // slots take indices in sequence, not by hash (ATP §5.4.2 compares with this)
-    std::uint32_t first_seq = 0;         // first sequence number
+    std::uint16_t lanes = 62;             // of a fragment, including the audit lane; fixed for the job
+    std::uint8_t window_log2 = 8;         // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
+    bool audit = false;                   // the last lane carries the audit word
+    std::uint32_t aggregators = 4096;     // number of indices: size of the smallest table on the path
+    std::uint32_t first_seq = 0;          // first sequence number
+    const PolicyHooks* policy = nullptr;  // of an experiment, borrowed; nullptr: the protocol's own rules
 
     [[nodiscard]] constexpr std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t seq) const { return seq & (window() - 1U); }
@@ -39,9 +39,8 @@ struct ChannelConfig {
         return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0));
     }
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
-        const std::uint32_t place =
-            linear ? slot(seq) % aggregators : aggregator_index(job, channel, slot(seq), attempt, aggregators);
-        return first_aggregator + place;
+        if (policy != nullptr) return policy->index(*this, slot(seq), attempt);
+        return aggregator_index(job, channel, slot(seq), attempt, aggregators);
     }
     [[nodiscard]] constexpr std::uint32_t audit_of(std::uint32_t seq, std::uint32_t worker) const {
         return audit_word(job, token, channel, seq, worker);

@@ -201,7 +201,8 @@ void Worker::resend_overtaken_resends() {
 }
 
 void Worker::congested_once() {
-    if (!config_.congestion.halve || before(expected_, recovery_until_)) return;
+    const PolicyHooks* policy = config_.channel.policy;
+    if (before(expected_, recovery_until_) || (policy != nullptr && policy->keeps_window())) return;
     recovery_until_ = next_seq_;
     ++counters_.halvings;
     congestion_.on_congestion();

@@ -10,8 +10,6 @@ namespace atp::protocol {
 struct CongestionConfig {
     std::uint32_t initial_packets = 200;  // 200 packets of 306 B fit the bandwidth-delay product (ATP §3.7)
     std::uint32_t step_bytes = 1500;      // one MTU: growth per ACK in slow start, per window after it
-    std::uint32_t newer_acks = 3;         // not read: a worker always takes three distinct newer ACKs as a loss
-    bool halve = true;                    // false: no congestion control, to repeat the papers' loss experiments
 };
 
 // Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/policy_hooks.h"
+
+namespace atp::policy {
+
+// The default is the protocol's own rules.
+struct ExperimentConfig {
+    std::uint32_t first_aggregator = 0;  // added to each index: each job can have its own part of the table
+    bool linear = false;                 // slots take indices in sequence, not by hash (ATP §5.4.2 compares with this)
+    bool fixed_window = false;           // no congestion control, as in the papers' loss experiments
+};
+
+// Rules of the papers' experiments.
+//
+// Ownership: a value.
+// Threads: immutable after construction, so any thread may call it.
+// Failure: none.
+class Experiment final : public protocol::PolicyHooks {
+  public:
+    explicit Experiment(const ExperimentConfig& config) : config_(config) {}
+
+    [[nodiscard]] std::uint32_t index(const protocol::ChannelConfig& channel, std::uint32_t slot,
+                                      std::uint32_t attempt) const override;
+    [[nodiscard]] bool keeps_window() const override { return config_.fixed_window; }
+
+  private:
+    ExperimentConfig config_;
+};
+
+}  // namespace atp::policy
