@@ -15,22 +15,22 @@ using switchml::int32_lane_bytes;
 Worker::Worker(const WorkerConfig& config)
     : config_(config),
       slots_(config.job.slots()),
-      entries_(config.tensors),
+      operations_(config.tensors, config.job.first_offset),
+      overflowed_(config.tensors),
       integers_(config.job.lanes * int32_lane_bytes),
       floats_(config.job.lanes * int32_lane_bytes),
       to_send_(config.job.slots()),
       unready_(config.job.slots()),
-      in_flight_(config.job.slots()),
-      end_(config.job.first_offset) {
+      in_flight_(config.job.slots()) {
     assert(config.job.valid() && config.rank < config.job.workers);
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-        const std::uint32_t offset = end_ + i;
+        const std::uint32_t offset = config.job.first_offset + i;
         slots_[config.job.slot(offset)].offset = offset;
     }
 }
 
 void Worker::set_job(std::uint8_t job) {
-    assert(tensors_queued_ == 0);
+    assert(operations_.end() == 0);
     config_.job.job = job;
 }
 
@@ -39,29 +39,20 @@ std::optional<std::uint64_t> Worker::submit(protocol::Tensor& tensor, Time now, 
     const std::uint64_t elements = tensor.size();
     const std::uint64_t fragments = (elements + config_.job.lanes - 1) / config_.job.lanes;
     if (failed_ || elements == 0 || (config_.job.halves && tensor.plain())) return std::nullopt;
-    if (fragments + (end_ - first_outstanding()) > most_outstanding) return std::nullopt;
-    if (tensors_queued_ - tensors_done_ == entries_.size()) return std::nullopt;
-    entry(tensors_queued_) = Entry{.tensor = &tensor,
-                                   .first_offset = end_,
-                                   .fragments = static_cast<std::uint32_t>(fragments),
-                                   .missing = static_cast<std::uint32_t>(fragments),
-                                   .overflowed = false,
-                                   .submitted_at = now,
-                                   .deadline = deadline};
-    const std::uint32_t first = end_;
-    end_ += static_cast<std::uint32_t>(fragments);
-    deadline_ = std::min(deadline_, deadline);
+    if (fragments + operations_.fragments() > most_outstanding) return std::nullopt;
+    const std::uint32_t first = operations_.end_seq();
+    const auto number = operations_.push(tensor, static_cast<std::uint32_t>(fragments), now, deadline);
+    if (!number) return std::nullopt;
+    overflowed(*number) = 0;
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
         const std::uint32_t slot = config_.job.slot(first + i);
         if (slots_[slot].offset == first + i) queue_if_there(slot);
     }
-    return tensors_queued_++;
+    return number;
 }
 
-std::uint32_t Worker::first_outstanding() const { return idle() ? end_ : entry(tensors_done_).first_offset; }
-
 void Worker::queue_if_there(std::uint32_t slot) {
-    if (protocol::before(slots_[slot].offset, end_)) to_send_.push(slot);
+    if (protocol::before(slots_[slot].offset, operations_.end_seq())) to_send_.push(slot);
 }
 
 void Worker::handle_packet(std::span<std::byte> bytes, bool /*congested*/, Time now) {
@@ -93,13 +84,11 @@ void Worker::handle_result(const switchml::Packet& packet) {
         return;
     }
     ++counters_.results;
-    Entry& owner = owner_of(slot.offset);
-    if (packet.header.overflowed()) {
-        ++counters_.overflowed;
-        owner.overflowed = true;
-    }
-    store(owner, slot.offset, packet.lanes);
-    if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
+    const std::uint64_t operation = operations_.find(slot.offset);
+    if (packet.header.overflowed()) ++counters_.overflowed;
+    const bool fits = store(operations_[operation], slot.offset, packet.lanes);
+    if (packet.header.overflowed() || !fits) overflowed(operation) = 1;
+    operations_.complete_fragment(operation);
     in_flight_.remove(number);
     to_send_.remove(number);
     slot = {.offset = slot.offset + config_.job.slots(), .sent = false, .sent_at = {}};
@@ -107,37 +96,27 @@ void Worker::handle_result(const switchml::Packet& packet) {
 }
 
 Worker::Part Worker::part_of(const Entry& owner, std::uint32_t offset) const {
-    const std::uint64_t first = std::uint64_t{offset - owner.first_offset} * config_.job.lanes;
+    const std::uint64_t first = std::uint64_t{offset - owner.first_seq} * config_.job.lanes;
     const std::uint64_t left = owner.tensor->size() - first;
     return {first, static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.job.lanes))};
 }
 
-// The last tensor that begins at or before `offset`.
-Worker::Entry& Worker::owner_of(std::uint32_t offset) {
-    std::uint64_t low = tensors_done_;
-    std::uint64_t high = tensors_queued_;
-    while (high - low > 1) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        (protocol::before(offset, entry(middle).first_offset) ? high : low) = middle;
-    }
-    assert(offset - entry(low).first_offset < entry(low).fragments);
-    return entry(low);
-}
-
-void Worker::store(Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes) {
+bool Worker::store(const Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes) {
     const auto [first, elements] = part_of(owner, offset);
     const std::byte* integers = lanes.data();
+    bool fits = true;
     if (config_.job.halves) {
-        if (!switchml::halves_to_lanes(lanes.data(), elements, integers_.data())) owner.overflowed = true;
+        fits = switchml::halves_to_lanes(lanes.data(), elements, integers_.data());
         integers = integers_.data();
     }
     const std::size_t bytes = elements * int32_lane_bytes;
     if (owner.tensor->plain()) {
         owner.tensor->store(first, {integers, bytes});
-        return;
+        return fits;
     }
     numeric::lanes_to_floats(integers, elements, 1 / config_.scale, floats_.data());
     owner.tensor->store(first, std::span(floats_).first(bytes));
+    return fits;
 }
 
 // All packets have equal length (§3.6): zeros follow the last element of a tensor. False if an element does not fit.
@@ -154,22 +133,13 @@ bool Worker::load(const Entry& owner, std::uint32_t offset, std::span<std::byte>
 
 Time Worker::poll_timeout() const {
     if (failed_ || idle()) return never;
-    if (config_.job.mode == Mode::lossless || in_flight_.empty()) return deadline_;
-    return std::min(deadline_, slots_[in_flight_.front()].sent_at + config_.timeout);
-}
-
-// Of the unfinished operations.
-Time Worker::earliest_deadline() const {
-    Time earliest = never;
-    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
-        if (entry(number).missing != 0) earliest = std::min(earliest, entry(number).deadline);
-    }
-    return earliest;
+    if (config_.job.mode == Mode::lossless || in_flight_.empty()) return operations_.deadline();
+    return std::min(operations_.deadline(), slots_[in_flight_.front()].sent_at + config_.timeout);
 }
 
 void Worker::handle_timeout(Time now) {
     if (failed_ || idle()) return;
-    if (now >= deadline_) {
+    if (now >= operations_.deadline()) {
         fail(now);
         return;
     }
@@ -191,13 +161,13 @@ void Worker::fail(Time now) {
 
 std::optional<WorkerEvent> Worker::poll_event() {
     if (idle()) return std::nullopt;
-    const Entry& oldest = entry(tensors_done_);
+    const Entry& oldest = operations_[operations_.first()];
     if (oldest.missing != 0 && !failed_) return std::nullopt;
-    WorkerEvent event{.tensor = tensors_done_++, .answered = answered_, .answered_at = answered_at_};
+    WorkerEvent event{.tensor = operations_.pop(), .answered = answered_, .answered_at = answered_at_};
     if (oldest.missing != 0) {
         event.kind = WorkerEvent::Kind::timed_out;
         event.elapsed = failed_at_ - oldest.submitted_at;
-    } else if (oldest.overflowed) {
+    } else if (overflowed(event.tensor) != 0) {
         event.kind = WorkerEvent::Kind::overflowed;
     }
     return event;

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "protocol/archive.h"
+#include "protocol/operation_queue.h"
 #include "protocol/sequence.h"
 #include "protocol/tensor.h"
 #include "switchml/job.h"
@@ -85,7 +86,7 @@ class Worker {
     std::optional<WorkerEvent> poll_event();
 
     [[nodiscard]] bool failed() const { return failed_; }
-    [[nodiscard]] bool idle() const { return tensors_done_ == tensors_queued_; }
+    [[nodiscard]] bool idle() const { return operations_.empty(); }
     [[nodiscard]] std::size_t packet_bytes() const { return config_.job.packet_bytes(); }
     [[nodiscard]] const WorkerConfig& config() const { return config_; }
     [[nodiscard]] const WorkerCounters& counters() const { return counters_; }
@@ -102,15 +103,7 @@ class Worker {
         Time sent_at{};     // last transmission
     };
 
-    struct Entry {
-        protocol::Tensor* tensor = nullptr;
-        std::uint32_t first_offset = 0;
-        std::uint32_t fragments = 0;
-        std::uint32_t missing = 0;
-        bool overflowed = false;
-        Time submitted_at{};
-        Time deadline = never;
-    };
+    using Entry = protocol::OperationQueue::Entry;
 
     // The elements of one fragment.
     struct Part {
@@ -119,7 +112,8 @@ class Worker {
     };
 
     void handle_result(const switchml::Packet& packet);
-    void store(Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes);
+    // Returns false if a value does not fit.
+    bool store(const Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes);
     bool load(const Entry& owner, std::uint32_t offset, std::span<std::byte> lanes);
     void queue_if_there(std::uint32_t slot);
     [[nodiscard]] std::optional<std::uint32_t> take_next();
@@ -127,26 +121,20 @@ class Worker {
     void fail(Time now);
 
     [[nodiscard]] Part part_of(const Entry& owner, std::uint32_t offset) const;
-    [[nodiscard]] Entry& owner_of(std::uint32_t offset);
-    [[nodiscard]] std::uint32_t first_outstanding() const;
-    [[nodiscard]] Time earliest_deadline() const;
-    [[nodiscard]] Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
-    [[nodiscard]] const Entry& entry(std::uint64_t number) const { return entries_[number % entries_.size()]; }
+    [[nodiscard]] const Entry& owner_of(std::uint32_t offset) const { return operations_[operations_.find(offset)]; }
+    [[nodiscard]] std::uint8_t& overflowed(std::uint64_t number) { return overflowed_[number % overflowed_.size()]; }
 
     WorkerConfig config_;
     std::vector<Slot> slots_;
-    std::vector<Entry> entries_;
-    std::vector<std::byte> integers_;  // of one packet: float16 converted to integers
-    std::vector<std::byte> floats_;    // of one result
+    protocol::OperationQueue operations_;   // a fragment's offset is its position in the stream
+    std::vector<std::uint8_t> overflowed_;  // per operation: not 0 if a value or a sum did not fit
+    std::vector<std::byte> integers_;       // of one packet: float16 converted to integers
+    std::vector<std::byte> floats_;         // of one result
     SlotQueue to_send_;
-    SlotQueue unready_;                 // to be sent as soon as their elements can be read
-    SlotQueue in_flight_;               // oldest transmission first, so the timer of the first slot expires first
-    std::uint64_t tensors_queued_ = 0;  // tensors submitted
-    std::uint64_t tensors_done_ = 0;    // tensors whose event was polled
-    std::uint32_t end_ = 0;             // one past the last fragment of the last tensor
+    SlotQueue unready_;    // to be sent as soon as their elements can be read
+    SlotQueue in_flight_;  // oldest transmission first, so the timer of the first slot expires first
     bool failed_ = false;
     Time failed_at_{};
-    Time deadline_ = never;  // earliest_deadline()
     bool answered_ = false;
     Time answered_at_{};
     WorkerCounters counters_;
@@ -159,13 +147,11 @@ void Worker::persist(Archive& archive) {
         archive.value(slots_[slot].offset), archive.value(slots_[slot].sent);
         if (in_flight_.contains(slot)) archive.time(slots_[slot].sent_at);
     }
-    archive.value(tensors_queued_), archive.value(tensors_done_), archive.value(end_);
-    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
-        Entry& e = entry(number);
-        archive.value(e.tensor), archive.value(e.first_offset), archive.value(e.fragments), archive.value(e.missing);
-        archive.value(e.overflowed), archive.time(e.submitted_at), archive.time(e.deadline);
+    operations_.persist(archive);
+    for (std::uint64_t number = operations_.first(); number != operations_.end(); ++number) {
+        archive.value(overflowed(number));
     }
-    archive.value(failed_), archive.time(failed_at_), archive.time(deadline_);
+    archive.value(failed_), archive.time(failed_at_);
     archive.value(answered_), archive.time(answered_at_);
 }
 

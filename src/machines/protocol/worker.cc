@@ -19,18 +19,15 @@ Worker::Worker(const WorkerConfig& config)
       congestion_(config.congestion, static_cast<std::uint32_t>(packet_bytes()), config.channel.window()),
       slots_(config.channel.window()),
       indices_(config.channel.window()),
-      entries_(config.tensors),
-      last_queued_seq_(config.channel.first_seq),
+      operations_(config.tensors, config.channel.first_seq),
       expected_(config.channel.first_seq),
       next_seq_(config.channel.first_seq),
-      overtaken_scan_(config.channel.first_seq),
       recovery_until_(config.channel.first_seq),
       measured_from_(config.channel.first_seq),
       late_from_(config.channel.first_seq),
+      losses_(config.channel.first_seq, config.channel.window()),
       resends_(config.channel.window()),
-      resent_(config.channel.window()),
       probes_(config.probe_burst) {
-    newest_acks_.fill(config.channel.first_seq - 1);
     for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = config.channel.index(slot, 0);
 }
 
@@ -42,16 +39,7 @@ std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadl
     const std::uint64_t elements = tensor.size();
     const std::uint64_t fragments = (elements + config_.channel.payload_lanes() - 1) / config_.channel.payload_lanes();
     if (failed_ || elements == 0 || fragments > 0xffffffffU) return std::nullopt;
-    if (tensors_queued_ - tensors_done_ == entries_.size()) return std::nullopt;
-    entry(tensors_queued_) = Entry{.tensor = &tensor,
-                                   .first_seq = last_queued_seq_,
-                                   .fragments = static_cast<std::uint32_t>(fragments),
-                                   .missing = static_cast<std::uint32_t>(fragments),
-                                   .submitted_at = now,
-                                   .deadline = deadline};
-    last_queued_seq_ += static_cast<std::uint32_t>(fragments);
-    deadline_ = std::min(deadline_, deadline);
-    return tensors_queued_++;
+    return operations_.push(tensor, static_cast<std::uint32_t>(fragments), now, deadline);
 }
 
 void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now) {
@@ -96,24 +84,23 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (congested) echo_ = true;
     if (!known) {
         ++counters_.stale_acks;
-        grow_patient();
+        round_trip_.raise_minimum();
         return;
     }
     ++counters_.acks;
     Slot& acked = slot(header.seq);
-    Entry& owner = entry(acked.tensor);
     deliver(packet);
-    if (--owner.missing == 0 && owner.deadline == deadline_) deadline_ = earliest_deadline();
+    operations_.complete_fragment(acked.tensor);
     --unacked_;
     acked.state = State::acked;
     if (acked.resent) {
         // The ACK may answer any of the sendings.
     } else if (!before(header.seq, measured_from_)) {
-        measure(now - acked.sent_at);
+        round_trip_.measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
-        late_round_trip_ = std::max(late_round_trip_, now - acked.sent_at);
+        round_trip_.note_late(now - acked.sent_at);
         // With blind_resend no WAIT reports that another worker is late, so this round trip would mislead.
-        if (!acked.probed && !config_.blind_resend) grow_patient();
+        if (!acked.probed && !config_.blind_resend) round_trip_.raise_minimum();
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
@@ -125,10 +112,9 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     } else {
         congestion_.on_ack();
     }
-    note_newer_ack(header.seq);
+    losses_.note_ack(header.seq);
     advance(now);
     resend_overtaken();
-    resend_overtaken_resends();
 }
 
 // True if the ACK has the length of its fragment and its type: floats, or the fragment's own integers.
@@ -144,20 +130,13 @@ bool Worker::ack_fits(const wire::Packet& packet) const {
 
 void Worker::deliver(const wire::Packet& packet) {
     const std::uint32_t seq = packet.header.seq;
-    const Entry& owner = entry(slot(seq).tensor);
+    const Entry& operation = owner(seq);
     const std::size_t lanes = packet.lane_count() - (config_.channel.audit ? 1 : 0);
     const std::span<const std::byte> sums = packet.lanes.first(lanes * ATP_LANE_BYTES);
     if (packet.header.dtype == ATP_DTYPE_INT16) {
-        owner.tensor->store_shorts(first_element(owner, seq), sums);
+        operation.tensor->store_shorts(first_element(operation, seq), sums);
     } else {
-        owner.tensor->store(first_element(owner, seq), sums);
-    }
-}
-
-void Worker::note_newer_ack(std::uint32_t seq) {
-    for (std::size_t i = newest_acks_.size(); i-- > 0;) {
-        if (seq == newest_acks_[i]) return;
-        if (before(newest_acks_[i], seq)) std::swap(newest_acks_[i], seq);
+        operation.tensor->store(first_element(operation, seq), sums);
     }
 }
 
@@ -169,33 +148,20 @@ void Worker::advance(Time now) {
     }
     if (expected_ == before_advance) return;
     // Marks left behind would appear ahead again after 2^31 fragments.
-    for (std::uint32_t* mark : {&overtaken_scan_, &recovery_until_, &measured_from_, &late_from_}) {
+    for (std::uint32_t* mark : {&recovery_until_, &measured_from_, &late_from_}) {
         if (before(*mark, expected_)) *mark = expected_;
     }
+    losses_.advance(expected_);
     backoff_ = 0;
     missing_units_ = missing_members_ = 0;
     arm(now);
 }
 
-// Three distinct newer ACKs prove that every worker has sent seq, so its gradient or its ACK was lost (ATP §3.7).
 void Worker::resend_overtaken() {
-    const std::uint32_t limit = newest_acks_.front();
-    for (; before(overtaken_scan_, limit); ++overtaken_scan_) {
-        if (!in_flight(overtaken_scan_)) continue;
+    while (const std::optional<std::uint32_t> seq = losses_.poll()) {
+        if (!in_flight(*seq)) continue;
         ++counters_.resent_newer;
-        queue_resend(overtaken_scan_);
-        congested_once();
-    }
-}
-
-// Three ACKs of fragments that were first sent after a resend prove that the resend was lost too.
-void Worker::resend_overtaken_resends() {
-    while (!resent_.empty() && !before(newest_acks_.front(), resent_.front().before)) {
-        const std::uint32_t seq = resent_.front().seq;
-        resent_.pop();
-        if (!in_flight(seq)) continue;
-        ++counters_.resent_newer;
-        queue_resend(seq);
+        queue_resend(*seq);
         congested_once();
     }
 }
@@ -208,36 +174,12 @@ void Worker::congested_once() {
     congestion_.on_congestion();
 }
 
-// Round-trip estimator of RFC 6298.
-void Worker::measure(Duration round_trip) {
-    if (smoothed_ == Duration::zero()) {
-        smoothed_ = round_trip;
-        variation_ = round_trip / 2;
-        return;
-    }
-    const Duration error = round_trip > smoothed_ ? round_trip - smoothed_ : smoothed_ - round_trip;
-    variation_ += (error - variation_) / 4;
-    smoothed_ += (round_trip - smoothed_) / 8;
-}
-
-// A result arrived twice or without a PROBE: nothing was lost, but round trips are longer than the timeout. Results
-// that arrive in longer intervals would never be measured. The next timer therefore waits for twice the longest round
-// trip of the fragments that were in flight at the expiry.
-void Worker::grow_patient() {
-    patience_ = std::max(patience_, 2 * late_round_trip_);
-    late_round_trip_ = Duration::zero();
-}
-
 // The server answered without a result: fragments in flight wait for a slow worker, or for timers of workers that
-// lost something. Their round trips are excluded, and so are those that patience_ came from. Timers that learn from
-// each other would stay at their ceiling.
+// lost something. Their round trips are excluded, and so is the minimum that was learned from such ones. Timers that
+// learn from each other would stay at their ceiling.
 void Worker::lose_patience() {
     late_from_ = next_seq_;
-    late_round_trip_ = patience_ = Duration::zero();
-}
-
-Duration Worker::base_timeout() const {
-    return std::clamp(std::max(smoothed_ + 4 * variation_, patience_), config_.min_timeout, config_.max_timeout);
+    round_trip_.reset_minimum();
 }
 
 // Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops
@@ -249,7 +191,8 @@ Duration Worker::lateness(Duration timeout) const {
 }
 
 void Worker::arm(Time now) {
-    const Duration timeout = std::min(base_timeout() * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
+    const Duration least = round_trip_.timeout(config_.min_timeout, config_.max_timeout);
+    const Duration timeout = std::min(least * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
     timer_ = unacked_ == 0 ? never : now + timeout + lateness(timeout);
 }
 
@@ -294,20 +237,11 @@ void Worker::queue_resend(std::uint32_t seq) {
     lost.resend_queued = resends_.push(Sequence{seq});
 }
 
-Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, deadline_); }
-
-// Earliest deadline of the incomplete operations.
-Time Worker::earliest_deadline() const {
-    Time earliest = never;
-    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
-        if (entry(number).missing != 0) earliest = std::min(earliest, entry(number).deadline);
-    }
-    return earliest;
-}
+Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, operations_.deadline()); }
 
 void Worker::handle_timeout(Time now) {
     if (failed_ || idle()) return;
-    if (now >= deadline_) {
+    if (now >= operations_.deadline()) {
         fail(now);
         return;
     }
@@ -315,7 +249,7 @@ void Worker::handle_timeout(Time now) {
     if (!ATP_BREAK(no_probe)) ask_or_resend();
     // Fragments in flight may wait for another worker's timer. If they were measured, timers would raise each other.
     measured_from_ = next_seq_;
-    late_round_trip_ = Duration::zero();
+    round_trip_.forget_late();
     ++backoff_;
     arm(now);
 }
@@ -339,16 +273,16 @@ void Worker::fail(Time now) {
     failed_at_ = now;
     timer_ = never;
     resends_.clear();
-    resent_.clear();
+    losses_.clear();
     probes_.clear();
 }
 
 std::optional<WorkerEvent> Worker::poll_event() {
     if (idle()) return std::nullopt;
-    const Entry& oldest = entry(tensors_done_);
+    const Entry& oldest = operations_[operations_.first()];
     if (oldest.missing != 0 && !failed_) return std::nullopt;
     WorkerEvent event;
-    event.tensor = tensors_done_++;
+    event.tensor = operations_.pop();
     if (oldest.missing != 0) {
         event.kind = mismatched_ ? WorkerEvent::Kind::mismatched : WorkerEvent::Kind::timed_out;
         event.elapsed = failed_at_ - oldest.submitted_at;
@@ -361,12 +295,12 @@ std::optional<WorkerEvent> Worker::poll_event() {
 }
 
 bool Worker::may_send_new() const {
-    if (tensors_started_ == tensors_queued_) return false;
+    if (tensors_started_ == operations_.end()) return false;
     const bool within_slots = distance(expected_, next_seq_) < static_cast<std::int32_t>(config_.channel.window()) ||
                               ATP_BREAK(window_unbounded);
     if (!within_slots || unacked_ >= congestion_.window_packets()) return false;
-    const Entry& owner = entry(tensors_started_);
-    return owner.tensor->ready(first_element(owner, next_seq_), elements_of(owner, next_seq_));
+    const Entry& next = operations_[tensors_started_];
+    return next.tensor->ready(first_element(next, next_seq_), elements_of(next, next_seq_));
 }
 
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
@@ -377,8 +311,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         if (!in_flight(seq)) continue;  // acknowledged in the meantime
         slot(seq).resend_queued = false;
         slot(seq).resent = true;
-        // If the ring is full, the timer covers the fragment.
-        (void)resent_.push({.seq = seq, .before = next_seq_});
+        losses_.note_resend(seq, next_seq_);
         ++counters_.resent;
         return write_gradient(seq, true, buffer);
     }
@@ -399,8 +332,8 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent};
     ++counters_.sent;
     if (++unacked_ == 1) arm(now);
-    const Entry& owner = entry(tensors_started_);
-    if (next_seq_ == owner.first_seq + owner.fragments) ++tensors_started_;
+    const Entry& current = operations_[tensors_started_];
+    if (next_seq_ == current.first_seq + current.fragments) ++tensors_started_;
     return seq;
 }
 
@@ -414,13 +347,13 @@ std::size_t Worker::elements_of(const Entry& entry, std::uint32_t seq) const {
 }
 
 Format Worker::format_of(std::uint32_t seq) const {
-    const Entry& owner = entry(slot(seq).tensor);
-    return owner.tensor->format(first_element(owner, seq), elements_of(owner, seq));
+    const Entry& operation = owner(seq);
+    return operation.tensor->format(first_element(operation, seq), elements_of(operation, seq));
 }
 
 // The last fragment of a tensor can be shorter.
 std::size_t Worker::lanes_of(std::uint32_t seq, const Format& format) const {
-    return format.lanes_of(elements_of(entry(slot(seq).tensor), seq)) + (config_.channel.audit ? 1 : 0);
+    return format.lanes_of(elements_of(owner(seq), seq)) + (config_.channel.audit ? 1 : 0);
 }
 
 bool Worker::could_overflow(std::span<const std::byte> lanes) const {
@@ -434,12 +367,12 @@ bool Worker::could_overflow(std::span<const std::byte> lanes) const {
 
 // Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
 void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes) {
-    const Entry& owner = entry(slot.tensor);
-    if (!owner.tensor->load_integers(first_element(owner, seq), lanes)) {
+    const Entry& operation = operations_[slot.tensor];
+    if (!operation.tensor->load_integers(first_element(operation, seq), lanes)) {
         slot.mode = Mode::floats;
         return;
     }
-    const bool judged = slot.mode == Mode::aggregated && !owner.tensor->plain() && !format.shorts;
+    const bool judged = slot.mode == Mode::aggregated && !operation.tensor->plain() && !format.shorts;
     if (!judged || !could_overflow(lanes)) return;
     ++counters_.bypassed;
     slot.mode = Mode::singly;
@@ -472,7 +405,7 @@ atp_header Worker::header_for(std::uint32_t seq) const {
 
 std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
     Slot& sending = slot(seq);
-    const Entry& owner = entry(sending.tensor);
+    const Entry& operation = operations_[sending.tensor];
     const Format format = format_of(seq);
     const std::size_t audit_bytes = config_.channel.audit ? ATP_LANE_BYTES : 0;
     const auto lanes_in = [&](const Format& form) {
@@ -483,7 +416,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     if (sending.mode == Mode::floats) {
         ++counters_.float_fragments;
         lanes = lanes_in(Format{});
-        owner.tensor->load_floats(first_element(owner, seq), lanes.first(lanes.size() - audit_bytes));
+        operation.tensor->load_floats(first_element(operation, seq), lanes.first(lanes.size() - audit_bytes));
     }
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
@@ -491,7 +424,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     const atp_dtype integers = format.shorts ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
     atp_header header = header_for(seq);
     header.scale = format.scale;
-    header.argument = owner.tensor->purpose() ^ format.mark();
+    header.argument = operation.tensor->purpose() ^ format.mark();
     header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : integers;
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;

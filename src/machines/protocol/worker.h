@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,7 +13,10 @@
 #include "protocol/breaks.h"
 #include "protocol/channel.h"
 #include "protocol/congestion/aimd.h"
+#include "protocol/loss_detector.h"
 #include "protocol/membership.h"
+#include "protocol/operation_queue.h"
+#include "protocol/round_trip.h"
 #include "protocol/tensor.h"
 #include "protocol/variant.h"
 #include "wire/packet.h"
@@ -108,7 +110,7 @@ class Worker {
     std::optional<WorkerEvent> poll_event();
 
     [[nodiscard]] bool failed() const { return failed_; }
-    [[nodiscard]] bool idle() const { return tensors_done_ == tensors_queued_; }
+    [[nodiscard]] bool idle() const { return operations_.empty(); }
     [[nodiscard]] std::size_t packet_bytes() const;
     [[nodiscard]] const WorkerConfig& config() const { return config_; }
     [[nodiscard]] const WorkerCounters& counters() const { return counters_; }
@@ -134,14 +136,7 @@ class Worker {
         bool probed = false;  // the timer expired for it: its ACK may answer a PROBE
     };
 
-    struct Entry {
-        Tensor* tensor = nullptr;
-        std::uint32_t first_seq = 0;
-        std::uint32_t fragments = 0;
-        std::uint32_t missing = 0;  // fragments without ACK
-        Time submitted_at{};
-        Time deadline = never;
-    };
+    using Entry = OperationQueue::Entry;
 
     struct Sequence {
         std::uint32_t seq = 0;
@@ -151,36 +146,21 @@ class Worker {
         }
     };
 
-    struct Resend {
-        std::uint32_t seq = 0;
-        std::uint32_t before = 0;  // next_seq_ when it was resent
-        template <class Archive>
-        void persist(Archive& archive) {
-            archive.value(seq), archive.value(before);
-        }
-    };
-
     void handle_ack(const wire::Packet& packet, bool congested, Time now);
     void handle_nack(const atp_header& header, Time now);
     void handle_wait(const atp_header& header, Time now);
     void advance(Time now);
-    void note_newer_ack(std::uint32_t seq);
     void resend_overtaken();
-    void resend_overtaken_resends();
     void congested_once();
-    void measure(Duration round_trip);
-    void grow_patient();
     void lose_patience();
-    [[nodiscard]] Duration base_timeout() const;
     [[nodiscard]] Duration lateness(Duration timeout) const;
-    [[nodiscard]] Time earliest_deadline() const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
     void ask_or_resend();
     void fail(Time now);
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;
-    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return entry(slot(seq).tensor).tensor->plain(); }
+    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return owner(seq).tensor->plain(); }
     [[nodiscard]] bool concerns_me(const atp_header& header) const;
     [[nodiscard]] bool may_send_new() const;
     std::uint32_t start_next_fragment(Time now);
@@ -197,40 +177,31 @@ class Worker {
     [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const;
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
-    [[nodiscard]] Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
-    [[nodiscard]] const Entry& entry(std::uint64_t number) const { return entries_[number % entries_.size()]; }
+    // The operation of a fragment that has a slot.
+    [[nodiscard]] const Entry& owner(std::uint32_t seq) const { return operations_[slot(seq).tensor]; }
 
     WorkerConfig config_;
     CongestionWindow congestion_;
     std::vector<Slot> slots_;             // W
     std::vector<std::uint32_t> indices_;  // per slot: aggregator index of its next fragment
-    std::vector<Entry> entries_;
-    std::uint64_t tensors_queued_ = 0;   // number of tensors submitted
-    std::uint64_t tensors_started_ = 0;  // number of tensors of which all fragments were sent once
-    std::uint64_t tensors_done_ = 0;     // number of tensors whose event was polled
-    std::uint32_t last_queued_seq_ = 0;  // one past the last fragment of the last tensor
+    OperationQueue operations_;           // those whose event was not polled
+    std::uint64_t tensors_started_ = 0;   // number of tensors of which all fragments were sent once
     std::uint32_t expected_ = 0;
     std::uint32_t next_seq_ = 0;
-    std::uint32_t unacked_ = 0;                   // fragments sent and without ACK
-    std::array<std::uint32_t, 3> newest_acks_{};  // three highest acknowledged sequence numbers, ascending
-    std::uint32_t overtaken_scan_ = 0;            // every earlier fragment was checked for being overtaken
-    std::uint32_t recovery_until_ = 0;            // no halving until every earlier fragment is acknowledged
-    std::uint32_t measured_from_ = 0;             // earlier fragments were in flight at an expiry: not measured
-    std::uint32_t late_from_ = 0;                 // earlier fragments wait for other workers: no learning from them
+    std::uint32_t unacked_ = 0;         // fragments sent and without ACK
+    std::uint32_t recovery_until_ = 0;  // no halving until every earlier fragment is acknowledged
+    std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
+    std::uint32_t late_from_ = 0;       // earlier fragments wait for other workers: no learning from them
+    LossDetector losses_;
     Ring<Sequence> resends_;
-    Ring<Resend> resent_;  // resends in flight, which may be lost too
     Ring<Sequence> probes_;
     bool echo_ = false;  // the downlink was marked: set ECN on the next gradient
     bool failed_ = false;
     bool mismatched_ = false;
     Time failed_at_{};
     Time timer_ = never;
-    Time deadline_ = never;       // earliest_deadline()
-    std::uint32_t backoff_ = 0;   // expiries since the last progress
-    Duration smoothed_{};         // round trip (RFC 6298); zero: not measured yet
-    Duration variation_{};        // of the round trip (RFC 6298)
-    Duration late_round_trip_{};  // longest since the last expiry, of fragments in flight at that expiry
-    Duration patience_{};         // learned minimum timeout; a NACK or WAIT resets it
+    std::uint32_t backoff_ = 0;  // expiries since the last progress
+    RoundTrip round_trip_;
     bool answered_ = false;
     Time answered_at_{};  // last packet of the server
     std::uint32_t missing_units_ = 0;
@@ -248,21 +219,13 @@ void Worker::persist(Archive& archive) {
         archive.value(s.probed), archive.time(s.sent_at);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
-    archive.value(tensors_queued_), archive.value(tensors_started_), archive.value(tensors_done_);
-    for (std::uint64_t number = tensors_done_; number != tensors_queued_; ++number) {
-        Entry& e = entry(number);
-        archive.value(e.tensor), archive.value(e.first_seq), archive.value(e.fragments), archive.value(e.missing);
-        archive.time(e.submitted_at), archive.time(e.deadline);
-    }
-    archive.value(last_queued_seq_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
-    for (std::uint32_t& seq : newest_acks_) archive.value(seq);
-    archive.value(overtaken_scan_), archive.value(recovery_until_), archive.value(measured_from_);
-    archive.value(late_from_);
-    resends_.persist(archive), resent_.persist(archive), probes_.persist(archive);
+    operations_.persist(archive);
+    archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
+    archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
+    losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
-    archive.time(timer_), archive.time(deadline_);
-    archive.value(backoff_), archive.value(smoothed_), archive.value(variation_), archive.value(late_round_trip_);
-    archive.value(patience_);
+    archive.time(timer_), archive.value(backoff_);
+    round_trip_.persist(archive);
     archive.value(answered_), archive.time(answered_at_);
     archive.value(missing_units_), archive.value(missing_members_);
 }

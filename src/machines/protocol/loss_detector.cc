@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/loss_detector.h"
+
+#include <utility>
+
+#include "protocol/sequence.h"
+
+namespace atp::protocol {
+
+LossDetector::LossDetector(std::uint32_t first_seq, std::size_t resends) : scanned_until_(first_seq), resent_(resends) {
+    newest_acks_.fill(first_seq - 1);
+}
+
+void LossDetector::note_ack(std::uint32_t seq) {
+    for (std::size_t i = newest_acks_.size(); i-- > 0;) {
+        if (seq == newest_acks_[i]) return;
+        if (before(newest_acks_[i], seq)) std::swap(newest_acks_[i], seq);
+    }
+}
+
+// A mark left behind would appear ahead again after 2^31 fragments.
+void LossDetector::advance(std::uint32_t expected) {
+    if (before(scanned_until_, expected)) scanned_until_ = expected;
+}
+
+std::optional<std::uint32_t> LossDetector::poll() {
+    const std::uint32_t third = newest_acks_.front();
+    if (before(scanned_until_, third)) return scanned_until_++;
+    if (resent_.empty() || before(third, resent_.front().next_seq)) return std::nullopt;
+    const std::uint32_t seq = resent_.front().seq;
+    resent_.pop();
+    return seq;
+}
+
+}  // namespace atp::protocol

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/ring.h"
+
+namespace atp::protocol {
+
+// Finds lost fragments. Three distinct newer ACKs prove that every worker has sent a fragment, so its gradient or its
+// ACK was lost (ATP §3.7). If the newer fragments were first sent after a resend, the resend was lost too.
+//
+// Ownership: owns a ring of `resends` entries, allocated at construction.
+// Calling order: note_ack() for the first ACK of each fragment, note_resend() for each resend, advance() when the
+// oldest
+//   fragment without ACK is another. Then poll() until it returns nothing.
+// Threads: none.
+// Failure: if more than `resends` resends are in flight, the loss of the further ones is not found; a timer covers
+// them.
+class LossDetector {
+  public:
+    LossDetector(std::uint32_t first_seq, std::size_t resends);
+
+    void note_ack(std::uint32_t seq);
+    // `next_seq`: next fragment to be sent for the first time.
+    void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
+    // Every fragment before `expected` has an ACK.
+    void advance(std::uint32_t expected);
+    // The next fragment that newer ACKs have overtaken. It may have an ACK in the meantime: the caller checks.
+    std::optional<std::uint32_t> poll();
+    // Forgets all resends.
+    void clear() { resent_.clear(); }
+
+    template <class Archive>
+    void persist(Archive& archive) {
+        for (std::uint32_t& seq : newest_acks_) archive.value(seq);
+        archive.value(scanned_until_);
+        resent_.persist(archive);
+    }
+
+  private:
+    struct Resend {
+        std::uint32_t seq = 0;
+        std::uint32_t next_seq = 0;
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(seq), archive.value(next_seq);
+        }
+    };
+
+    std::array<std::uint32_t, 3> newest_acks_{};  // three highest acknowledged sequence numbers, ascending
+    std::uint32_t scanned_until_;                 // every earlier fragment was checked for being overtaken
+    Ring<Resend> resent_;                         // resends in flight
+};
+
+}  // namespace atp::protocol

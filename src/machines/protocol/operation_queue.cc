@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/operation_queue.h"
+
+#include "protocol/sequence.h"
+
+namespace atp::protocol {
+
+std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline) {
+    assert(fragments != 0);
+    if (end_ - first_ == entries_.size()) return std::nullopt;
+    entries_[end_ % entries_.size()] = Entry{.tensor = &tensor,
+                                             .first_seq = end_seq_,
+                                             .fragments = fragments,
+                                             .missing = fragments,
+                                             .submitted_at = now,
+                                             .deadline = deadline};
+    end_seq_ += fragments;
+    deadline_ = std::min(deadline_, deadline);
+    return end_++;
+}
+
+// The last operation that begins at or before `seq`.
+std::uint64_t OperationQueue::find(std::uint32_t seq) const {
+    assert(!empty());
+    std::uint64_t low = first_;
+    std::uint64_t high = end_;
+    while (high - low > 1) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        (before(seq, (*this)[middle].first_seq) ? high : low) = middle;
+    }
+    assert(seq - (*this)[low].first_seq < (*this)[low].fragments);
+    return low;
+}
+
+Time OperationQueue::earliest_deadline() const {
+    Time earliest = never;
+    for (std::uint64_t number = first_; number != end_; ++number) {
+        if ((*this)[number].missing != 0) earliest = std::min(earliest, (*this)[number].deadline);
+    }
+    return earliest;
+}
+
+}  // namespace atp::protocol
