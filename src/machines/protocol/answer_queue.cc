@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/answer_queue.h"
+
+#include <bit>
+
+namespace atp::protocol {
+namespace {
+
+std::size_t capacity_of(const ChannelConfig& channel, const Membership& membership) {
+    // A round of ACKs, and for a few fragments a request to every unit at every level.
+    return 2U * channel.window() + 8U * membership.units() + 64U;
+}
+
+}  // namespace
+
+AnswerQueue::AnswerQueue(const ChannelConfig& channel, const Membership& membership)
+    : channel_(channel), membership_(membership), answers_(capacity_of(channel, membership)) {}
+
+bool AnswerQueue::is_current(const Answer& answer, const FragmentRecord& record) {
+    const bool with_result = answer.type == ATP_TYPE_ACK;
+    return record.seq == answer.seq && with_result == (record.state == FragmentRecord::State::complete);
+}
+
+atp_header AnswerQueue::header_of(const Answer& answer, const FragmentRecord& record) const {
+    const bool with_result = answer.type == ATP_TYPE_ACK;
+    std::uint16_t flags = answer.flags;
+    std::uint32_t argument = with_result ? record.next_index : 0;
+    if (answer.type == ATP_TYPE_WAIT && record.mismatched) argument = ATP_WAIT_MISMATCHED;
+    if (with_result && record.plain) flags |= ATP_FLAG_PLAIN;
+    if (with_result && record.ecn) flags |= ATP_FLAG_ECN;
+    if (with_result && channel_.audit) flags |= ATP_FLAG_AUDIT;
+    const bool one_unit = std::has_single_bit(answer.units);
+    const auto unit = static_cast<unsigned>(std::countr_zero(answer.units));
+    return atp_header{
+        .version = ATP_VERSION,
+        .type = answer.type,
+        .flags = flags,
+        .hop = answer.hop,
+        .dtype = with_result ? record.result_dtype() : answer.dtype,
+        .window_log2 = channel_.window_log2,
+        .scale = with_result ? record.scale : answer.scale,
+        .job = channel_.job,
+        .token = channel_.token,
+        .channel = channel_.channel,
+        .worker = answer.worker,
+        .seq = answer.seq,
+        .index = record.index,
+        .argument = argument,
+        .bitmap0 = answer.members,
+        .mask0 = one_unit ? membership_.unit_mask(unit) : answer.members,
+        .bitmap1 = answer.units,
+        .mask1 = membership_.all_units(),
+    };
+}
+
+}  // namespace atp::protocol

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ring.h"
+#include "protocol/channel.h"
+#include "protocol/fragment_format.h"
+#include "protocol/fragment_record.h"
+#include "protocol/membership.h"
+#include "wire/format.h"
+
+namespace atp::protocol {
+
+// Packets that a server has to send, without their lanes: those are in the record when the packet is written.
+//
+// Ownership: owns the queue, allocated at construction. Borrows `membership`, which must outlive the queue.
+// Calling order: push(), then front(), header_of() and pop(). is_current() before header_of().
+// Threads: none.
+// Failure: push() returns false if the queue is full; a PROBE asks again.
+class AnswerQueue {
+  public:
+    struct Answer {
+        std::uint8_t type = 0;
+        std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK has that of its record
+        std::uint8_t scale = scale_of_job;    // of a FLUSH; an ACK has that of its record
+        std::uint16_t flags = 0;
+        std::uint16_t worker = ATP_WORKER_ALL;
+        std::uint8_t hop = 0;
+        std::uint32_t seq = 0;
+        std::uint32_t members = 0;  // bitmap0
+        std::uint32_t units = 0;    // bitmap1
+
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(type), archive.value(dtype), archive.value(flags), archive.value(worker);
+            archive.value(scale), archive.value(hop), archive.value(seq), archive.value(members), archive.value(units);
+        }
+    };
+
+    AnswerQueue(const ChannelConfig& channel, const Membership& membership);
+
+    [[nodiscard]] bool push(const Answer& answer) { return answers_.push(answer); }
+    [[nodiscard]] bool empty() const { return answers_.empty(); }
+    [[nodiscard]] std::size_t size() const { return answers_.size(); }
+    [[nodiscard]] const Answer& front() const { return answers_.front(); }
+    void pop() { answers_.pop(); }
+
+    // `record`: in the place of the answer's fragment. False if a newer fragment has replaced the one of the answer, or
+    // if the fragment completed after the answer: its ACK follows.
+    [[nodiscard]] static bool is_current(const Answer& answer, const FragmentRecord& record);
+    [[nodiscard]] atp_header header_of(const Answer& answer, const FragmentRecord& record) const;
+
+    template <class Archive>
+    void persist(Archive& archive) {
+        answers_.persist(archive);
+    }
+
+  private:
+    ChannelConfig channel_;
+    const Membership& membership_;
+    Ring<Answer> answers_;
+};
+
+}  // namespace atp::protocol

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/fragment_record.h"
+
+#include <new>
+
+namespace atp::protocol {
+namespace {
+
+// Not written here: otherwise clients that open and close servers would keep a switch busy with clearing memory.
+template <class Element>
+Element* claim_pages(std::size_t count) {
+    void* memory = std::calloc(std::max<std::size_t>(count, 1), sizeof(Element));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<Element*>(memory);
+}
+
+}  // namespace
+
+FragmentRecords::FragmentRecords(const ChannelConfig& channel, unsigned units)
+    : lanes_(channel.lanes),
+      audit_lanes_(channel.audit ? 1U : 0U),
+      units_(units),
+      records_(2U * channel.window()),
+      in_(records_.size() * units),
+      sent_(in_.size()),
+      told_(in_.size()),
+      sums_(claim_pages<std::int64_t>(records_.size() * lanes_)),
+      exact_(claim_pages<numeric::ExactLane>(records_.size() * lanes_)),
+      results_(claim_pages<std::byte>(records_.size() * lanes_ * ATP_LANE_BYTES)) {}
+
+FragmentRecord& FragmentRecords::open(std::uint32_t seq, std::uint32_t index) {
+    FragmentRecord& record = at(seq);
+    record = FragmentRecord{};
+    record.seq = seq;
+    record.state = FragmentRecord::State::gathering;
+    record.index = index;
+    std::ranges::fill(included(record), 0U);
+    std::ranges::fill(sent(record), 0U);
+    std::ranges::fill(told(record), 0U);
+    return record;
+}
+
+std::uint32_t FragmentRecords::not_yet_told(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
+                                            Duration interval) {
+    if (now >= record.told_until) {
+        std::ranges::fill(told(record), 0U);
+        record.told_until = now + interval;
+    }
+    std::uint32_t& answered = told(record)[unit];
+    const std::uint32_t fresh = members & ~answered;
+    answered |= fresh;
+    return fresh;
+}
+
+}  // namespace atp::protocol

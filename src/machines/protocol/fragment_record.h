@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "numeric/exact_sum.h"
+#include "protocol/channel.h"
+#include "protocol/fragment_format.h"
+#include "wire/format.h"
+
+namespace atp::protocol {
+
+// State of one fragment at its server.
+struct FragmentRecord {
+    enum class State : std::uint8_t { idle, gathering, complete };
+
+    // How contributions must arrive, in ascending order. The mode of a record never decreases.
+    enum class Mode : std::uint8_t {
+        aggregated,  // integers, added by switches and server
+        singly,      // integers with BYPASS: a sum overflowed on the path
+        floats,      // values that do not fit integers: the exact sum of the floats of all workers
+    };
+
+    std::uint32_t seq = 0;
+    State state = State::idle;
+    Mode mode = Mode::aggregated;
+    bool ecn = false;
+    bool collision = false;
+    // Of the included packets:
+    bool plain = false;
+    bool shorts = false;
+    std::uint8_t scale = scale_of_job;
+    std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements
+    std::uint32_t purpose = 0;
+    bool converted = false;     // one packet had the sum of all workers: its result is there already
+    bool short_result = false;  // set at completion: the result has int16 lanes
+    bool mismatched = false;    // packets of different shape or purpose arrived: never completes
+    bool level1_flushed = false;
+    std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH
+    std::uint32_t index = 0;          // aggregator index of seq
+    std::uint32_t next_index = 0;     // aggregator index of seq + W
+    std::uint32_t count = 0;          // workers included
+    std::uint32_t merges = 0;         // additions by this server
+    Time told_until{};                // answers in told() are not repeated before this time
+
+    [[nodiscard]] std::uint8_t result_dtype() const {
+        if (short_result) return ATP_DTYPE_INT16;
+        return plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    }
+};
+
+// Records of a channel's fragments with their masks of workers and their lanes. There are 2W: a record lasts until the
+// fragment 2W later replaces it (H8, docs/protocol.md#h8).
+//
+// Ownership: owns all memory, allocated at construction.
+// Calling order: open() a record before its masks and lanes are used.
+// Threads: none.
+// Failure: the constructor throws std::bad_alloc.
+class FragmentRecords {
+  public:
+    FragmentRecords(const ChannelConfig& channel, unsigned units);
+
+    // The record in the place of `seq`; it may be of another fragment.
+    [[nodiscard]] FragmentRecord& at(std::uint32_t seq) { return records_[seq % records_.size()]; }
+    [[nodiscard]] const FragmentRecord& at(std::uint32_t seq) const { return records_[seq % records_.size()]; }
+    // Begins a fragment in the place of `seq`: gathering, with no workers.
+    FragmentRecord& open(std::uint32_t seq, std::uint32_t index);
+
+    // Members of each unit: included in the sum, known to have sent, answered in this repeat interval.
+    [[nodiscard]] std::span<std::uint32_t> included(const FragmentRecord& record) { return row(in_, record); }
+    [[nodiscard]] std::span<std::uint32_t> sent(const FragmentRecord& record) { return row(sent_, record); }
+    [[nodiscard]] std::span<std::uint32_t> told(const FragmentRecord& record) { return row(told_, record); }
+
+    // Those of `members` without an answer in the current repeat interval. It marks them as answered.
+    std::uint32_t not_yet_told(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
+                               Duration interval);
+
+    [[nodiscard]] std::span<std::int64_t> sums(const FragmentRecord& record) {
+        return {sums_.get() + position(record) * lanes_, lanes_};
+    }
+    // Used in mode floats only.
+    [[nodiscard]] std::span<numeric::ExactLane> exact(const FragmentRecord& record) {
+        return {exact_.get() + position(record) * lanes_, lanes_};
+    }
+    // In wire format.
+    [[nodiscard]] std::span<std::byte> result(const FragmentRecord& record) {
+        return {results_.get() + position(record) * lanes_ * ATP_LANE_BYTES, lanes_ * ATP_LANE_BYTES};
+    }
+
+    [[nodiscard]] std::size_t audit_lanes() const { return audit_lanes_; }
+    // Of `lanes` lanes, those that carry elements.
+    [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - audit_lanes_; }
+    // Lanes of the result of a complete record.
+    [[nodiscard]] std::size_t result_lanes(const FragmentRecord& record) const {
+        const std::size_t elements = payload_of(record.lanes);
+        return (record.short_result ? elements / 2 : elements) + audit_lanes_;
+    }
+
+    template <class Archive>
+    void persist(Archive& archive) {
+        for (FragmentRecord& record : records_) {
+            archive.value(record.state);
+            if (record.state != FragmentRecord::State::idle) persist(archive, record);
+        }
+    }
+
+  private:
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    // Zeroed pages. The system allocates them on first access, so an idle server uses little memory.
+    template <class Element>
+    using Pages = std::unique_ptr<Element[], Free>;
+
+    template <class Archive>
+    void persist(Archive& archive, FragmentRecord& r) {
+        archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
+        archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        archive.value(r.shorts), archive.value(r.scale);
+        const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may bring any number
+        if (r.state == FragmentRecord::State::complete) {
+            archive.value(r.short_result), archive.value(r.next_index);
+            archive.bytes(result(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));
+        } else {
+            archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
+            archive.value(r.count), archive.value(r.merges);
+            if (r.mode == FragmentRecord::Mode::floats) {
+                archive.bytes(std::as_writable_bytes(exact(r)));
+            } else if (r.count != 0) {
+                archive.bytes(std::as_writable_bytes(sums(r).first(lanes)));
+            }
+            for (unsigned u = 0; u < units_; ++u) archive.value(included(r)[u]), archive.value(sent(r)[u]);
+        }
+        archive.time(r.told_until);
+        for (std::uint32_t& members : told(r)) archive.value(members);
+    }
+
+    [[nodiscard]] std::size_t position(const FragmentRecord& record) const {
+        return static_cast<std::size_t>(&record - records_.data());
+    }
+    [[nodiscard]] std::span<std::uint32_t> row(std::vector<std::uint32_t>& masks, const FragmentRecord& record) const {
+        return {masks.data() + position(record) * units_, units_};
+    }
+
+    std::size_t lanes_;  // of the longest fragment
+    std::size_t audit_lanes_;
+    std::size_t units_;
+    std::vector<FragmentRecord> records_;  // 2W
+    std::vector<std::uint32_t> in_;        // per record and unit
+    std::vector<std::uint32_t> sent_;      // per record and unit
+    std::vector<std::uint32_t> told_;      // per record and unit
+    Pages<std::int64_t> sums_;             // per record and lane
+    Pages<numeric::ExactLane> exact_;      // per record and lane
+    Pages<std::byte> results_;
+};
+
+}  // namespace atp::protocol

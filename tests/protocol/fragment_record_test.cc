@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/fragment_record.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+
+namespace atp::protocol {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr ChannelConfig record_channel{.lanes = 5, .window_log2 = 2, .audit = true};
+constexpr unsigned record_units = 3;
+
+TEST(FragmentRecords, ARecordLastsForTwoWindows) {
+    FragmentRecords records(record_channel, record_units);
+    const FragmentRecord* first = &records.open(3, 17);
+    EXPECT_EQ(first->seq, 3U);
+    EXPECT_EQ(first->index, 17U);
+    EXPECT_EQ(first->state, FragmentRecord::State::gathering);
+    for (std::uint32_t seq = 4; seq < 3 + 2 * record_channel.window(); ++seq) {
+        EXPECT_NE(&records.open(seq, 0), first) << seq;
+    }
+    EXPECT_EQ(records.at(3).seq, 3U);
+    EXPECT_EQ(&records.open(3 + 2 * record_channel.window(), 0), first);
+}
+
+TEST(FragmentRecords, EachRecordHasItsOwnMasksAndLanes) {
+    FragmentRecords records(record_channel, record_units);
+    std::set<const void*> places;
+    for (std::uint32_t seq = 0; seq < 2 * record_channel.window(); ++seq) {
+        const FragmentRecord& record = records.open(seq, 0);
+        ASSERT_EQ(records.included(record).size(), record_units);
+        ASSERT_EQ(records.sums(record).size(), record_channel.lanes);
+        ASSERT_EQ(records.exact(record).size(), record_channel.lanes);
+        ASSERT_EQ(records.result(record).size(), record_channel.lanes * ATP_LANE_BYTES);
+        for (unsigned unit = 0; unit < record_units; ++unit) {
+            places.insert({&records.included(record)[unit], &records.sent(record)[unit], &records.told(record)[unit]});
+        }
+        for (std::size_t lane = 0; lane < record_channel.lanes; ++lane) {
+            places.insert({&records.sums(record)[lane], &records.exact(record)[lane]});
+            places.insert(&records.result(record)[lane * ATP_LANE_BYTES]);
+        }
+    }
+    EXPECT_EQ(places.size(), 2 * record_channel.window() * (3 * record_units + 3 * record_channel.lanes));
+}
+
+TEST(FragmentRecords, OpenClearsTheMasksOfTheEarlierFragment) {
+    FragmentRecords records(record_channel, record_units);
+    FragmentRecord& record = records.open(0, 0);
+    record.count = 2;
+    record.mismatched = true;
+    records.included(record)[1] = records.sent(record)[2] = records.told(record)[0] = 0xff;
+    const FragmentRecord& next = records.open(2 * record_channel.window(), 0);
+    EXPECT_EQ(next.count, 0U);
+    EXPECT_FALSE(next.mismatched);
+    for (unsigned unit = 0; unit < record_units; ++unit) {
+        EXPECT_EQ(records.included(next)[unit] | records.sent(next)[unit] | records.told(next)[unit], 0U) << unit;
+    }
+}
+
+TEST(FragmentRecords, AMemberIsToldOncePerInterval) {
+    FragmentRecords records(record_channel, record_units);
+    FragmentRecord& record = records.open(0, 0);
+    const Time now{std::chrono::seconds(1)};
+    EXPECT_EQ(records.not_yet_told(record, 1, 0x3, now, milliseconds(2)), 0x3U);
+    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0x4U);
+    EXPECT_EQ(records.not_yet_told(record, 2, 0x1, now + milliseconds(1), milliseconds(2)), 0x1U);
+    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0U);
+    EXPECT_EQ(records.not_yet_told(record, 1, 0x5, now + milliseconds(2), milliseconds(2)), 0x5U) << "a new interval";
+    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
+}
+
+TEST(FragmentRecords, ResultHasHalfTheLanesInInt16AndTheAuditLaneInBoth) {
+    FragmentRecords records(record_channel, record_units);
+    FragmentRecord& record = records.open(0, 0);
+    record.lanes = 5;  // four elements and the audit lane
+    EXPECT_EQ(records.payload_of(5), 4U);
+    EXPECT_EQ(records.result_lanes(record), 5U);
+    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_FLOAT32);
+    record.short_result = true;
+    EXPECT_EQ(records.result_lanes(record), 3U);
+    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_INT16);
+    record.short_result = false;
+    record.plain = true;
+    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_INT32);
+}
+
+}  // namespace
+}  // namespace atp::protocol

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/slot_indices.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+
+namespace atp::protocol {
+namespace {
+
+constexpr ChannelConfig slots_channel{.job = 1, .token = 2, .window_log2 = 3, .aggregators = 4096};
+
+TEST(SlotIndices, StartAtTheFirstAttemptOfTheHash) {
+    const SlotIndices indices(slots_channel);
+    for (std::uint32_t seq = 0; seq < 2 * slots_channel.window(); ++seq)
+        EXPECT_EQ(indices.index(seq), slots_channel.index(seq, 0));
+}
+
+TEST(SlotIndices, OneCollisionInThreeRoundsMovesNothing) {
+    SlotIndices indices(slots_channel);
+    std::uint32_t seq = 5;
+    for (int round = 0; round < 20; ++round) {
+        for (const bool collision : {true, false, false}) {
+            const auto next = indices.next(seq, indices.index(seq), collision);
+            EXPECT_FALSE(next.moved);
+            EXPECT_EQ(next.index, slots_channel.index(5, 0));
+            seq += slots_channel.window();
+        }
+    }
+}
+
+TEST(SlotIndices, TwoCollisionsInThreeRoundsMoveTheSlotAlone) {
+    for (const bool between : {false, true}) {
+        SlotIndices indices(slots_channel);
+        std::uint32_t seq = 5;
+        EXPECT_FALSE(indices.next(seq, indices.index(seq), true).moved);
+        seq += slots_channel.window();
+        if (between) {
+            EXPECT_FALSE(indices.next(seq, indices.index(seq), false).moved);
+            seq += slots_channel.window();
+        }
+        const auto next = indices.next(seq, indices.index(seq), true);
+        EXPECT_TRUE(next.moved);
+        EXPECT_EQ(next.index, slots_channel.index(5, 1));
+        EXPECT_EQ(indices.index(seq + slots_channel.window()), next.index);
+        EXPECT_EQ(indices.index(6), slots_channel.index(6, 0));
+        EXPECT_FALSE(indices.next(seq + slots_channel.window(), next.index, true).moved) << "the score starts again";
+    }
+}
+
+TEST(SlotIndices, ASlotMovesToAnIndexThatNoOtherSlotUses) {
+    ChannelConfig crowded = slots_channel;
+    crowded.aggregators = 32;
+    SlotIndices indices(crowded);
+    unsigned shared = 0;
+    for (std::uint32_t seq = 0; seq < 400 * crowded.window(); ++seq) {
+        const auto next = indices.next(seq, indices.index(seq), true);
+        if (!next.moved) continue;
+        for (std::uint32_t slot = 0; slot < crowded.window(); ++slot) {
+            if (slot != crowded.slot(seq) && indices.index(slot) == next.index) ++shared;
+        }
+    }
+    // Of 1,600 moves, each tries four of 32 indices, of which others use at most seven: 3.7 find none.
+    EXPECT_LT(shared, 40U);
+}
+
+TEST(SlotIndices, ASlotMovesEvenIfEachIndexIsInUse) {
+    ChannelConfig tiny = slots_channel;
+    tiny.aggregators = 1;
+    SlotIndices indices(tiny);
+    (void)indices.next(0, 0, true);
+    const auto next = indices.next(8, 0, true);
+    EXPECT_TRUE(next.moved);
+    EXPECT_EQ(next.index, 0U);
+}
+
+}  // namespace
+}  // namespace atp::protocol
