@@ -3,12 +3,37 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "sample_report.h"
 #include "switchd/report.h"
 
 namespace atp::client {
 namespace {
 
-TEST(SwitchReport, CountersOfShardsAreSummed) {
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Without what a switch writes of experiments.
+std::string product_keys(const std::string& text) {
+    Json json = Json::parse(text);
+    json.erase("pool_bytes");
+    for (Json& shard : json["shards"]) shard.erase("switchml"), shard.erase("unheld");
+    return json.dump() + "\n";
+}
+
+// Programs read these keys. If the format changes, operators have to know: CHANGELOG.md.
+TEST(SwitchReport, IsWrittenAsTheFileHasIt) {
+    EXPECT_EQ(product_keys(to_json(sample_report())), text_of(ATP_SOURCE_DIR "/tests/client/switch_report.json"));
+}
+
+TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
     switchd::NodeSnapshot snapshot;
     snapshot.shards.resize(2);
     snapshot.shards[0].udp.received_packets = 5;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report of a switch in which each counter has another value.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+
+#include "switchd/report.h"
+
+namespace atp::client {
+
+// Counters first, first + 1, ... in the order of the struct.
+template <class Counters>
+void number(Counters& counters, std::uint64_t first) {
+    std::array<std::uint64_t, sizeof(Counters) / sizeof(std::uint64_t)> values{};
+    std::iota(values.begin(), values.end(), first);
+    counters = std::bit_cast<Counters>(values);
+}
+
+inline switchd::ShardSnapshot sample_thread() {
+    switchd::ShardSnapshot shard;
+    shard.address = wire::Address::loopback(wire::Family::ipv4, 4790);
+    shard.aggregators = 40'000;
+    number(shard.packets, 100);
+    shard.packets.refused = {0, 3, 0, 5};
+    number(shard.shard, 200);
+    number(shard.tree, 300);
+    number(shard.udp, 400);
+    shard.features.set(net::Feature::mmsg, true, true, "64 messages");
+    shard.features.set(net::Feature::gso, true, false, "EIO");
+    shard.jobs = {{.job = 7, .counters = {}}, {.job = 8, .counters = {}}};
+    number(shard.jobs[0].counters, 500);
+    shard.channels.resize(2);
+    shard.channels[0] = {.job = 7,
+                         .channel = 1,
+                         .level = 1,
+                         .ready = true,
+                         .hosts = true,
+                         .group = wire::Address::parse("239.1.2.3:4790").value(),
+                         .by_group = true,
+                         .present = 3,
+                         .expected = 3,
+                         .server = {}};
+    number(shard.channels[0].server, 600);
+    shard.channels[1].job = 8;
+    shard.channels[1].present = 1;
+    shard.channels[1].expected = 2;
+    return shard;
+}
+
+inline switchd::ShardSnapshot sample_kernel() {
+    switchd::ShardSnapshot shard;
+    shard.aggregators = 44'444;
+    shard.packets.events[ATP_EVENT_CLAIMED] = 30;
+    shard.kernel = {.lanes = 352,
+                    .level = 1,
+                    .interfaces = {{"eth1", "native"}, {"eth2", "generic"}},
+                    .passing_jobs = {8, 9},
+                    .without_release = {"eth2: no clsact"},
+                    .oversized = 5,
+                    .damaged = 6,
+                    .not_admitted = 7};
+    shard.jobs = {{.job = 8, .counters = {}}};
+    number(shard.jobs[0].counters, 700);
+    return shard;
+}
+
+inline switchd::NodeSnapshot sample_report() {
+    switchd::NodeSnapshot node;
+    node.id = 0xABCDEF;
+    node.software = "atp 1.2.3";
+    node.address = wire::Address::loopback(wire::Family::ipv4, 4790);
+    node.parent = wire::Address::parse("[2001:db8::1]:4790").value();
+    node.parent_answers = true;
+    node.uptime_s = 12.5;
+    node.lanes = 352;
+    node.memory_bytes = 1000;
+    node.shards = {sample_thread(), sample_kernel()};
+    return node;
+}
+
+}  // namespace atp::client
