@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/counters.h"
+
 namespace atp::net {
 
 // Features of a UDP socket that the kernel may lack.
@@ -65,5 +67,21 @@ struct UdpCounters {
     std::uint64_t congested_packets = 0;  // with the CE mark
     std::uint64_t dropped_packets = 0;    // by the kernel, because the receive buffer was full
 };
+
+// The counters that a switch reports. Messages count what offloads save: benchmarks alone read them.
+inline constexpr std::array udp_fields{
+    counter<&UdpCounters::received_packets>("received_packets"),
+    counter<&UdpCounters::received_bytes>("received_bytes"),
+    counter<&UdpCounters::receive_calls>("receive_calls"),
+    counter<&UdpCounters::dropped_packets>("dropped_by_kernel"),
+    counter<&UdpCounters::truncated_packets>("truncated"),
+    counter<&UdpCounters::congested_packets>("marked"),
+    counter<&UdpCounters::sent_packets>("sent_packets"),
+    counter<&UdpCounters::sent_bytes>("sent_bytes"),
+    counter<&UdpCounters::send_calls>("send_calls"),
+    counter<&UdpCounters::refused_packets>("refused_by_kernel"),
+    counter<&UdpCounters::overrun_packets>("overrun"),
+};
+static_assert(names_all(udp_fields, 2));  // without sent_messages and received_messages
 
 }  // namespace atp::net

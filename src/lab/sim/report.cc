@@ -16,10 +16,10 @@ using Json = nlohmann::ordered_json;
 
 double in_ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
-template <class Counters, std::size_t N>
-Json counters_to_json(const std::array<CounterField<Counters>, N>& fields, const Counters& counters) {
+template <class Counters, std::size_t count>
+Json counters_to_json(const CounterFields<Counters, count>& fields, const Counters& counters) {
     Json json = Json::object();
-    for (const auto& entry : fields) json[std::string(entry.name)] = counters.*entry.field;
+    for (const auto& field : fields) json[std::string(field.name)] = field.value_of(counters);
     return json;
 }
 
