@@ -47,28 +47,21 @@ int failed(const Error& error) {
 
 Json to_json(const BenchSize& size, const BenchRank& bench) {
     const double middle = median(size.seconds);
-    return {{"bytes", size.bytes},
-            {"rounds", size.seconds.size()},
-            {"world", bench.world},
-            {"type", to_string(bench.type)},
-            {"protocol", wire::to_string(protocol_of(bench.options))},
-            {"seconds", size.seconds},
-            {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
-            {"latency_us", middle * 1e6},
-            {"verified", true},
-            {"packets", size.counters.packets},
-            {"resent", size.counters.resent},
-            {"resent_newer", size.counters.resent_newer},
-            {"probes", size.counters.probes},
-            {"stale_acks", size.counters.stale_acks},
-            {"halvings", size.counters.halvings},
-            {"float_fragments", size.counters.float_fragments},
-            {"dropped_by_kernel", size.counters.dropped_by_kernel},
-            {"results", size.results_by_group ? "multicast" : "unicast"},
-            {"multicast_results", size.counters.group_results},
-            {"lanes", size.lanes},
-            {"window", size.window},
-            {"without", size.without}};
+    Json json{{"bytes", size.bytes},
+              {"rounds", size.seconds.size()},
+              {"world", bench.world},
+              {"type", to_string(bench.type)},
+              {"protocol", wire::to_string(protocol_of(bench.options))},
+              {"seconds", size.seconds},
+              {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
+              {"latency_us", middle * 1e6},
+              {"verified", true}};
+    for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
+    json.update({{"results", size.results_by_group ? "multicast" : "unicast"},
+                 {"lanes", size.lanes},
+                 {"window", size.window},
+                 {"without", size.without}});
+    return json;
 }
 
 // ------------------------------------------------------------------------------------------------------------ One rank

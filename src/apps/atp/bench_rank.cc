@@ -16,6 +16,8 @@
 #include "comm/communicator.h"
 #include "net/clock.h"
 #include "net/resolve.h"
+#include "net/udp_report.h"
+#include "protocol/counter_fields.h"
 #include "store/rendezvous.h"
 #include "store/tcp_store.h"
 #include "store/tcp_store_server.h"
@@ -145,7 +147,7 @@ class Measurement {
         }
         ++size_number_;
         const BenchCounters counted = count();
-        result.counters = counted - std::exchange(counted_, counted);
+        result.counters = growth(bench_fields, counted, std::exchange(counted_, counted));
         result.results_by_group = communicator_.results_by_group();
         result.without = communicator_.without();
         result.lanes = communicator_.formation().lanes;
@@ -157,19 +159,24 @@ class Measurement {
     [[nodiscard]] BenchCounters count() const {
         // Channels publish their counters every 50 ms.
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
-        BenchCounters sum;
+        protocol::WorkerCounters workers;
+        net::UdpCounters udp;
+        std::uint64_t group_results = 0;
         for (const comm::ChannelCounters& channel : communicator_.counters()) {
-            sum.packets += channel.worker.sent + channel.worker.resent;
-            sum.resent += channel.worker.resent;
-            sum.resent_newer += channel.worker.resent_newer;
-            sum.probes += channel.worker.probes;
-            sum.stale_acks += channel.worker.stale_acks;
-            sum.halvings += channel.worker.halvings;
-            sum.float_fragments += channel.worker.float_fragments;
-            sum.dropped_by_kernel += channel.udp.dropped_packets + channel.group_udp.dropped_packets;
-            sum.group_results += channel.group_results;
+            add_counters(protocol::worker_fields, channel.worker, workers);
+            add_counters(net::udp_fields, channel.udp, udp);
+            add_counters(net::udp_fields, channel.group_udp, udp);
+            group_results += channel.group_results;
         }
-        return sum;
+        return {.packets = workers.sent + workers.resent,
+                .resent = workers.resent,
+                .resent_newer = workers.resent_newer,
+                .probes = workers.probes,
+                .stale_acks = workers.stale_acks,
+                .halvings = workers.halvings,
+                .float_fragments = workers.float_fragments,
+                .dropped_by_kernel = udp.dropped_packets,
+                .group_results = group_results};
     }
     [[nodiscard]] Failure wrong_sum(std::uint64_t bytes, std::size_t element) const {
         return fail(Operation::all_reduce, Reason::failed, fmt::format("rank {}", bench_.rank),
@@ -206,18 +213,6 @@ Result<void> take_part(const BenchRank& bench, const wire::Address& store_addres
 }
 
 }  // namespace
-
-BenchCounters operator-(const BenchCounters& now, const BenchCounters& before) {
-    return {.packets = now.packets - before.packets,
-            .resent = now.resent - before.resent,
-            .resent_newer = now.resent_newer - before.resent_newer,
-            .probes = now.probes - before.probes,
-            .stale_acks = now.stale_acks - before.stale_acks,
-            .halvings = now.halvings - before.halvings,
-            .float_fragments = now.float_fragments - before.float_fragments,
-            .dropped_by_kernel = now.dropped_by_kernel - before.dropped_by_kernel,
-            .group_results = now.group_results - before.group_results};
-}
 
 Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
     const auto addresses = net::resolve(bench.rendezvous);

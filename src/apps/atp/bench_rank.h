@@ -2,11 +2,13 @@
 // One rank of `atp bench`: forms a communicator, reduces tensors of each size, and verifies every bit of the results.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/result.h"
 #include "comm/options.h"
 #include "numeric/element_type.h"
@@ -36,9 +38,20 @@ struct BenchCounters {
     std::uint64_t float_fragments = 0;  // fragments that did not fit integers
     std::uint64_t dropped_by_kernel = 0;
     std::uint64_t group_results = 0;  // received by multicast
-
-    friend BenchCounters operator-(const BenchCounters& now, const BenchCounters& before);
 };
+
+inline constexpr std::array bench_fields{
+    counter<&BenchCounters::packets>("packets"),
+    counter<&BenchCounters::resent>("resent"),
+    counter<&BenchCounters::resent_newer>("resent_newer"),
+    counter<&BenchCounters::probes>("probes"),
+    counter<&BenchCounters::stale_acks>("stale_acks"),
+    counter<&BenchCounters::halvings>("halvings"),
+    counter<&BenchCounters::float_fragments>("float_fragments"),
+    counter<&BenchCounters::dropped_by_kernel>("dropped_by_kernel"),
+    counter<&BenchCounters::group_results>("multicast_results"),
+};
+static_assert(names_all(bench_fields));
 
 struct BenchSize {
     std::uint64_t bytes = 0;
