@@ -18,6 +18,7 @@ from statistics import median
 from typing import NoReturn
 
 from draw_training import draw
+from switch_report import share_in_network
 
 ROOT = Path(__file__).resolve().parent.parent
 TRAINING_DEADLINE_S = 600.0
@@ -25,8 +26,6 @@ TRAINING_DEADLINE_S = 600.0
 ENDING_DEADLINE_S = 40.0
 BAR_COLUMNS = 30
 LAST_LINES = 20
-ADDED = ("claimed", "added", "completed", "single")
-PASSED_ON = ("collisions", "bypassed", "late", "misfits")
 
 
 class Failed(Exception):
@@ -130,10 +129,7 @@ def share_summed(program: Path, address: str) -> float:
     """Of the packets with values to sum, the share that the switch added; it forwarded the others."""
     command = [program, "stats", address, "--json"]
     report = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
-    added, passed_on = (
-        sum(shard["packets"][name] for shard in report["shards"] for name in names) for names in (ADDED, PASSED_ON)
-    )
-    return added / (added + passed_on) if added else 0.0
+    return share_in_network([report]) or 0.0
 
 
 def train(backend: str, arguments: argparse.Namespace, environment: dict[str, str]) -> dict:

@@ -2,8 +2,13 @@
 """Formats the results of the turns as a table and as JSON."""
 
 import json
+import os
 import statistics
+import sys
 from dataclasses import dataclass
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+from switch_report import share_in_network  # noqa: E402
 
 # Ethernet's usual frame of 1,500 bytes, as links count it: with a header of 14 bytes, without checksum, preamble and
 # gap. UDP over IPv4 leaves 1,472 bytes.
@@ -19,21 +24,6 @@ def limit_bps(topology, links):
     has_uplinks = any(switch.parent for switch in topology.switches)
     narrowest_bps = min(links.host_bps, links.uplink_bps) if has_uplinks else links.host_bps
     return narrowest_bps * UDP_PAYLOAD_BYTES / FRAME_BYTES
-
-
-# A switch's events for packets to be added: those that it added, and those that it forwarded unchanged.
-ADDED = ("claimed", "added", "completed", "single")
-NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
-
-
-def share_in_network(counters):
-    """Share of the packets to be added that switches added; None if no switch counts."""
-
-    def total(names):
-        return sum(shard["packets"][name] for switch in counters for shard in switch["shards"] for name in names)
-
-    added, not_added = total(ADDED), total(NOT_ADDED)
-    return added / (added + not_added) if added + not_added else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over reports of switches (`atp stats --json`); docs/operate/monitor.md lists the counters."""
+
+from __future__ import annotations
+
+# What became of packets with values to add: a switch added them, or forwarded them unchanged.
+ADDED = ("claimed", "added", "completed", "single")
+NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
+
+
+def total(reports: list[dict], names: tuple[str, ...]) -> int:
+    """Packets with these outcomes, on all threads of all switches."""
+    return sum(shard["packets"][name] for report in reports for shard in report["shards"] for name in names)
+
+
+def share_in_network(reports: list[dict]) -> float | None:
+    """Share of the packets to be added that switches added; None if there were no such packets."""
+    added, not_added = total(reports, ADDED), total(reports, NOT_ADDED)
+    return added / (added + not_added) if added + not_added else None
