@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "switchd/report.h"
+#include "client/switch_report.h"
 
 namespace atp::client {
 
@@ -19,9 +19,9 @@ void number(Counters& counters, std::uint64_t first) {
     counters = std::bit_cast<Counters>(values);
 }
 
-inline switchd::ShardSnapshot sample_thread() {
-    switchd::ShardSnapshot shard;
-    shard.address = wire::Address::loopback(wire::Family::ipv4, 4790);
+inline ShardReport sample_thread() {
+    ShardReport shard;
+    shard.address = "127.0.0.1:4790";
     shard.aggregators = 40'000;
     number(shard.packets, 100);
     shard.packets.refused = {0, 3, 0, 5};
@@ -37,12 +37,11 @@ inline switchd::ShardSnapshot sample_thread() {
                          .channel = 1,
                          .level = 1,
                          .ready = true,
-                         .hosts = true,
-                         .group = wire::Address::parse("239.1.2.3:4790").value(),
-                         .by_group = true,
                          .present = 3,
                          .expected = 3,
-                         .server = {}};
+                         .hosts = true,
+                         .by_group = true,
+                         .group = "239.1.2.3:4790"};
     number(shard.channels[0].server, 600);
     shard.channels[1].job = 8;
     shard.channels[1].present = 1;
@@ -50,8 +49,9 @@ inline switchd::ShardSnapshot sample_thread() {
     return shard;
 }
 
-inline switchd::ShardSnapshot sample_kernel() {
-    switchd::ShardSnapshot shard;
+inline ShardReport sample_kernel() {
+    ShardReport shard;
+    shard.address = "nobody";
     shard.aggregators = 44'444;
     shard.packets.events[ATP_EVENT_CLAIMED] = 30;
     shard.kernel = {.lanes = 352,
@@ -67,16 +67,16 @@ inline switchd::ShardSnapshot sample_kernel() {
     return shard;
 }
 
-inline switchd::NodeSnapshot sample_report() {
-    switchd::NodeSnapshot node;
+inline SwitchReport sample_report() {
+    SwitchReport node;
     node.id = 0xABCDEF;
     node.software = "atp 1.2.3";
-    node.address = wire::Address::loopback(wire::Family::ipv4, 4790);
-    node.parent = wire::Address::parse("[2001:db8::1]:4790").value();
+    node.address = "127.0.0.1:4790";
+    node.parent = "[2001:db8::1]:4790";
     node.parent_answers = true;
     node.uptime_s = 12.5;
     node.lanes = 352;
-    node.memory_bytes = 1000;
+    node.memory_bytes = 64'000'360;
     node.shards = {sample_thread(), sample_kernel()};
     return node;
 }

@@ -1,124 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/switch_report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "sample_report.h"
-#include "switchd/report.h"
+#include "switchd/node.h"
 
 namespace atp::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
 
 std::string text_of(const std::string& path) {
-    std::ifstream file(path);
+    std::ifstream file(ATP_SOURCE_DIR + path);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Without what a switch writes of experiments.
-std::string product_keys(const std::string& text) {
-    Json json = Json::parse(text);
-    json.erase("pool_bytes");
-    for (Json& shard : json["shards"]) shard.erase("switchml"), shard.erase("unheld");
-    return json.dump() + "\n";
-}
+std::string committed_report() { return text_of("/tests/client/switch_report.json"); }
 
-// Programs read these keys. If the format changes, operators have to know: CHANGELOG.md.
-TEST(SwitchReport, IsWrittenAsTheFileHasIt) {
-    EXPECT_EQ(product_keys(to_json(sample_report())), text_of(ATP_SOURCE_DIR "/tests/client/switch_report.json"));
-}
+// Programs read these keys.
+TEST(SwitchReport, IsWrittenAsInTheCommittedFile) { EXPECT_EQ(to_json(sample_report()) + "\n", committed_report()); }
 
-TEST(SwitchReport, SumsTheShardsOfWhatASwitchWrites) {
-    switchd::NodeSnapshot snapshot;
-    snapshot.shards.resize(2);
-    snapshot.shards[0].udp.received_packets = 5;
-    snapshot.shards[1].udp.received_packets = 6;
-    snapshot.shards[1].udp.dropped_packets = 2;
-    snapshot.shards[0].udp.refused_packets = 3;
-    snapshot.shards[0].tree.refused = 4;
-    const auto report = read_switch_report(switchd::to_json(snapshot));
+TEST(SwitchReport, IsUnchangedAfterReadingAndWriting) {
+    const auto report = read_switch_report(committed_report());
     ASSERT_TRUE(report);
-    EXPECT_EQ(report->threads, 2U);
-    EXPECT_EQ(report->received, 11U);
-    EXPECT_EQ(report->dropped_by_kernel, 2U);
-    EXPECT_EQ(report->refused_by_kernel, 3U);
-    EXPECT_EQ(report->joins_refused, 4U);
-    EXPECT_TRUE(report->parent.empty());
-    EXPECT_FALSE(report->emulates_ports);
+    EXPECT_EQ(to_json(*report) + "\n", committed_report());
 }
 
-TEST(SwitchReport, ParentAndEmulatedPortsAreRead) {
-    switchd::NodeSnapshot snapshot;
-    snapshot.parent = wire::Address::loopback(wire::Family::ipv4, 4790);
-    snapshot.parent_answers = true;
-    snapshot.parts = R"({"emulated_ports":{"loss":0.25}})";
-    const auto report = read_switch_report(switchd::to_json(snapshot));
-    ASSERT_TRUE(report);
-    EXPECT_EQ(report->parent, "127.0.0.1:4790");
+TEST(SwitchReport, ReadsEachKindOfValue) {
+    const auto report = read_switch_report(committed_report());
+    ASSERT_TRUE(report && report->shards.size() == 2);
+    EXPECT_EQ(report->id, 0xABCDEFU);
+    EXPECT_EQ(report->uptime_s, 12.5);
     EXPECT_TRUE(report->parent_answers);
-    EXPECT_TRUE(report->emulates_ports);
-    EXPECT_DOUBLE_EQ(report->emulated_loss, 0.25);
+    const ShardReport& shard = report->shards[0];
+    EXPECT_EQ(shard.packets.refused, sample_thread().packets.refused);
+    EXPECT_EQ(shard.jobs.at(0).counters.events, sample_thread().jobs[0].counters.events);
+    EXPECT_EQ(shard.features[net::Feature::gso].text, "EIO");
+    EXPECT_TRUE(shard.channels.at(0).by_group && shard.channels.at(0).hosts);
+    EXPECT_FALSE(shard.channels.at(1).by_group || shard.channels.at(1).hosts);
+    EXPECT_FALSE(shard.kernel);
+    const ShardReport* kernel = kernel_of(*report);
+    ASSERT_EQ(kernel, &report->shards[1]);
+    EXPECT_THAT(kernel->kernel->passing_jobs, ElementsAre(8U, 9U));
+    EXPECT_EQ(kernel->kernel->interfaces.at(1).second, "generic");
+    EXPECT_THAT(report->parts, IsEmpty());
 }
 
-TEST(SwitchReport, KernelPartIsRead) {
-    switchd::NodeSnapshot snapshot;
-    snapshot.shards.resize(2);
-    snapshot.shards[1].aggregators = 44'444;
-    snapshot.shards[1].kernel = {.lanes = 352,
-                                 .interfaces = {{"eth1", "native"}, {"eth2", "generic"}},
-                                 .passing_jobs = {8, 9},
-                                 .oversized = 5,
-                                 .damaged = 6,
-                                 .not_admitted = 7};
-    snapshot.shards[1].packets.events[ATP_EVENT_CLAIMED] = 30;
-    snapshot.shards[1].jobs = {{.job = 8, .counters = {}}};
-    snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_CLAIMED] = 20;
-    snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_COMPLETED] = 19;
-    snapshot.shards[1].jobs[0].counters.events[ATP_EVENT_FETCHED] = 18;
-    const auto report = read_switch_report(switchd::to_json(snapshot));
-    ASSERT_TRUE(report && report->kernel);
-    EXPECT_EQ(report->threads, 1U);
-    EXPECT_EQ(report->kernel->aggregators, 44'444U);
-    EXPECT_EQ(report->kernel->lanes, 352U);
-    EXPECT_EQ(report->kernel->oversized, 5U);
-    EXPECT_EQ(report->kernel->damaged, 6U);
-    EXPECT_EQ(report->kernel->not_admitted, 7U);
-    EXPECT_EQ(report->kernel->passing_jobs, 2U);
-    ASSERT_EQ(report->kernel->fragments.size(), 2U);
-    EXPECT_EQ(report->kernel->fragments[0].claimed, 20U);
-    EXPECT_EQ(report->kernel->fragments[0].completed, 19U);
-    EXPECT_EQ(report->kernel->fragments[0].fetched, 18U);
-    EXPECT_EQ(report->kernel->fragments[1].claimed, 30U);
-    ASSERT_EQ(report->kernel->interfaces.size(), 2U);
-    EXPECT_EQ(report->kernel->interfaces[1].second, "generic");
+TEST(SwitchReport, AMissingKeyLeavesTheDefault) {
+    const auto report = read_switch_report(R"({"shards": [{}, {"kernel": {}}]})");
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->parent, "");
+    EXPECT_EQ(report->shards.at(0).udp.received_packets, 0U);
+    EXPECT_TRUE(report->shards.at(1).kernel);
+    EXPECT_FALSE(emulated_loss(*report));
 }
 
-TEST(SwitchReport, MemoryIncludesAggregatorsInTheKernel) {
-    switchd::NodeSnapshot snapshot;
-    snapshot.memory_bytes = 1000;
-    snapshot.shards.resize(2);
-    snapshot.shards[0].aggregators = 7;  // in user space: part of memory_bytes
-    snapshot.shards[1].aggregators = 44'444;
-    snapshot.shards[1].kernel = {.lanes = 352, .interfaces = {}};
-    EXPECT_NE(switchd::to_json(snapshot).find(R"("memory_bytes":64000360,)"), std::string::npos)
-        << switchd::to_json(snapshot);
+TEST(SwitchReport, KeepsUnknownKeysOfSwitchAndThreadAsParts) {
+    const std::string text = R"({"emulated_ports":{"loss":0.25},"shards":[{"later":[1,{"a":2}]}],"slots":3})";
+    const auto report = read_switch_report(text);
+    ASSERT_TRUE(report);
+    EXPECT_THAT(report->parts, ElementsAre(Field(&ReportPart::name, "emulated_ports"), Field(&ReportPart::json, "3")));
+    EXPECT_THAT(report->shards.at(0).parts, ElementsAre(Field(&ReportPart::json, R"([1,{"a":2}])")));
+    EXPECT_EQ(emulated_loss(*report), 0.25);
+    const Json written = Json::parse(to_json(*report));
+    EXPECT_EQ(written["emulated_ports"]["loss"], 0.25);
+    EXPECT_EQ(written["slots"], 3);
+    EXPECT_EQ(written["shards"][0]["later"][1]["a"], 2);
 }
 
-TEST(SwitchReport, MalformedReportIsRefused) {
+TEST(SwitchReport, AddsEachKeyOfAnObjectAsAPart) {
+    ShardReport shard;
+    add_parts("", shard.parts);
+    add_parts(R"({"pool":{"slots":4},"unheld":3})", shard.parts);
+    SwitchReport report;
+    report.shards = {shard};
+    const Json written = Json::parse(to_json(report))["shards"][0];
+    EXPECT_EQ(written["pool"]["slots"], 4);
+    EXPECT_EQ(written["unheld"], 3);
+}
+
+TEST(SwitchReport, RejectsTextThatIsNoReport) {
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {"interfaces": {"eth1": 3}}}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": 3}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {}, "packets": {"claimed": "many"}}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"kernel": {}, "jobs": [3]}]})"));
     EXPECT_FALSE(read_switch_report(""));
     EXPECT_FALSE(read_switch_report("[1,2]"));
+    EXPECT_FALSE(read_switch_report("{}"));
     EXPECT_FALSE(read_switch_report(R"({"shards": 3})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": [{"udp": {"received_packets": "many"}}]})"));
     EXPECT_FALSE(read_switch_report(R"({"shards": ["text"]})"));
+}
+
+TEST(SwitchReport, RejectsNumbersOutOfRange) {
+    EXPECT_TRUE(read_switch_report(R"({"lanes": 65535, "id": "ffffffffffffffff", "shards": []})"));
+    EXPECT_FALSE(read_switch_report(R"({"lanes": 65536, "shards": []})"));
+    EXPECT_FALSE(read_switch_report(R"({"lanes": -1, "shards": []})"));
+    EXPECT_FALSE(read_switch_report(R"({"lanes": 0.5, "shards": []})"));
+    EXPECT_FALSE(read_switch_report(R"({"id": "10000000000000000", "shards": []})"));
+    EXPECT_FALSE(read_switch_report(R"({"id": "12 ", "shards": []})"));
+}
+
+TEST(SwitchReport, RejectsTextThatIsNestedDeeperThanAnyReport) {
+    const auto nested = [](std::size_t depth) {
+        return R"({"shards": [], "later": )" + std::string(depth, '[') + std::string(depth, ']') + "}";
+    };
+    EXPECT_TRUE(read_switch_report(nested(16)));
+    EXPECT_FALSE(read_switch_report(nested(1'000'000)));
+}
+
+TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
+    switchd::SwitchNodeConfig config;
+    config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
+    config.memory_bytes = 1'000'000;
+    const auto node = switchd::SwitchNode::start(
+        config, [] {}, sample_kernel);
+    ASSERT_TRUE(node);
+    const auto report = read_switch_report(to_json((*node)->snapshot()));
+    ASSERT_TRUE(report && kernel_of(*report) != nullptr);
+    EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1440U);
+}
+
+// The key of each counter, as docs/operate/monitor.md cites it.
+std::set<std::string> counters_of(const Json& shard, const std::string& of_shard) {
+    const auto keys = [](const Json& object, const std::string& prefix) {
+        std::set<std::string> names;
+        for (const auto& [key, value] : object.items()) {
+            if (value.is_number()) names.insert(prefix + key);
+        }
+        return names;
+    };
+    if (of_shard == "Packets") return keys(shard["packets"], "");
+    if (of_shard == "Servers") return keys(shard["channels"][0]["server"], "");
+    if (of_shard == "Inside the kernel") {
+        std::set<std::string> names = keys(shard["kernel"], "kernel.");
+        names.erase("kernel.lanes");
+        names.erase("kernel.level");
+        return names;
+    }
+    std::set<std::string> names = keys(shard, "");
+    names.erase("aggregators");
+    names.insert("refused");
+    names.merge(keys(shard["udp"], "udp."));
+    return names;
+}
+
+// The names between backticks in the first column of the tables of a section.
+std::set<std::string> names_in_page(const std::string& section) {
+    const std::string page = text_of("/docs/operate/monitor.md");
+    const std::size_t begin = page.find("\n## " + section + "\n");
+    if (begin == std::string::npos) return {};
+    std::istringstream lines(page.substr(begin + 1, page.find("\n## ", begin + 1) - begin));
+    const std::regex name("`([^`]+)`");
+    std::set<std::string> names;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("| `")) continue;
+        const std::string first = line.substr(2, line.find(" |", 2) - 2);
+        for (auto at = std::sregex_iterator(first.begin(), first.end(), name); at != std::sregex_iterator(); ++at) {
+            names.insert((*at)[1]);
+        }
+    }
+    return names;
+}
+
+TEST(SwitchReport, ThePageListsTheCountersOfAReport) {
+    const Json shards = Json::parse(committed_report())["shards"];
+    for (const char* section : {"Packets", "Threads and sockets", "Servers"}) {
+        EXPECT_EQ(names_in_page(section), counters_of(shards[0], section)) << section;
+    }
+    EXPECT_EQ(names_in_page("Inside the kernel"), counters_of(shards[1], "Inside the kernel"));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ PathFacts good_path() {
     facts.welcome.software = software;
     facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 352}};
     facts.round_trips.assign(20, std::chrono::microseconds(30));
-    facts.report = client::SwitchReport{.received = 1'000'000, .threads = 1};
+    facts.report.emplace().shards.resize(1);
+    facts.report->shards[0].udp.received_packets = 1'000'000;
     facts.interface_payload_bytes = facts.found_payload_bytes = 1472;
     facts.reads_marks = true;
     facts.short_packets = TrainReport{.bytes = 64, .sent = 1000, .answered = 1000, .marks = {0, 0, 1000, 0}};
@@ -171,12 +172,24 @@ TEST(PathChecks, LanesOfASwitchWithoutAggregatorsAreIgnored) {
 PathFacts path_through_a_kernel() {
     PathFacts facts = good_path();
     facts.welcome.path.front().aggregators = 0;
-    facts.report->kernel =
-        client::KernelReport{.interfaces = {{"eth1", "native"}}, .aggregators = 44'444, .lanes = 352};
+    client::ShardReport& kernel = facts.report->shards.emplace_back();
+    kernel.aggregators = 44'444;
+    kernel.kernel = client::KernelReport{.lanes = 352, .interfaces = {{"eth1", "native"}}};
     return facts;
 }
 
-TEST(PathChecks, KernelSwitchIsReportedWithItsInterfacesAndTable) {
+client::KernelReport& kernel_in(PathFacts& facts) { return *facts.report->shards.back().kernel; }
+Finding check_kernel(const PathFacts& facts) { return check_kernel(facts, *client::kernel_of(*facts.report)); }
+
+client::JobReport job_with(std::uint64_t claimed, std::uint64_t completed, std::uint64_t fetched) {
+    client::JobReport job;
+    job.counters.events[ATP_EVENT_CLAIMED] = claimed;
+    job.counters.events[ATP_EVENT_COMPLETED] = completed;
+    job.counters.events[ATP_EVENT_FETCHED] = fetched;
+    return job;
+}
+
+TEST(PathChecks, TakeASwitchInsideTheKernelForItsTable) {
     const auto findings = check_path(path_through_a_kernel(), software);
     EXPECT_EQ(only(findings, Status::warn).name, "");
     EXPECT_EQ(only(findings, Status::fail).name, "");
@@ -187,26 +200,26 @@ TEST(PathChecks, KernelSwitchIsReportedWithItsInterfacesAndTable) {
 
 TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
     PathFacts facts = path_through_a_kernel();
-    facts.report->kernel->oversized = 17;
-    Finding finding = check_kernel(facts, *facts.report->kernel);
+    kernel_in(facts).oversized = 17;
+    Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes passed unadded"));
     EXPECT_EQ(finding.mend, "start the switch that workers name with --lanes 352");
 
-    facts.report->kernel->interfaces.emplace_back("eth2", "generic");
-    EXPECT_THAT(check_kernel(facts, *facts.report->kernel).mend, HasSubstr("gso_max_segs 1"));
+    kernel_in(facts).interfaces.emplace_back("eth2", "generic");
+    EXPECT_THAT(check_kernel(facts).mend, HasSubstr("gso_max_segs 1"));
 
     facts = path_through_a_kernel();
     facts.found_payload_bytes = 8972;
-    finding = check_kernel(facts, *facts.report->kernel);
+    finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
 }
 
 TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
     PathFacts facts = path_through_a_kernel();
-    facts.report->kernel->interfaces.emplace_back("eth2", "gone");
-    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    kernel_in(facts).interfaces.emplace_back("eth2", "gone");
+    const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("no program any more at eth2"));
     EXPECT_EQ(finding.mend, "start that switch again");
@@ -216,16 +229,16 @@ TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
     PathFacts facts = path_through_a_kernel();
     facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
     facts.stays_on_this_host = true;
-    EXPECT_EQ(check_kernel(facts, *facts.report->kernel).status, Status::ok);
-    facts.report->kernel->oversized = 1;
-    EXPECT_THAT(check_kernel(facts, *facts.report->kernel).found, HasSubstr("1 packets with more lanes passed"));
+    EXPECT_EQ(check_kernel(facts).status, Status::ok);
+    kernel_in(facts).oversized = 1;
+    EXPECT_THAT(check_kernel(facts).found, HasSubstr("1 packets with more lanes passed"));
 }
 
 TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
     PathFacts facts = path_through_a_kernel();
-    const client::KernelFragments all_pass{.claimed = 100'000, .completed = 99'000, .fetched = 500};
-    facts.report->kernel->fragments = {{.claimed = 8524, .completed = 0, .fetched = 8524}, all_pass};
-    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    facts.report->shards.back().jobs = {job_with(8524, 0, 8524)};
+    facts.report->shards.back().packets = job_with(100'000, 99'000, 500).counters;
+    const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments that began there 0 were completed and 8524 fetched"));
     EXPECT_THAT(finding.found, HasSubstr("not all workers' packets pass its interfaces"));
@@ -235,8 +248,8 @@ TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
 
 TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
     PathFacts facts = path_through_a_kernel();
-    facts.report->kernel->passing_jobs = 2;
-    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    kernel_in(facts).passing_jobs = {3, 4};
+    const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("adds nothing of 2 jobs: not all workers' packets pass its interfaces"));
     EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
@@ -244,19 +257,18 @@ TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
 
 TEST(PathChecks, FewOrCompletedOrUnfetchedFragmentsPass) {
     PathFacts facts = path_through_a_kernel();
-    for (const client::KernelFragments& fine :
-         {client::KernelFragments{.claimed = 999, .completed = 0, .fetched = 999},
-          client::KernelFragments{.claimed = 10'000, .completed = 1'000, .fetched = 9'000},
-          client::KernelFragments{.claimed = 10'000, .completed = 0, .fetched = 5'000}}) {
-        facts.report->kernel->fragments = {fine};
-        EXPECT_EQ(check_kernel(facts, *facts.report->kernel).status, Status::ok) << fine.claimed;
+    for (const client::JobReport& fine :
+         {job_with(999, 0, 999), job_with(10'000, 1'000, 9'000), job_with(10'000, 0, 5'000)}) {
+        facts.report->shards.back().jobs = {fine};
+        facts.report->shards.back().packets = fine.counters;
+        EXPECT_EQ(check_kernel(facts).status, Status::ok) << fine.counters.events[ATP_EVENT_CLAIMED];
     }
 }
 
 TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
     PathFacts facts = path_through_a_kernel();
-    facts.report->kernel->not_admitted = 12;
-    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    kernel_in(facts).not_admitted = 12;
+    const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no room"));
     EXPECT_THAT(finding.mend, HasSubstr("--jobs"));
@@ -264,8 +276,8 @@ TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
 
 TEST(PathChecks, DamagedPacketsWarn) {
     PathFacts facts = path_through_a_kernel();
-    facts.report->kernel->damaged = 3;
-    const Finding finding = check_kernel(facts, *facts.report->kernel);
+    kernel_in(facts).damaged = 3;
+    const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("3 passed unadded for a wrong checksum"));
     EXPECT_THAT(finding.mend, HasSubstr("cable"));
@@ -307,19 +319,18 @@ TEST(PathChecks, MarkedPacketsAndClearedEcnBitsWarn) {
 
 TEST(PathChecks, DropsAtTheSwitchWarn) {
     PathFacts facts = good_path();
-    facts.report->dropped_by_kernel = 10;  // of one million
+    facts.report->shards[0].udp.dropped_packets = 10;  // of one million
     EXPECT_EQ(check_switch_drops(facts).status, Status::ok);
-    facts.report->dropped_by_kernel = 10'000;
+    facts.report->shards[0].udp.dropped_packets = 10'000;
     EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("rmem_max"));
-    facts.report->dropped_by_kernel = 0;
-    facts.report->refused_by_kernel = 1;
+    facts.report->shards[0].udp.dropped_packets = 0;
+    facts.report->shards[0].udp.refused_packets = 1;
     EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("too long"));
 }
 
 TEST(PathChecks, EmulatedLossAtTheSwitchWarns) {
     PathFacts facts = good_path();
-    facts.report->emulates_ports = true;
-    facts.report->emulated_loss = 0.01;
+    facts.report->parts = {{"emulated_ports", R"({"rate_bps":0,"loss":0.01})"}};
     EXPECT_THAT(only(check_path(facts, software), Status::warn).found, HasSubstr("loses 1 % of"));
 }
 

@@ -56,7 +56,7 @@ TEST(PathProbe, SwitchOnTheLoopbackGivesEveryFact) {
     ASSERT_FALSE(facts.round_trips.empty());
     EXPECT_TRUE(std::ranges::is_sorted(facts.round_trips));
     ASSERT_TRUE(facts.report);
-    EXPECT_EQ(facts.report->threads, 1U);
+    EXPECT_EQ(facts.report->shards.size(), 1U);
     EXPECT_GT(facts.interface_payload_bytes, 1472U);
     EXPECT_EQ(facts.found_payload_bytes, facts.interface_payload_bytes);
     EXPECT_FALSE(facts.long_question_arrives);

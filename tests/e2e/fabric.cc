@@ -38,10 +38,9 @@ switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emu
 }
 
 nlohmann::json switchml_report(const switchd::SwitchNode& node) {
-    const switchd::NodeSnapshot snapshot = node.snapshot();
-    for (const std::string& part : snapshot.shards[0].parts) {
-        const auto json = nlohmann::json::parse(part);
-        if (json.contains("switchml")) return json["switchml"];
+    const client::SwitchReport snapshot = node.snapshot();
+    for (const client::ReportPart& part : snapshot.shards[0].parts) {
+        if (part.name == "switchml") return nlohmann::json::parse(part.json);
     }
     return {};
 }

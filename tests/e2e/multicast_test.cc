@@ -19,7 +19,7 @@ comm::Options by_multicast() {
 
 std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
     std::uint64_t sent = 0;
-    for (const switchd::ShardSnapshot& shard : node.snapshot().shards) sent += shard.shard.grouped;
+    for (const client::ShardReport& shard : node.snapshot().shards) sent += shard.shard.grouped;
     return sent;
 }
 

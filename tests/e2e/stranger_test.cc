@@ -193,7 +193,7 @@ TEST(ForeignPackets, ChangeNoSumOfOneSwitch) {
     const auto node = start(small_switch());
     sum_among_strangers({address_of(*node)});
     EXPECT_TRUE(eventually([&] {
-        const switchd::ShardSnapshot shard = node->snapshot().shards[0];
+        const client::ShardReport shard = node->snapshot().shards[0];
         return shard.packets.forged != 0 && shard.tree.forged != 0 && shard.tree.refused != 0 &&
                shard.shard.control_refused != 0;
     })) << to_json(node->snapshot());

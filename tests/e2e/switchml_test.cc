@@ -112,7 +112,7 @@ TEST(SwitchMl, JobsOfBothProtocolsShareOneSwitch) {
     }
     jobs.clear();
     EXPECT_TRUE(eventually([&] {
-        const switchd::ShardSnapshot shard = node->snapshot().shards[0];
+        const client::ShardReport shard = node->snapshot().shards[0];
         return shard.packets.events[ATP_EVENT_COMPLETED] != 0 && packets(*node, "completed") != 0;
     }));
 }

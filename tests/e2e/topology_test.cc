@@ -30,7 +30,7 @@ void work_through(comm::Communicator& communicator) {
 
 std::uint64_t completed_by(const switchd::SwitchNode& node) {
     std::uint64_t completed = 0;
-    for (const switchd::ShardSnapshot& shard : node.snapshot().shards)
+    for (const client::ShardReport& shard : node.snapshot().shards)
         completed += shard.packets.events[ATP_EVENT_COMPLETED];
     return completed;
 }
@@ -194,7 +194,7 @@ TEST(Topology, ChannelsOfManyJobsSpreadOverShards) {
         });
     });
     std::size_t shards_used = 0;
-    for (const switchd::ShardSnapshot& shard : node->snapshot().shards) shards_used += shard.tree.joins == 0 ? 0 : 1;
+    for (const client::ShardReport& shard : node->snapshot().shards) shards_used += shard.tree.joins == 0 ? 0 : 1;
     EXPECT_GT(shards_used, 1U);
 }
 

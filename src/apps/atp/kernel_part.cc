@@ -11,7 +11,7 @@ namespace {
 class XdpPart final : public KernelPart {
   public:
     explicit XdpPart(std::unique_ptr<xdp::XdpSwitch> machine) : machine_(std::move(machine)) {}
-    [[nodiscard]] switchd::ShardSnapshot snapshot() const override { return machine_->snapshot(); }
+    [[nodiscard]] client::ShardReport snapshot() const override { return machine_->snapshot(); }
     void commit() override { machine_->commit(); }
     [[nodiscard]] std::vector<Error> stop() override { return machine_->stop(); }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/switch_report.h"
 #include "switchd/config.h"
-#include "switchd/report.h"
 
 namespace atp::apps {
 
@@ -25,7 +25,7 @@ struct KernelPartConfig {
 class KernelPart {
   public:
     virtual ~KernelPart() = default;
-    [[nodiscard]] virtual switchd::ShardSnapshot snapshot() const = 0;
+    [[nodiscard]] virtual client::ShardReport snapshot() const = 0;
     virtual void commit() = 0;
     [[nodiscard]] virtual std::vector<Error> stop() = 0;
 

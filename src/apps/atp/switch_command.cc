@@ -91,9 +91,9 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
     }
 }
 
-void print_kernel(const switchd::ShardSnapshot& shard) {
+void print_kernel(const client::ShardReport& shard) {
     fmt::print("  aggregators  {} of {} lanes inside the kernel ({:.1f} MB), {}\n", shard.aggregators,
-               shard.kernel->lanes, static_cast<double>(switchd::memory_of_kernel(shard)) / 1e6,
+               shard.kernel->lanes, static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
                shard.kernel->level == 0 ? "next to workers" : "where racks meet");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
@@ -107,7 +107,7 @@ void print_kernel(const switchd::ShardSnapshot& shard) {
 void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) {
     const switchd::SwitchNodeConfig& config = node.config();
     if (options.json) {
-        fmt::print("{}\n", switchd::to_json(node.snapshot()));
+        fmt::print("{}\n", client::to_json(node.snapshot()));
     } else if (!options.quiet) {
         fmt::print("atp switch at {}\n", to_string(node.address()));
         if (config.parent.family() != wire::Family::none) fmt::print("  parent       {}\n", to_string(config.parent));
@@ -115,7 +115,7 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
         fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
                    static_cast<double>(config.server_bytes) / 1e6);
         if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
-        for (const switchd::ShardSnapshot& shard : node.snapshot().shards) {
+        for (const client::ShardReport& shard : node.snapshot().shards) {
             if (shard.kernel) print_kernel(shard);
             if (shard.kernel) continue;
             for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
@@ -130,7 +130,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
     auto part = start_kernel_part(options.kernel, options.config);
     if (!part) return part;
-    const switchd::ShardSnapshot table = (*part)->snapshot();
+    const client::ShardReport table = (*part)->snapshot();
     options.config.memory_bytes = 0;
     options.config.kernel_aggregators = table.aggregators;
     options.config.lanes = std::min(options.config.lanes, static_cast<std::uint16_t>(table.kernel->lanes));

@@ -1,67 +1,364 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/switch_report.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/counters.h"
+#include "protocol/counter_fields.h"
+#include "wire/packet.h"
 
 namespace atp::client {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-KernelFragments read_fragments(const Json& counters) {
-    return {.claimed = counters.value("claimed", std::uint64_t{0}),
-            .completed = counters.value("completed", std::uint64_t{0}),
-            .fetched = counters.value("fetched", std::uint64_t{0})};
+constexpr std::array shard_fields{
+    counter<&ShardCounters::unrouted>("unrouted"),
+    counter<&ShardCounters::grouped>("multicast_results"),
+    counter<&ShardCounters::control_refused>("control_refused"),
+    counter<&ShardCounters::control_lost>("control_lost"),
+};
+static_assert(names_all(shard_fields));
+
+constexpr std::array tree_fields{
+    counter<&control::TreeCounters::joins>("joins"),
+    counter<&control::TreeCounters::refused>("joins_refused"),
+    counter<&control::TreeCounters::expired>("members_expired"),
+    counter<&control::TreeCounters::left>("members_left"),
+};
+static_assert(names_all(tree_fields, 1));  // without `forged`
+
+constexpr std::array kernel_fields{
+    counter<&KernelReport::oversized>("oversized"),
+    counter<&KernelReport::damaged>("damaged"),
+    counter<&KernelReport::not_admitted>("not_admitted"),
+};
+
+// The value of a key has another type than that of a report.
+struct Malformed {};
+
+void require(bool condition) {
+    if (!condition) throw Malformed{};
 }
 
-KernelReport read_kernel(const Json& shard) {
-    const Json& kernel = shard["kernel"];
-    KernelReport report{.aggregators = shard.value("aggregators", 0U),
-                        .lanes = kernel.value("lanes", 0U),
-                        .oversized = kernel.value("oversized", std::uint64_t{0}),
-                        .damaged = kernel.value("damaged", std::uint64_t{0}),
-                        .not_admitted = kernel.value("not_admitted", std::uint64_t{0}),
-                        .passing_jobs = kernel.value("passing_jobs", Json::array()).size()};
-    const Json interfaces = kernel.value("interfaces", Json::object());
-    for (const auto& [name, mode] : interfaces.items()) {
-        report.interfaces.emplace_back(name, mode.get<std::string>());
+void get(const Json& json, bool& value) {
+    require(json.is_boolean());
+    value = json.get<bool>();
+}
+void get(const Json& json, double& value) {
+    require(json.is_number());
+    value = json.get<double>();
+}
+template <std::unsigned_integral Value>
+void get(const Json& json, Value& value) {
+    require(json.is_number_unsigned() && json.get<std::uint64_t>() <= std::numeric_limits<Value>::max());
+    value = json.get<Value>();
+}
+void get(const Json& json, std::string& value) {
+    require(json.is_string());
+    value = json.get<std::string>();
+}
+template <class Value>
+void get(const Json& json, std::vector<Value>& values) {
+    require(json.is_array());
+    for (const Json& element : json) get(element, values.emplace_back());
+}
+// Names with a text each.
+void get(const Json& json, std::vector<std::pair<std::string, std::string>>& texts) {
+    require(json.is_object());
+    for (const auto& [name, text] : json.items()) get(text, texts.emplace_back(name, std::string()).second);
+}
+
+// Archives: describe() names each key of a report once, and runs with either of them.
+class ReportWriter {
+  public:
+    template <class Described>
+    using Of = const Described&;
+
+    explicit ReportWriter(Json& json) : json_(json) { json_ = Json::object(); }
+
+    template <class Value>
+    void value(std::string_view key, const Value& value) {
+        json_[std::string(key)] = value;
     }
-    for (const Json& job : shard.value("jobs", Json::array())) {
-        report.fragments.push_back(read_fragments(job.value("packets", Json::object())));
+    void value(std::string_view key, const std::vector<std::pair<std::string, std::string>>& texts) {
+        Json& json = json_[std::string(key)] = Json::object();
+        for (const auto& [name, text] : texts) json[name] = text;
     }
-    report.fragments.push_back(read_fragments(shard.value("packets", Json::object())));
-    return report;
+    void hex(std::string_view key, std::uint64_t number) { value(key, fmt::format("{:016x}", number)); }
+    void choice(std::string_view key, bool chosen, std::string_view yes, std::string_view no) {
+        value(key, chosen ? yes : no);
+    }
+    void value_unless_empty(std::string_view key, const std::string& text) {
+        if (!text.empty()) value(key, text);
+    }
+    template <class Counters, std::size_t count>
+    void counters(const CounterFields<Counters, count>& fields, const Counters& counters) {
+        for (const auto& field : fields) value(field.name, field.value_of(counters));
+    }
+    // Only what is not 0.
+    template <class Name>
+    void counts(std::span<const std::uint64_t> counts, Name&& name) {
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            if (counts[i] != 0) value(name(i), counts[i]);
+        }
+    }
+    template <class Name>
+    void texts_of(const net::UdpReport& features, Name&& name) {
+        for (std::size_t i = 0; i < net::feature_count; ++i) {
+            value(name(i), features[static_cast<net::Feature>(i)].text);
+        }
+    }
+    template <class Describe>
+    void object(std::string_view key, Describe&& describe) {
+        ReportWriter inner(json_[std::string(key)]);
+        describe(inner);
+    }
+    template <class Described>
+    void optional(std::string_view key, const std::optional<Described>& described) {
+        if (described) object(key, [&](ReportWriter& inner) { describe(inner, *described); });
+    }
+    template <class Described>
+    void list(std::string_view key, const std::vector<Described>& list) {
+        Json& array = json_[std::string(key)] = Json::array();
+        for (const Described& each : list) {
+            ReportWriter inner(array.emplace_back());
+            describe(inner, each);
+        }
+    }
+    void parts(const std::vector<ReportPart>& parts) {
+        for (const ReportPart& part : parts) {
+            assert(!json_.contains(part.name));
+            json_[part.name] = Json::parse(part.json);
+        }
+    }
+
+  private:
+    Json& json_;
+};
+
+class ReportReader {
+  public:
+    template <class Described>
+    using Of = Described&;
+
+    explicit ReportReader(const Json& json) : json_(json) { require(json.is_object()); }
+
+    template <class Value>
+    void value(std::string_view key, Value& value) {
+        if (const Json* json = find(key)) get(*json, value);
+    }
+    void hex(std::string_view key, std::uint64_t& number) {
+        std::string digits;
+        value(key, digits);
+        if (digits.empty()) return;
+        const char* const end = digits.data() + digits.size();
+        const auto parsed = std::from_chars(digits.data(), end, number, 16);
+        require(parsed.ec == std::errc() && parsed.ptr == end);
+    }
+    void choice(std::string_view key, bool& chosen, std::string_view yes, std::string_view) {
+        std::string text;
+        value(key, text);
+        chosen = text == yes;
+    }
+    void value_unless_empty(std::string_view key, std::string& text) { value(key, text); }
+    template <class Counters, std::size_t count>
+    void counters(const CounterFields<Counters, count>& fields, Counters& counters) {
+        for (const auto& field : fields) value(field.name, field.in(counters));
+    }
+    template <class Name>
+    void counts(std::span<std::uint64_t> counts, Name&& name) {
+        for (std::size_t i = 0; i < counts.size(); ++i) value(name(i), counts[i]);
+    }
+    template <class Name>
+    void texts_of(net::UdpReport& features, Name&& name) {
+        for (std::size_t i = 0; i < net::feature_count; ++i) {
+            std::string text;
+            value(name(i), text);
+            features.set(static_cast<net::Feature>(i), false, false, std::move(text));
+        }
+    }
+    template <class Describe>
+    void object(std::string_view key, Describe&& describe) {
+        const Json* json = find(key);
+        if (json == nullptr) return;
+        ReportReader inner(*json);
+        describe(inner);
+    }
+    template <class Described>
+    void optional(std::string_view key, std::optional<Described>& described) {
+        object(key, [&](ReportReader& inner) { describe(inner, described.emplace()); });
+    }
+    template <class Described>
+    void list(std::string_view key, std::vector<Described>& list) {
+        const Json* json = find(key);
+        if (json == nullptr) return;
+        require(json->is_array());
+        for (const Json& element : *json) {
+            ReportReader inner(element);
+            describe(inner, list.emplace_back());
+        }
+    }
+    // Comes last: the keys that have not been asked for.
+    void parts(std::vector<ReportPart>& parts) {
+        for (const auto& [key, value] : json_.items()) {
+            if (std::ranges::find(asked_, key) == asked_.end()) parts.push_back({key, value.dump()});
+        }
+    }
+
+  private:
+    const Json* find(std::string_view key) {
+        asked_.emplace_back(key);
+        const auto found = json_.find(asked_.back());
+        return found == json_.end() ? nullptr : &*found;
+    }
+
+    const Json& json_;
+    std::vector<std::string> asked_;
+};
+
+template <class Archive, class Described>
+using Of = typename Archive::template Of<Described>;
+
+template <class Archive>
+void describe_packets(Archive& archive, Of<Archive, protocol::SwitchCounters> counters) {
+    archive.object("packets", [&](Archive& inner) { inner.counters(protocol::switch_fields, counters); });
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, JobReport> job) {
+    archive.value("job", job.job);
+    describe_packets(archive, job.counters);
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
+    archive.value("job", channel.job);
+    archive.value("channel", channel.channel);
+    archive.value("protocol", channel.protocol);
+    archive.value("level", channel.level);
+    archive.value("ready", channel.ready);
+    archive.value("present", channel.present);
+    archive.value("expected", channel.expected);
+    archive.value("hosts_server", channel.hosts);
+    archive.choice("results", channel.by_group, "multicast", "unicast");
+    archive.value_unless_empty("group", channel.group);
+    if (!channel.hosts) return;
+    archive.object("server", [&](Archive& inner) { inner.counters(protocol::server_fields, channel.server); });
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
+    archive.value("lanes", kernel.lanes);
+    archive.value("level", kernel.level);
+    archive.value("passing_jobs", kernel.passing_jobs);
+    archive.value("without_release", kernel.without_release);
+    archive.counters(kernel_fields, kernel);
+    archive.value("interfaces", kernel.interfaces);
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, ShardReport> shard) {
+    archive.value("address", shard.address);
+    archive.value("aggregators", shard.aggregators);
+    describe_packets(archive, shard.packets);
+    archive.object("refused", [&](Archive& inner) {
+        inner.counts(shard.packets.refused, [](std::size_t i) { return to_string(static_cast<wire::DecodeError>(i)); });
+    });
+    archive.counters(shard_fields, shard.shard);
+    archive.counters(tree_fields, shard.tree);
+    archive.object("udp", [&](Archive& inner) { inner.counters(net::udp_fields, shard.udp); });
+    archive.object("features", [&](Archive& inner) {
+        inner.texts_of(shard.features, [](std::size_t i) { return to_string(static_cast<net::Feature>(i)); });
+    });
+    archive.list("jobs", shard.jobs);
+    archive.list("channels", shard.channels);
+    archive.optional("kernel", shard.kernel);
+    archive.parts(shard.parts);
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, SwitchReport> report) {
+    archive.value("software", report.software);
+    archive.hex("id", report.id);
+    archive.value("address", report.address);
+    archive.value("uptime_s", report.uptime_s);
+    archive.value("memory_bytes", report.memory_bytes);
+    archive.value("lanes", report.lanes);
+    archive.value_unless_empty("parent", report.parent);
+    if (!report.parent.empty()) archive.value("parent_answers", report.parent_answers);
+    archive.list("shards", report.shards);
+    archive.parts(report.parts);
+}
+
+// nullopt: no JSON, or nested deeper than any report. The depth bounds the recursion of what writes a part again.
+std::optional<Json> parse(std::string_view text) {
+    constexpr int most_depth = 32;
+    bool too_deep = false;
+    Json json = Json::parse(
+        text,
+        [&](int depth, Json::parse_event_t, const Json&) {
+            too_deep = too_deep || depth > most_depth;
+            return !too_deep;
+        },
+        false);
+    if (too_deep || json.is_discarded()) return std::nullopt;
+    return json;
 }
 
 }  // namespace
 
+std::string to_json(const SwitchReport& report) {
+    Json json;
+    ReportWriter writer(json);
+    describe(writer, report);
+    return json.dump();
+}
+
 std::optional<SwitchReport> read_switch_report(std::string_view text) {
-    const Json json = Json::parse(text, nullptr, false);
-    if (!json.is_object() || !json.contains("shards") || !json["shards"].is_array()) return std::nullopt;
+    const auto json = parse(text);
+    if (!json || !json->is_object() || !json->contains("shards")) return std::nullopt;
     try {
         SwitchReport report;
-        report.parent = json.value("parent", std::string());
-        report.parent_answers = json.value("parent_answers", false);
-        for (const Json& shard : json["shards"]) {
-            if (shard.contains("kernel")) {
-                report.kernel = read_kernel(shard);
-                continue;
-            }
-            const Json udp = shard.value("udp", Json::object());
-            report.received += udp.value("received_packets", std::uint64_t{0});
-            report.dropped_by_kernel += udp.value("dropped_by_kernel", std::uint64_t{0});
-            report.refused_by_kernel += udp.value("refused_by_kernel", std::uint64_t{0});
-            report.joins_refused += shard.value("joins_refused", std::uint64_t{0});
-            ++report.threads;
-        }
-        if (json.contains("emulated_ports")) {
-            report.emulates_ports = true;
-            report.emulated_loss = json["emulated_ports"].value("loss", 0.0);
-        }
+        ReportReader reader(*json);
+        describe(reader, report);
         return report;
-    } catch (const Json::exception&) {
-        return std::nullopt;  // a field has another type
+    } catch (const Malformed&) {
+        return std::nullopt;
     }
+}
+
+void add_parts(std::string_view object, std::vector<ReportPart>& parts) {
+    if (object.empty()) return;
+    const Json json = Json::parse(object);
+    for (const auto& [key, value] : json.items()) parts.push_back({key, value.dump()});
+}
+
+const ShardReport* kernel_of(const SwitchReport& report) {
+    const auto found = std::ranges::find_if(report.shards, [](const ShardReport& shard) { return !!shard.kernel; });
+    return found == report.shards.end() ? nullptr : &*found;
+}
+
+std::uint64_t memory_of_kernel(const ShardReport& shard) {
+    return shard.kernel ? shard.aggregators * protocol::aggregator_bytes(shard.kernel->lanes) : 0;
+}
+
+std::optional<double> emulated_loss(const SwitchReport& report) {
+    const auto part = std::ranges::find(report.parts, "emulated_ports", &ReportPart::name);
+    if (part == report.parts.end()) return std::nullopt;
+    const Json json = Json::parse(part->json, nullptr, false);
+    if (!json.is_object() || !json.contains("loss") || !json["loss"].is_number()) return 0;
+    return json["loss"].get<double>();
 }
 
 }  // namespace atp::client

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The report of a switch: a switch fills it, and `atp stats` and `atp doctor` read it. On the way it is one JSON
+// object, whose keys docs/operate/monitor.md lists.
 #pragma once
 
 #include <cstdint>
@@ -8,42 +10,99 @@
 #include <utility>
 #include <vector>
 
+#include "control/join_tree.h"
+#include "net/udp_report.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+
 namespace atp::client {
 
-// Counts of fragments in a kernel switch, of one job or of all jobs.
-struct KernelFragments {
-    std::uint64_t claimed = 0;    // begun in the kernel
-    std::uint64_t completed = 0;  // completed in the kernel
-    std::uint64_t fetched = 0;    // incomplete, and fetched by a resend
+// An additional key of a report, which the structs below do not have: of an experiment, or of another version.
+struct ReportPart {
+    std::string name;
+    std::string json;  // its value
 };
 
-// The part of a switch that runs in the kernel.
+struct ChannelReport {
+    std::uint32_t job = 0;
+    std::uint16_t channel = 0;
+    std::string protocol = "atp";
+    std::uint8_t level = 0;
+    bool ready = false;
+    std::uint32_t present = 0;          // children that joined
+    std::uint32_t expected = 0;         // children when complete
+    bool hosts = false;                 // the server of the channel runs here
+    bool by_group = false;              // results go to the group, not to each child
+    std::string group = {};             // address; empty: the terms name none, or this switch does not send to it
+    protocol::ServerCounters server{};  // all 0 unless `hosts`
+};
+
+struct JobReport {
+    std::uint32_t job = 0;
+    protocol::SwitchCounters counters{};
+};
+
+struct ShardCounters {
+    std::uint64_t unrouted = 0;  // packets of unknown channels, without a receiver, or that the send queue refused
+    std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
+    std::uint64_t control_refused = 0;
+    std::uint64_t control_lost = 0;  // control messages dropped: the mailbox of their shard was full
+};
+
+// State of a kernel switch, in addition to what every shard has.
 struct KernelReport {
-    std::vector<std::pair<std::string, std::string>> interfaces = {};  // name and XDP mode of each
-    std::uint32_t aggregators = 0;
-    std::uint32_t lanes = 0;
+    std::uint32_t lanes = 0;                                           // per aggregator
+    std::uint8_t level = 0;                                            // hop that it aggregates for
+    std::vector<std::pair<std::string, std::string>> interfaces = {};  // name; native, generic or gone
+    std::vector<std::uint32_t> passing_jobs = {};   // forwarded unaggregated: only a part of their packets passes here
+    std::vector<std::string> without_release = {};  // interfaces where this host's servers free no aggregators, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
-    std::uint64_t not_admitted = 0;
-    std::uint64_t passing_jobs = 0;               // jobs that are forwarded unaggregated now
-    std::vector<KernelFragments> fragments = {};  // one entry for each job; the last one is of all jobs since the start
+    std::uint64_t not_admitted = 0;  // JOINs of jobs for which the table of jobs had no entry
 };
 
-// The fields of a switch's report (`atp stats --json`) that diagnosis uses, summed over the threads of the switch.
-struct SwitchReport {
-    std::string parent = {};  // address; empty: this switch is the last
-    bool parent_answers = false;
-    std::uint64_t received = 0;
-    std::uint64_t dropped_by_kernel = 0;
-    std::uint64_t refused_by_kernel = 0;
-    std::uint64_t joins_refused = 0;
-    std::uint64_t threads = 0;
-    bool emulates_ports = false;
-    double emulated_loss = 0;
+// One thread of a switch, or the kernel switch.
+struct ShardReport {
+    std::string address = {};
+    std::uint32_t aggregators = 0;
+    protocol::SwitchCounters packets{};
+    ShardCounters shard{};
+    control::TreeCounters tree{};
+    net::UdpCounters udp{};
+    net::UdpReport features{};  // once read from JSON: the texts alone
+    std::vector<JobReport> jobs = {};
+    std::vector<ChannelReport> channels = {};
     std::optional<KernelReport> kernel = {};
+    std::vector<ReportPart> parts = {};
 };
 
-// nullopt: the text is no report of a switch.
+struct SwitchReport {
+    std::uint64_t id = 0;  // drawn at each start
+    std::string software = {};
+    std::string address = {};
+    std::string parent = {};  // address; empty: this switch is the root
+    bool parent_answers = false;
+    double uptime_s = 0;
+    std::uint16_t lanes = 0;
+    std::uint64_t memory_bytes = 0;  // of all aggregators
+    std::vector<ShardReport> shards = {};
+    std::vector<ReportPart> parts = {};
+};
+
+// One JSON object. It contains no tokens, because tokens are capabilities.
+[[nodiscard]] std::string to_json(const SwitchReport& report);
+// nullopt: the text is no report of a switch. A missing key leaves the default, except `shards`.
 [[nodiscard]] std::optional<SwitchReport> read_switch_report(std::string_view text);
+
+// Adds each key of a JSON object; empty text: none.
+void add_parts(std::string_view object, std::vector<ReportPart>& parts);
+
+// The kernel switch; nullptr: there is none.
+[[nodiscard]] const ShardReport* kernel_of(const SwitchReport& report);
+// Bytes of the aggregators of a kernel switch; 0 for any other shard.
+[[nodiscard]] std::uint64_t memory_of_kernel(const ShardReport& shard);
+// Probability with which the switch drops packets for an experiment, in each direction; nullopt: its ports are those of
+// the network.
+[[nodiscard]] std::optional<double> emulated_loss(const SwitchReport& report);
 
 }  // namespace atp::client

@@ -7,7 +7,11 @@
 #include <chrono>
 #include <optional>
 
+#include "base/counters.h"
+#include "net/udp_report.h"
 #include "protocol/channel.h"
+#include "protocol/decide.h"
+#include "protocol/switch.h"
 #include "wire/format.h"
 
 namespace atp::doctor {
@@ -76,9 +80,10 @@ void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& k
 }
 
 // If the kernel sees only a part of a fragment, the fragment waits there until a worker requests it.
-bool misses_workers(const client::KernelFragments& fragments) {
-    return fragments.claimed >= telling_fragments && fragments.completed < fragments.claimed / 10 &&
-           fragments.fetched > fragments.claimed / 2;
+bool misses_workers(const protocol::SwitchCounters& packets) {
+    const std::uint64_t claimed = packets.events[ATP_EVENT_CLAIMED];
+    return claimed >= telling_fragments && packets.events[ATP_EVENT_COMPLETED] < claimed / 10 &&
+           packets.events[ATP_EVENT_FETCHED] > claimed / 2;
 }
 
 void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& finding) {
@@ -91,14 +96,23 @@ void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& fin
         "start that switch again");
 }
 
-void check_coverage_of_kernel(const client::KernelReport& kernel, Finding& finding) {
-    const auto missed = std::ranges::find_if(kernel.fragments, misses_workers);
+// Counters of a job of which workers are missed, or of all jobs since the start; nullptr: of no job.
+const protocol::SwitchCounters* find_missed(const client::ShardReport& shard) {
+    for (const client::JobReport& job : shard.jobs) {
+        if (misses_workers(job.counters)) return &job.counters;
+    }
+    return misses_workers(shard.packets) ? &shard.packets : nullptr;
+}
+
+void check_coverage_of_kernel(const client::ShardReport& shard, Finding& finding) {
+    const protocol::SwitchCounters* const missed = find_missed(shard);
     std::string found;
-    if (kernel.passing_jobs != 0) {
-        found = fmt::format("it adds nothing of {} jobs", kernel.passing_jobs);
-    } else if (missed != kernel.fragments.end()) {
+    if (!shard.kernel->passing_jobs.empty()) {
+        found = fmt::format("it adds nothing of {} jobs", shard.kernel->passing_jobs.size());
+    } else if (missed != nullptr) {
         found = fmt::format("of {} fragments that began there {} were completed and {} fetched by workers",
-                            missed->claimed, missed->completed, missed->fetched);
+                            missed->events[ATP_EVENT_CLAIMED], missed->events[ATP_EVENT_COMPLETED],
+                            missed->events[ATP_EVENT_FETCHED]);
     } else {
         return;
     }
@@ -265,14 +279,15 @@ Finding check_lanes(const PathFacts& facts) {
     return finding;
 }
 
-Finding check_kernel(const PathFacts& facts, const client::KernelReport& kernel) {
+Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard) {
+    const client::KernelReport& kernel = *shard.kernel;
     Finding finding{.name = named("inside the kernel", facts), .found = ""};
     for (const auto& [interface, mode] : kernel.interfaces) {
         finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
     }
-    finding.found += fmt::format(", {} aggregators of {} lanes", kernel.aggregators, kernel.lanes);
+    finding.found += fmt::format(", {} aggregators of {} lanes", shard.aggregators, kernel.lanes);
     check_interfaces_of_kernel(kernel, finding);
-    check_coverage_of_kernel(kernel, finding);
+    check_coverage_of_kernel(shard, finding);
     check_lanes_of_kernel(facts, kernel, finding);
     if (kernel.damaged != 0) {
         add(finding, fmt::format("{} passed unadded for a wrong checksum", kernel.damaged),
@@ -333,18 +348,23 @@ Finding check_marks(const PathFacts& facts) {
 }
 
 Finding check_switch_drops(const PathFacts& facts) {
-    const client::SwitchReport& report = *facts.report;
+    net::UdpCounters udp;
+    std::uint64_t joins_refused = 0;
+    for (const client::ShardReport& shard : facts.report->shards) {
+        add_counters(net::udp_fields, shard.udp, udp);
+        joins_refused += shard.tree.refused;
+    }
+    const std::uint64_t arrived = udp.received_packets + udp.dropped_packets;
     Finding finding{
         .name = named("switch drops", facts),
         .found = fmt::format("its kernel dropped {} of {} packets for want of buffer, refused to send {}; it "
                              "refused {} JOINs",
-                             report.dropped_by_kernel, report.received + report.dropped_by_kernel,
-                             report.refused_by_kernel, report.joins_refused)};
-    if (share(report.dropped_by_kernel, report.received + report.dropped_by_kernel) > notable_drop_share) {
+                             udp.dropped_packets, arrived, udp.refused_packets, joins_refused)};
+    if (share(udp.dropped_packets, arrived) > notable_drop_share) {
         finding.status = Status::warn;
         finding.mend = "on the switch's host raise net.core.rmem_max, give it more --threads, or --pin them";
     }
-    if (report.refused_by_kernel != 0) {
+    if (udp.refused_packets != 0) {
         finding.status = Status::warn;
         finding.mend += finding.mend.empty() ? "" : "; ";
         finding.mend += "packets were too long for the switch's interface, or a worker's address has no route there";
@@ -353,14 +373,14 @@ Finding check_switch_drops(const PathFacts& facts) {
 }
 
 Finding check_emulation(const PathFacts& facts) {
-    const client::SwitchReport& report = *facts.report;
+    const std::optional<double> loss = client::emulated_loss(*facts.report);
     Finding finding{.name = named("emulation", facts), .found = "none: its ports are as the network is"};
-    if (!report.emulates_ports) return finding;
+    if (!loss) return finding;
     finding.status = Status::warn;
     finding.found = fmt::format(
         "this switch emulates ports, and loses {:.4g} % of gradients and results in each "
         "direction on purpose; the questions asked here do not pass through them",
-        100 * report.emulated_loss);
+        100 * *loss);
     finding.mend = "for real work start it without --port-rate, --queue, --ecn and --loss";
     return finding;
 }
@@ -373,12 +393,12 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
     findings.push_back(check_version(facts, own_software));
     findings.push_back(check_tree(facts));
     findings.push_back(check_round_trip(facts));
-    const bool inside_kernel = facts.report && facts.report->kernel;
-    findings.push_back(inside_kernel ? check_kernel(facts, *facts.report->kernel) : check_aggregators(facts));
+    const client::ShardReport* const kernel = facts.report ? client::kernel_of(*facts.report) : nullptr;
+    findings.push_back(kernel != nullptr ? check_kernel(facts, *kernel) : check_aggregators(facts));
     findings.push_back(check_path_mtu(facts));
     if (facts.found_payload_bytes != 0) {
         findings.push_back(check_symmetry(facts));
-        if (!inside_kernel) findings.push_back(check_lanes(facts));
+        if (kernel == nullptr) findings.push_back(check_lanes(facts));
     }
     if (facts.short_packets) findings.push_back(check_train(facts, "short packets", *facts.short_packets));
     if (facts.long_packets) findings.push_back(check_train(facts, "long packets", *facts.long_packets));

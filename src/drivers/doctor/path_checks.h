@@ -27,7 +27,7 @@ namespace atp::doctor {
 [[nodiscard]] Finding check_aggregators(const PathFacts& facts);
 [[nodiscard]] Finding check_lanes(const PathFacts& facts);
 // Replaces both for a switch that aggregates in the kernel.
-[[nodiscard]] Finding check_kernel(const PathFacts& facts, const client::KernelReport& kernel);
+[[nodiscard]] Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard);
 
 // Checks of the switch's report.
 [[nodiscard]] Finding check_switch_drops(const PathFacts& facts);

@@ -209,20 +209,21 @@ void SwitchNode::reply(const wire::Address& to, std::span<const std::byte> answe
     shards_.front()->post({to, {answer.begin(), answer.end()}, ecn});
 }
 
-NodeSnapshot SwitchNode::snapshot() const {
-    NodeSnapshot snapshot{.id = id_,
-                          .software = software_name(),
-                          .address = address(),
-                          .parent = config_.parent,
-                          .parent_answers = parent_ != nullptr && parent_->answers(),
-                          .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
-                          .lanes = config_.lanes,
-                          .memory_bytes = config_.memory_bytes,
-                          .parts = config_.report_parts,
-                          .shards = {}};
-    for (const auto& shard : shards_) snapshot.shards.push_back(shard->snapshot());
-    if (elsewhere_) snapshot.shards.push_back(elsewhere_());
-    return snapshot;
+client::SwitchReport SwitchNode::snapshot() const {
+    client::SwitchReport report{
+        .id = id_,
+        .software = software_name(),
+        .address = to_string(address()),
+        .parent = config_.parent.family() == wire::Family::none ? std::string() : to_string(config_.parent),
+        .parent_answers = parent_ != nullptr && parent_->answers(),
+        .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
+        .lanes = config_.lanes,
+        .memory_bytes = config_.memory_bytes};
+    client::add_parts(config_.report_parts, report.parts);
+    for (const auto& shard : shards_) report.shards.push_back(shard->snapshot());
+    if (elsewhere_) report.shards.push_back(elsewhere_());
+    for (const client::ShardReport& shard : report.shards) report.memory_bytes += client::memory_of_kernel(shard);
+    return report;
 }
 
 }  // namespace atp::switchd

@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "client/switch_report.h"
 #include "net/event_loop.h"
 #include "switchd/config.h"
 #include "switchd/parent_link.h"
-#include "switchd/report.h"
 #include "switchd/shard_driver.h"
 
 namespace atp::switchd {
@@ -26,7 +26,7 @@ class SwitchNode {
   public:
     // `failed`: called on a shard's thread when that shard ends by itself. `elsewhere`: called on any thread, for
     // reports; returns the state of what works for this switch beside its own shards.
-    using Elsewhere = std::function<ShardSnapshot()>;
+    using Elsewhere = std::function<client::ShardReport()>;
     [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
                                                                    std::function<void()> failed = {},
                                                                    Elsewhere elsewhere = {});
@@ -36,7 +36,7 @@ class SwitchNode {
 
     void stop();
     [[nodiscard]] const wire::Address& address() const { return shards_.front()->local(); }
-    [[nodiscard]] NodeSnapshot snapshot() const;
+    [[nodiscard]] client::SwitchReport snapshot() const;
     [[nodiscard]] const SwitchNodeConfig& config() const { return config_; }
     // Error of a shard that ended by itself; nullopt: none.
     [[nodiscard]] std::optional<Error> failure() const;

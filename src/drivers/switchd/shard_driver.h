@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/switch_report.h"
 #include "control/join_tree.h"
 #include "endpoint/hosted_server.h"
 #include "endpoint/shard_protocol.h"
@@ -18,7 +19,6 @@
 #include "net/transport.h"
 #include "protocol/switch.h"
 #include "switchd/config.h"
-#include "switchd/report.h"
 
 namespace atp::switchd {
 
@@ -60,7 +60,7 @@ class SwitchShard final : public net::Actor {
     void deliver(ControlLetter letter);
     // A datagram of the node, which the shard's thread sends.
     void post(ControlLetter letter);  // `from`: the receiver
-    [[nodiscard]] ShardSnapshot snapshot() const;
+    [[nodiscard]] client::ShardReport snapshot() const;
     // Renews the snapshot; on the loop's thread.
     void publish();
 
@@ -127,13 +127,13 @@ class SwitchShard final : public net::Actor {
     std::size_t packet_bytes_;
     bool blocked_ = false;  // the socket takes no more packets: nothing is received until it does
     std::optional<Error> failure_;
-    ShardCounters counters_;
+    client::ShardCounters counters_;
 
     mutable std::mutex mutex_;  // guards the mailboxes and the published copy; never locked on the packet path
     std::vector<ControlLetter> letters_;
     std::vector<ControlLetter> posts_;
     std::uint64_t letters_lost_ = 0;
-    ShardSnapshot published_;
+    client::ShardReport published_;
     bool changed_ = false;
     Time publish_at_{};
 };

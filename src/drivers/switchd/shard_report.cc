@@ -8,42 +8,41 @@
 namespace atp::switchd {
 
 void SwitchShard::publish() {
-    ShardSnapshot snapshot;
-    snapshot.address = socket_->local();
+    client::ShardReport snapshot;
+    snapshot.address = to_string(socket_->local());
     snapshot.aggregators = switch_.config().aggregators;
     snapshot.packets = switch_.counters();
     snapshot.shard = counters_;
     snapshot.tree = tree_.counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();
-    if (other_ != nullptr) snapshot.parts.push_back(other_->report_parts());
-    if (auto parts = socket_->report_parts(); !parts.empty()) snapshot.parts.push_back(std::move(parts));
+    if (other_ != nullptr) client::add_parts(other_->report_parts(), snapshot.parts);
+    client::add_parts(socket_->report_parts(), snapshot.parts);
     switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
     });
     tree_.for_each([&](const control::Branch& branch) {
-        ChannelSnapshot channel{.job = branch.terms.job,
-                                .channel = branch.terms.channel,
-                                .level = branch.level,
-                                .protocol = branch.terms.protocol,
-                                .ready = branch.ready(),
-                                .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
-                                .group = branch.group,
-                                .by_group = branch.by_group && socket_->reaches_groups(),
-                                .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
-                                .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
-                                .server = {}};
+        client::ChannelReport channel{.job = branch.terms.job,
+                                      .channel = branch.terms.channel,
+                                      .protocol = std::string(wire::to_string(branch.terms.protocol)),
+                                      .level = branch.level,
+                                      .ready = branch.ready(),
+                                      .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
+                                      .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
+                                      .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
+                                      .by_group = branch.by_group && socket_->reaches_groups()};
+        if (branch.group.family() != wire::Family::none) channel.group = to_string(branch.group);
         if (const auto host = servers_.find(&branch); host != servers_.end()) {
             channel.server = host->second->server.counters();
         }
-        snapshot.channels.push_back(channel);
+        snapshot.channels.push_back(std::move(channel));
     });
     const std::scoped_lock lock(mutex_);
-    snapshot.shard.letters_lost = letters_lost_;
+    snapshot.shard.control_lost = letters_lost_;
     published_ = std::move(snapshot);
 }
 
-ShardSnapshot SwitchShard::snapshot() const {
+client::ShardReport SwitchShard::snapshot() const {
     const std::scoped_lock lock(mutex_);
     return published_;
 }

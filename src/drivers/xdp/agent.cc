@@ -144,10 +144,11 @@ void XdpSwitch::judge(Time now) {
     }
 }
 
-switchd::ShardSnapshot XdpSwitch::snapshot() const {
+client::ShardReport XdpSwitch::snapshot() const {
     const std::scoped_lock lock(mutex_);
     const KernelCounters counters = kernel_->counters();
-    switchd::ShardSnapshot snapshot;
+    client::ShardReport snapshot;
+    snapshot.address = to_string(wire::Address());  // it has none
     snapshot.aggregators = aggregators_of(config_);
     snapshot.packets = counters.packets;
     snapshot.kernel = {.lanes = ATP_XDP_LANES,

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "client/switch_report.h"
 #include "control/coverage.h"
 #include "control/in_path_agent.h"
-#include "switchd/report.h"
 #include "xdp/attachment.h"
 #include "xdp/egress_attachment.h"
 #include "xdp/kernel_table.h"
@@ -56,7 +56,7 @@ class XdpSwitch {
     XdpSwitch& operator=(const XdpSwitch&) = delete;
 
     [[nodiscard]] std::vector<Error> stop();
-    [[nodiscard]] switchd::ShardSnapshot snapshot() const;
+    [[nodiscard]] client::ShardReport snapshot() const;
     [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
 
   private:

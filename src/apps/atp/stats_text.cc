@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/stats_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "protocol/counter_fields.h"
+#include "protocol/decide.h"
+
+namespace atp::apps {
+namespace {
+
+std::string kernels_text(const client::SwitchReport& report) {
+    std::string text;
+    for (const client::ShardReport& shard : report.shards) {
+        if (!shard.kernel) continue;
+        std::string interfaces;
+        for (const auto& [name, mode] : shard.kernel->interfaces) {
+            interfaces += fmt::format("{}{} {}", interfaces.empty() ? "" : ", ", name, mode);
+        }
+        text += fmt::format(
+            "\ninside the kernel: {}; {} aggregators of {} lanes; passed {} with more, and {} damaged; {} JOINs not "
+            "admitted; {} jobs let pass\n",
+            interfaces, shard.aggregators, shard.kernel->lanes, shard.kernel->oversized, shard.kernel->damaged,
+            shard.kernel->not_admitted, shard.kernel->passing_jobs.size());
+    }
+    return text;
+}
+
+std::string jobs_text(const client::SwitchReport& report) {
+    std::string text =
+        fmt::format("\n{:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "job", "claimed", "added",
+                    "completed", "collisions", "resends", "flushes", "ecn", "overflow", "forged");
+    for (const client::ShardReport& shard : report.shards) {
+        for (const client::JobReport& job : shard.jobs) {
+            const auto& events = job.counters.events;
+            text +=
+                fmt::format("{:>10x} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", job.job,
+                            events[ATP_EVENT_CLAIMED], events[ATP_EVENT_ADDED], events[ATP_EVENT_COMPLETED],
+                            events[ATP_EVENT_COLLIDED], events[ATP_EVENT_RESENT] + events[ATP_EVENT_FETCHED],
+                            events[ATP_EVENT_FLUSHED], job.counters.ecn, job.counters.overflows, job.counters.forged);
+        }
+    }
+    for (const client::ShardReport& shard : report.shards) {
+        for (const client::ChannelReport& channel : shard.channels) {
+            text += fmt::format("  job {:x} channel {}: level {}, {} of {} there{}{}, results by {}\n", channel.job,
+                                channel.channel, channel.level, channel.present, channel.expected,
+                                channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
+                                channel.by_group ? "multicast" : "unicast");
+        }
+    }
+    return text;
+}
+
+std::string totals_text(const StatsTotals& now, const StatsTotals& before, double seconds) {
+    std::string text;
+    for (const auto& [name, count] : now) {
+        if (count == 0) continue;
+        text += fmt::format("  {:<20} {:>16}", name, count);
+        if (const auto earlier = before.find(name); earlier != before.end() && seconds > 0) {
+            text +=
+                fmt::format(" {:>14.0f}/s", static_cast<double>(count - std::min(count, earlier->second)) / seconds);
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+StatsTotals totals_of(const client::SwitchReport& report) {
+    StatsTotals totals;
+    for (const client::ShardReport& shard : report.shards) {
+        for (const auto& field : protocol::switch_fields) {
+            totals[std::string(field.name)] += field.value_of(shard.packets);
+        }
+        const auto& refused = shard.packets.refused;
+        totals["refused"] += std::accumulate(refused.begin(), refused.end(), std::uint64_t{0});
+        totals["dropped_by_kernel"] += shard.udp.dropped_packets;
+        totals["received"] += shard.udp.received_packets;
+        totals["sent"] += shard.udp.sent_packets;
+        totals["received_bytes"] += shard.udp.received_bytes;
+        totals["sent_bytes"] += shard.udp.sent_bytes;
+        totals["unrouted"] += shard.shard.unrouted;
+    }
+    return totals;
+}
+
+std::string stats_text(const client::SwitchReport& report, const StatsTotals& before, double seconds) {
+    std::string text =
+        fmt::format("{} at {}, up {:.0f} s, {:.1f} MB of aggregators of {} lanes",
+                    report.software.empty() ? "?" : report.software, report.address.empty() ? "?" : report.address,
+                    report.uptime_s, static_cast<double>(report.memory_bytes) / 1e6, report.lanes);
+    if (!report.parent.empty()) {
+        text += fmt::format(", parent {}{}", report.parent, report.parent_answers ? "" : " (does not answer)");
+    }
+    text += "\n";
+    return text + totals_text(totals_of(report), before, seconds) + kernels_text(report) + jobs_text(report);
+}
+
+}  // namespace atp::apps
