@@ -49,14 +49,22 @@ def test_killed_rank_raises_on_the_others():
     check_failed(outcomes, "rank 1", "all_reduce", ranks=(0, 2))
 
 
-def reduce_without_ranks_1_and_2(rank, size):
+def reduce_without_ranks_1_and_2(rank, size, folder):
+    """All ranks stay until ranks 0 and 3 have their errors: a rank that leaves may be reported before the timeout."""
+    done = [folder / str(each) for each in (0, 3)]
     dist.barrier()
-    if rank in (0, 3):
-        dist.all_reduce(torch.ones(1000))
+    try:
+        if rank in (0, 3):
+            dist.all_reduce(torch.ones(1000))
+    finally:
+        (folder / str(rank)).touch()
+        deadline = time.monotonic() + GRACE_S
+        while not all(path.exists() for path in done) and time.monotonic() < deadline:
+            time.sleep(0.05)
 
 
-def test_timeout_names_the_missing_ranks_once():
-    outcomes = run_failing(reduce_without_ranks_1_and_2, 4)
+def test_timeout_names_the_missing_ranks_once(tmp_path):
+    outcomes = run_failing(functools.partial(reduce_without_ranks_1_and_2, folder=tmp_path), 4)
     check_failed(outcomes, ranks=(0, 3))
     for rank in (0, 3):
         message = outcomes[rank].text.splitlines()[0]
