@@ -2,7 +2,6 @@
 #include "apps/atp-lab/check_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "apps/common/flags.h"
+#include "apps/common/progress.h"
 #include "check/breaks_table.h"
 #include "check/explore.h"
 #include "check/suite.h"
@@ -69,25 +69,6 @@ Json to_json(const check::Report& report) {
     return json;
 }
 
-// One line on standard error that is overwritten, if that is a terminal.
-class ProgressLine {
-  public:
-    void show(std::string_view name, const check::Progress& progress) {
-        if (!terminal_) return;
-        fmt::print(stderr, "\r{}: {} states, depth {}, {} waiting\033[K", name, progress.states, progress.depth,
-                   progress.frontier);
-        shown_ = true;
-    }
-    void clear() {
-        if (shown_) fmt::print(stderr, "\r\033[K");
-        shown_ = false;
-    }
-
-  private:
-    bool terminal_ = isatty(STDERR_FILENO) != 0;
-    bool shown_ = false;
-};
-
 constexpr const char* row_format = "{:<20} {:>12} {:>6} {:>11} {:>9}\n";
 
 void print_row(const check::Report& report) {
@@ -118,10 +99,13 @@ void print_summary(const std::vector<check::Report>& reports) {
 }
 
 std::vector<check::Report> explore(const std::vector<check::Task>& tasks, const CheckOptions& options, bool rows) {
-    ProgressLine line;
+    Progress line;
     check::SuiteOptions suite{
         .threads = options.threads, .max_states = options.max_states, .progress = {}, .ended = {}};
-    suite.progress = [&](std::string_view name, const check::Progress& progress) { line.show(name, progress); };
+    suite.progress = [&](std::string_view name, const check::Progress& progress) {
+        line.show(fmt::format("{}: {} states, depth {}, {} waiting", name, progress.states, progress.depth,
+                              progress.frontier));
+    };
     suite.ended = [&](const check::Report& report) {
         line.clear();
         if (rows) print_row(report);

@@ -48,13 +48,8 @@ Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool ear
     config.probe_burst = configuration_.window();
     config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());
     node.machine = std::make_unique<protocol::Worker>(config);
-    std::int32_t offset = truth_.offset_of(first_seq);
     const std::uint16_t purpose = static_cast<int>(rank) == configuration_.mismatched_worker ? 2 : 1;
-    for (const std::uint8_t fragments : configuration_.tensors) {
-        node.owned.push_back(std::make_unique<ModelTensor>(truth_, earlier, rank, offset, fragments, purpose));
-        node.tensors.push_back(node.owned.back().get());
-        offset += fragments;
-    }
+    node.add_tensors(configuration_, truth_, earlier, rank, truth_.offset_of(first_seq), purpose);
     return node;
 }
 
@@ -87,14 +82,10 @@ void Machines::start(unsigned node, Step& step) {
     step.reset();
     WorkerNode& worker = workers_[node];
     if (worker.machine) {
-        for (protocol::Tensor* tensor : worker.tensors) {
-            [[maybe_unused]] const auto number = worker.machine->submit(*tensor, model_now, after_deadline);
-            assert(number);
-        }
+        worker.submit_tensors();
         drain_worker(node, model_now, step);
     }
     save(node, model_now, step);
-    summarise(node, step);
 }
 
 // Packets of an earlier token or fragment that are still in flight: a gradient of one worker, and a result for all.
@@ -125,8 +116,8 @@ void Machines::leave_behind(unsigned job, bool earlier, std::uint32_t first_seq,
 
 template <class Archive>
 void Machines::persist(WorkerNode& worker, Archive& archive) {
-    worker.machine->persist(archive);
-    archive.value(worker.stored), archive.value(worker.sent_index);
+    worker.persist(archive);
+    archive.value(worker.sent_index);
 }
 
 template <class Archive>
@@ -162,19 +153,10 @@ void Machines::save(unsigned node, Time now, Step& step) {
     } else {
         persist(switches_[node], writer);
     }
+    summarise(node, step);
 }
 
-void Machines::step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
-                    Step& step) {
-    step.reset();
-    const bool crashed = before.empty() || input == Input::crash;
-    if (crashed) {
-        step.summary.crashed = step.summary.done = true;
-        return;
-    }
-    load(node, before);
-    packet_.size = static_cast<std::uint32_t>(packet.size());
-    std::ranges::copy(packet, packet_.bytes.begin());
+void Machines::step_node(unsigned node, Input input, Step& step) {
     if (workers_[node].machine) {
         step_worker(node, input, step);
     } else if (servers_[node].machine) {
@@ -182,20 +164,13 @@ void Machines::step(unsigned node, std::span<const std::byte> before, Input inpu
     } else {
         step_switch(node, input, step);
     }
-    save(node, time_of(input), step);
-    summarise(node, step);
 }
 
 void Machines::step_worker(unsigned node, Input input, Step& step) {
     WorkerNode& worker = workers_[node];
-    const Time now = time_of(input);
     const JudgedStores judged(worker.owned, worker.stored, step.violation);
-    if (input == Input::timeout || input == Input::deadline) {
-        worker.machine->handle_timeout(now);
-    } else {
-        worker.machine->handle_packet(used_packet(), input == Input::packet_marked, now);
-    }
-    drain_worker(node, now, step);
+    worker.handle(input, used_packet());
+    drain_worker(node, time_of(input), step);
 }
 
 void Machines::drain_worker(unsigned node, Time now, Step& step) {

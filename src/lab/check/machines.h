@@ -11,7 +11,7 @@
 
 #include "check/configuration.h"
 #include "check/layout.h"
-#include "check/model_tensor.h"
+#include "check/node_base.h"
 #include "check/system.h"
 #include "check/truth.h"
 #include "protocol/server.h"
@@ -32,7 +32,7 @@ struct FragmentId {
 };
 
 // The nodes of an ATP configuration: workers, servers and switches.
-class Machines final : public System {
+class Machines final : public NodeBase {
   public:
     explicit Machines(const Configuration& configuration);
     ~Machines() override;
@@ -43,19 +43,12 @@ class Machines final : public System {
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
-    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
-              Step& step) override;
     [[nodiscard]] SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const override;
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
-    struct WorkerNode {
-        std::vector<std::unique_ptr<ModelTensor>> owned;
-        std::vector<protocol::Tensor*> tensors;
-        std::unique_ptr<protocol::Worker> machine;
-        // Ghost state.
-        std::uint32_t stored = 0;  // bit mask of fragments whose sum was delivered
-        std::array<std::uint8_t, max_window> sent_index{};
+    struct WorkerNode : WorkerBase<protocol::Worker> {
+        std::array<std::uint8_t, max_window> sent_index{};  // ghost
     };
     struct ServerNode {
         std::unique_ptr<protocol::Server> machine;
@@ -81,15 +74,15 @@ class Machines final : public System {
     static void persist(ServerNode& server, Archive& archive);
     template <class Archive>
     static void persist(SwitchNode& node, Archive& archive);
-    void load(unsigned node, std::span<const std::byte> state);
-    void save(unsigned node, Time now, Step& step);
+    void load(unsigned node, std::span<const std::byte> state) override;
+    void step_node(unsigned node, Input input, Step& step) override;
+    void save(unsigned node, Time now, Step& step) override;
 
     void step_worker(unsigned node, Input input, Step& step);
     void drain_worker(unsigned node, Time now, Step& step);
     void step_server(unsigned node, Input input, Step& step);
     void step_switch(unsigned node, Input input, Step& step);
     void route(unsigned node, const protocol::Verdict& verdict, Step& step);
-    [[nodiscard]] std::span<std::byte> used_packet() { return std::span(packet_.bytes).first(packet_.size); }
 
     // Defined in judgement.cc.
     void judge_sending(WorkerNode& worker, const Sent& sent, Step& step);
@@ -110,7 +103,6 @@ class Machines final : public System {
     std::vector<WorkerNode> workers_;  // these three vectors are indexed by node; entries of other kinds are empty
     std::vector<ServerNode> servers_;
     std::vector<SwitchNode> switches_;
-    Sent packet_;  // the packet of the current step; a copy, because machines may write to it
     std::vector<unsigned> next_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/switchml_machines.h"
 
-#include <algorithm>
 #include <cassert>
 
 #include "protocol/sequence.h"
@@ -47,12 +46,7 @@ SwitchMlMachines::WorkerNode SwitchMlMachines::make_worker(const JobConfig& job,
     config.timeout = model_timeout;
     config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());
     node.machine = std::make_unique<Worker>(config);
-    std::int32_t offset = 0;
-    for (const std::uint8_t fragments : configuration_.tensors) {
-        node.owned.push_back(std::make_unique<ModelTensor>(truth_, false, rank, offset, fragments));
-        node.tensors.push_back(node.owned.back().get());
-        offset += fragments;
-    }
+    node.add_tensors(configuration_, truth_, false, rank, 0);
     return node;
 }
 
@@ -66,10 +60,7 @@ void SwitchMlMachines::start(unsigned node, Step& step) {
     step.reset();
     if (node != switch_node()) {
         WorkerNode& worker = workers_[node];
-        for (protocol::Tensor* tensor : worker.tensors) {
-            [[maybe_unused]] const auto number = worker.machine->submit(*tensor, model_now, after_deadline);
-            assert(number);
-        }
+        worker.submit_tensors();
         drain(worker, model_now, step);
     }
     save(node, model_now, step);
@@ -77,12 +68,6 @@ void SwitchMlMachines::start(unsigned node, Step& step) {
 
 // Only the job number distinguishes two incarnations; a switch assigns a new one.
 void SwitchMlMachines::earlier_packets(std::vector<Sent>& /*sent*/) {}
-
-template <class Archive>
-void SwitchMlMachines::persist(WorkerNode& worker, Archive& archive) {
-    worker.machine->persist(archive);
-    archive.value(worker.stored);
-}
 
 void SwitchMlMachines::load(unsigned node, std::span<const std::byte> state) {
     if (node == switch_node()) {
@@ -92,7 +77,7 @@ void SwitchMlMachines::load(unsigned node, std::span<const std::byte> state) {
         return;
     }
     StateReader reader(state, workers_[node].tensors);
-    persist(workers_[node], reader);
+    workers_[node].persist(reader);
     assert(reader.at_end());
 }
 
@@ -103,38 +88,22 @@ void SwitchMlMachines::save(unsigned node, Time now, Step& step) {
         return;
     }
     StateWriter writer(step.state, now, workers_[node].tensors);
-    persist(workers_[node], writer);
+    workers_[node].persist(writer);
     summarise(workers_[node], step);
 }
 
-void SwitchMlMachines::step(unsigned node, std::span<const std::byte> before, Input input,
-                            std::span<const std::byte> packet, Step& step) {
-    step.reset();
-    const bool crashed = before.empty() || input == Input::crash;
-    if (crashed) {
-        step.summary.crashed = step.summary.done = true;
-        return;
-    }
-    load(node, before);
-    packet_.size = static_cast<std::uint32_t>(packet.size());
-    std::ranges::copy(packet, packet_.bytes.begin());
+void SwitchMlMachines::step_node(unsigned node, Input input, Step& step) {
     if (node == switch_node()) {
         step_switch(input, step);
     } else {
         step_worker(workers_[node], input, step);
     }
-    save(node, time_of(input), step);
 }
 
 void SwitchMlMachines::step_worker(WorkerNode& worker, Input input, Step& step) {
-    const Time now = time_of(input);
     const JudgedStores judged(worker.owned, worker.stored, step.violation);
-    if (input == Input::timeout || input == Input::deadline) {
-        worker.machine->handle_timeout(now);
-    } else {
-        worker.machine->handle_packet(used_packet(), input == Input::packet_marked, now);
-    }
-    drain(worker, now, step);
+    worker.handle(input, used_packet());
+    drain(worker, time_of(input), step);
 }
 
 void SwitchMlMachines::drain(WorkerNode& worker, Time now, Step& step) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "check/configuration.h"
-#include "check/model_tensor.h"
+#include "check/node_base.h"
 #include "check/system.h"
 #include "check/truth.h"
 #include "protocol/membership.h"
@@ -20,7 +20,7 @@
 namespace atp::check {
 
 // The window of the configuration is the number of slots of each job.
-class SwitchMlMachines final : public System {
+class SwitchMlMachines final : public NodeBase {
   public:
     SwitchMlMachines(const Configuration& configuration, switchml::Mode mode);
 
@@ -32,42 +32,32 @@ class SwitchMlMachines final : public System {
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
-    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
-              Step& step) override;
     [[nodiscard]] SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const override;
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
-    struct WorkerNode {
-        std::vector<std::unique_ptr<ModelTensor>> owned;
-        std::vector<protocol::Tensor*> tensors;
-        std::unique_ptr<switchml::Worker> machine;
-        std::uint32_t stored = 0;  // ghost: bit mask of fragments whose sum was delivered
-    };
+    using WorkerNode = WorkerBase<switchml::Worker>;
 
     [[nodiscard]] switchml::JobConfig job_config(unsigned job, switchml::Mode mode) const;
     [[nodiscard]] WorkerNode make_worker(const switchml::JobConfig& job, unsigned rank) const;
     [[nodiscard]] unsigned switch_node() const { return static_cast<unsigned>(workers_.size()); }
     [[nodiscard]] unsigned first_node_of(unsigned job) const { return job * membership_.workers(); }
 
-    template <class Archive>
-    static void persist(WorkerNode& worker, Archive& archive);
-    void load(unsigned node, std::span<const std::byte> state);
-    void save(unsigned node, Time now, Step& step);
+    void load(unsigned node, std::span<const std::byte> state) override;
+    void step_node(unsigned node, Input input, Step& step) override;
+    void save(unsigned node, Time now, Step& step) override;
 
     void step_worker(WorkerNode& worker, Input input, Step& step);
     void drain(WorkerNode& worker, Time now, Step& step);
     void step_switch(Input input, Step& step);
     void judge_result(std::span<std::byte> result, Step& step) const;
     void summarise(const WorkerNode& worker, Step& step) const;
-    [[nodiscard]] std::span<std::byte> used_packet() { return std::span(packet_.bytes).first(packet_.size); }
 
     Configuration configuration_;
     protocol::Membership membership_;
     Truth truth_;
     switchml::Switch switch_;
     std::vector<WorkerNode> workers_;
-    Sent packet_;  // the packet of the current step; a copy, because machines may write to it
 };
 
 }  // namespace atp::check
