@@ -72,5 +72,24 @@ TEST(Units, TextOfADurationParsesToTheSameDuration) {
     }
 }
 
+TEST(Units, WholeNumbersAreAcceptedWithinBounds) {
+    EXPECT_EQ(parse_whole("1", 1, 64), 1U);
+    EXPECT_EQ(parse_whole("64", 1, 64), 64U);
+    EXPECT_EQ(parse_whole("18446744073709551615", 0, UINT64_MAX), UINT64_MAX);
+    for (const char* text : {"", "0", "65", "-1", "+1", "1 ", " 1", "1.0", "0x1", "18446744073709551616"}) {
+        EXPECT_EQ(parse_whole(text, 1, 64), std::nullopt) << text;
+    }
+    EXPECT_EQ(whole_forms(1, 64), "a whole number from 1 to 64");
+}
+
+TEST(Units, RealNumbersAreAcceptedWithinBounds) {
+    EXPECT_EQ(parse_real("0", 0, 1), 0.0);
+    EXPECT_EQ(parse_real("1e-3", 0, 1), 0.001);
+    EXPECT_EQ(parse_real("1", 0, 1), 1.0);
+    for (const char* text : {"", "1.5", "-0.1", "nan", "inf", "0.5%", "0.5 "}) {
+        EXPECT_EQ(parse_real(text, 0, 1), std::nullopt) << text;
+    }
+}
+
 }  // namespace
 }  // namespace atp::units

@@ -25,6 +25,7 @@
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
 #include "apps/common/value_texts.h"
+#include "sim/scenario_table.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
 
@@ -195,9 +196,9 @@ int run_simulate(const SimulateOptions& options) {
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
     if (options.swarm > 1) return run_swarm(options);
-    if (options.swarm == 0) return run_one(options.scenario, options, to_flags(options.scenario));
+    if (options.swarm == 0) return run_one(options.scenario, options, sim::to_flags(options.scenario));
     const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
-    if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, to_flags(drawn));
+    if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, sim::to_flags(drawn));
     return run_one(drawn, options, fmt::format("--swarm 1 --seed {}", drawn.seed));
 }
 

@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "base/units.h"
 
 namespace atp::apps {
 
@@ -20,58 +21,73 @@ class Flags {
   public:
     Flags(CLI::App& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
 
+    // `read` uses a text, and returns false if it does not accept it.
+    template <class Read>
+    CLI::Option* accepted(const std::string& flag, std::string_view placeholder, Read read, std::string_view accepted,
+                          const std::string& help) {
+        const auto read_or_refuse = [flag, read, accepted = std::string(accepted)](const std::string& text) {
+            if (!read(std::string_view(text))) refuse(flag, text, accepted);
+        };
+        return decorate(command_.add_option_function<std::string>(flag, read_or_refuse, help), placeholder);
+    }
+
+    // As accepted(), but the flag may be repeated, and `read` gets each value.
+    template <class Read>
+    CLI::Option* accepted_each(const std::string& flag, std::string_view placeholder, Read read,
+                               std::string_view accepted, const std::string& help) {
+        const auto read_or_refuse = [flag, read,
+                                     accepted = std::string(accepted)](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+                if (!read(std::string_view(text))) refuse(flag, text, accepted);
+            }
+        };
+        return decorate(
+            command_.add_option_function<std::vector<std::string>>(flag, read_or_refuse, help)->expected(1)->take_all(),
+            placeholder);
+    }
+
     // `parse` converts a text to an optional value.
     template <class T, class Parse>
     CLI::Option* parsed(const std::string& flag, T& target, std::string_view placeholder, Parse parse,
-                        std::string_view accepted, const std::string& help) {
-        const auto read = [flag, &target, parse, accepted = std::string(accepted)](const std::string& text) {
-            auto value = parse(std::string_view(text));
-            if (!value) refuse(flag, text, accepted);
+                        std::string_view accepted_values, const std::string& help) {
+        const auto read = [&target, parse](std::string_view text) {
+            auto value = parse(text);
+            if (!value) return false;
             if constexpr (std::is_same_v<T, decltype(value)>) {
                 target = std::move(value);
             } else {
                 target = *std::move(value);
             }
+            return true;
         };
-        return decorate(command_.add_option_function<std::string>(flag, read, help), placeholder);
+        return accepted(flag, placeholder, read, accepted_values, help);
     }
 
     // As parsed(), but the flag may be repeated, and each value is appended.
     template <class Container, class Parse>
     CLI::Option* appended(const std::string& flag, Container& target, std::string_view placeholder, Parse parse,
-                          std::string_view accepted, const std::string& help) {
-        const auto read = [flag, &target, parse,
-                           accepted = std::string(accepted)](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) {
-                auto value = parse(std::string_view(text));
-                if (!value) refuse(flag, text, accepted);
-                target.push_back(*std::move(value));
-            }
+                          std::string_view accepted_values, const std::string& help) {
+        const auto read = [&target, parse](std::string_view text) {
+            auto value = parse(text);
+            if (!value) return false;
+            target.push_back(*std::move(value));
+            return true;
         };
-        return decorate(
-            command_.add_option_function<std::vector<std::string>>(flag, read, help)->expected(1)->take_all(),
-            placeholder);
+        return accepted_each(flag, placeholder, read, accepted_values, help);
     }
 
     template <class T>
     CLI::Option* number(const std::string& flag, T& target, std::uint64_t least, std::uint64_t most,
                         const std::string& help) {
         const auto parse = [least, most](std::string_view text) -> std::optional<T> {
-            std::uint64_t value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) return {};
-            return static_cast<T>(value);
+            const auto value = parse_whole(text, least, most);
+            return value ? std::optional<T>(static_cast<T>(*value)) : std::nullopt;
         };
-        return parsed(flag, target, "N", parse, fmt::format("a whole number from {} to {}", least, most), help);
+        return parsed(flag, target, "N", parse, whole_forms(least, most), help);
     }
 
     CLI::Option* share(const std::string& flag, double& target, const std::string& help) {
-        const auto parse = [](std::string_view text) -> std::optional<double> {
-            double value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1)) return {};
-            return value;
-        };
+        const auto parse = [](std::string_view text) { return parse_real(text, 0, 1); };
         return parsed(flag, target, "P", parse, "a number from 0 to 1", help);
     }
 

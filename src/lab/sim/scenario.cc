@@ -9,14 +9,13 @@
 
 #include "base/random.h"
 #include "sim/fabric.h"
+#include "sim/scenario_table.h"
 #include "workload/models.h"
 
 namespace atp::sim {
 namespace {
 
 constexpr unsigned bits_max = ATP_BITMAP_BITS;
-// Capacity of a worker's queue of tensors.
-constexpr unsigned tensors_max = 256;
 constexpr std::uint64_t arrival_stream = 0xa441;
 constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
 constexpr unsigned switchml_jobs_max = 256;
@@ -102,9 +101,6 @@ namespace {
 
 std::optional<std::string> problem_of_topology(const Scenario& s) {
     const TopologySpec& t = s.topology;
-    if (t.first < 1 || t.first > bits_max || t.second < 1 || t.second > bits_max) {
-        return fmt::format("the topology {} has a part outside 1 to {}", to_string(t), bits_max);
-    }
     for (const unsigned workers : s.job_workers) {
         if (workers >= 1 && workers <= s.workers()) continue;
         return fmt::format("a job of {} workers: the topology {} has room for 1 to {}", workers, to_string(t),
@@ -165,7 +161,6 @@ std::optional<std::string> problem_of_switchml(const Scenario& s, unsigned job) 
     if (s.switchml.mode == switchml::Mode::lossless && harmful) {
         return "packets are lost or come twice, and SwitchML's lossless mode waits for ever or adds them twice";
     }
-    if (s.switchml.timeout <= Duration::zero()) return "SwitchML's timeout must be above 0";
     if (s.switchml.halves && (s.plain_share > 0 || s.gradients)) {
         return "16-bit lanes of SwitchML say 11 bits of a number: neither sums that are wanted as integers nor "
                "gradients "
@@ -178,11 +173,6 @@ std::optional<std::string> problem_of_systems(const Scenario& s) {
     if (s.partition && s.aggregators < s.jobs) {
         return fmt::format("{} aggregators are no part for each of {} jobs", s.aggregators, s.jobs);
     }
-    for (const std::string& name : s.models) {
-        if (workload::find_model(name) == nullptr)
-            return fmt::format("there is no model {}: take {}", name, workload::model_names());
-    }
-    if (!(s.scale >= 1)) return fmt::format("a scale of {}: 1 is the least", s.scale);
     if (s.bucket_bytes < sizeof(float)) return fmt::format("buckets of {} bytes hold no gradient", s.bucket_bytes);
     for (const BackgroundSpec& flow : s.background) {
         if (flow.rank >= s.workers_of(0))
@@ -224,12 +214,8 @@ std::optional<std::string> problem_of_outages(const Scenario& s) {
 }  // namespace
 
 std::optional<std::string> problem_of(const Scenario& s) {
-    if (s.jobs < 1 || s.jobs > 1024) return fmt::format("{} jobs: 1 to 1024 are possible", s.jobs);
+    if (auto problem = problem_of_values(s)) return problem;
     if (auto problem = problem_of_topology(s)) return problem;
-    if (s.channels < 1 || s.channels > 64) return fmt::format("{} channels: 1 to 64 are possible", s.channels);
-    if (s.tensors < 1 || s.tensors > tensors_max) {
-        return fmt::format("{} tensors: 1 to {} are possible", s.tensors, tensors_max);
-    }
     if (s.bytes < std::uint64_t{sizeof(float)} * s.tensors * s.channels) {
         return fmt::format("{} bytes cannot be divided into {} tensors on {} channels", s.bytes, s.tensors, s.channels);
     }

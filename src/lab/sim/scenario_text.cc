@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of topologies and systems from and to text.
+#include "sim/scenario_text.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <utility>
 
-#include "sim/scenario.h"
+#include "base/units.h"
 
 namespace atp::sim {
 namespace {
@@ -17,13 +18,18 @@ bool take(std::string_view& text, std::string_view token) {
     return true;
 }
 
-std::optional<unsigned> take_number(std::string_view& text) {
-    unsigned value = 0;
+// Removes a number from the front of `text`.
+template <class Number>
+std::optional<Number> take_any(std::string_view& text) {
+    Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc()) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     return value;
 }
+
+std::optional<unsigned> take_number(std::string_view& text) { return take_any<unsigned>(text); }
+std::optional<double> take_real(std::string_view& text) { return take_any<double>(text); }
 
 // Parses "AxB" within the limits of a bitmap.
 std::optional<std::pair<unsigned, unsigned>> parse_pair(std::string_view text) {
@@ -102,6 +108,122 @@ std::string to_string(const System& system) {
 
 std::string to_string(const BackgroundSpec& spec) {
     return fmt::format("w{}:{}:{}", spec.rank, spec.inbound ? "in" : "out", name_of(spec.transport));
+}
+
+std::optional<Outage> parse_outage(Outage::Kind kind, std::string_view text) {
+    Outage outage{.kind = kind};
+    if (take(text, "s")) {
+        outage.node = Outage::Node::fabric_switch;
+    } else if (take(text, "w")) {
+        outage.node = Outage::Node::worker;
+    } else if (take(text, "p")) {
+        outage.node = Outage::Node::server;
+    } else {
+        return std::nullopt;
+    }
+    const auto number = take_number(text);
+    if (!number) return std::nullopt;
+    (outage.node == Outage::Node::server ? outage.job : outage.index) = *number;
+    if (outage.node == Outage::Node::worker && take(text, ".")) {
+        outage.job = *number;
+        const auto rank = take_number(text);
+        if (!rank) return std::nullopt;
+        outage.index = *rank;
+    }
+    if (!take(text, "@")) return std::nullopt;
+    const std::size_t plus = text.find('+');
+    const auto at = parse_duration(text.substr(0, plus));
+    if (!at) return std::nullopt;
+    outage.at = Time(*at);
+    if (plus == std::string_view::npos) return outage;
+    const auto lasts = parse_duration(text.substr(plus + 1));
+    if (!lasts) return std::nullopt;
+    outage.lasts = *lasts;
+    return outage;
+}
+
+std::optional<LogNormal> parse_log_normal(std::string_view text) {
+    const auto median = take_real(text);
+    if (!median || !take(text, ":")) return std::nullopt;
+    const auto spread = take_real(text);
+    if (!spread || !text.empty() || !(*median > 0) || !(*spread > 0)) return std::nullopt;
+    return LogNormal{.median = *median, .spread = *spread};
+}
+
+std::optional<Straggler> parse_straggler(std::string_view text) {
+    Straggler straggler;
+    const auto rank = take_number(text);
+    if (!rank) return std::nullopt;
+    straggler.rank = *rank;
+    if (text.empty()) return straggler;
+    if (!take(text, ":")) return std::nullopt;
+    const auto factor = take_real(text);
+    if (!factor || !text.empty() || !(*factor >= 1)) return std::nullopt;
+    straggler.factor = *factor;
+    return straggler;
+}
+
+std::optional<BackgroundSpec> parse_background(std::string_view text) {
+    BackgroundSpec spec;
+    if (!take(text, "w")) return std::nullopt;
+    const auto rank = take_number(text);
+    if (!rank) return std::nullopt;
+    spec.rank = *rank;
+    spec.inbound = take(text, ":in");
+    if (!spec.inbound) (void)take(text, ":out");
+    if (take(text, ":rdma")) {
+        spec.transport = Transport::rdma;
+    } else {
+        (void)take(text, ":tcp");
+    }
+    if (text.empty()) return spec;
+    if (!take(text, "@")) return std::nullopt;
+    const std::size_t plus = text.find('+');
+    const auto start = parse_duration(text.substr(0, plus));
+    if (!start) return std::nullopt;
+    spec.start = Time(*start);
+    if (plus == std::string_view::npos) return spec;
+    spec.lasts = parse_duration(text.substr(plus + 1));
+    return spec.lasts ? std::optional(spec) : std::nullopt;
+}
+
+std::optional<HostCost> parse_host_cost(std::string_view text) {
+    const std::size_t at = text.find('@');
+    if (at != std::string_view::npos) {
+        const auto per_packet = parse_duration(text.substr(0, at));
+        const auto rate = parse_rate(text.substr(at + 1));
+        if (!per_packet || !rate) return std::nullopt;
+        return HostCost{.per_packet = *per_packet, .bits_per_s = *rate};
+    }
+    if (const auto per_packet = parse_duration(text)) return HostCost{.per_packet = *per_packet};
+    if (const auto rate = parse_rate(text)) return HostCost{.bits_per_s = *rate};
+    return std::nullopt;
+}
+
+std::string to_string(const Outage& outage) {
+    std::string node;
+    switch (outage.node) {
+        case Outage::Node::fabric_switch: node = fmt::format("s{}", outage.index); break;
+        case Outage::Node::worker: node = fmt::format("w{}.{}", outage.job, outage.index); break;
+        case Outage::Node::server: node = fmt::format("p{}", outage.job); break;
+    }
+    return fmt::format("{}@{}+{}", node, duration_text(outage.at.time_since_epoch()), duration_text(outage.lasts));
+}
+
+std::string to_flag(const BackgroundSpec& spec) {
+    const std::string lasts = spec.lasts ? "+" + duration_text(*spec.lasts) : "";
+    return fmt::format("{}@{}{}", to_string(spec), duration_text(spec.start.time_since_epoch()), lasts);
+}
+
+std::string to_string(const HostCost& cost) {
+    if (cost.bits_per_s == 0) return duration_text(cost.per_packet);
+    return fmt::format("{}@{}", duration_text(cost.per_packet), cost.bits_per_s);
+}
+
+std::string to_string(const Straggler& straggler) { return fmt::format("{}:{}", straggler.rank, straggler.factor); }
+
+std::string log_normal_text(const LogNormal& distribution) {
+    return fmt::format("{}:{}", distribution.median, distribution.spread);
 }
 
 }  // namespace atp::sim

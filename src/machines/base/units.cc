@@ -55,6 +55,15 @@ std::optional<double> parse(std::string_view text, std::span<const Unit> units) 
     return std::nullopt;
 }
 
+// A number that the text consists of.
+template <class Number>
+std::optional<Number> parse_all(std::string_view text) {
+    Number value{};
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
@@ -89,6 +98,20 @@ std::optional<double> parse_percent(std::string_view text) {
     if (!value) return std::nullopt;
     const double share = percent ? *value / 100 : *value;
     return share <= 1 ? std::optional(share) : std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t least, std::uint64_t most) {
+    const auto value = parse_all<std::uint64_t>(text);
+    return value && *value >= least && *value <= most ? value : std::nullopt;
+}
+
+std::string whole_forms(std::uint64_t least, std::uint64_t most) {
+    return "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+std::optional<double> parse_real(std::string_view text, double least, double most) {
+    const auto value = parse_all<double>(text);
+    return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 std::string duration_text(std::chrono::nanoseconds duration) {

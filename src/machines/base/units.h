@@ -30,6 +30,13 @@ inline constexpr std::string_view wait_forms = "a number above 0 with ns, us, ms
 [[nodiscard]] std::optional<double> parse_percent(std::string_view text);
 inline constexpr std::string_view percent_forms = "a number from 0 to 1, or from 0% to 100%";
 
+// A decimal whole number without a sign.
+[[nodiscard]] std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t least, std::uint64_t most);
+[[nodiscard]] std::string whole_forms(std::uint64_t least, std::uint64_t most);
+
+// A decimal number, also with a point or an exponent.
+[[nodiscard]] std::optional<double> parse_real(std::string_view text, double least, double most);
+
 // Text that parse_duration() accepts, in the largest unit that divides `duration`.
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 

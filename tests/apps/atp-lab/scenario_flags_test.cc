@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "apps/atp-lab/scenario_flags.h"
+#include "sim/scenario_table.h"
+#include "sim/scenario_text.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
 
@@ -76,7 +78,7 @@ TEST(Flags, OutagesAreParsedForEveryKindOfNode) {
     const sim::Scenario s = parse("--crash s1@2ms+5ms --pause w0.3@10us --crash p2@1s+1ms --crash w4@1ms");
     ASSERT_EQ(s.faults.outages.size(), 4U);
     const auto find = [&](const std::string& text) {
-        return std::ranges::any_of(s.faults.outages, [&](const sim::Outage& o) { return to_string(o) == text; });
+        return std::ranges::any_of(s.faults.outages, [&](const sim::Outage& o) { return sim::to_string(o) == text; });
     };
     EXPECT_TRUE(find("s1@2ms+5ms"));
     EXPECT_TRUE(find("w0.3@10us+1ms"));
@@ -88,9 +90,9 @@ TEST(Flags, OutagesAreParsedForEveryKindOfNode) {
 TEST(Flags, FlagsOfARandomScenarioGiveTheSameRun) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const sim::Scenario drawn = sim::draw_scenario(seed);
-        const sim::Scenario parsed = parse(to_flags(drawn));
-        EXPECT_EQ(to_flags(parsed), to_flags(drawn));
-        EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << to_flags(drawn);
+        const sim::Scenario parsed = parse(sim::to_flags(drawn));
+        EXPECT_EQ(sim::to_flags(parsed), sim::to_flags(drawn));
+        EXPECT_EQ(sim::to_json(sim::run(parsed)), sim::to_json(sim::run(drawn))) << sim::to_flags(drawn);
     }
 }
 
@@ -104,8 +106,8 @@ TEST(Flags, SwitchMlFlagsParseToTheValuesThatTheyWereWrittenFrom) {
     EXPECT_EQ(s.switchml_config(0).packet_bytes(), 10U + 366U * 2U);
     EXPECT_EQ(s.switchml.mode, switchml::Mode::faithful);
     EXPECT_EQ(s.switchml.timeout, std::chrono::milliseconds(2));
-    EXPECT_EQ(parse(to_flags(s)).switchml, s.switchml);
-    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
+    EXPECT_EQ(parse(sim::to_flags(s)).switchml, s.switchml);
+    EXPECT_EQ(sim::to_flags(parse(sim::to_flags(s))), sim::to_flags(s));
 }
 
 TEST(Flags, SystemAndModelFlagsParseToTheValuesThatTheyWereWrittenFrom) {
@@ -129,12 +131,12 @@ TEST(Flags, SystemAndModelFlagsParseToTheValuesThatTheyWereWrittenFrom) {
     EXPECT_EQ(s.workers_of(1), 2U);
     EXPECT_EQ(s.workers_of(2), 4U);
     EXPECT_EQ(s.background.at(0).lasts, std::chrono::milliseconds(5));
-    EXPECT_EQ(to_flags(parse(to_flags(s))), to_flags(s));
+    EXPECT_EQ(sim::to_flags(parse(sim::to_flags(s))), sim::to_flags(s));
     for (const char* flag :
          {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
           "--sample 10ms", "--linear", "--partition", "--proactive", "--arrivals 2ms", "--lossy-worker 1",
           "--gradients 0.01:1.5", "--blind-resend", "--forward-share 0.25", "--bucket 25000000"}) {
-        EXPECT_NE(to_flags(s).find(flag), std::string::npos) << flag << " in " << to_flags(s);
+        EXPECT_NE(sim::to_flags(s).find(flag), std::string::npos) << flag << " in " << sim::to_flags(s);
     }
 }
 

@@ -269,7 +269,7 @@ TEST(Switchml, UnsupportedSettingIsRefusedWithTheReason) {
     expect_problem([](Scenario& s) { s.faults.outages = {Outage{}}; }, "lost for ever");
     expect_problem([](Scenario& s) { s.faults.outages = {{.node = Outage::Node::worker}}; }, "no job of ATP");
     expect_problem([](Scenario& s) { s.priority = true; }, "one order");
-    expect_problem([](Scenario& s) { s.switchml.lanes = 0; }, "0 lanes");
+    expect_problem([](Scenario& s) { s.switchml.lanes = 0; }, "--switchml-lanes 0");
     expect_problem([](Scenario& s) { s.switchml.timeout = Duration(0); }, "timeout");
     expect_problem(
         [](Scenario& s) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of a scenario, one row for each: its flag, its text in both directions, its bounds, and how the swarm
+// draws it. The rows stand in the order in which the swarm draws: a row that is inserted before another one changes
+// what all seeds draw from there on.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/scenario.h"
+
+namespace atp::sim {
+
+struct ScenarioRow {
+    // Headings of the help, in its order.
+    enum class Group : std::uint8_t { network, jobs, training, hosts, protocol, switchml, faults };
+
+    Group group = Group::network;
+    std::string flag{};         // with its dashes
+    std::string placeholder{};  // of the value in the help; empty: the flag takes no value
+    std::string accepted{};     // values that read() accepts, for messages
+    std::string help{};
+    bool repeats = false;    // may be given several times; each value is appended
+    char delimiter = 0;      // between several values behind one flag; 0: one value only
+    std::string excludes{};  // a flag of an earlier row that cannot be given as well; empty: none
+
+    // Sets the field from a text. Returns false if the text is not accepted.
+    std::function<bool(std::string_view text, Scenario& scenario)> read{};
+    // Texts of the field that read() accepts, one for each value; none if the field has its default, or if another row
+    // writes it.
+    std::function<std::vector<std::string>(const Scenario& scenario)> write{};
+    // Draws the field, and may read the fields of earlier rows. nullptr: the swarm leaves the default.
+    void (*draw)(Random& random, Scenario& scenario) = nullptr;
+};
+
+[[nodiscard]] const std::vector<ScenarioRow>& scenario_table();
+[[nodiscard]] std::string_view heading_of(ScenarioRow::Group group);
+
+// The flags that differ from the defaults, so that a user can reduce a scenario that was drawn from a seed.
+[[nodiscard]] std::string to_flags(const Scenario& scenario);
+
+// Describes the first field with a value that its own flag does not accept; empty if there is none.
+[[nodiscard]] std::optional<std::string> problem_of_values(const Scenario& scenario);
+
+}  // namespace atp::sim
