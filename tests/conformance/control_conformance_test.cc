@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks wire/control.h against the committed control.json, which the test reads like an implementation in another
 // language.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "control_vectors.h"
+#include "json_fields.h"
 #include "vector_file.h"
 
 namespace atp::conformance {
 namespace {
 
 using nlohmann::json;
-using Bytes = std::vector<std::byte>;
 
 json committed() { return json::parse(committed_text("control.json")); }
-
-Bytes bytes_of(const json& vector) {
-    return conformance::bytes_of(vector.at("hex").get<std::string>(),
-                                 vector.at("zero_bytes_after_hex").get<std::size_t>());
-}
 
 TEST(ControlVectors, EveryVectorDecodesToItsFields) {
     for (const json& vector : committed()) {
@@ -52,6 +47,11 @@ TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
 TEST(ControlVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text("control.json"))
         << "the format has changed: if that was meant, write_control_vectors > tests/conformance/control.json";
+}
+
+// `write_control_vectors --corpus tests/fuzz/corpus/control` writes them.
+TEST(ControlVectors, AreInputsOfTheFuzzer) {
+    EXPECT_THAT(outdated_inputs("control", corpus_of(control_vectors())), testing::IsEmpty());
 }
 
 }  // namespace

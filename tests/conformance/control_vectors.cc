@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "support/control_messages.h"
 #include "vector_file.h"
 
 namespace atp::conformance {
@@ -12,38 +13,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 using Json = nlohmann::ordered_json;
+using testing::encoded;
+using testing::join_of_worker;
 using wire::ControlType;
-
-template <class Message, class... Padding>
-Bytes to_bytes(const Message& message, Padding... padding) {
-    Bytes bytes(wire::max_control_bytes);
-    bytes.resize(wire::encode(message, bytes, padding...));
-    return bytes;
-}
 
 template <class Message>
 Message but(Message message, void (*change)(Message&)) {
     change(message);
     return message;
-}
-
-wire::Join join_of_worker() {
-    wire::Join join;
-    join.terms = {.job = 0x01020304,
-                  .token = 0x5EEDFACE,
-                  .channel = 0x0A0B,
-                  .lanes = 62,
-                  .window_log2 = 8,
-                  .audit = true,
-                  .aggregators = 0x00012345,
-                  .first_seq = 0x11121314,
-                  .mask1 = 0x7,
-                  .scale = 1e8,
-                  .server = {},
-                  .protocol = wire::ChannelProtocol::atp,
-                  .group = {}};
-    join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
-    return join;
 }
 
 wire::Join join_of_listener() {
@@ -139,32 +116,32 @@ class Table {
 };
 
 void add_good(Table& table) {
-    table.accepted("a worker joins at the switch of its rack", to_bytes(join_of_worker()));
-    table.accepted("a rack's switch, which was ready before, joins at the root", to_bytes(join_of_rack()));
-    table.accepted("a direct worker joins at the root", to_bytes(join_of_direct_worker()));
+    table.accepted("a worker joins at the switch of its rack", encoded(join_of_worker()));
+    table.accepted("a rack's switch, which was ready before, joins at the root", encoded(join_of_rack()));
+    table.accepted("a direct worker joins at the root", encoded(join_of_direct_worker()));
     table.accepted("a worker joins at the root as one of a rack",
-                   to_bytes(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.level = 1; })));
-    table.accepted("the last switch joins at a server elsewhere, over IPv4", to_bytes(join_of_last_switch()));
+                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.level = 1; })));
+    table.accepted("the last switch joins at a server elsewhere, over IPv4", encoded(join_of_last_switch()));
     table.accepted("the last switch joins at a server elsewhere, over IPv6",
-                   to_bytes(but<wire::Join>(join_of_last_switch(), [](wire::Join& join) {
+                   encoded(but<wire::Join>(join_of_last_switch(), [](wire::Join& join) {
                        join.terms.server.family = 6;
                        join.terms.server.host.back() = std::byte{1};
                    })));
-    table.accepted("a worker joins that wants results by multicast", to_bytes(join_of_listener()));
+    table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
     table.accepted("a worker joins that hears its group",
-                   to_bytes(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.hears_group = true; })));
+                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.hears_group = true; })));
     table.accepted("a worker joins that wants results by multicast over IPv6",
-                   to_bytes(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
+                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
                        join.terms.group.family = 6;
                        join.terms.group.host = {std::byte{0xFF}, std::byte{0x18}};
                    })));
-    table.accepted("the tree does not stand yet", to_bytes(joined));
-    table.accepted("the tree stands", to_bytes(but<wire::Joined>(joined, [](wire::Joined& message) {
+    table.accepted("the tree does not stand yet", encoded(joined));
+    table.accepted("the tree stands", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
                        message.ready = true;
                        message.missing_units = message.missing_members = 0;
                    })));
-    table.accepted("a worker joins a channel of SwitchML", to_bytes(join_of_switchml()));
-    table.accepted("the tree of a channel of SwitchML stands", to_bytes(but<wire::Joined>(joined, [](auto& message) {
+    table.accepted("a worker joins a channel of SwitchML", encoded(join_of_switchml()));
+    table.accepted("the tree of a channel of SwitchML stands", encoded(but<wire::Joined>(joined, [](auto& message) {
                        message.ready = true;
                        message.missing_units = message.missing_members = 0;
                        message.stream = 0xC8;
@@ -172,20 +149,20 @@ void add_good(Table& table) {
     for (unsigned reason = 1; reason <= static_cast<unsigned>(wire::Refusal::unsupported); ++reason) {
         wire::Refused message = refused();
         message.reason = static_cast<wire::Refusal>(reason);
-        table.accepted("a refusal: " + std::string(wire::to_string(message.reason)), to_bytes(message));
+        table.accepted("a refusal: " + std::string(wire::to_string(message.reason)), encoded(message));
     }
-    table.accepted("a worker leaves", to_bytes(leave));
-    table.accepted("a hello", to_bytes(wire::Hello{.nonce = 0x1122334455667788}));
-    table.accepted("a hello that tries a length", to_bytes(wire::Hello{.nonce = 0x1122334455667788}, std::size_t{100}));
-    table.accepted("a welcome of a switch with one above it", to_bytes(welcome()));
-    table.accepted("a welcome as long as its hello", to_bytes(welcome(), std::size_t{200}));
-    table.accepted("a request for a part of a report", to_bytes(stats));
-    table.accepted("a part of a report", to_bytes(report()));
+    table.accepted("a worker leaves", encoded(leave));
+    table.accepted("a hello", encoded(wire::Hello{.nonce = 0x1122334455667788}));
+    table.accepted("a hello that tries a length", encoded(wire::Hello{.nonce = 0x1122334455667788}, std::size_t{100}));
+    table.accepted("a welcome of a switch with one above it", encoded(welcome()));
+    table.accepted("a welcome as long as its hello", encoded(welcome(), std::size_t{200}));
+    table.accepted("a request for a part of a report", encoded(stats));
+    table.accepted("a part of a report", encoded(report()));
 }
 
 void add_bad_joins(Table& table) {
     const auto refuse = [&table](std::string description, void (*change)(wire::Join&)) {
-        table.refused(std::move(description), to_bytes(but<wire::Join>(join_of_worker(), change)));
+        table.refused(std::move(description), encoded(but<wire::Join>(join_of_worker(), change)));
     };
     refuse("a join of token 0", [](wire::Join& join) { join.terms.token = 0; });
     refuse("a join without lanes for elements", [](wire::Join& join) { join.terms.lanes = 1; });
@@ -225,29 +202,29 @@ void add_bad_joins(Table& table) {
 }
 
 void add_bad_others(Table& table) {
-    table.cut("a join without its last byte", to_bytes(join_of_worker()));
-    table.cut("joined without its last byte", to_bytes(joined));
-    table.cut("a refusal without its last byte", to_bytes(refused()));
-    table.cut("leave without its last byte", to_bytes(leave));
-    table.cut("a hello without its last byte", to_bytes(wire::Hello{.nonce = 1}));
-    table.cut("a welcome without its last byte", to_bytes(welcome()));
-    table.cut("a request for a report that is shorter than its answer may be", to_bytes(stats));
-    table.cut("a report without its last byte", to_bytes(report()));
-    Bytes unknown = to_bytes(refused());
+    table.cut("a join without its last byte", encoded(join_of_worker()));
+    table.cut("joined without its last byte", encoded(joined));
+    table.cut("a refusal without its last byte", encoded(refused()));
+    table.cut("leave without its last byte", encoded(leave));
+    table.cut("a hello without its last byte", encoded(wire::Hello{.nonce = 1}));
+    table.cut("a welcome without its last byte", encoded(welcome()));
+    table.cut("a request for a report that is shorter than its answer may be", encoded(stats));
+    table.cut("a report without its last byte", encoded(report()));
+    Bytes unknown = encoded(refused());
     unknown[14] = std::byte{10};
     table.refused("a refusal for reason 10", unknown);
     table.refused("leave of unit 32",
-                  to_bytes(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
+                  encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
     table.refused("a report's part past the last",
-                  to_bytes(but<wire::Report>(report(), [](wire::Report& message) { message.part = 3; })));
+                  encoded(but<wire::Report>(report(), [](wire::Report& message) { message.part = 3; })));
     table.refused("a welcome of no switch",
-                  to_bytes(but<wire::Welcome>(welcome(), [](wire::Welcome& message) { message.path.clear(); })));
-    Bytes other_version = to_bytes(join_of_worker());
+                  encoded(but<wire::Welcome>(welcome(), [](wire::Welcome& message) { message.path.clear(); })));
+    Bytes other_version = encoded(join_of_worker());
     other_version[0] = std::byte{wire::control_version + 1};
     table.refused("a join of the next version", other_version);
     other_version[0] = std::byte{ATP_VERSION};
     table.refused("a join of the first version", other_version);
-    Bytes other_type = to_bytes(leave);
+    Bytes other_type = encoded(leave);
     other_type[1] = std::byte{24};
     table.refused("the type past the last", other_type);
 }

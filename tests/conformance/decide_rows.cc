@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "json_fields.h"
 #include "vector_file.h"
 #include "wire/packet.h"
 
@@ -11,29 +12,6 @@ namespace atp::conformance {
 namespace {
 
 using nlohmann::json;
-
-atp_header header_of(const json& fields) {
-    atp_header header{};
-    header.version = ATP_VERSION;
-    fields.at("type").get_to(header.type);
-    fields.at("flags").get_to(header.flags);
-    fields.at("hop").get_to(header.hop);
-    fields.at("dtype").get_to(header.dtype);
-    fields.at("window_log2").get_to(header.window_log2);
-    fields.at("scale").get_to(header.scale);
-    fields.at("job").get_to(header.job);
-    fields.at("token").get_to(header.token);
-    fields.at("channel").get_to(header.channel);
-    fields.at("worker").get_to(header.worker);
-    fields.at("seq").get_to(header.seq);
-    fields.at("index").get_to(header.index);
-    fields.at("argument").get_to(header.argument);
-    fields.at("bitmap0").get_to(header.bitmap0);
-    fields.at("mask0").get_to(header.mask0);
-    fields.at("bitmap1").get_to(header.bitmap1);
-    fields.at("mask1").get_to(header.mask1);
-    return header;
-}
 
 atp_aggregator aggregator_of(const json& fields) {
     atp_aggregator aggregator{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks switchml/packet.h against the committed switchml.json, read like an implementation in another language.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "json_fields.h"
 #include "switchml/packet.h"
 #include "switchml_vectors.h"
 #include "vector_file.h"
@@ -21,8 +23,6 @@ using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
 json committed() { return json::parse(committed_text("switchml.json")); }
-
-Bytes bytes_of(const json& vector) { return conformance::bytes_of(vector.at("hex").get<std::string>(), 0); }
 
 format::Header header_of(const json& vector) {
     const json& fields = vector.at("header");
@@ -100,6 +100,11 @@ TEST(SwitchMlVectors, PacketOfThePaperHas180BytesOnTheWire) {
 TEST(SwitchMlVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_TRUE(committed_text("switchml.json") == switchml_vectors_to_json(switchml_vectors()))
         << "tests/conformance/switchml.json is not what write_switchml_vectors writes";
+}
+
+// `write_switchml_vectors --corpus tests/fuzz/corpus/switchml` writes them.
+TEST(SwitchMlVectors, EveryVectorIsAnInputOfTheFuzzer) {
+    EXPECT_THAT(outdated_inputs("switchml", corpus_of(switchml_vectors())), testing::IsEmpty());
 }
 
 TEST(SwitchMlPacket, MoreLanesThanADatagramHoldsAreRefused) {

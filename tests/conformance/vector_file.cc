@@ -34,6 +34,11 @@ void write_corpus(const std::filesystem::path& folder, std::span<const NamedByte
     }
 }
 
+std::string contents_of(const std::filesystem::path& path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
 }  // namespace
 
 SpeltBytes spell(std::span<const std::byte> bytes, std::size_t spell_out_up_to) {
@@ -60,8 +65,19 @@ std::vector<std::byte> bytes_of(std::string_view hex, std::size_t zero_bytes_aft
 }
 
 std::string committed_text(std::string_view file) {
-    std::ifstream stream(std::filesystem::path(ATP_SOURCE_DIR "/tests/conformance") / file);
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    return contents_of(std::filesystem::path(ATP_SOURCE_DIR "/tests/conformance") / file);
+}
+
+std::vector<std::string> outdated_inputs(std::string_view folder, std::span<const NamedBytes> corpus) {
+    std::vector<std::string> names;
+    for (const NamedBytes& input : corpus) {
+        const std::string name = to_file_name(input.description);
+        const auto path = std::filesystem::path(ATP_SOURCE_DIR "/tests/fuzz/corpus") / folder / name;
+        const std::string text = contents_of(path);
+        const auto found = std::as_bytes(std::span(text));
+        if (!std::filesystem::exists(path) || !std::ranges::equal(found, input.bytes)) names.push_back(name);
+    }
+    return names;
 }
 
 int write_vectors(std::span<char* const> arguments, const std::string& json, std::span<const NamedBytes> corpus) {

@@ -27,6 +27,20 @@ struct SpeltBytes {
 // "wire.json" as committed.
 [[nodiscard]] std::string committed_text(std::string_view file);
 
+// The inputs of the fuzzer: each vector that fits one.
+template <class Vector>
+[[nodiscard]] std::vector<NamedBytes> corpus_of(const std::vector<Vector>& vectors) {
+    constexpr std::size_t longest_input_bytes = 4096;
+    std::vector<NamedBytes> corpus;
+    for (const Vector& vector : vectors) {
+        if (vector.bytes.size() <= longest_input_bytes) corpus.push_back({vector.description, vector.bytes});
+    }
+    return corpus;
+}
+// Names of the inputs that a folder of tests/fuzz/corpus lacks, or has with other bytes. Other files of the folder do
+// not count.
+[[nodiscard]] std::vector<std::string> outdated_inputs(std::string_view folder, std::span<const NamedBytes> corpus);
+
 // main() of a program that writes `json` to stdout, or `corpus` as files into a folder: `--corpus FOLDER`.
 [[nodiscard]] int write_vectors(std::span<char* const> arguments, const std::string& json,
                                 std::span<const NamedBytes> corpus);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks wire/packet.h against the committed wire.json, which the test reads like an implementation in another
 // language.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "json_fields.h"
 #include "vector_file.h"
 #include "wire/packet.h"
 #include "wire_vectors.h"
@@ -22,34 +24,6 @@ using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
 json committed() { return json::parse(committed_text("wire.json")); }
-
-Bytes bytes_of(const json& vector) {
-    return conformance::bytes_of(vector.at("hex").get<std::string>(),
-                                 vector.at("zero_bytes_after_hex").get<std::size_t>());
-}
-
-atp_header header_of(const json& fields) {
-    atp_header header{};
-    fields.at("version").get_to(header.version);
-    fields.at("type").get_to(header.type);
-    fields.at("flags").get_to(header.flags);
-    fields.at("hop").get_to(header.hop);
-    fields.at("dtype").get_to(header.dtype);
-    fields.at("window_log2").get_to(header.window_log2);
-    fields.at("scale").get_to(header.scale);
-    fields.at("job").get_to(header.job);
-    fields.at("token").get_to(header.token);
-    fields.at("channel").get_to(header.channel);
-    fields.at("worker").get_to(header.worker);
-    fields.at("seq").get_to(header.seq);
-    fields.at("index").get_to(header.index);
-    fields.at("argument").get_to(header.argument);
-    fields.at("bitmap0").get_to(header.bitmap0);
-    fields.at("mask0").get_to(header.mask0);
-    fields.at("bitmap1").get_to(header.bitmap1);
-    fields.at("mask1").get_to(header.mask1);
-    return header;
-}
 
 void expect_same_fields(const atp_header& actual, const atp_header& expected) {
     EXPECT_EQ(actual.version, expected.version);
@@ -142,6 +116,11 @@ TEST(WireVectors, FileMatchesTheOutputOfItsWriter) {
     // diff tests/conformance/wire.json -` shows the changes.
     EXPECT_TRUE(committed_text("wire.json") == wire_vectors_to_json(wire_vectors()))
         << "tests/conformance/wire.json is not what write_wire_vectors writes";
+}
+
+// `write_wire_vectors --corpus tests/fuzz/corpus/decode` writes them.
+TEST(WireVectors, AreInputsOfTheFuzzer) {
+    EXPECT_THAT(outdated_inputs("decode", corpus_of(wire_vectors())), testing::IsEmpty());
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 int main(int argument_count, char** arguments) {
     using namespace atp::conformance;
     const auto vectors = switchml_vectors();
-    std::vector<NamedBytes> corpus;
-    for (const SwitchMlVector& vector : vectors) corpus.push_back({vector.description, vector.bytes});
     return write_vectors({arguments, static_cast<std::size_t>(argument_count)}, switchml_vectors_to_json(vectors),
-                         corpus);
+                         corpus_of(vectors));
 }

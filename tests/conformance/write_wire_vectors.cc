@@ -5,18 +5,9 @@
 #include "vector_file.h"
 #include "wire_vectors.h"
 
-namespace {
-
-constexpr std::size_t longest_input_bytes = 4096;
-
-}  // namespace
-
 int main(int argument_count, char** arguments) {
     using namespace atp::conformance;
     const auto vectors = wire_vectors();
-    std::vector<NamedBytes> corpus;
-    for (const WireVector& vector : vectors) {
-        if (vector.bytes.size() <= longest_input_bytes) corpus.push_back({vector.description, vector.bytes});
-    }
-    return write_vectors({arguments, static_cast<std::size_t>(argument_count)}, wire_vectors_to_json(vectors), corpus);
+    return write_vectors({arguments, static_cast<std::size_t>(argument_count)}, wire_vectors_to_json(vectors),
+                         corpus_of(vectors));
 }

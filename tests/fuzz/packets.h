@@ -5,16 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "input.h"
 #include "protocol/channel.h"
 #include "protocol/membership.h"
-#include "wire/packet.h"
+#include "support/gradients.h"
+#include "support/packets.h"
 
 namespace atp::fuzz {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes;
 
 // So small that packets often meet in the same fragment and aggregator.
 inline constexpr protocol::ChannelConfig small_channel{.job = 1,
@@ -41,25 +41,8 @@ inline protocol::Membership some_membership(Input& input) {
 inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& channel,
                                 const protocol::Membership& members, std::uint32_t first, std::uint32_t sequences) {
     const auto rank = static_cast<std::uint16_t>(input.below(members.workers()));
-    const protocol::Place& place = members.place(rank);
     const std::uint32_t seq = first + input.below(sequences);
-    atp_header header{};
-    header.version = ATP_VERSION;
-    header.type = ATP_TYPE_GRADIENT;
-    header.hop = place.hop;
-    header.dtype = ATP_DTYPE_INT32;
-    header.window_log2 = channel.window_log2;
-    header.job = channel.job;
-    header.token = channel.token;
-    header.channel = channel.channel;
-    header.worker = rank;
-    header.seq = seq;
-    header.index = channel.index(seq, 0);
-    header.bitmap0 = 1U << place.member;
-    header.mask0 = place.mask0;
-    header.bitmap1 = 1U << place.unit;
-    header.mask1 = place.mask1;
-    return header;
+    return testing::gradient_of(channel, members, rank, seq);
 }
 
 // Rewrites some fields; each bit of one word selects a field.
@@ -89,12 +72,7 @@ inline Bytes to_packet(Input& input, const atp_header& header, std::uint32_t val
     std::size_t lanes = carries ? usual_lanes : 0;
     const std::uint8_t other = input.byte();
     if (other >= 240) lanes = other - 240U;
-    Bytes bytes(ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES);
-    wire::encode_header(header, bytes);
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-        wire::store_u32(&bytes[ATP_HEADER_BYTES + lane * ATP_LANE_BYTES], value);
-    }
-    return bytes;
+    return testing::make_packet(header, testing::Lanes(lanes, static_cast<std::int32_t>(value)));
 }
 
 }  // namespace atp::fuzz

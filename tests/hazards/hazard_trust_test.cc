@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/gradients.h"
 #include "support/random.h"
 #include "support/scenes.h"
 

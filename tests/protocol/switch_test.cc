@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/gradients.h"
 #include "support/packets.h"
 #include "support/random.h"
 

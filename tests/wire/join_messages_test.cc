@@ -11,38 +11,22 @@
 #include <string>
 #include <vector>
 
+#include "support/control_messages.h"
 #include "support/random.h"
 #include "wire/packet.h"
 
 namespace atp::wire {
 namespace {
 
+using testing::encoded;
 using testing::Random;
 using Bytes = std::vector<std::byte>;
 
-template <class Message, class... Padding>
-Bytes encoded(const Message& message, Padding... padding) {
-    Bytes bytes(max_control_bytes);
-    bytes.resize(encode(message, bytes, padding...));
-    return bytes;
-}
-
 Join some_join() {
-    Join join;
-    join.terms = {.job = 0x01020304,
-                  .token = 0x5EEDFACE,
-                  .channel = 0x0A0B,
-                  .lanes = 62,
-                  .window_log2 = 8,
-                  .audit = true,
-                  .aggregators = 4096,
-                  .first_seq = 0xFFFFFFF0,
-                  .mask1 = 0x7,
-                  .scale = 1e8,
-                  .server = {},
-                  .protocol = ChannelProtocol::switchml_faithful,
-                  .group = {.family = 4, .port = 4792, .host = {std::byte{239}, std::byte{192}}}};
-    join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {515}}};
+    Join join = testing::join_of_worker();
+    join.terms.first_seq = 0xFFFFFFF0;
+    join.terms.protocol = ChannelProtocol::switchml_faithful;
+    join.terms.group = {.family = 4, .port = 4792, .host = {std::byte{239}, std::byte{192}}};
     return join;
 }
 

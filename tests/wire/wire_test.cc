@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/packets.h"
 #include "wire/packet.h"
 
 namespace atp::wire {
@@ -46,9 +47,7 @@ atp_header header_of(atp_type type, atp_dtype dtype) {
 }
 
 Bytes packet_of(const atp_header& header, std::size_t lanes) {
-    Bytes bytes(ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES);
-    encode_header(header, bytes);
-    return bytes;
+    return testing::make_packet(header, testing::Lanes(lanes));
 }
 
 DecodeError decode_of(const atp_header& header, std::size_t lanes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "protocol/server.h"
+#include "support/gradients.h"
 #include "support/packets.h"
 
 namespace atp::testing {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "support/gradients.h"
 #include "support/network.h"
 
 namespace atp::testing {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "protocol/worker.h"
+#include "support/gradients.h"
 #include "support/packets.h"
 
 namespace atp::testing {

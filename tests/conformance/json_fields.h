@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the objects that several files of vectors have.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "vector_file.h"
+#include "wire/packet.h"
+
+namespace atp::conformance {
+
+[[nodiscard]] inline std::vector<std::byte> bytes_of(const nlohmann::json& vector) {
+    return bytes_of(vector.at("hex").get<std::string>(), vector.value("zero_bytes_after_hex", std::size_t{0}));
+}
+
+// A file of decisions names no version: it has packets of this version only.
+[[nodiscard]] inline atp_header header_of(const nlohmann::json& fields) {
+    atp_header header{};
+    header.version = fields.value("version", std::uint8_t{ATP_VERSION});
+    fields.at("type").get_to(header.type);
+    fields.at("flags").get_to(header.flags);
+    fields.at("hop").get_to(header.hop);
+    fields.at("dtype").get_to(header.dtype);
+    fields.at("window_log2").get_to(header.window_log2);
+    fields.at("scale").get_to(header.scale);
+    fields.at("job").get_to(header.job);
+    fields.at("token").get_to(header.token);
+    fields.at("channel").get_to(header.channel);
+    fields.at("worker").get_to(header.worker);
+    fields.at("seq").get_to(header.seq);
+    fields.at("index").get_to(header.index);
+    fields.at("argument").get_to(header.argument);
+    fields.at("bitmap0").get_to(header.bitmap0);
+    fields.at("mask0").get_to(header.mask0);
+    fields.at("bitmap1").get_to(header.bitmap1);
+    fields.at("mask1").get_to(header.mask1);
+    return header;
+}
+
+}  // namespace atp::conformance

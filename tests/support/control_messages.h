@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control messages of tests, and their bytes.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "wire/control.h"
+
+namespace atp::testing {
+
+// The message as a datagram, with `padding` if its encode() takes that.
+template <class Message, class... Padding>
+std::vector<std::byte> encoded(const Message& message, Padding... padding) {
+    std::vector<std::byte> bytes(wire::max_control_bytes);
+    bytes.resize(wire::encode(message, bytes, padding...));
+    return bytes;
+}
+
+// Of a worker that is member 2 of unit 2. Every field differs from the others and from 0.
+[[nodiscard]] inline wire::Join join_of_worker() {
+    wire::Join join;
+    join.terms = {.job = 0x01020304,
+                  .token = 0x5EEDFACE,
+                  .channel = 0x0A0B,
+                  .lanes = 62,
+                  .window_log2 = 8,
+                  .audit = true,
+                  .aggregators = 0x00012345,
+                  .first_seq = 0x11121314,
+                  .mask1 = 0x7,
+                  .scale = 1e8,
+                  .server = {},
+                  .protocol = wire::ChannelProtocol::atp,
+                  .group = {}};
+    join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
+    return join;
+}
+
+}  // namespace atp::testing
