@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/median.h"
+
 namespace atp::bench {
 namespace {
 
@@ -61,12 +63,6 @@ void enlist(const std::string& name, const Side& side, double round_seconds) {
         }
     };
     benchmark::RegisterBenchmark(name.c_str(), loop)->Iterations(passes_that_fit(side, round_seconds));
-}
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 }  // namespace

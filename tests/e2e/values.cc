@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/hash.h"
 #include "numeric/half.h"
 
 namespace atp::test {
@@ -13,13 +14,6 @@ namespace {
 
 using comm::Reduction;
 using numeric::ElementType;
-
-std::uint64_t mix(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15U;
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31U);
-}
 
 template <class Value>
 void put(Bytes& bytes, std::size_t at, const Value& value) {
@@ -83,7 +77,7 @@ void add_integers(const std::vector<Bytes>& tensors, std::size_t elements, Bytes
 Bytes tensor_of(ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed) {
     Bytes bytes(elements * numeric::bytes_of(type));
     for (std::size_t at = 0; at < elements; ++at) {
-        const std::uint64_t random = mix(mix(mix(seed) + rank) + at);
+        const std::uint64_t random = mix64(mix64(mix64(seed) + rank) + at);
         const double number = static_cast<double>(static_cast<std::int64_t>(random)) * 0x1p-63;
         switch (type) {
             case ElementType::int32: put(bytes, at, static_cast<std::uint32_t>(random)); break;

@@ -21,16 +21,14 @@ struct ModelsOptions {
     bool json = false;
 };
 
-double microseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e3; }
-
 Json to_json(const workload::Model& model) {
     Json layers = Json::array();
     for (const workload::ModelLayer& layer : model.layers) {
         layers.push_back(Json{{"name", layer.name},
                               {"tensors", layer.tensors},
                               {"forward_flops", layer.forward_flops},
-                              {"forward_us", microseconds(model.forward_time(layer))},
-                              {"backward_us", microseconds(model.backward_time(layer))}});
+                              {"forward_us", to_microseconds(model.forward_time(layer))},
+                              {"backward_us", to_microseconds(model.backward_time(layer))}});
     }
     return Json{{"name", model.name},         {"parameters", model.parameters()},     {"sample", model.sample},
                 {"batch", model.batch},       {"samples_per_s", model.samples_per_s}, {"source", model.source},
@@ -48,8 +46,8 @@ std::string layers_text(const workload::Model& model) {
                                    "forward", "backward");
     for (const workload::ModelLayer& layer : model.layers) {
         text += fmt::format("{:>18} {:>12} {:>14.4g} {:>9.1f} us {:>9.1f} us\n", layer.name, layer.parameters(),
-                            layer.forward_flops, microseconds(model.forward_time(layer)),
-                            microseconds(model.backward_time(layer)));
+                            layer.forward_flops, to_microseconds(model.forward_time(layer)),
+                            to_microseconds(model.backward_time(layer)));
     }
     return text;
 }

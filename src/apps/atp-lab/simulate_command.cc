@@ -130,7 +130,7 @@ std::string summary_json(const sim::SwarmSummary& s, const SimulateOptions& opti
                                   {"incarnations", s.incarnations},
                                   {"resends", s.resends},
                                   {"lost", s.lost},
-                                  {"slowest_ms", static_cast<double>(s.slowest.count()) / 1e6},
+                                  {"slowest_ms", to_milliseconds(s.slowest)},
                                   {"slowest_seed", s.slowest_seed}}
         .dump(2);
 }
@@ -169,7 +169,7 @@ int run_swarm(const SimulateOptions& options) {
             "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
             "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s\n",
             s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends, s.incarnations,
-            s.slowest_seed, static_cast<double>(s.slowest.count()) / 1e6, seconds_since(begin));
+            s.slowest_seed, to_milliseconds(s.slowest), seconds_since(begin));
     }
     if (interrupted) return exit_interrupted;
     return s.failures == 0 ? exit_passed : exit_failed;

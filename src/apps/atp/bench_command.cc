@@ -20,6 +20,7 @@
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
 #include "apps/common/value_texts.h"
+#include "base/median.h"
 
 namespace atp::apps {
 namespace {
@@ -32,12 +33,6 @@ constexpr double dynamic_bench_scale = 0x1p27;
 
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 int failed(const Error& error) {
     if (error.operation == Operation::wait && error.reason == Reason::closed) return exit_interrupted;

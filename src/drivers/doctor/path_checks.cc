@@ -28,8 +28,6 @@ constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
 constexpr double notable_drop_share = 1e-4;
 
-double microseconds(Duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
-
 std::string named(std::string_view what, const PathFacts& facts) {
     return fmt::format("{} {}", what, to_string(facts.address));
 }
@@ -184,8 +182,8 @@ Finding check_round_trip(const PathFacts& facts) {
     const Duration median = trips[trips.size() / 2];
     Finding finding{
         .name = named("round trip", facts),
-        .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us least, median, most of {}", microseconds(trips.front()),
-                             microseconds(median), microseconds(trips.back()), trips.size())};
+        .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us least, median, most of {}", to_microseconds(trips.front()),
+                             to_microseconds(median), to_microseconds(trips.back()), trips.size())};
     if (median <= far) return finding;
     finding.status = Status::warn;
     finding.found += ": far for a sum in the network";
@@ -413,7 +411,7 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
 Finding check_peer(const std::string& name, const Result<Duration>& connected) {
     Finding finding{.name = "peer " + name};
     if (connected) {
-        finding.found = fmt::format("accepts TCP connections, after {:.0f} us", microseconds(*connected));
+        finding.found = fmt::format("accepts TCP connections, after {:.0f} us", to_microseconds(*connected));
         return finding;
     }
     finding.status = Status::fail;

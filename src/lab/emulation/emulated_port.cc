@@ -11,15 +11,6 @@ constexpr std::uint64_t work_per_byte = 8 * 1'000'000'000ULL;
 // The work of a full queue plus one admitted packet fits 64 bits.
 static_assert(most_queue_bytes <= std::numeric_limits<std::uint64_t>::max() / work_per_byte / 2);
 
-constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
-
-// The finaliser of SplitMix64.
-std::uint64_t scramble(std::uint64_t value) {
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
-    return value ^ (value >> 31U);
-}
-
 std::uint64_t queue_bytes_of(const PortConfig& config) {
     if (config.rate_bits_per_s <= 0 || config.queue_bytes == 0) return most_queue_bytes;
     return std::min(config.queue_bytes, most_queue_bytes);
@@ -54,7 +45,7 @@ EmulatedPort::EmulatedPort(const PortConfig& config, std::uint64_t seed, std::ui
       loss_threshold_(loss_threshold_of(config)),
       overhead_bytes_(config.overhead_bytes),
       early_(config.early),
-      chance_(scramble(scramble(seed + golden) + scramble(stream + golden * 2))) {}
+      random_(seed, stream) {}
 
 Admission EmulatedPort::admit(std::uint32_t bytes, Time now) {
     const std::uint64_t wire_bytes = std::uint64_t{bytes} + overhead_bytes_;
@@ -100,10 +91,6 @@ Time EmulatedPort::occupy(std::uint64_t wire_bytes, Time now) {
     return busy_until_ + Duration(rest_work_ == 0 ? 0 : 1);
 }
 
-bool EmulatedPort::loses() {
-    if (loss_threshold_ == 0) return false;
-    chance_ += golden;
-    return (scramble(chance_) >> 11U) < loss_threshold_;
-}
+bool EmulatedPort::loses() { return loss_threshold_ != 0 && (random_.next() >> 11U) < loss_threshold_; }
 
 }  // namespace atp::emulation

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/random.h"
 #include "base/time.h"
 
 namespace atp::emulation {
@@ -89,7 +90,7 @@ class EmulatedPort {
     std::uint64_t loss_threshold_;  // in units of 2^-53
     std::uint32_t overhead_bytes_;
     Duration early_;
-    std::uint64_t chance_;  // state of SplitMix64
+    Random random_;
     // Busy until this time and for the remaining work after it, which takes less than a nanosecond.
     Time busy_until_ = Time::min();
     std::uint64_t rest_work_ = 0;

@@ -19,8 +19,6 @@ constexpr std::string_view left_out =
     "how long a server takes to add. Other systems use RDMA and fill an MTU of 1,500 bytes. `atp-lab simulate` has "
     "these.\n";
 
-double ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 double times_as_fast(Duration before, Duration after) {
     return static_cast<double>(before.count()) / static_cast<double>(after.count());
 }
@@ -97,9 +95,9 @@ std::string iterations_text(const Cluster& cluster, const Plan& plan) {
     for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
         const JobPlan& job = plan.jobs[i];
         std::vector<std::string> row{cluster.jobs[i].name, fmt::format("{}", cluster.jobs[i].worker_count()),
-                                     fmt::format("{:.1f}", ms(job.computes))};
+                                     fmt::format("{:.1f}", to_milliseconds(job.computes))};
         for (const auto& iteration : job.iterations) {
-            row.push_back(iteration ? fmt::format("{:.1f}", ms(*iteration)) : "-");
+            row.push_back(iteration ? fmt::format("{:.1f}", to_milliseconds(*iteration)) : "-");
         }
         row.push_back(fmt::format("{:.2f}x", job.gain));
         table.add(std::move(row));
@@ -116,7 +114,7 @@ std::string bottlenecks_text(const Cluster& cluster, const Plan& plan) {
         const Duration iteration = job.iterations.back().value_or(plan.without[i]);
         table.add({cluster.jobs[i].name, fmt::format("{:.1f}", job.bytes_per_s * 8 / 1e9),
                    fmt::format("{:.0f} %", 100 * job.waits),
-                   fmt::format("{:.1f}", cluster.jobs[i].samples * 1e3 / ms(iteration)),
+                   fmt::format("{:.1f}", cluster.jobs[i].samples * 1e3 / to_milliseconds(iteration)),
                    describe(cluster, job.bottleneck)});
     }
     return "With all switches. Sends: gradients of a worker, while every job sends; waits: of an iteration, without "
@@ -162,7 +160,8 @@ std::string shortages_text(const Cluster& cluster, const Plan& plan) {
     Table table(with_jobs({"of the wanted"}, cluster));
     for (const Shortage& shortage : plan.shortages) {
         std::vector<std::string> row{fmt::format("{:.0f} %", 100 * shortage.share)};
-        for (const Duration iteration : shortage.iterations) row.push_back(fmt::format("{:.1f}", ms(iteration)));
+        for (const Duration iteration : shortage.iterations)
+            row.push_back(fmt::format("{:.1f}", to_milliseconds(iteration)));
         table.add(std::move(row));
     }
     return "What a smaller memory costs: milliseconds of an iteration, with that share of it at every switch.\n" +
@@ -183,7 +182,7 @@ namespace {
 
 Json by_job(const Cluster& cluster, const std::vector<Duration>& iterations) {
     Json json = Json::object();
-    for (std::size_t i = 0; i < iterations.size(); ++i) json[cluster.jobs[i].name] = ms(iterations[i]);
+    for (std::size_t i = 0; i < iterations.size(); ++i) json[cluster.jobs[i].name] = to_milliseconds(iterations[i]);
     return json;
 }
 
@@ -193,7 +192,7 @@ Json job_json(const Cluster& cluster, const Plan& plan, std::size_t i) {
     Json iterations = Json::object();
     for (std::size_t option = 0; option < plan.options.size(); ++option) {
         const auto& iteration = planned.iterations[option];
-        iterations[plan.options[option].key] = iteration ? Json(ms(*iteration)) : Json();
+        iterations[plan.options[option].key] = iteration ? Json(to_milliseconds(*iteration)) : Json();
     }
     Json bottleneck{{"kind", to_string(planned.bottleneck.kind)}};
     const bool somewhere =
@@ -203,7 +202,7 @@ Json job_json(const Cluster& cluster, const Plan& plan, std::size_t i) {
                 {"model", job.model},
                 {"workers", job.worker_count()},
                 {"gradient_bytes", job.workload.elements() * sizeof(float)},
-                {"computes_ms", ms(planned.computes)},
+                {"computes_ms", to_milliseconds(planned.computes)},
                 {"iteration_ms", std::move(iterations)},
                 {"samples", job.samples},
                 {"gain", planned.gain},

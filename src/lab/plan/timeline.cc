@@ -12,8 +12,6 @@ namespace {
 constexpr unsigned iterations_wanted = 12;
 constexpr unsigned no_last_iteration = std::numeric_limits<unsigned>::max();
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 Duration time_for(double bytes, double bytes_per_s) {
     return Duration(std::max<std::int64_t>(std::llround(std::ceil(bytes / bytes_per_s * 1e9)), 1));
 }
@@ -79,7 +77,7 @@ Time Timeline::next_event() const {
 void Timeline::pass(Time until) {
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
         if (!active_[i]) continue;
-        jobs_[i].left -= seconds(until - now_) * shares_[i].rate;
+        jobs_[i].left -= to_seconds(until - now_) * shares_[i].rate;
         jobs_[i].limited[shares_[i].limit] += until - now_;
     }
     now_ = until;

@@ -22,8 +22,6 @@ std::uint8_t slots_within(std::uint32_t aggregators) {
     return static_cast<std::uint8_t>(std::bit_width(aggregators) - 1);
 }
 
-double ms_of(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 }  // namespace
 
 AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
@@ -239,17 +237,17 @@ void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) 
     }
     if (!deadline || event.elapsed > *deadline + paused) {
         fail(fmt::format("rank {}: tensor {} timed out after {:.3f} ms without a deadline of that length", rank_of(id),
-                         event.tensor, ms_of(event.elapsed)));
+                         event.tensor, to_milliseconds(event.elapsed)));
     }
     if (report_.errors.size() == errors_kept) return;
-    const std::string answer =
-        event.answered ? fmt::format("server answered last at {:.3f} ms", ms_of(event.answered_at.time_since_epoch()))
-                       : "server never answered";
+    const std::string answer = event.answered ? fmt::format("server answered last at {:.3f} ms",
+                                                            to_milliseconds(event.answered_at.time_since_epoch()))
+                                              : "server never answered";
     report_.errors.push_back(
         fmt::format("job {} incarnation {} rank {} channel {}: tensor {} timed out after {:.3f} ms; {}; missing units "
                     "{:#x} members {:#x}",
-                    number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor, ms_of(event.elapsed),
-                    answer, event.missing_units, event.missing_members));
+                    number(), report_.incarnations, rank_of(id), channel_of(id), event.tensor,
+                    to_milliseconds(event.elapsed), answer, event.missing_units, event.missing_members));
 }
 
 // ---------------------------------------------------------------------------------------------------------- Machines

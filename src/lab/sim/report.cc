@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double in_ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 template <class Counters, std::size_t count>
 Json counters_to_json(const CounterFields<Counters, count>& fields, const Counters& counters) {
     Json json = Json::object();
@@ -31,7 +29,7 @@ Json to_json(const SwitchmlReport& job) {
     }
     at_switch["overflows"] = job.at_switch.overflows;
     return Json{{"slots", job.slots},
-                {"round_trip_us", static_cast<double>(job.round_trip.count()) / 1e3},
+                {"round_trip_us", to_microseconds(job.round_trip)},
                 {"worker_counters", counters_to_json(switchml_fields, job.workers)},
                 {"switch_counters", std::move(at_switch)}};
 }
@@ -42,10 +40,10 @@ Json to_json(const JobReport& job) {
               {"workers", job.workers},
               {"finished", job.finished.has_value()},
               {"incarnations", job.incarnations},
-              {"started_ms", in_ms(job.started.time_since_epoch())},
-              {"time_ms", in_ms(job.time())},
+              {"started_ms", to_milliseconds(job.started.time_since_epoch())},
+              {"time_ms", to_milliseconds(job.time())},
               {"iterations", job.iterations},
-              {"iteration_ms", in_ms(job.iteration_time)},
+              {"iteration_ms", to_milliseconds(job.iteration_time)},
               {"bytes", job.tensor_bytes},
               {"goodput_bits_per_s", job.goodput_bits_per_s()},
               {"share_aggregated", job.share_aggregated()},
@@ -63,19 +61,17 @@ Json to_json(const JobReport& job) {
 
 Json to_json(const BackgroundReport& flow) {
     return Json{{"flow", flow.name},
-                {"started_ms", in_ms(flow.started.time_since_epoch())},
-                {"ended_ms", in_ms(flow.ended.time_since_epoch())},
+                {"started_ms", to_milliseconds(flow.started.time_since_epoch())},
+                {"ended_ms", to_milliseconds(flow.ended.time_since_epoch())},
                 {"goodput_bits_per_s", flow.goodput_bits_per_s()},
                 {"flow_counters", counters_to_json(flow_fields, flow.flows)}};
 }
 
 Json to_json(const Series& series) {
-    return Json{{"interval_ms", in_ms(series.interval)},
-                {"job_bytes", series.job_bytes},
-                {"job_added_in_network", series.job_added_in_network},
-                {"job_added_at_server", series.job_added_at_server},
-                {"background_bytes", series.background_bytes},
-                {"link_bytes", series.link_bytes}};
+    return Json{
+        {"interval_ms", to_milliseconds(series.interval)},     {"job_bytes", series.job_bytes},
+        {"job_added_in_network", series.job_added_in_network}, {"job_added_at_server", series.job_added_at_server},
+        {"background_bytes", series.background_bytes},         {"link_bytes", series.link_bytes}};
 }
 
 Json to_json(const SwitchReport& at) {
@@ -156,7 +152,7 @@ std::string to_json(const Report& report) {
               {"interrupted", report.interrupted},
               {"audit_failures", report.audit_failures()},
               {"failures", report.failures},
-              {"time_ms", in_ms(time)},
+              {"time_ms", to_milliseconds(time)},
               {"packet_hops", report.packet_hops},
               {"events", report.events},
               {"ecn_marks", ecn_marks(report)},
@@ -179,7 +175,7 @@ std::string jobs_text(const Report& report) {
                                    "workers", "inc.", "time", "goodput/worker", "in-network", "resends", "probes",
                                    "floats", "packets->PS", "bytes->PS");
     for (const JobReport& job : report.jobs) {
-        const std::string time = job.finished ? fmt::format("{:.3f} ms", in_ms(job.time())) : "unfinished";
+        const std::string time = job.finished ? fmt::format("{:.3f} ms", to_milliseconds(job.time())) : "unfinished";
         text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
@@ -193,7 +189,7 @@ std::string training_text(const Report& report) {
     for (const JobReport& job : report.jobs) {
         if (job.model.empty()) continue;
         text += fmt::format("{:>6} {} by {}: {:.3f} ms an iteration, {:.1f} samples/s at each worker\n", job.job,
-                            job.model, job.system, in_ms(job.iteration_time), job.samples_per_s);
+                            job.model, job.system, to_milliseconds(job.iteration_time), job.samples_per_s);
     }
     for (const BackgroundReport& flow : report.background) {
         text += fmt::format("background {}: {:.3f} Gb/s, {} resent\n", flow.name, flow.goodput_bits_per_s() / 1e9,
@@ -211,8 +207,8 @@ std::string switchml_text(const Report& report) {
         text += fmt::format(
             "{:>6} SwitchML: {} slots, {} packets of {:.1f} us, {} resends; at the switch {} shadow replies, {} "
             "duplicates, {} late\n",
-            job.job, s.slots, s.workers.sent, static_cast<double>(s.round_trip.count()) / 1e3, s.workers.resent,
-            s.count(Event::answered), s.count(Event::duplicate), s.count(Event::late));
+            job.job, s.slots, s.workers.sent, to_microseconds(s.round_trip), s.workers.resent, s.count(Event::answered),
+            s.count(Event::duplicate), s.count(Event::late));
     }
     return text;
 }

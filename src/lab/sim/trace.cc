@@ -8,18 +8,14 @@
 #include "protocol/decide.h"
 
 namespace atp::sim {
-namespace {
-
-double microseconds(Time now) { return static_cast<double>(now.time_since_epoch().count()) / 1e3; }
-
-}  // namespace
+namespace {}  // namespace
 
 void Trace::packet(Time now, std::string_view where, std::string_view what, std::string_view description) {
-    fmt::print(file_, "{:.3f}us {} {} {}\n", microseconds(now), where, what, description);
+    fmt::print(file_, "{:.3f}us {} {} {}\n", to_microseconds(now.time_since_epoch()), where, what, description);
 }
 
 void Trace::note(Time now, std::string_view where, std::string_view what) {
-    fmt::print(file_, "{:.3f}us {} {}\n", microseconds(now), where, what);
+    fmt::print(file_, "{:.3f}us {} {}\n", to_microseconds(now.time_since_epoch()), where, what);
 }
 
 std::string_view event_name(unsigned event) {

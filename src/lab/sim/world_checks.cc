@@ -49,8 +49,7 @@ void World::check_end() {
     for (const Job* job : jobs_) {
         if (job->finished()) continue;
         failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->number(),
-                                        static_cast<double>(now_.time_since_epoch().count()) / 1e6,
-                                        job->whereabouts()));
+                                        to_milliseconds(now_.time_since_epoch()), job->whereabouts()));
     }
     if (!events_.empty()) return;  // stopped early: packets are still in flight
     if (network_.pool().in_use() != 0) {

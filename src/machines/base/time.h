@@ -20,4 +20,13 @@ using Time = Clock::time_point;
 
 inline constexpr Time never = Time::max();
 
+// For reports.
+[[nodiscard]] constexpr double to_seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e9; }
+[[nodiscard]] constexpr double to_milliseconds(Duration duration) {
+    return static_cast<double>(duration.count()) / 1e6;
+}
+[[nodiscard]] constexpr double to_microseconds(Duration duration) {
+    return static_cast<double>(duration.count()) / 1e3;
+}
+
 }  // namespace atp

@@ -50,8 +50,6 @@ inline std::uint64_t switch_events(const Report& report, unsigned event) {
     return count;
 }
 
-inline double to_milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 inline double milliseconds_of(const JobReport& job) { return to_milliseconds(job.time()); }
 
 // Time of the longest job.

@@ -53,7 +53,8 @@ struct Window {
 };
 
 Window settled(double begin, double lasts, const sim::Report& report) {
-    return {.from = begin + lasts / 4, .to = std::min(begin + lasts, milliseconds(report.jobs.front().time()) * 0.95)};
+    return {.from = begin + lasts / 4,
+            .to = std::min(begin + lasts, to_milliseconds(report.jobs.front().time()) * 0.95)};
 }
 
 Drawing draw_fig16(const Lab& lab) {
@@ -71,8 +72,8 @@ Drawing draw_fig16(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run({micro, model, model_alone});
 
     const Courses busy = courses_of(reports[0]);
-    const Window window = settled(milliseconds(begin), milliseconds(lasts), reports[0]);
-    const double peak = average_between(busy.job, 0, milliseconds(begin));
+    const Window window = settled(to_milliseconds(begin), to_milliseconds(lasts), reports[0]);
+    const double peak = average_between(busy.job, 0, to_milliseconds(begin));
     const double share = average_between(busy.job, window.from, window.to) / peak;
     const double wire = average_between(busy.wire, window.from, window.to) / line_gbps;
     const Courses training = courses_of(reports[1]);

@@ -110,7 +110,7 @@ Drawing draw_switchml_fig7(const Lab& lab) {
     for (std::size_t i = 0; i < lanes.size(); ++i) {
         Bars bars{.name = fmt::format("{} elements a packet", lanes[i])};
         for (std::size_t k = 0; k < sizes.size(); ++k) {
-            bars.values.push_back(milliseconds(reports[i * sizes.size() + k].jobs.front().time()));
+            bars.values.push_back(to_milliseconds(reports[i * sizes.size() + k].jobs.front().time()));
         }
         chart.bars.push_back(std::move(bars));
     }
@@ -154,8 +154,8 @@ Drawing draw_switchml_fig8(const Lab& lab) {
     halves.switchml.halves = true;
     halves.switchml.lanes = 2 * switchml::paper_lanes;
     const std::vector<sim::Report> reports = lab.run({point, halves});
-    const double whole_ms = milliseconds(reports[0].jobs.front().time());
-    const double half_ms = milliseconds(reports[1].jobs.front().time());
+    const double whole_ms = to_milliseconds(reports[0].jobs.front().time());
+    const double half_ms = to_milliseconds(reports[1].jobs.front().time());
     const double elements = static_cast<double>(point.bytes) / sizeof(float);
     const double conversion_ms = seconds_an_element() * elements * 1e3;
 

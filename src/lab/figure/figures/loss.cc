@@ -115,7 +115,7 @@ Drawing draw_switchml_fig5(const Lab& lab) {
         }
     }
     std::vector<double> speeds;
-    for (const sim::Report& report : lab.run(points)) speeds.push_back(1 / milliseconds(report.jobs.front().time()));
+    for (const sim::Report& report : lab.run(points)) speeds.push_back(1 / to_milliseconds(report.jobs.front().time()));
 
     LineChart chart{.title = "Eight workers at 10 Gbit/s, loss on every link",
                     .x = {.label = "packets lost, %", .logarithmic = true},
@@ -157,7 +157,7 @@ Drawing draw_switchml_fig6(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run(points);
     std::vector<double> ends;
     ends.reserve(reports.size());
-    for (const sim::Report& report : reports) ends.push_back(milliseconds(report.jobs.front().time()));
+    for (const sim::Report& report : reports) ends.push_back(to_milliseconds(report.jobs.front().time()));
     for (std::size_t i = 0; i < losses.size(); ++i) {
         const auto& bytes = reports[i].series->link_bytes[link_between(reports[i], "h0", "s0")];
         chart.lines.push_back(course_of(number_text(losses[i] * percent) + " % lost", bytes, interval));

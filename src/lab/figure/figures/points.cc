@@ -28,8 +28,6 @@ sim::Scenario testbed(std::string_view topology) {
     return point;
 }
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 double goodput_gbps(const sim::Report& report) {
     return average_of_jobs(report, [](const sim::JobReport& job) { return job.goodput_bits_per_s(); }) / giga;
 }
@@ -41,13 +39,13 @@ double samples_per_s(const sim::Report& report) {
 double settled_goodput_gbps(const sim::Report& report) {
     return average_of_jobs(report, [](const sim::JobReport& job) {
         const double bits = static_cast<double>(job.tensor_bytes) * 8 / job.iterations;
-        return bits / (milliseconds(job.iteration_time) * 1e-3) / giga;
+        return bits / (to_milliseconds(job.iteration_time) * 1e-3) / giga;
     });
 }
 
 Line course_of(std::string name, const std::vector<std::uint64_t>& bytes, Duration interval) {
     Line line{.name = std::move(name), .markers = false};
-    const double step = milliseconds(interval);
+    const double step = to_milliseconds(interval);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         line.x.push_back(step * static_cast<double>(i + 1));
         line.y.push_back(static_cast<double>(bytes[i]) * 8 / (step * 1e-3) / giga);

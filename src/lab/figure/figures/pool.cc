@@ -36,9 +36,9 @@ Drawing draw_switchml_fig2(const Lab& lab) {
     for (std::size_t i = 0; i < reports.size(); ++i) {
         const sim::JobReport& job = reports[i].jobs.front();
         time.x.push_back(pools[i]);
-        time.y.push_back(milliseconds(job.time()));
+        time.y.push_back(to_milliseconds(job.time()));
         round_trip.x.push_back(pools[i]);
-        round_trip.y.push_back(milliseconds(job.switchml->round_trip) * microseconds_a_millisecond);
+        round_trip.y.push_back(to_milliseconds(job.switchml->round_trip) * microseconds_a_millisecond);
     }
     const double least = *std::ranges::min_element(time.y);
     const double slots = slots_of_bandwidth_delay(points.front(), round_trip.y.front());

@@ -24,16 +24,17 @@ Drawing draw_restart(const Lab& lab) {
         return course_of(name, reports[i].series->job_bytes.front(), reports[i].series->interval);
     };
     const std::vector<Line> lines = {course(0, "plain"), course(1, "the switch restarts")};
-    const double outage = milliseconds(lasts);
-    const double lost = milliseconds(reports[1].jobs.front().time() - reports[0].jobs.front().time());
-    const double back = milliseconds(at) + 2 * outage;
-    const double end = milliseconds(reports[1].jobs.front().time()) * 0.95;
+    const double outage = to_milliseconds(lasts);
+    const double lost = to_milliseconds(reports[1].jobs.front().time() - reports[0].jobs.front().time());
+    const double back = to_milliseconds(at) + 2 * outage;
+    const double end = to_milliseconds(reports[1].jobs.front().time()) * 0.95;
     Drawing drawing;
-    drawing.checks = {between(0.9, 2.5, "time lost, times the outage", lost / outage),
-                      at_least(0.95, "goodput after it, times before",
-                               average_between(lines[1], back, end) / average_between(lines[1], 0, milliseconds(at))),
-                      told("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
-                                                         static_cast<double>(reports[1].jobs.front().worker.sent))};
+    drawing.checks = {
+        between(0.9, 2.5, "time lost, times the outage", lost / outage),
+        at_least(0.95, "goodput after it, times before",
+                 average_between(lines[1], back, end) / average_between(lines[1], 0, to_milliseconds(at))),
+        told("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
+                                           static_cast<double>(reports[1].jobs.front().worker.sent))};
     drawing.charts = {LineChart{.title = "Four workers, one tensor",
                                 .x = {.label = "time, ms", .from = 0},
                                 .y = {.label = "goodput of a worker, Gbit/s", .from = 0},

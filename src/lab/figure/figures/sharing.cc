@@ -80,7 +80,7 @@ std::vector<Line> additions_of(const std::vector<std::vector<std::uint64_t>>& ad
     for (std::size_t job = 0; job < added.size(); ++job) {
         Line line{.name = "job " + std::to_string(job + 1), .markers = false};
         for (std::size_t i = 0; i < added[job].size(); ++i) {
-            line.x.push_back(milliseconds(interval) * static_cast<double>(i + 1));
+            line.x.push_back(to_milliseconds(interval) * static_cast<double>(i + 1));
             line.y.push_back(static_cast<double>(added[job][i]));
         }
         lines.push_back(std::move(line));

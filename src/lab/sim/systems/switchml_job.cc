@@ -39,8 +39,6 @@ GradientShape shape_of(const Scenario& s, unsigned index) {
     return shape;
 }
 
-double to_ms(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 }  // namespace
 
 SwitchmlJob::Endpoint::Endpoint(const WorkerConfig& config)
@@ -199,11 +197,11 @@ void SwitchmlJob::on_event(unsigned rank, const WorkerEvent& event, Time now) {
 void SwitchmlJob::on_timed_out(unsigned rank, const WorkerEvent& event) {
     ++report_.timed_out;
     if (report_.errors.size() == errors_kept) return;
-    const std::string answer =
-        event.answered ? fmt::format("switch answered last at {:.3f} ms", to_ms(event.answered_at.time_since_epoch()))
-                       : "switch never answered";
+    const std::string answer = event.answered ? fmt::format("switch answered last at {:.3f} ms",
+                                                            to_milliseconds(event.answered_at.time_since_epoch()))
+                                              : "switch never answered";
     report_.errors.push_back(fmt::format("job {} rank {}: tensor {} timed out after {:.3f} ms; {}", number(), rank,
-                                         event.tensor, to_ms(event.elapsed), answer));
+                                         event.tensor, to_milliseconds(event.elapsed), answer));
 }
 
 // ------------------------------------------------------------------------------------------------------------- Report
