@@ -163,35 +163,70 @@ enum atp_scaling {
 enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
 
 /*
- * Call atp_options_init() first. Fields must be equal on all ranks, except for those marked "own". The number at the
- * end of a comment is the default. In `lanes` and `window` 0 means: chosen from the path to the switch.
+ * Call atp_options_init() first. Fields must be equal on all ranks, except for those marked "Own". Brackets hold the
+ * default. tools/write_options writes the fields from src/drivers/comm/option_table.cc.
  */
 struct atp_options {
-    size_t struct_size;                   /* atp_options_init() writes it */
-    const char* switch_address;           /* own: the switch of this rank, "host:port"; must be given */
-    uint32_t channels;                    /* independent streams, each with a thread, 1 to 64; 1 */
-    uint32_t lanes;                       /* of a packet, 2 to 16,364; 0 */
-    uint32_t window;                      /* most packets of a channel in flight, a power of two up to 65,536; 0 */
-    int32_t audit;                        /* not 0: four bytes a packet that prove each sum */
-    double scale;                         /* float32 x travels as round(x * scale); 1e8 */
-    int32_t reserved_1;                   /* 1 */
-    int32_t server;                       /* enum atp_server */
-    const char* const* dedicated_servers; /* "host:port", the channels' in turn */
+    /* Written by atp_options_init(). */
+    size_t struct_size;
+    /* Address of the switch of this rank (host:port or [host]:port). Own. [required] */
+    const char* switch_address;
+    /* Independent streams of a rank, each with an I/O thread (1 to 64). [1] */
+    uint32_t channels;
+    /* Lanes of a packet (2 to 16,364). [as many as all paths carry (0)] */
+    uint32_t lanes;
+    /*
+     * Most packets of a channel in flight (a power of two, 1 to 65,536). [as many as fill 512 KiB, from 8 to 256
+     * (0)]
+     */
+    uint32_t window;
+    /* Prove each sum by four bytes more per packet. [0] */
+    int32_t audit;
+    /* Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8] */
+    double scale;
+    /* Must be 1, as atp_options_init() writes it. */
+    int32_t reserved_1;
+    /*
+     * Location of the parameter servers: in the last switch, in the ranks, or on separate hosts (enum atp_server).
+     * [ATP_SERVER_ON_SWITCH]
+     */
+    int32_t server;
+    /* Addresses of dedicated parameter servers; the channels take them in turn (host:port). [none] */
+    const char* const* dedicated_servers;
     size_t dedicated_server_count;
-    int64_t join_timeout_ms; /* own: to find the other ranks and the tree of switches; 30,000 */
-    int64_t timeout_ms;      /* own: of an operation that names none; 300,000 */
-    const char* name;        /* tells communicators in one store apart; "atp" */
-    uint32_t generation;     /* and the attempts at forming one */
-    uint32_t busy_poll_us;   /* own */
-    int64_t spin_us;         /* own: poll for this long before sleeping */
-    const uint32_t* cores;   /* own: of the I/O threads, in turn */
+    /* Longest wait for the other ranks and the tree of switches (milliseconds, above 0). Own. [30,000] */
+    int64_t join_timeout_ms;
+    /* Longest duration of an operation that names none (milliseconds, above 0). Own. [300,000] */
+    int64_t timeout_ms;
+    /* Name of the communicator; it separates communicators that share a store. [atp] */
+    const char* name;
+    /* Number of the attempt to form this communicator; increase it after a failure. [0] */
+    uint32_t generation;
+    /* Time in microseconds for which the kernel polls the network device (SO_BUSY_POLL). Own. [0] */
+    uint32_t busy_poll_us;
+    /* Time for which an I/O thread polls before it sleeps (microseconds, 0 or longer). Own. [0] */
+    int64_t spin_us;
+    /* Processor cores of the I/O threads, in turn (numbers of processor cores). Own. [chosen by the kernel] */
+    const uint32_t* cores;
     size_t core_count;
-    uint32_t socket_buffer_bytes; /* own; 8 MiB */
-    uint32_t reserved;            /* 0 */
-    int32_t scaling;              /* enum atp_scaling */
-    int32_t lane_type;            /* enum atp_lane_type */
-    const char* rack;             /* own: rack of this rank, for switches in the path without address; none */
-    const char* multicast;        /* results by multicast: "on", or IPv4 groups such as "239.192.0.0/16"; "off" */
+    /* Bytes of a socket's buffer, per direction. Own. [8388608] */
+    uint32_t socket_buffer_bytes;
+    /* Must be 0. */
+    uint32_t reserved;
+    /*
+     * Scale of a fragment: that of the job, or one that fits the last sum at the same position (enum atp_scaling).
+     * [ATP_SCALING_FIXED]
+     */
+    int32_t scaling;
+    /* Type of a scaled value in a packet; int16 takes half the bytes (enum atp_lane_type). [ATP_LANE_INT32] */
+    int32_t lane_type;
+    /* Rack of this rank, for switches in the path that aggregate without an address. Own. [none] */
+    const char* rack;
+    /*
+     * Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
+     * 239.192.0.0/16). [off]
+     */
+    const char* multicast;
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */

@@ -205,6 +205,70 @@ class CheckPurity(ToolTest):
         self.expect(2, "libatp_wire.a is missing: build atp_wire", arguments=(self.root / "build",))
 
 
+class WriteOptions(ToolTest):
+    """Works on a copy of the table and of the files that are made from it."""
+
+    tool = "write_options"
+    table = "src/drivers/comm/option_table.cc"
+    written = (
+        "src/drivers/comm/options.h",
+        "include/atp/atp.h",
+        "src/drivers/capi/option_fields.h",
+        "docs/reference/options.md",
+        "docs/pytorch.md",
+        "python/atp/_options.py",
+    )
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in (self.table, *self.written):
+            self.write(name, (TOOLS.parent / name).read_text())
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        self.assertEqual(text.count(old), 1, old)
+        self.write(name, text.replace(old, new))
+
+    def test_files_that_the_table_makes_pass(self) -> None:
+        self.expect(0, "nothing wrong", arguments=("--check",))
+
+    def test_an_edited_file_is_reported_and_restored(self) -> None:
+        names = ("    std::uint32_t channels", "    uint32_t channels;", 'visit("channels"', "| `channels` | Independent",
+                 "| `ATP_CHANNELS` |", "    channels: int |")  # fmt: skip
+        for name, text in zip(self.written, names):
+            with self.subTest(name=name):
+                before = (self.root / name).read_text()
+                self.replace(name, text, text.replace("channels", "streams").replace("CHANNELS", "STREAMS"))
+                self.expect(1, f"{name}: differs from {self.table}: run tools/write_options", arguments=("--check",))
+                self.expect(0)
+                self.assertEqual((self.root / name).read_text(), before)
+
+    def test_a_changed_row_changes_each_file(self) -> None:
+        self.replace(self.table, "Independent streams of a rank", "Streams of a rank")
+        files = [f"{name}: differs" for name in self.written if "capi" not in name]
+        self.expect(1, *files, "5 violations", arguments=("--check",))
+        self.expect(0)
+        self.expect(0, arguments=("--check",))
+        self.assertIn("| Streams of a rank, each", (self.root / "docs/reference/options.md").read_text())
+
+    def test_a_row_that_cannot_be_read_is_an_error(self) -> None:
+        for old, new, problem in (
+            (".least = 1,\n              .most = 64,", ".smallest = 1,", "unexpected '.smallest"),
+            (".most = 64,", ".most = 8 * 8,", "unexpected '.most"),
+            ("&Options::channels", "&Options::lanes", "the field of channels is lanes"),
+            ('.c_field = "rack"', '.c_field = "rack_name"', "append new ones"),
+        ):
+            with self.subTest(problem=problem):
+                before = (self.root / self.table).read_text()
+                self.replace(self.table, old, new)
+                self.expect(2, problem, arguments=("--check",))
+                self.write(self.table, before)
+
+    def test_a_file_without_its_markers_is_an_error(self) -> None:
+        self.replace("docs/reference/options.md", "<!-- End of the written part. -->", "")
+        self.expect(2, "docs/reference/options.md needs the line", arguments=("--check",))
+
+
 class CheckProduct(ToolTest):
     tool = "check_product"
     extension = "python/atp/_C.cpython-311-x86_64-linux-gnu.so"

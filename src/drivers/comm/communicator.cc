@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "comm/formation.h"
+#include "comm/option_table.h"
 #include "net/clock.h"
 #include "protocol/sequence.h"
 #include "tensor/adaptive_tensor.h"
@@ -36,20 +37,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
         return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
     }
     if (rank >= world) return fmt::format("rank {} in a world of {}", rank, world);
-    if (options.channels == 0 || options.channels > 64) {
-        return fmt::format("{} channels; 1 to 64 are possible", options.channels);
-    }
-    if (options.lanes == 1 || options.lanes > ATP_MAX_LANES) {
-        return fmt::format("{} lanes; 2 to {} are possible", options.lanes, ATP_MAX_LANES);
-    }
-    const bool window_fits = std::has_single_bit(options.window) && options.window <= 1U << ATP_WINDOW_LOG2_MAX;
-    if (options.window != 0 && !window_fits) {
-        return fmt::format("a window of {} packets; a power of two up to {} is possible", options.window,
-                           1U << ATP_WINDOW_LOG2_MAX);
-    }
-    if (!(std::isfinite(options.scale) && options.scale > 0)) {
-        return fmt::format("a scale of {}; a positive number is needed", options.scale);
-    }
+    if (auto problem = option_problem(options)) return problem;
     if (options.protocol == nullptr) return std::nullopt;
     return options.protocol->objection_to({.world = world,
                                            .audit = options.audit,

@@ -13,6 +13,7 @@
 
 #include "client/path_payload.h"
 #include "client/switch_client.h"
+#include "comm/option_table.h"
 #include "control/announcement.h"
 #include "control/join_tree.h"
 #include "control/path_mtu_search.h"
@@ -34,19 +35,6 @@ constexpr std::array<std::string_view, placing_attempts + 1> names{"announcement
 
 Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
     return fail(operation, reason, std::move(peer), std::move(text));
-}
-
-// Every option that ranks must agree on, by name, so that an error can show the difference.
-std::string terms_text(const Options& options) {
-    std::string servers;
-    for (const std::string& server : options.dedicated_servers) servers += " " + server;
-    const bool halve = options.policy == nullptr || !options.policy->keeps_window();
-    return fmt::format(
-        "version={} protocol={} channels={} lanes={} window={} scale={} scaling={} lane_type={} audit={} halve={} "
-        "multicast={} server={}{}",
-        wire::control_version & 0xFU, wire::to_string(protocol_of(options)), options.channels, options.lanes,
-        options.window, options.scale, to_string(options.scaling), to_string(options.lane_type), options.audit, halve,
-        to_string(options.multicast), static_cast<int>(options.server), servers);
 }
 
 struct Reach {
@@ -285,7 +273,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
 
     control::Announcement own{.path = reach->welcome.path,
                               .lanes = reach->lanes,
-                              .terms = terms_text(options),
+                              .terms = agreed_text(options),
                               .rack = options.rack,
                               .servers = {}};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));

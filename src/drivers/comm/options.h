@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,36 +24,60 @@ enum class ServerPlace : std::uint8_t {
     dedicated,  // on separate hosts (`atp switch --memory 0`)
 };
 
-// Settings of a communicator: equal on all ranks, except those marked "own". 0: chosen by what the paths allow.
+// Settings of a communicator. docs/reference/options.md describes each: name, default, accepted values, and whether all
+// ranks need the same value.
 struct Options {
-    std::string switch_address;  // own: switch of this rank, host:port
-    // own: rack of this rank, any name, equal on all ranks of the rack. Set it if switches without an address aggregate
-    // in the path: next to the workers of a rack, and where racks meet.
+    // tools/write_options writes this from src/drivers/comm/option_table.cc.
+    // Address of the switch of this rank (host:port or [host]:port). Own. [required]
+    std::string switch_address;
+    // Rack of this rank, for switches in the path that aggregate without an address. Own. [none]
     std::string rack;
-    std::uint32_t channels = 1;  // independent streams, one I/O thread each: more streams use more cores
-    std::uint32_t lanes = 0;     // per packet; 0: as many as all paths carry
-    std::uint32_t window = 0;    // most packets of a channel in flight, a power of two; 0: by packet length
-    double scale = 1e8;          // float32 x travels as round(x * scale)
+    // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
+    std::uint32_t channels = 1;
+    // Lanes of a packet (2 to 16,364). [as many as all paths carry (0)]
+    std::uint32_t lanes = 0;
+    // Most packets of a channel in flight (a power of two, 1 to 65,536). [as many as fill 512 KiB, from 8 to 256 (0)]
+    std::uint32_t window = 0;
+    // Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8]
+    double scale = 1e8;
+    // Scale of a fragment: that of the job, or one that fits the last sum at the same position (fixed, dynamic).
+    // [fixed]
     tensor::Scaling scaling = tensor::Scaling::fixed;
+    // Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). [int32]
     tensor::LaneType lane_type = tensor::LaneType::int32;
-    bool audit = false;  // one lane more per packet, which proves each sum
+    // Prove each sum by four bytes more per packet. [false]
+    bool audit = false;
+    // Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
+    // 239.192.0.0/16). [off]
+    control::Multicast multicast{};
+    // Location of the parameter servers: in the last switch, in the ranks, or on separate hosts (switch, colocated,
+    // dedicated). [switch]
     ServerPlace server = ServerPlace::on_switch;
-    std::vector<std::string> dedicated_servers;  // host:port; the channels take them in turn
-
-    control::Multicast multicast{};  // of results, if all ranks receive the group; else one copy per rank; IPv4
-
-    Duration join_timeout = std::chrono::seconds(30);  // to find the other ranks and the tree; not compared
-    Duration timeout = std::chrono::minutes(5);        // of an operation without a deadline; not compared
-    std::string name = "atp";                          // distinguishes communicators that share a store
-    std::uint32_t generation = 0;                      // distinguishes attempts to form this communicator
-
-    Duration spin{0};                // own: time to poll before the thread sleeps
-    std::vector<unsigned> cores;     // own: of the I/O threads, in turn; empty: chosen by the kernel
-    std::uint32_t busy_poll_us = 0;  // own, as the next three: see net::UdpConfig
+    // Addresses of dedicated parameter servers; the channels take them in turn (host:port). [none]
+    std::vector<std::string> dedicated_servers;
+    // Longest wait for the other ranks and the tree of switches (above 0). Own. [30s]
+    Duration join_timeout = std::chrono::seconds(30);
+    // Longest duration of an operation that names none (above 0). Own. [300s]
+    Duration timeout = std::chrono::seconds(300);
+    // Name of the communicator; it separates communicators that share a store. [atp]
+    std::string name = "atp";
+    // Number of the attempt to form this communicator; increase it after a failure. [0]
+    std::uint32_t generation = 0;
+    // Time for which an I/O thread polls before it sleeps (0 or longer). Own. [0]
+    Duration spin = std::chrono::seconds(0);
+    // Processor cores of the I/O threads, in turn (numbers of processor cores). Own. [chosen by the kernel]
+    std::vector<unsigned> cores;
+    // Time in microseconds for which the kernel polls the network device (SO_BUSY_POLL). Own. [0]
+    std::uint32_t busy_poll_us = 0;
+    // Send and receive several packets per system call. Own. [true]
     bool mmsg = true;
+    // Send several packets as one buffer, which the kernel divides. Own. [true]
     bool gso = true;
+    // Receive several packets as one buffer, which the kernel joins. Own. [true]
     bool gro = true;
-    std::uint32_t socket_buffer_bytes = 8U << 20U;  // own
+    // Bytes of a socket's buffer, per direction. Own. [8388608]
+    std::uint32_t socket_buffer_bytes = 8388608;
+    // End of the written part.
 
     // For experiments: a protocol other than ATP, which every rank must name; nullptr: ATP.
     std::shared_ptr<const endpoint::RankProtocol> protocol{};

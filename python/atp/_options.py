@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a process group. tools/write_options writes this from src/drivers/comm/option_table.cc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a process group reaches its switch. If an option is None, its environment variable or its default applies.
+
+    Attributes:
+        switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [rank 0
+            starts one in its process]
+        topology: File that assigns ranks to switches; it replaces the address of the switch (the path of a TOML
+            file). Variable ATP_TOPOLOGY. [none]
+        rack: Rack of this rank, for switches in the path that aggregate without an address (any name). Variable
+            ATP_RACK. [none]
+        channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
+        scaling: Scale of a fragment: that of the job, or one that fits the last sum at the same position
+            (fixed, dynamic). Variable ATP_SCALING. [fixed]
+        lanes: Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). Variable
+            ATP_LANES. [int32]
+        multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
+            IPv4 groups such as 239.192.0.0/16). Variable ATP_MULTICAST. [off]
+        server: Location of the parameter servers: in the last switch, in the ranks, or on separate hosts
+            (switch, colocated, or dedicated:host:port[,host:port...]). Variable ATP_SERVER. [switch]
+        timeout: Longest duration of an operation, and of forming a group (seconds above 0, or a timedelta).
+            Variable ATP_TIMEOUT. [that of init_process_group]
+    """
+
+    switch: str | None = None
+    topology: str | os.PathLike[str] | None = None
+    rack: str | None = None
+    channels: int | None = None
+    scaling: str | None = None
+    lanes: str | None = None
+    multicast: str | None = None
+    server: str | None = None
+    timeout: timedelta | float | None = None
+
+
+@dataclass(frozen=True)
+class PlainSettings:
+    """Options after look-up and validation, except of those that options.py treats by rules of their own."""
+
+    rack: str
+    channels: int
+    scaling: str
+    lanes: str
+    multicast: str
+
+
+# By the name of an attribute: environment variable, name in the table, default, and accepted values.
+VARIABLES = {
+    "switch": "ATP_SWITCH",
+    "topology": "ATP_TOPOLOGY",
+    "rack": "ATP_RACK",
+    "channels": "ATP_CHANNELS",
+    "scaling": "ATP_SCALING",
+    "lanes": "ATP_LANES",
+    "multicast": "ATP_MULTICAST",
+    "server": "ATP_SERVER",
+    "timeout": "ATP_TIMEOUT",
+}
+NATIVE_NAMES = {
+    "rack": "rack",
+    "channels": "channels",
+    "scaling": "scaling",
+    "lanes": "lane_type",
+    "multicast": "multicast",
+}
+DEFAULTS = {
+    "rack": "",
+    "channels": "1",
+    "scaling": "fixed",
+    "lanes": "int32",
+    "multicast": "off",
+}
+CHOICES = {
+    "scaling": ("fixed", "dynamic"),
+    "lanes": ("int32", "int16"),
+}
+BOUNDS = {
+    "channels": (1, 64),
+}
