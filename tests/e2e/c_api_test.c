@@ -2,6 +2,7 @@
 /* The public header in plain C99, and two ranks as threads that use every function of it. */
 #include <atp/atp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +286,9 @@ static void check_options(void) {
     atp_options_init(&options, sizeof options);
     REQUIRE(options.struct_size == sizeof options && options.channels == 1 && options.scale == 1e8);
     REQUIRE(options.join_timeout_ms == 30000 && options.timeout_ms == 300000 && strcmp(options.name, "atp") == 0);
+    REQUIRE(options.reserved_1 == 1 && options.spin_us == 0 && options.socket_buffer_bytes == 8u << 20);
+    REQUIRE(options.switch_address == NULL && options.rack == NULL && options.multicast == NULL);
+    REQUIRE(options.dedicated_servers == NULL && options.cores == NULL);
 
     /* A program that is older than the library: nothing behind its struct is written or read. */
     memset(&newer, 0x5A, sizeof newer);
@@ -307,13 +311,68 @@ static void check_options(void) {
 
     options.core_count = 1;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "cores") != NULL);
     options.core_count = 0;
     options.reserved_1 = 0;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(strstr(error.text, "reserved_1") != NULL);
     options.reserved_1 = 1;
+    options.server = 3;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "server: '3' is not accepted; give switch, colocated or dedicated") != NULL);
+    options.server = 256; /* 0 in a byte */
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "server: '256' is not accepted") != NULL);
+    options.server = ATP_SERVER_ON_SWITCH;
+    options.lane_type = -1;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "lane_type: '-1' is not accepted") != NULL);
+    options.lane_type = ATP_LANE_INT32;
+    options.multicast = "10.0.0.0/8";
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "multicast: '10.0.0.0/8' is not accepted") != NULL);
+    options.multicast = NULL;
+    options.channels = 65;
+    REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strstr(error.text, "channels: '65' is not accepted; give a whole number from 1 to 64") != NULL);
+    options.channels = 1;
     REQUIRE(atp_communicator_create(memory_store, 0, 0, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(atp_communicator_create(NULL, 0, 1, &options, &communicator, NULL) == ATP_REASON_MALFORMED);
+}
+
+/* Programs that were compiled with an older header keep working: fields are only appended. */
+static void check_layout(void) {
+#if UINTPTR_MAX == UINT64_MAX
+#define OFFSET(field) offsetof(struct atp_options, field)
+    static const size_t offsets[][2] = {{OFFSET(switch_address), 8},
+                                        {OFFSET(channels), 16},
+                                        {OFFSET(lanes), 20},
+                                        {OFFSET(window), 24},
+                                        {OFFSET(audit), 28},
+                                        {OFFSET(scale), 32},
+                                        {OFFSET(reserved_1), 40},
+                                        {OFFSET(server), 44},
+                                        {OFFSET(dedicated_servers), 48},
+                                        {OFFSET(dedicated_server_count), 56},
+                                        {OFFSET(join_timeout_ms), 64},
+                                        {OFFSET(timeout_ms), 72},
+                                        {OFFSET(name), 80},
+                                        {OFFSET(generation), 88},
+                                        {OFFSET(busy_poll_us), 92},
+                                        {OFFSET(spin_us), 96},
+                                        {OFFSET(cores), 104},
+                                        {OFFSET(core_count), 112},
+                                        {OFFSET(socket_buffer_bytes), 120},
+                                        {OFFSET(reserved), 124},
+                                        {OFFSET(scaling), 128},
+                                        {OFFSET(lane_type), 132},
+                                        {OFFSET(rack), 136},
+                                        {OFFSET(multicast), 144}};
+#undef OFFSET
+    size_t i;
+    for (i = 0; i < sizeof offsets / sizeof offsets[0]; ++i) REQUIRE(offsets[i][0] == offsets[i][1]);
+    REQUIRE(sizeof(struct atp_options) >= 152);
+#endif
 }
 
 static void check_stores(void) {
@@ -340,6 +399,7 @@ int main(void) {
     REQUIRE(switch_address != NULL);
     SUCCEED(atp_store_in_memory(&memory_store, &error));
     check_stores();
+    check_layout();
     check_options();
 
     SUCCEED(atp_store_server_start("127.0.0.1:0", &server, &error));

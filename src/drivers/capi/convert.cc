@@ -5,11 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "capi/option_fields.h"
+#include "comm/option_table.h"
 #include "net/clock.h"
 
 namespace atp::capi {
@@ -62,15 +67,89 @@ void copy_text(std::string_view text, std::span<char> to) {
     to[size] = '\0';
 }
 
-std::string text_of(const char* text, const char* otherwise) { return text == nullptr ? otherwise : text; }
-
 std::chrono::milliseconds timeout_from(std::int64_t milliseconds) {
     return std::chrono::milliseconds(std::clamp<std::int64_t>(milliseconds, 0, longest_timeout_ms));
 }
 
+// One option in C and in C++. `problem` is the reason why the value in C has no meaning.
+template <class Value>
+struct OptionPair {
+    const comm::OptionRow& row;
+    Value& value;
+    std::string& problem;
+};
+
+template <class Number>
+requires std::is_arithmetic_v<Number> &&
+    (!std::same_as<Number, bool>)void read_field(const atp_options& from, Number atp_options::*field,
+                                                 const OptionPair<Number>& to) {
+    to.value = from.*field;
+}
+void read_field(const atp_options& from, std::int32_t atp_options::*field, const OptionPair<bool>& to) {
+    to.value = from.*field != 0;
+}
+template <class Choice>
+requires std::is_enum_v<Choice>
+void read_field(const atp_options& from, std::int32_t atp_options::*field, const OptionPair<Choice>& to) {
+    to.value = static_cast<Choice>(from.*field);
+    if (static_cast<std::int32_t>(to.value) == from.*field) return;  // communicators check that it is an enumerator
+    to.problem = comm::option_refusal(to.row, std::to_string(from.*field));
+}
+void read_field(const atp_options& from, const char* atp_options::*field, const OptionPair<std::string>& to) {
+    to.value = from.*field == nullptr ? to.row.fallback : from.*field;
+}
+void read_field(const atp_options& from, const char* atp_options::*field, const OptionPair<control::Multicast>& to) {
+    const auto parsed = control::parse_multicast(from.*field == nullptr ? to.row.fallback : from.*field);
+    if (!parsed) to.problem = comm::option_refusal(to.row, from.*field);
+    to.value = parsed.value_or(control::Multicast{});
+}
+template <class Element, class Value>
+void read_field(const atp_options& from, const CList<Element>& list, const OptionPair<std::vector<Value>>& to) {
+    const std::size_t count = from.*list.count;
+    if (from.*list.elements == nullptr) {
+        if (count != 0) to.problem = std::string(to.row.name) + ": NULL is no list of " + std::to_string(count);
+        return;
+    }
+    to.value.clear();
+    for (const Element& element : std::span(from.*list.elements, count)) {
+        if constexpr (std::is_pointer_v<Element>) {
+            to.value.emplace_back(element == nullptr ? "" : element);
+        } else {
+            to.value.push_back(element);
+        }
+    }
+}
+template <class Unit>
+void read_field(const atp_options& from, const CTime<Unit>& time, const OptionPair<Duration>& to) {
+    const std::int64_t most = longest_timeout_ms * (std::chrono::milliseconds(1) / time.unit);
+    to.value = time.unit * std::clamp<std::int64_t>(from.*time.number, 0, most);
+}
+
+// The defaults. Lists and texts without a default are NULL.
+template <class Number, class Value>
+requires std::is_arithmetic_v<Number>
+void write_field(atp_options& to, Number atp_options::*field, const comm::OptionRow& /*row*/, const Value& value) {
+    to.*field = static_cast<Number>(value);
+}
+void write_field(atp_options& to, const char* atp_options::*field, const comm::OptionRow& row,
+                 const std::string& value) {
+    to.*field = value.empty() ? nullptr : row.fallback.data();  // a literal
+}
+void write_field(atp_options& /*to*/, const char* atp_options::* /*field*/, const comm::OptionRow& /*row*/,
+                 const control::Multicast& /*value*/) {}
+template <class Element, class Value>
+void write_field(atp_options& /*to*/, const CList<Element>& /*list*/, const comm::OptionRow& /*row*/,
+                 const std::vector<Value>& /*value*/) {}
+template <class Unit>
+void write_field(atp_options& to, const CTime<Unit>& time, const comm::OptionRow& /*row*/, Duration value) {
+    to.*time.number = value / time.unit;
+}
+
 }  // namespace
 
-Error malformed(const char* text) { return {.operation = Operation::parse, .reason = Reason::malformed, .text = text}; }
+Error malformed(std::string text) {
+    return {.operation = Operation::parse, .reason = Reason::malformed, .text = std::move(text)};
+}
 
 int report(const Error& error, atp_error* to) {
     const int reason = number_of(error.reason);
@@ -111,45 +190,15 @@ Result<comm::Options> options_from(const atp_options* options) {
             return tl::unexpected(malformed("options that this version of the library does not know"));
         }
     }
-    if (known.server < ATP_SERVER_ON_SWITCH || known.server > ATP_SERVER_DEDICATED) {
-        return tl::unexpected(malformed("a place of the server that is none"));
-    }
-    if (known.scaling < ATP_SCALING_FIXED || known.scaling > ATP_SCALING_DYNAMIC || known.lane_type < ATP_LANE_INT32 ||
-        known.lane_type > ATP_LANE_INT16) {
-        return tl::unexpected(malformed("a scaling or a type of lanes that is none"));
-    }
     if (known.reserved_1 != 1) {
         return tl::unexpected(malformed("reserved_1 is not 1: leave it as atp_options_init() wrote it"));
     }
-    if ((known.dedicated_servers == nullptr && known.dedicated_server_count != 0) ||
-        (known.cores == nullptr && known.core_count != 0)) {
-        return tl::unexpected(malformed("a list of servers or cores that is not there"));
-    }
     comm::Options result;
-    result.switch_address = text_of(known.switch_address, "");
-    result.channels = known.channels;
-    result.lanes = known.lanes;
-    result.window = known.window;
-    result.scale = known.scale;
-    result.audit = known.audit != 0;
-    result.scaling = static_cast<tensor::Scaling>(known.scaling);
-    result.lane_type = static_cast<tensor::LaneType>(known.lane_type);
-    result.rack = text_of(known.rack, "");
-    const auto multicast = control::parse_multicast(text_of(known.multicast, "off"));
-    if (!multicast) return tl::unexpected(malformed("multicast that is neither off, on nor groups of IPv4"));
-    result.multicast = *multicast;
-    result.server = static_cast<comm::ServerPlace>(known.server);
-    for (std::size_t i = 0; i < known.dedicated_server_count; ++i) {
-        result.dedicated_servers.push_back(text_of(known.dedicated_servers[i], ""));
-    }
-    result.join_timeout = timeout_from(known.join_timeout_ms);
-    result.timeout = timeout_from(known.timeout_ms);
-    result.name = text_of(known.name, "atp");
-    result.generation = known.generation;
-    result.spin = std::chrono::microseconds(std::clamp<std::int64_t>(known.spin_us, 0, longest_timeout_ms));
-    result.cores.assign(known.cores, known.cores + known.core_count);
-    result.busy_poll_us = known.busy_poll_us;
-    result.socket_buffer_bytes = known.socket_buffer_bytes;
+    std::string problem;
+    visit_options([&](std::string_view name, const auto& field, const auto own) {
+        if (problem.empty()) read_field(known, field, OptionPair{*comm::find_option(name), result.*own, problem});
+    });
+    if (!problem.empty()) return tl::unexpected(malformed(std::move(problem)));
     return result;
 }
 
@@ -202,13 +251,10 @@ void atp_options_init(struct atp_options* options, size_t struct_size) {
     const atp::comm::Options defaults;
     atp_options known{};
     known.struct_size = struct_size;
-    known.channels = defaults.channels;
-    known.scale = defaults.scale;
     known.reserved_1 = 1;
-    known.join_timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(defaults.join_timeout).count();
-    known.timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(defaults.timeout).count();
-    known.name = "atp";
-    known.socket_buffer_bytes = defaults.socket_buffer_bytes;
+    atp::capi::visit_options([&](std::string_view name, const auto& field, const auto own) {
+        atp::capi::write_field(known, field, *atp::comm::find_option(name), defaults.*own);
+    });
     std::memset(options, 0, struct_size);
     std::memcpy(options, &known, std::min(struct_size, sizeof known));
 }

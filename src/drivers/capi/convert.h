@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "comm/communicator.h"
@@ -17,7 +18,7 @@ namespace atp::capi {
 
 // Fills `to`, unless it is nullptr, and returns the number of the reason.
 int report(const Error& error, atp_error* to);
-[[nodiscard]] Error malformed(const char* text);
+[[nodiscard]] Error malformed(std::string text);
 [[nodiscard]] Reason reason_from(int reason);
 
 [[nodiscard]] Result<comm::Options> options_from(const atp_options* options);
