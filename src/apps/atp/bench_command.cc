@@ -259,16 +259,14 @@ int run_bench(BenchOptions options) {
         }
     }
     options.bench.serves_store = !options.store_elsewhere;
-    if (!options.bench.options.dedicated_servers.empty()) {
-        options.bench.options.server = comm::ServerPlace::dedicated;
+    comm::Options& comm = options.bench.options;
+    if (!comm.dedicated_servers.empty()) comm.server = comm::ServerPlace::dedicated;
+    if (comm.server == comm::ServerPlace::dedicated && comm.dedicated_servers.empty()) {
+        fmt::print(stderr, "atp bench: --server dedicated needs an address: add --dedicated-server ADDRESS\n");
+        return exit_misused;
     }
-    if (options.additions.complete) options.additions.complete(options.bench.options);
-    options.bench.options.lanes = options.lanes.count;
-    options.bench.options.lane_type = options.lanes.type;
-    if (options.bench.options.scaling == tensor::Scaling::dynamic) options.bench.options.scale = dynamic_bench_scale;
-    if (options.without.mmsg) options.bench.options.mmsg = false;
-    if (options.without.gso) options.bench.options.gso = false;
-    if (options.without.gro) options.bench.options.gro = false;
+    if (options.additions.complete) options.additions.complete(comm);
+    if (comm.scaling == tensor::Scaling::dynamic) comm.scale = dynamic_bench_scale;
     if (options.single) return run_rank(options);
     options.bench.world = options.workers;
     if (options.ladder) return run_ladder(options);

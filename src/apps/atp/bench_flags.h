@@ -19,20 +19,8 @@ namespace atp::apps {
 
 inline constexpr std::array<std::string_view, 4> gloo_algorithms{"ring", "ring_chunked", "halving_doubling", "bcube"};
 
-// Socket features that are disabled.
-struct BenchWithout {
-    bool mmsg = false, gso = false, gro = false;
-};
-
-// `count`: lanes per packet, 0: as many as the path to the switch carries. `type`: what carries a value.
-struct BenchLanes {
-    std::uint32_t count = 0;
-    tensor::LaneType type = tensor::LaneType::int32;
-};
-
 struct BenchOptions {
     BenchRank bench;
-    BenchLanes lanes;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
     std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
@@ -42,7 +30,6 @@ struct BenchOptions {
     bool json = false;
     bool store_elsewhere = false;
     bool ladder = false;
-    BenchWithout without;
     std::uint32_t switch_threads = 1;
     Duration timeout = std::chrono::minutes(10);
     BenchAdditions additions;
@@ -50,8 +37,5 @@ struct BenchOptions {
 
 // The options outlive the command's parsing.
 void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
-
-// In the format of --lanes.
-[[nodiscard]] std::string lanes_text(const comm::Options& options);
 
 }  // namespace atp::apps

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "apps/atp/option_flags.h"
 #include "apps/common/child_processes.h"
 #include "apps/common/value_texts.h"
 #include "net/clock.h"
@@ -19,15 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint32_t loopback_lanes = 16'352;
-
-// In the format of --without.
-std::string without_text(const comm::Options& options) {
-    std::string text;
-    for (const auto& [name, used] : {std::pair("mmsg", options.mmsg), {"gso", options.gso}, {"gro", options.gro}}) {
-        if (!used) text += (text.empty() ? "" : ",") + std::string(name);
-    }
-    return text;
-}
 
 std::filesystem::path make_folder() {
     std::string name = (std::filesystem::temp_directory_path() / "atp-bench-XXXXXX").string();
@@ -109,7 +101,8 @@ Result<void> BenchHere::run_gloo(BenchTimes& times, const std::string& algorithm
 
 std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::string& store) const {
     const BenchRank& bench = options_.bench;
-    const comm::Options& comm = bench.options;
+    comm::Options comm = bench.options;
+    comm.switch_address = switch_address_;
     std::vector<std::string> command{own_program(),
                                      "bench",
                                      "--rank",
@@ -119,16 +112,12 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
                                      "--rendezvous",
                                      store,
                                      "--store-elsewhere",
-                                     "--switch",
-                                     switch_address_,
                                      "--rounds",
                                      std::to_string(bench.rounds),
                                      "--warmup",
                                      std::to_string(bench.warmup),
                                      "--type",
                                      std::string(to_string(bench.type)),
-                                     "--channels",
-                                     std::to_string(comm.channels),
                                      "--json"};
     for (const std::uint64_t bytes : bench.sizes) {
         command.insert(command.end(), {"--bytes", std::to_string(bytes)});
@@ -136,21 +125,7 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
     if (options_.additions.flags_of_ranks) {
         std::ranges::move(options_.additions.flags_of_ranks(), std::back_inserter(command));
     }
-    command.insert(command.end(), {"--lanes", lanes_text(comm)});
-    command.insert(command.end(), {"--scaling", std::string(to_string(comm.scaling))});
-    if (comm.window != 0) command.insert(command.end(), {"--window", std::to_string(comm.window)});
-    command.insert(command.end(), {"--timeout", duration_text(comm.join_timeout)});
-    command.insert(command.end(), {"--deadline", duration_text(comm.timeout)});
-    if (const std::string without = without_text(comm); !without.empty()) {
-        command.insert(command.end(), {"--without", without});
-    }
-    if (comm.audit) command.emplace_back("--audit");
-    if (comm.multicast.wanted) command.insert(command.end(), {"--multicast", to_string(comm.multicast)});
-    if (comm.server == comm::ServerPlace::colocated) command.insert(command.end(), {"--server", "colocated"});
-    for (const std::string& server : comm.dedicated_servers) {
-        command.insert(command.end(), {"--dedicated-server", server});
-    }
-    if (comm.spin != Duration::zero()) command.insert(command.end(), {"--spin", duration_text(comm.spin)});
+    std::ranges::move(option_arguments(comm), std::back_inserter(command));
     return command;
 }
 

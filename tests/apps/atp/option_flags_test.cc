@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/option_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "comm/option_table.h"
+
+namespace atp::apps {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+comm::Options parse(std::vector<std::string> arguments) {
+    comm::Options options;
+    CLI::App program;
+    Flags flags(program, "Options");
+    add_option_flags(flags, options, {});
+    std::ranges::reverse(arguments);  // the order that CLI11 requires
+    program.parse(arguments);
+    return options;
+}
+
+std::string refusal_of(const std::vector<std::string>& arguments) {
+    try {
+        parse(arguments);
+    } catch (const CLI::ParseError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(OptionFlags, TheDefaultsNeedNoArgument) {
+    EXPECT_THAT(option_arguments({}), IsEmpty());
+    EXPECT_THAT(option_arguments(parse({})), IsEmpty());
+}
+
+// What `atp bench` passes to the processes of its ranks is what it was given.
+TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
+    const std::vector<std::vector<std::string>> lines{
+        {"--switch", "a:1"},
+        {"--rack", "row 7"},
+        {"--channels", "4"},
+        {"--lanes", "352"},
+        {"--lanes", "int16"},
+        {"--lanes", "352:int16"},
+        {"--window", "64"},
+        {"--scaling", "dynamic"},
+        {"--audit"},
+        {"--multicast", "239.192.0.0/16"},
+        {"--server", "colocated"},
+        {"--dedicated-server", "a:1", "--dedicated-server", "b:2"},
+        {"--timeout", "1500ms"},
+        {"--deadline", "7s"},
+        {"--spin", "20us"},
+        {"--without", "gso"},
+        {"--without", "mmsg,gso,gro"},
+    };
+    std::vector<std::string> flags;
+    for (const auto& line : lines) {
+        EXPECT_EQ(option_arguments(parse(line)), line);
+        flags.push_back(line.front());
+    }
+    for (const comm::OptionRow& row : comm::option_table()) {
+        EXPECT_TRUE(row.flag.empty() || std::ranges::count(flags, row.flag) != 0) << "no line above has " << row.flag;
+    }
+}
+
+TEST(OptionFlags, SharedFlagsSetEachOfTheirOptions) {
+    const comm::Options both = parse({"--lanes", "352:int16", "--without", "gro,mmsg"});
+    EXPECT_EQ(both.lanes, 352U);
+    EXPECT_EQ(both.lane_type, tensor::LaneType::int16);
+    EXPECT_FALSE(both.mmsg);
+    EXPECT_TRUE(both.gso);
+    EXPECT_FALSE(both.gro);
+}
+
+TEST(OptionFlags, RefusalsNameFlagValueAndAcceptedValues) {
+    EXPECT_THAT(refusal_of({"--channels", "65"}),
+                HasSubstr("--channels: '65' is not accepted; give a whole number from 1 to 64"));
+    for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2", "int16:64"}) {
+        EXPECT_THAT(refusal_of({"--lanes", lanes}), AllOf(HasSubstr("--lanes: '" + std::string(lanes) + "'"),
+                                                          HasSubstr("from 2 to 16364, int32 or int16")));
+    }
+    for (const char* features : {"gso,tso", "gso,", ""}) {
+        EXPECT_THAT(refusal_of({"--without", features}), HasSubstr("mmsg, gso, gro, with commas between them"));
+    }
+    EXPECT_THAT(refusal_of({"--server", "nowhere"}), HasSubstr("switch, colocated or dedicated"));
+    EXPECT_THAT(refusal_of({"--deadline", "0"}), HasSubstr("a number above 0 with ns, us, ms or s"));
+}
+
+}  // namespace
+}  // namespace atp::apps
