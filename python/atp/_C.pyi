@@ -11,20 +11,9 @@ class SwitchNode:
     @property
     def address(self) -> str: ...
 
-class Wishes:
-    switch_address: str
-    server: str
-    dedicated_servers: list[str]
-    scaling: str
-    lanes: str
-    rack: str
-    multicast: str
-    channels: int
-    timeout_s: float
-
 class Communicator: ...
 
-def form(store: Any, rank: int, size: int, wishes: Wishes) -> Communicator: ...
+def form(store: Any, rank: int, size: int, options: dict[str, str], timeout_s: float) -> Communicator: ...
 def create_backend(
     communicator: Communicator, store: Any, fallback: Any, hosts_switch: bool, delegated: Callable[[str, str], None]
 ) -> Any: ...

@@ -70,7 +70,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         store = _fresh_store(given.store, rank)
         address, hosts = _find_switch(settings, store, rank, timeout)
         own_store = dist.PrefixStore("atp", store)
-        communicator = _C.form(own_store, rank, size, _wishes(settings, address))
+        communicator = _C.form(own_store, rank, size, settings.native(address), settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank))
     except dist.DistBackendError:
@@ -103,20 +103,6 @@ def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch:
     options._devices = [dist.ProcessGroupGloo.create_device(hostname=local)]
     options._timeout = timeout
     return dist.ProcessGroupGloo(store, rank, size, options)
-
-
-def _wishes(settings: Settings, address: str) -> _C.Wishes:
-    wishes = _C.Wishes()
-    wishes.switch_address = address
-    wishes.server = settings.server
-    wishes.dedicated_servers = list(settings.dedicated_servers)
-    wishes.scaling = settings.scaling
-    wishes.lanes = settings.lanes
-    wishes.rack = settings.rack
-    wishes.multicast = settings.multicast
-    wishes.channels = settings.channels
-    wishes.timeout_s = settings.timeout_s
-    return wishes
 
 
 def _report(rank: int) -> Any:

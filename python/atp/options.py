@@ -7,63 +7,30 @@ import ipaddress
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from ._options import BOUNDS, CHOICES, DEFAULTS, NATIVE_NAMES, VARIABLES, Options, PlainSettings
 from .topology import Place, Topology, is_address
 
 _SERVERS = "'switch', 'colocated' or 'dedicated:host:port[,host:port...]'"
-_MOST_CHANNELS = 64
-_SCALINGS = ("fixed", "dynamic")
-_LANES = ("int32", "int16")
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a process group reaches its switch. If an option is None, its environment variable or its default applies.
-
-    Attributes:
-        switch: ATP_SWITCH, "host:port" of this rank's switch. Default: rank 0 starts one in its own process.
-        topology: ATP_TOPOLOGY, instead of `switch`: a file that assigns ranks to switches. `atp.topology` describes its
-            format.
-        server: ATP_SERVER, where the parameter server runs: "switch" (the default), "colocated" with the workers, or
-            "dedicated:host:port[,host:port...]".
-        scaling: ATP_SCALING, the scale of gradients as integers: "fixed" (the default), or "dynamic", which scales each
-            packet by the last sum at the same position.
-        rack: ATP_RACK, any name for the rack of this rank, if switches in the path aggregate without an address.
-            Default: none.
-        multicast: ATP_MULTICAST, whether the switch sends a result once, to a multicast group: "off" (the default),
-            "on", or the range of groups, "239.192.0.0/16". If a rank does not receive the group, each rank gets a
-            unicast copy.
-        lanes: ATP_LANES, the format of a number in a packet: "int32" (the default), or "int16" with half the bytes.
-        channels: ATP_CHANNELS, the number of streams of a rank, each with a thread; 1 to 64. Default: 1.
-        timeout: ATP_TIMEOUT, in seconds, of operations and of forming the group. Default: that of init_process_group.
-    """
-
-    switch: str | None = None
-    topology: str | os.PathLike[str] | None = None
-    server: str | None = None
-    scaling: str | None = None
-    lanes: str | None = None
-    rack: str | None = None
-    multicast: str | None = None
-    channels: int | None = None
-    timeout: timedelta | float | None = None
-
-
-@dataclass(frozen=True)
-class Settings:
+class Settings(PlainSettings):
     """The settings after look-up and validation."""
 
     switch: str | None
     server: str
     dedicated_servers: tuple[str, ...]
-    scaling: str
-    lanes: str
-    rack: str
-    multicast: str
-    channels: int
     timeout_s: float
+
+    def native(self, switch_address: str) -> dict[str, str]:
+        """Options of a communicator, by name, as text."""
+        options = {native: str(getattr(self, name)) for name, native in NATIVE_NAMES.items()}
+        servers = ",".join(self.dedicated_servers)
+        return {**options, "switch_address": switch_address, "server": self.server, "dedicated_servers": servers}
 
 
 def settle(
@@ -74,23 +41,18 @@ def settle(
     Raises:
         ValueError: it names the option or the variable, its value and the accepted values.
     """
-    names = [field.name for field in fields(Options)]
     if options.switch is not None or options.topology is not None:
         # If the program names the switch in either option, the environment must not override it.
         environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
-    found = {name: _look_up(getattr(options, name), name, environment) for name in names}
+    found = {name: _look_up(getattr(options, name), name, environment) for name in VARIABLES}
     server, servers = _server(*found["server"])
     timeout_s = _seconds(*found["timeout"])
     return Settings(
         switch=_switch(found["switch"], found["topology"], place),
         server=server,
         dedicated_servers=servers,
-        scaling=_one_of(_SCALINGS, *found["scaling"]),
-        lanes=_one_of(_LANES, *found["lanes"]),
-        rack=str(found["rack"][0] or ""),
-        multicast=_multicast(*found["multicast"]),
-        channels=_channels(*found["channels"]),
         timeout_s=timeout_s or default_timeout.total_seconds(),
+        **{name: _plain(name, *found[name]) for name in NATIVE_NAMES},
     )
 
 
@@ -100,7 +62,7 @@ _Found = tuple[object, str]  # a value or None, and its name in an exception
 def _look_up(option: object, name: str, environment: Mapping[str, str]) -> _Found:
     if option is not None:
         return option, f"atp.Options({name}={option!r})"
-    variable = f"ATP_{name.upper()}"
+    variable = VARIABLES[name]
     text = environment.get(variable, "").strip()
     return text or None, f"{variable}={text!r}"
 
@@ -134,18 +96,24 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
     return "dedicated", addresses
 
 
-def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:
-    """The first is the default."""
+def _plain(option: str, value: object, name: str) -> Any:
+    """Checks one of the settings that only the table describes."""
     if value is None:
-        return accepted[0]
+        value = DEFAULTS[option]
+    if option in CHOICES:
+        return _one_of(CHOICES[option], value, name)
+    if option in BOUNDS:
+        return _whole_number(*BOUNDS[option], value, name)
+    return _multicast(value, name) if option == "multicast" else str(value)
+
+
+def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:
     if value not in accepted:
         raise ValueError(f"{name}: accepted is {' or '.join(map(repr, accepted))}")
     return str(value)
 
 
 def _multicast(value: object, name: str) -> str:
-    if value is None:
-        return "off"
     if value not in ("off", "on"):
         try:
             groups = ipaddress.IPv4Network(str(value)).is_multicast
@@ -156,16 +124,14 @@ def _multicast(value: object, name: str) -> str:
     return str(value)
 
 
-def _channels(value: object, name: str) -> int:
-    if value is None:
-        return 1
+def _whole_number(least: int, most: int, value: object, name: str) -> int:
     try:
-        channels = int(str(value))
+        number = int(str(value))
     except ValueError:
-        channels = 0
-    if not 1 <= channels <= _MOST_CHANNELS:
-        raise ValueError(f"{name}: accepted is a whole number from 1 to {_MOST_CHANNELS}")
-    return channels
+        number = least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name}: accepted is a whole number from {least} to {most}")
+    return number
 
 
 def _seconds(value: object, name: str) -> float | None:

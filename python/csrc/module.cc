@@ -4,12 +4,14 @@
 #include <pybind11/functional.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "client/switch_client.h"
+#include "comm/option_table.h"
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
@@ -55,38 +57,14 @@ std::unique_ptr<switchd::SwitchNode> start_switch(const std::string& listen) {
     return value_or_throw(switchd::SwitchNode::start(config));
 }
 
-comm::ServerPlace place_from(const std::string& text) {
-    if (text == "switch") return comm::ServerPlace::on_switch;
-    if (text == "colocated") return comm::ServerPlace::colocated;
-    return comm::ServerPlace::dedicated;
-}
-
-struct Wishes {
-    std::string switch_address;
-    std::string server;
-    std::vector<std::string> dedicated_servers;
-    std::string scaling;
-    std::string lanes;
-    std::string rack;
-    std::string multicast = "off";
-    std::uint32_t channels = 1;
-    double timeout_s = 300;
-};
-
-// Waits for all ranks of the group.
+// `texts`: options by the names of docs/reference/options.md. Waits for all ranks of the group.
 std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
-                                         std::uint32_t size, const Wishes& wishes) {
+                                         std::uint32_t size, const std::map<std::string, std::string>& texts,
+                                         double timeout_s) {
     comm::Options options;
-    options.switch_address = wishes.switch_address;
-    options.server = place_from(wishes.server);
-    options.dedicated_servers = wishes.dedicated_servers;
-    options.scaling = tensor::parse_scaling(wishes.scaling).value_or(options.scaling);
-    options.lane_type = tensor::parse_lane_type(wishes.lanes).value_or(options.lane_type);
-    options.rack = wishes.rack;
-    options.multicast = control::parse_multicast(wishes.multicast).value_or(options.multicast);
-    options.channels = wishes.channels;
-    options.timeout = duration_of(wishes.timeout_s);
-    options.join_timeout = duration_of(wishes.timeout_s);
+    for (const auto& [name, text] : texts) value_or_throw(comm::set_option(options, name, text));
+    options.timeout = duration_of(timeout_s);
+    options.join_timeout = duration_of(timeout_s);
     const py::gil_scoped_release no_lock;
     StoreAdapter adapter(store);
     auto formed = comm::Communicator::form(adapter, rank, size, options);
@@ -117,23 +95,12 @@ PYBIND11_MODULE(_C, module) {
         .def("stop", &switchd::SwitchNode::stop, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("address", [](const switchd::SwitchNode& node) { return to_string(node.address()); });
 
-    py::class_<Wishes>(module, "Wishes", "What a process group is told.")
-        .def(py::init<>())
-        .def_readwrite("switch_address", &Wishes::switch_address)
-        .def_readwrite("server", &Wishes::server)
-        .def_readwrite("dedicated_servers", &Wishes::dedicated_servers)
-        .def_readwrite("scaling", &Wishes::scaling)
-        .def_readwrite("lanes", &Wishes::lanes)
-        .def_readwrite("rack", &Wishes::rack)
-        .def_readwrite("multicast", &Wishes::multicast)
-        .def_readwrite("channels", &Wishes::channels)
-        .def_readwrite("timeout_s", &Wishes::timeout_s);
-
     // NOLINTNEXTLINE(bugprone-unused-raii): the constructor registers the type
     py::class_<comm::Communicator, std::shared_ptr<comm::Communicator>>(
         module, "Communicator", "Ranks that have found each other and their switches.");
 
-    module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("wishes"));
+    module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+               py::arg("timeout_s"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
                py::arg("hosts_switch"), py::arg("delegated"));
     const py::call_guard<py::gil_scoped_release> no_lock;

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace atp::tensor {
 
@@ -22,11 +20,5 @@ struct NumberForm {
     Scaling scaling = Scaling::fixed;
     LaneType lane_type = LaneType::int32;
 };
-
-// The names of the enumerators.
-[[nodiscard]] std::string_view to_string(Scaling scaling);
-[[nodiscard]] std::string_view to_string(LaneType type);
-[[nodiscard]] std::optional<Scaling> parse_scaling(std::string_view name);
-[[nodiscard]] std::optional<LaneType> parse_lane_type(std::string_view name);
 
 }  // namespace atp::tensor
