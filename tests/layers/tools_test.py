@@ -230,7 +230,7 @@ class WriteOptions(ToolTest):
         self.write(name, text.replace(old, new))
 
     def test_files_that_the_table_makes_pass(self) -> None:
-        self.expect(0, "nothing wrong", arguments=("--check",))
+        self.expect(0, "no violations", arguments=("--check",))
 
     def test_an_edited_file_is_reported_and_restored(self) -> None:
         names = ("    std::uint32_t channels", "    uint32_t channels;", 'visit("channels"', "| `channels` | Independent",
