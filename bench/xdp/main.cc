@@ -82,7 +82,7 @@ test::Checksum checksum_named(const std::string& name) {
 
 class Comparison {
   public:
-    Comparison(xdp::KernelSwitch& kernel, std::uint32_t lanes, test::Checksum checksum)
+    Comparison(xdp::KernelTable& kernel, std::uint32_t lanes, test::Checksum checksum)
         : kernel_(kernel),
           user_({.aggregators = aggregators, .lanes = ATP_XDP_LANES}),
           lanes_(lanes),
@@ -143,7 +143,7 @@ class Comparison {
         return true;
     }
 
-    xdp::KernelSwitch& kernel_;
+    xdp::KernelTable& kernel_;
     protocol::Switch user_;
     std::uint32_t lanes_;
     test::Checksum checksum_;
@@ -180,7 +180,7 @@ void print_json(const Figures& figures, std::uint32_t lanes) {
 
 // False if a figure cannot be measured or misses its bar.
 bool run(const Options& options, std::uint32_t lanes) {
-    auto kernel = xdp::KernelSwitch::load({.aggregators = aggregators});
+    auto kernel = xdp::KernelTable::load({.aggregators = aggregators});
     if (!kernel) {
         fmt::print(stderr, "bench_xdp: {}\n", to_string(kernel.error()));
         return false;

@@ -15,41 +15,41 @@ using std::chrono::seconds;
 Time at(Duration since) { return Time{} + seconds(100) + since; }
 
 // A worker that has received its group and reported so.
-Hearing listener() {
-    Hearing hearing;
+GroupReception listener() {
+    GroupReception hearing;
     EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
     EXPECT_TRUE(hearing.judge(at(seconds(0)), true));
     return hearing;
 }
 
 // Results sent to this worker alone, because it had probed for them, and none by the group.
-void miss_results(Hearing& hearing) {
-    for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
+void miss_results(GroupReception& hearing) {
+    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
 }
 
 TEST(GroupReception, WithoutAMessageTheGroupIsNotReceived) {
-    Hearing hearing;
+    GroupReception hearing;
     EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
 }
 
 TEST(GroupReception, SecondMessageIsNoChange) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     EXPECT_FALSE(hearing.handle_message(at(seconds(1))));
 }
 
 TEST(GroupReception, GroupSilentForItsMemoryIsNotReceivedUntilTheNextMessage) {
-    Hearing hearing = listener();
-    EXPECT_TRUE(hearing.judge(at(Hearing::memory - milliseconds(1)), true));
-    EXPECT_FALSE(hearing.judge(at(Hearing::memory), true));
+    GroupReception hearing = listener();
+    EXPECT_TRUE(hearing.judge(at(GroupReception::memory - milliseconds(1)), true));
+    EXPECT_FALSE(hearing.judge(at(GroupReception::memory), true));
     EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "a change again";
     EXPECT_TRUE(hearing.judge(at(seconds(60)), true));
 }
 
 TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
-    const auto end = seconds(1) + Hearing::first_distrust;
+    const auto end = seconds(1) + GroupReception::first_distrust;
     EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no change during the pause";
     EXPECT_FALSE(hearing.judge(at(end - milliseconds(1)), true));
     EXPECT_TRUE(hearing.handle_message(at(end)));
@@ -57,41 +57,42 @@ TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
 }
 
 TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
-    EXPECT_FALSE(hearing.judge(at(seconds(1) + Hearing::first_distrust), true)) << "messages before the pause";
+    EXPECT_FALSE(hearing.judge(at(seconds(1) + GroupReception::first_distrust), true)) << "messages before the pause";
 }
 
 TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     miss_results(hearing);
     hearing.handle_group_result();
     EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
 }
 
 TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     Duration now{};
-    for (Duration pause = Hearing::first_distrust;; pause = std::min(2 * pause, Hearing::longest_distrust)) {
+    for (Duration pause = GroupReception::first_distrust;;
+         pause = std::min(2 * pause, GroupReception::longest_distrust)) {
         miss_results(hearing);
         EXPECT_FALSE(hearing.judge(at(now), true));
         EXPECT_FALSE(hearing.handle_message(at(now + pause - milliseconds(1))));
         now += pause;
         EXPECT_TRUE(hearing.handle_message(at(now)));
         EXPECT_TRUE(hearing.judge(at(now), true));
-        if (now > 3 * Hearing::longest_distrust) break;
+        if (now > 3 * GroupReception::longest_distrust) break;
     }
     hearing.handle_group_result();
     EXPECT_TRUE(hearing.judge(at(now), true));
     miss_results(hearing);
     EXPECT_FALSE(hearing.judge(at(now), true));
-    EXPECT_TRUE(hearing.handle_message(at(now + Hearing::first_distrust)));
+    EXPECT_TRUE(hearing.handle_message(at(now + GroupReception::first_distrust)));
 }
 
 TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
-    Hearing hearing;
-    for (unsigned i = 0; i < Hearing::most_hurried; ++i) {
+    GroupReception hearing;
+    for (unsigned i = 0; i < GroupReception::most_hurried; ++i) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
         EXPECT_TRUE(hearing.hurries()) << i;
     }
@@ -101,24 +102,24 @@ TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
 }
 
 TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
-    Hearing hearing;
-    for (unsigned i = 0; i < 2 * Hearing::joins_between_reports; ++i) {
+    GroupReception hearing;
+    for (unsigned i = 0; i < 2 * GroupReception::joins_between_reports; ++i) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), false));
         EXPECT_FALSE(hearing.reports_anew()) << "not let in yet";
     }
-    for (unsigned i = 1; i <= 3 * Hearing::joins_between_reports; ++i) {
+    for (unsigned i = 1; i <= 3 * GroupReception::joins_between_reports; ++i) {
         EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
-        EXPECT_EQ(hearing.reports_anew(), i % Hearing::joins_between_reports == 0) << i;
+        EXPECT_EQ(hearing.reports_anew(), i % GroupReception::joins_between_reports == 0) << i;
     }
     EXPECT_FALSE(listener().reports_anew()) << "it receives the group";
 }
 
 TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
-    Hearing hearing = listener();
+    GroupReception hearing = listener();
     miss_results(hearing);
-    for (std::uint64_t i = 0; i <= Hearing::most_results_asked_for + 1; ++i) hearing.handle_group_result();
+    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for + 1; ++i) hearing.handle_group_result();
     EXPECT_TRUE(hearing.judge(at(seconds(1)), true));
-    for (std::uint64_t i = 0; i < Hearing::most_results_asked_for; ++i) hearing.handle_own_result();
+    for (std::uint64_t i = 0; i < GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
     EXPECT_TRUE(hearing.judge(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";
 }
 

@@ -10,7 +10,7 @@
 namespace atp::control {
 namespace {
 
-using Change = Admission::Change;
+using Change = InPathAgent::Change;
 using std::chrono::seconds;
 
 Time at(int second) { return Time{} + seconds(second); }
@@ -41,12 +41,12 @@ std::vector<std::byte> leave(std::uint32_t job, std::uint32_t token) {
     return encoded(wire::Leave{.job = job, .token = token, .channel = 0, .unit = 0, .member = 0});
 }
 
-Change change_after(Admission& admission, const std::vector<std::byte>& message, Time now) {
+Change change_after(InPathAgent& admission, const std::vector<std::byte>& message, Time now) {
     return admission.handle_message(message, now).change;
 }
 
 TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     const auto verdict = admission.handle_message(join(7, 0x5EED), at(0));
     EXPECT_EQ(verdict.change, Change::admit);
     EXPECT_EQ(verdict.job.job, 7U);
@@ -56,7 +56,7 @@ TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
 }
 
 TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, join(8, 1), at(0));
     change_after(admission, join(8, 1), at(9));
@@ -69,7 +69,7 @@ TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
 }
 
 TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, join(8, 1), at(0));
     change_after(admission, leave(7, 2), at(0));
@@ -84,7 +84,7 @@ TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
 }
 
 TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, leave(7, 1), at(1));
     EXPECT_EQ(change_after(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
@@ -93,7 +93,7 @@ TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
 }
 
 TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, leave(7, 1), at(1));
     const auto verdict = admission.handle_message(join(7, 2), at(1));
@@ -103,7 +103,7 @@ TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
 }
 
 TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     EXPECT_EQ(change_after(admission, join(7, 2), at(5)), Change::none);
     const auto expired = admission.poll_expired(at(11));
@@ -112,7 +112,7 @@ TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
 }
 
 TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
-    Admission admission(1, seconds(10), 0);
+    InPathAgent admission(1, seconds(10), 0);
     EXPECT_EQ(change_after(admission, join(7, 1), at(0)), Change::admit);
     EXPECT_EQ(change_after(admission, join(8, 1), at(0)), Change::none);
     change_after(admission, leave(7, 1), at(1));
@@ -121,7 +121,7 @@ TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
 }
 
 TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
-    Admission admission(1, seconds(10), 0);
+    InPathAgent admission(1, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, join(7, 1), at(1));
     change_after(admission, join(7, 2), at(1));  // another token for a known job: refused, not counted as full
@@ -135,7 +135,7 @@ TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
 }
 
 TEST(InPathAdmission, JobOfAnEarlierStartStaysAdmitted) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
     EXPECT_EQ(change_after(admission, join(7, 1), at(1)), Change::none);
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
@@ -148,7 +148,7 @@ TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
     wire::Join of_switch = join_of_rack(8);
     of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};
     for (const std::uint8_t level : {std::uint8_t{0}, std::uint8_t{1}}) {
-        Admission admission(4, seconds(10), level);
+        InPathAgent admission(4, seconds(10), level);
         const auto verdict = admission.handle_message(encoded(join_of_rack(7)), at(0));
         EXPECT_EQ(verdict.change, Change::admit);
         EXPECT_EQ(verdict.job.level, level);
@@ -160,7 +160,7 @@ TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
 }
 
 TEST(InPathAdmission, OtherMessagesAdmitNoJob) {
-    Admission admission(4, seconds(10), 0);
+    InPathAgent admission(4, seconds(10), 0);
     wire::Join to_a_server = join_of(7, 1, 2);
     wire::Join of_another_protocol = join_of(7, 1);
     of_another_protocol.terms.protocol = wire::ChannelProtocol::switchml;

@@ -29,8 +29,8 @@ std::string some_text(Input& input, std::size_t most) {
     return text;
 }
 
-store::Request some_request(Input& input) {
-    store::Request request;
+store::StoreRequest some_request(Input& input) {
+    store::StoreRequest request;
     request.kind = static_cast<store::Kind>(input.below(9));
     const std::uint32_t keys = request.kind == store::Kind::cancel ? 0 : 1 + input.below(3);
     for (std::uint32_t at = 0; at < keys; ++at) request.keys.emplace_back(1, static_cast<char>('a' + input.below(4)));

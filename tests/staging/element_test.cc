@@ -50,7 +50,7 @@ std::vector<typename Format::Element> interesting_elements() {
     } else {
         std::mt19937_64 random(2);
         for (const std::uint32_t bits : interesting_bits()) {
-            const std::uint64_t wide = Float64::from_sum(bits, 1);
+            const std::uint64_t wide = DeviceFloat64::from_sum(bits, 1);
             elements.insert(elements.end(), {wide, wide + 1, wide - 1, wide + (1U << 28U), random()});
         }
         // Signalling, with a payload that does not fit a float32.

@@ -8,7 +8,7 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-Request request(Kind kind, std::vector<std::string> keys = {}, std::string value = {}) {
+StoreRequest request(Kind kind, std::vector<std::string> keys = {}, std::string value = {}) {
     return {.kind = kind, .number = 0, .keys = std::move(keys), .value = std::move(value)};
 }
 
@@ -19,7 +19,7 @@ class StoreServiceTest : public testing::Test {
         send(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
         ASSERT_EQ(replies_to(id), std::vector<Reply>{{}});
     }
-    void send(int id, const Request& request) { service_.handle_bytes(id, encode(request)); }
+    void send(int id, const StoreRequest& request) { service_.handle_bytes(id, encode(request)); }
 
     // Takes the replies out of the service.
     std::vector<Reply> replies_to(int id) {
@@ -32,9 +32,9 @@ class StoreServiceTest : public testing::Test {
         }
         return replies;
     }
-    Status last_status(int id) {
+    StoreStatus last_status(int id) {
         const auto replies = replies_to(id);
-        if (replies.empty()) return Status::done;
+        if (replies.empty()) return StoreStatus::done;
         return replies.back().status;
     }
 
@@ -46,7 +46,7 @@ TEST_F(StoreServiceTest, ClientWithoutAHelloIsDisconnected) {
     EXPECT_TRUE(service_.owes_bytes(1));
     send(1, request(Kind::get, {"key"}));
     EXPECT_TRUE(service_.finished(1));
-    EXPECT_EQ(last_status(1), Status::malformed);
+    EXPECT_EQ(last_status(1), StoreStatus::malformed);
     send(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
     EXPECT_TRUE(replies_to(1).empty()) << "its further input is ignored";
 }
@@ -71,11 +71,11 @@ TEST_F(StoreServiceTest, RemovedKeyKeepsItsWaiterWaiting) {
     greet(2);
     send(1, request(Kind::get, {"a", "b"}));
     send(2, request(Kind::set, {"a"}, "old"));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(last_status(2), StoreStatus::done);
     send(2, request(Kind::remove, {"a"}));
     EXPECT_EQ(replies_to(2), (std::vector<Reply>{{.number = 1, .fields = {}}}));
     send(2, request(Kind::set, {"b"}, "2"));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(last_status(2), StoreStatus::done);
     EXPECT_TRUE(replies_to(1).empty());
     send(2, request(Kind::set, {"a"}, "new"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"new", "2"}}}));
@@ -87,11 +87,11 @@ TEST_F(StoreServiceTest, CancelNamesMissingKeysOrFindsTheAnswerSent) {
     send(1, request(Kind::wait, {"a", "b"}));
     send(2, request(Kind::set, {"a"}));
     send(1, request(Kind::cancel));
-    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.status = Status::cancelled, .number = 0, .fields = {"b"}}}));
+    EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.status = StoreStatus::cancelled, .number = 0, .fields = {"b"}}}));
     send(1, request(Kind::cancel));
     EXPECT_TRUE(replies_to(1).empty());
     EXPECT_FALSE(service_.finished(1));
-    ASSERT_EQ(last_status(2), Status::done);
+    ASSERT_EQ(last_status(2), StoreStatus::done);
     send(2, request(Kind::set, {"b"}));
     EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
     EXPECT_TRUE(service_.consistent());
@@ -102,7 +102,7 @@ TEST_F(StoreServiceTest, SecondRequestBeforeTheAnswerDisconnectsTheClient) {
     send(1, request(Kind::wait, {"a"}));
     send(1, request(Kind::set, {"a"}));
     EXPECT_TRUE(service_.finished(1));
-    EXPECT_EQ(last_status(1), Status::malformed);
+    EXPECT_EQ(last_status(1), StoreStatus::malformed);
     EXPECT_EQ(service_.table().keys(), 0U);
     greet(2);
     for (int i = 0; i < 1000; ++i) send(2, request(Kind::missing, {"a"}));
@@ -116,7 +116,7 @@ TEST_F(StoreServiceTest, FaultOfOneClientLeavesTheOthers) {
     send(1, request(Kind::get, {"a"}));
     service_.handle_bytes(2, std::string(100, '\xFF'));
     EXPECT_TRUE(service_.finished(2));
-    EXPECT_EQ(last_status(2), Status::too_large);
+    EXPECT_EQ(last_status(2), StoreStatus::too_large);
     service_.close(2);
     greet(3);
     send(3, request(Kind::set, {"a"}, "x"));
@@ -133,7 +133,7 @@ TEST_F(StoreServiceTest, ClientThatLeavesWhileWaitingIsForgotten) {
     greet(2);
     for (const char* const key : {"a", "b"}) {
         send(2, request(Kind::set, {key}));
-        ASSERT_EQ(last_status(2), Status::done);
+        ASSERT_EQ(last_status(2), StoreStatus::done);
     }
     EXPECT_TRUE(replies_to(1).empty()) << "the next client of that number waits for nothing";
 }
@@ -143,10 +143,10 @@ TEST_F(StoreServiceTest, GetReturnsAsManyValuesAsFitOneMessage) {
     const std::string large(max_value_bytes, 'v');
     for (const char* const key : {"a", "b"}) {
         send(1, request(Kind::set, {key}, large));
-        ASSERT_EQ(last_status(1), Status::done);
+        ASSERT_EQ(last_status(1), StoreStatus::done);
     }
     send(1, request(Kind::set, {"c"}, "small"));
-    ASSERT_EQ(last_status(1), Status::done);
+    ASSERT_EQ(last_status(1), StoreStatus::done);
     send(1, request(Kind::get, {"a", "b"}));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {large}}}));
     send(1, request(Kind::get, {"a", "c"}));
@@ -157,10 +157,10 @@ TEST_F(StoreServiceTest, FullTableIsReportedAndTheClientKept) {
     greet(1);
     for (int i = 0; i < 10; ++i) {
         send(1, request(Kind::set, {std::to_string(i)}));
-        ASSERT_EQ(last_status(1), Status::done);
+        ASSERT_EQ(last_status(1), StoreStatus::done);
     }
     send(1, request(Kind::set, {"more"}));
-    EXPECT_EQ(last_status(1), Status::exhausted);
+    EXPECT_EQ(last_status(1), StoreStatus::exhausted);
     EXPECT_FALSE(service_.finished(1));
 }
 

@@ -37,7 +37,9 @@ using Keys = std::vector<std::string>;
 
 const Address any_port = Address::loopback(Family::ipv4, 0);
 
-std::string hello() { return encode(Request{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}}); }
+std::string hello() {
+    return encode(StoreRequest{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
+}
 
 // A blocking socket that sends what the test supplies, with a timeout of 60 s.
 class Stranger {
@@ -164,9 +166,9 @@ TEST(TcpStore, SilentServerTimesOut) {
 
 TEST(TcpStore, ServerOfAnotherKindOrVersionFailsAtOnce) {
     const std::vector<std::pair<std::string, Reason>> greetings{
-        {"HTTP/1.1 400 Bad Request\r\n\r\n", Reason::malformed},
+        {"HTTP/1.1 400 Bad StoreRequest\r\n\r\n", Reason::malformed},
         {std::string("\0\0\0\1\2", 5), Reason::version_mismatch},
-        {encode(Reply{.status = Status::version_mismatch, .number = 0, .fields = {"speak up"}}),
+        {encode(Reply{.status = StoreStatus::version_mismatch, .number = 0, .fields = {"speak up"}}),
          Reason::version_mismatch},
     };
     for (const auto& [greeting, reason] : greetings) {
@@ -287,7 +289,7 @@ TEST(TcpStoreServer, GarbageIsAnsweredAndItsConnectionClosed) {
         stranger.write(garbage);
         const auto reply = stranger.reply();
         ASSERT_TRUE(reply);
-        EXPECT_NE(reply->status, Status::done);
+        EXPECT_NE(reply->status, StoreStatus::done);
         ASSERT_EQ(reply->fields.size(), 1U);
         EXPECT_FALSE(reply->fields.front().empty()) << "the reason";
         EXPECT_TRUE(stranger.at_end());
@@ -315,8 +317,10 @@ TEST(TcpStoreServer, TooLargeMessageIsAnsweredAndItsConnectionClosed) {
     const auto server = serve();
     const std::vector<std::string> oversize{
         std::string("\x40\0\0\0", 4),
-        encode(Request{.kind = Kind::get, .number = 0, .keys = {std::string(max_key_bytes + 1, 'k')}, .value = {}}),
-        encode(Request{.kind = Kind::set, .number = 0, .keys = {"k"}, .value = std::string(max_value_bytes + 1, 'v')}),
+        encode(
+            StoreRequest{.kind = Kind::get, .number = 0, .keys = {std::string(max_key_bytes + 1, 'k')}, .value = {}}),
+        encode(StoreRequest{
+            .kind = Kind::set, .number = 0, .keys = {"k"}, .value = std::string(max_value_bytes + 1, 'v')}),
     };
     for (const std::string& message : oversize) {
         Stranger stranger(server->local());
@@ -325,7 +329,7 @@ TEST(TcpStoreServer, TooLargeMessageIsAnsweredAndItsConnectionClosed) {
         stranger.write(message);
         const auto reply = stranger.reply();
         ASSERT_TRUE(reply);
-        EXPECT_EQ(reply->status, Status::too_large);
+        EXPECT_EQ(reply->status, StoreStatus::too_large);
         EXPECT_TRUE(stranger.at_end());
     }
 }
@@ -353,7 +357,7 @@ TEST(TcpStoreServer, SlowClientDelaysNoOther) {
     const auto client = connect(server->local());
     const std::string value(max_value_bytes, 'v');
     ASSERT_TRUE(client->set("large", value));
-    const std::string get = encode(Request{.kind = Kind::get, .number = 0, .keys = {"large"}, .value = {}});
+    const std::string get = encode(StoreRequest{.kind = Kind::get, .number = 0, .keys = {"large"}, .value = {}});
     std::vector<std::unique_ptr<Stranger>> slow;
     for (int i = 0; i < 20; ++i) {
         slow.push_back(std::make_unique<Stranger>(server->local()));
@@ -394,7 +398,7 @@ TEST(TcpStoreServer, WithoutDescriptorsClientsAreRefusedInTurn) {
         client.write(hello());
         const auto reply = client.reply();
         ASSERT_TRUE(reply);
-        EXPECT_EQ(reply->status, Status::exhausted);
+        EXPECT_EQ(reply->status, StoreStatus::exhausted);
         EXPECT_NE(reply->fields.at(0).find("ulimit -n"), std::string::npos) << reply->fields.at(0);
     }
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);

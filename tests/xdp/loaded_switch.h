@@ -14,14 +14,14 @@ namespace atp::test {
 // If the kernel forbids programs, the test is skipped. Any other reason why the program does not load fails the test.
 class LoadedSwitch : public testing::Test {
   protected:
-    void load(const xdp::KernelSwitchConfig& config) {
-        auto loaded = xdp::KernelSwitch::load(config);
+    void load(const xdp::KernelTableConfig& config) {
+        auto loaded = xdp::KernelTable::load(config);
         if (!loaded && loaded.error().code == EPERM) GTEST_SKIP() << to_string(loaded.error());
         ASSERT_TRUE(loaded) << to_string(loaded.error());
         machine = std::move(*loaded);
     }
 
-    std::unique_ptr<xdp::KernelSwitch> machine;
+    std::unique_ptr<xdp::KernelTable> machine;
 };
 
 }  // namespace atp::test

@@ -480,7 +480,7 @@ TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
     EXPECT_TRUE(machine->admit(11, token, 1));
 }
 
-std::vector<Bytes> control_messages_of(xdp::KernelSwitch& machine) {
+std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     std::vector<Bytes> messages;
     machine.read_letters(std::chrono::milliseconds(0),
                          [&](auto message) { messages.emplace_back(message.begin(), message.end()); });
@@ -527,7 +527,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     if (machine == nullptr) return;
     const PinFolder folder;
     if (!folder.mounted()) GTEST_SKIP() << "no bpffs can be mounted here";
-    const xdp::KernelSwitchConfig config{.aggregators = 16, .jobs = 2, .pins = folder.path()};
+    const xdp::KernelTableConfig config{.aggregators = 16, .jobs = 2, .pins = folder.path()};
     load(config);
     ASSERT_TRUE(machine->admit(job, token, 0));
     send(gradient(0), {1, 2, 3});
@@ -543,7 +543,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
     EXPECT_EQ(after.payload, conformance::bytes_of(packet.header, {111, 222, 333}));
 
-    const auto of_another_size = xdp::KernelSwitch::load({.aggregators = 32, .jobs = 2, .pins = folder.path()});
+    const auto of_another_size = xdp::KernelTable::load({.aggregators = 32, .jobs = 2, .pins = folder.path()});
     EXPECT_FALSE(of_another_size) << "what is pinned is not what was asked for";
     machine->unpin();
     machine.reset();

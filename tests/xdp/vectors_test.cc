@@ -26,11 +26,11 @@ std::string fate_name(xdp::Fate fate) {
     }
 }
 
-xdp::KernelSwitchConfig config_of(const conformance::DecideVector& given) {
+xdp::KernelTableConfig config_of(const conformance::DecideVector& given) {
     return {.aggregators = 16, .jobs = 2, .ageing = std::chrono::microseconds(given.ageing_us), .clock_stands = true};
 }
 
-void put(xdp::KernelSwitch& machine, std::uint32_t index, const atp_aggregator& state, const DecideLanes& held) {
+void put(xdp::KernelTable& machine, std::uint32_t index, const atp_aggregator& state, const DecideLanes& held) {
     atp_xdp_aggregator aggregator{};
     aggregator.state = state;
     for (std::size_t lane = 0; lane < held.size(); ++lane) xdp::set_lane(aggregator, lane, held[lane]);
@@ -64,7 +64,7 @@ void expect_same_state(const atp_aggregator& actual, const atp_aggregator& expec
     EXPECT_EQ(actual.touched_us, expected.touched_us);
 }
 
-void expect_aggregator(const xdp::KernelSwitch& machine, std::uint32_t index, const conformance::DecideState& after) {
+void expect_aggregator(const xdp::KernelTable& machine, std::uint32_t index, const conformance::DecideState& after) {
     atp_xdp_aggregator aggregator{};
     ASSERT_TRUE(machine.read(index, aggregator));
     expect_same_state(aggregator.state, after.aggregator);

@@ -10,13 +10,13 @@ namespace {
 
 class XdpPart final : public KernelPart {
   public:
-    explicit XdpPart(std::unique_ptr<xdp::XdpSwitch> machine) : machine_(std::move(machine)) {}
+    explicit XdpPart(std::unique_ptr<xdp::Agent> machine) : machine_(std::move(machine)) {}
     [[nodiscard]] client::ShardReport snapshot() const override { return machine_->snapshot(); }
     void commit() override { machine_->commit(); }
     [[nodiscard]] std::vector<Error> stop() override { return machine_->stop(); }
 
   private:
-    std::unique_ptr<xdp::XdpSwitch> machine_;
+    std::unique_ptr<xdp::Agent> machine_;
 };
 
 }  // namespace
@@ -28,14 +28,14 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                     fmt::format("{} bytes hold no aggregator of {} lanes, which takes {}", node.memory_bytes,
                                 ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
     }
-    auto machine = xdp::XdpSwitch::start({.interfaces = config.interfaces,
-                                          .memory_bytes = node.memory_bytes,
-                                          .jobs = node.jobs,
-                                          .level = config.level,
-                                          .port = node.udp.local.port(),
-                                          .ageing = node.ageing,
-                                          .hold = node.hold,
-                                          .pins = config.pins});
+    auto machine = xdp::Agent::start({.interfaces = config.interfaces,
+                                      .memory_bytes = node.memory_bytes,
+                                      .jobs = node.jobs,
+                                      .level = config.level,
+                                      .port = node.udp.local.port(),
+                                      .ageing = node.ageing,
+                                      .hold = node.hold,
+                                      .pins = config.pins});
     if (!machine) return tl::unexpected(machine.error());
     return std::make_unique<XdpPart>(*std::move(machine));
 }

@@ -27,8 +27,6 @@ constexpr int batches_per_round = 8;
 // Packets sent between two reads of the socket.
 constexpr int packets_per_transmit = 256;
 
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 bool goes_up(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
     const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
@@ -54,11 +52,12 @@ std::string without_server(const wire::Endpoint& server) {
 
 }  // namespace
 
-Result<std::unique_ptr<Channel>> Channel::open(std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan) {
+Result<std::unique_ptr<ChannelDriver>> ChannelDriver::open(std::unique_ptr<net::UdpSocket> socket,
+                                                           const ChannelPlan& plan) {
     auto loop = net::EventLoop::open(plan.loop);
     if (!loop) return tl::unexpected(loop.error());
-    std::unique_ptr<Channel> channel(new Channel(*std::move(loop), std::move(socket), plan));
-    Channel& self = *channel;
+    std::unique_ptr<ChannelDriver> channel(new ChannelDriver(*std::move(loop), std::move(socket), plan));
+    ChannelDriver& self = *channel;
     self.loop_->add(self);
     if (auto watched = self.loop_->watch(self, self.socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -70,7 +69,8 @@ Result<std::unique_ptr<Channel>> Channel::open(std::unique_ptr<net::UdpSocket> s
     return channel;
 }
 
-Channel::Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan)
+ChannelDriver::ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket,
+                             const ChannelPlan& plan)
     : plan_(plan),
       loop_(std::move(loop)),
       socket_(std::move(socket)),
@@ -85,9 +85,9 @@ Channel::Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpS
     }
 }
 
-Channel::~Channel() { stop(); }
+ChannelDriver::~ChannelDriver() { stop(); }
 
-Result<void> Channel::wait_ready(Time deadline) {
+Result<void> ChannelDriver::wait_ready(Time deadline) {
     const Time begin = net::now();
     std::unique_lock lock(mutex_);
     for (Time now = begin; !ready_ && !error_ && now < deadline; now = net::now()) {
@@ -103,7 +103,7 @@ Result<void> Channel::wait_ready(Time deadline) {
         .text = joining_text_.empty() ? "the switch does not answer: `atp doctor` may find out why" : joining_text_});
 }
 
-void Channel::submit(const Handle& work, std::size_t part) {
+void ChannelDriver::submit(const Handle& work, std::size_t part) {
     std::optional<Error> error;
     {
         const std::scoped_lock lock(mutex_);
@@ -121,7 +121,7 @@ void Channel::submit(const Handle& work, std::size_t part) {
     work->finish_part(std::move(error));
 }
 
-void Channel::abort(const Error& reason) {
+void ChannelDriver::abort(const Error& reason) {
     {
         const std::scoped_lock lock(mutex_);
         abort_ = reason;
@@ -129,7 +129,7 @@ void Channel::abort(const Error& reason) {
     loop_->wake();
 }
 
-void Channel::stop() {
+void ChannelDriver::stop() {
     if (!thread_.joinable()) return;
     if (server_ != nullptr && !error()) {
         const Time most = net::now() + server_linger_most;
@@ -144,7 +144,7 @@ void Channel::stop() {
 }
 
 // Without LEAVE, the other members would wait for this rank.
-void Channel::leave() {
+void ChannelDriver::leave() {
     const wire::Leave leave{.job = plan_.terms.job,
                             .token = plan_.terms.token,
                             .channel = plan_.terms.channel,
@@ -156,26 +156,26 @@ void Channel::leave() {
     static_cast<void>(socket_->flush());
 }
 
-ChannelCounters Channel::counters() const {
+ChannelCounters ChannelDriver::counters() const {
     const std::scoped_lock lock(mutex_);
     return published_;
 }
 
-std::vector<std::string> Channel::without() const {
+std::vector<std::string> ChannelDriver::without() const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> missing = published_report_.missing();
     if (!group_failure_.empty()) missing.push_back("multicast: " + group_failure_);
     return missing;
 }
 
-std::optional<Error> Channel::error() const {
+std::optional<Error> ChannelDriver::error() const {
     const std::scoped_lock lock(mutex_);
     return error_;
 }
 
 // ----------------------------------------------------------------------------------------------------- On its thread
 
-void Channel::handle_ready(int descriptor, net::Ready ready, Time now) {
+void ChannelDriver::handle_ready(int descriptor, net::Ready ready, Time now) {
     if (group_socket_ != nullptr && descriptor == group_socket_->descriptor()) {
         receive_from_group(now);
         return;
@@ -184,7 +184,7 @@ void Channel::handle_ready(int descriptor, net::Ready ready, Time now) {
     if (ready.read || ready.failed) receive(now);
 }
 
-void Channel::receive(Time now) {
+void ChannelDriver::receive(Time now) {
     for (int batch = 0; batch < batches_per_round || socket_->has_more(); ++batch) {
         const auto count = socket_->receive(datagrams_);
         if (!count) {
@@ -201,25 +201,25 @@ void Channel::receive(Time now) {
 }
 
 // Without the group, every result comes as a copy, so nothing fails.
-void Channel::open_group() {
+void ChannelDriver::open_group() {
     auto socket = net::UdpSocket::open(*plan_.group);
     if (!socket) return close_group(socket.error());
     group_socket_ = *std::move(socket);
     if (auto watched = loop_->watch(*this, group_socket_->descriptor(), {}); !watched) close_group(watched.error());
 }
 
-void Channel::close_group(const Error& why) {
+void ChannelDriver::close_group(const Error& why) {
     if (group_socket_ != nullptr) loop_->unwatch(group_socket_->descriptor());
     group_socket_.reset();
     const std::scoped_lock lock(mutex_);
     group_failure_ = to_string(why);
 }
 
-void Channel::report_group() {
+void ChannelDriver::report_group() {
     if (auto joined = group_socket_->rejoin_group(); !joined) close_group(joined.error());
 }
 
-void Channel::receive_from_group(Time now) {
+void ChannelDriver::receive_from_group(Time now) {
     for (int batch = 0; batch < batches_per_round || group_socket_->has_more(); ++batch) {
         const auto count = group_socket_->receive(datagrams_);
         if (!count) return close_group(count.error());
@@ -232,12 +232,12 @@ void Channel::receive_from_group(Time now) {
 }
 
 template <class Message>
-bool Channel::is_mine(const Message& message) const {
+bool ChannelDriver::is_mine(const Message& message) const {
     return message.job == plan_.terms.job && message.token == plan_.terms.token &&
            message.channel == plan_.terms.channel;
 }
 
-void Channel::handle_group_datagram(const wire::Datagram& datagram, Time now) {
+void ChannelDriver::handle_group_datagram(const wire::Datagram& datagram, Time now) {
     if (const auto joined = wire::decode_joined(datagram.bytes)) {
         if (is_mine(*joined) && hearing_.handle_message(now)) join_next_ = now;
     } else if (receiver_of_result(datagram.bytes) && !ended_) {
@@ -250,7 +250,7 @@ void Channel::handle_group_datagram(const wire::Datagram& datagram, Time now) {
     }
 }
 
-void Channel::handle_datagram(const wire::Datagram& datagram, Time now) {
+void ChannelDriver::handle_datagram(const wire::Datagram& datagram, Time now) {
     const bool congested = datagram.ecn == wire::Ecn::congested;
     if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
         handle_control(datagram, now);
@@ -269,7 +269,7 @@ void Channel::handle_datagram(const wire::Datagram& datagram, Time now) {
     }
 }
 
-void Channel::note_own_result(std::span<const std::byte> bytes) {
+void ChannelDriver::note_own_result(std::span<const std::byte> bytes) {
     const auto receiver = receiver_of_result(bytes);
     if (receiver == ATP_WORKER_ALL) {
         results_by_group_ = false;
@@ -279,9 +279,9 @@ void Channel::note_own_result(std::span<const std::byte> bytes) {
 }
 
 // Without tokens, only the sender's address identifies packets.
-bool Channel::believes(const wire::Address& from) const { return has_tokens_ || from == data_address_; }
+bool ChannelDriver::believes(const wire::Address& from) const { return has_tokens_ || from == data_address_; }
 
-void Channel::handle_control(const wire::Datagram& datagram, Time now) {
+void ChannelDriver::handle_control(const wire::Datagram& datagram, Time now) {
     if (const auto joined = wire::decode_joined(datagram.bytes); joined && is_mine(*joined)) {
         handle_joined(*joined, *datagram.from, now);
         return;
@@ -310,7 +310,7 @@ void Channel::handle_control(const wire::Datagram& datagram, Time now) {
     ++strays_;
 }
 
-void Channel::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
+void ChannelDriver::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
     switch_heard_ = now;
     data_address_ = from;
     if (joined.ready) {
@@ -335,7 +335,7 @@ void Channel::handle_joined(const wire::Joined& joined, const wire::Address& fro
 }
 
 // After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
-void Channel::note_missing(const wire::Joined& joined) {
+void ChannelDriver::note_missing(const wire::Joined& joined) {
     std::uint32_t units = joined.missing_units;
     std::uint32_t members = joined.missing_members;
     if (standing_ == Standing::lost) {
@@ -349,7 +349,7 @@ void Channel::note_missing(const wire::Joined& joined) {
 }
 
 // Answers the last switch, whose server runs here.
-void Channel::answer_join(const wire::Join& join, const wire::Address& from) {
+void ChannelDriver::answer_join(const wire::Join& join, const wire::Address& from) {
     server_down_ = from;
     const std::span<std::byte> room = socket_->reserve(64);
     if (room.empty()) return;
@@ -358,7 +358,7 @@ void Channel::answer_join(const wire::Join& join, const wire::Address& from) {
     socket_->commit(wire::encode(joined, room), from, wire::Ecn::not_capable);
 }
 
-void Channel::join(Time now) {
+void ChannelDriver::join(Time now) {
     const bool ready = standing_ == Standing::ready;
     const bool hears_group = group_socket_ != nullptr && hearing_.judge(now, ready);
     if (group_socket_ != nullptr && hearing_.reports_anew()) report_group();
@@ -375,7 +375,7 @@ void Channel::join(Time now) {
     if (size != 0) socket_->commit(size, plan_.switch_address, wire::Ecn::not_capable);
 }
 
-void Channel::handle_wake(Time now) {
+void ChannelDriver::handle_wake(Time now) {
     std::optional<Error> abort;
     {
         const std::scoped_lock lock(mutex_);
@@ -389,7 +389,7 @@ void Channel::handle_wake(Time now) {
     take_submissions(now);
 }
 
-void Channel::take_submissions(Time now) {
+void ChannelDriver::take_submissions(Time now) {
     while (!waiting_.empty()) {
         Part& part = waiting_.front();
         const auto number = worker_->submit(part.work->slices()[part.number], now, part.work->deadline());
@@ -402,7 +402,7 @@ void Channel::take_submissions(Time now) {
     }
 }
 
-void Channel::take_events(Time now) {
+void ChannelDriver::take_events(Time now) {
     if (ended_) return;
     while (const auto event = worker_->poll_event()) {
         if (event->kind != endpoint::EngineEvent::Kind::completed) {
@@ -417,7 +417,7 @@ void Channel::take_events(Time now) {
     if (!waiting_.empty()) take_submissions(now);
 }
 
-void Channel::transmit(Time now) {
+void ChannelDriver::transmit(Time now) {
     for (int sent = 0; sent < packets_per_transmit && !blocked_ && !ended_; ++sent) {
         std::span<std::byte> room = socket_->reserve(worker_->packet_bytes());
         if (room.empty()) {
@@ -434,7 +434,7 @@ void Channel::transmit(Time now) {
     flush();
 }
 
-void Channel::transmit_server() {
+void ChannelDriver::transmit_server() {
     while (server_->server.has_transmit() && !blocked_) {
         std::span<std::byte> room = socket_->reserve(server_->server.packet_bytes());
         if (room.empty()) {
@@ -448,14 +448,14 @@ void Channel::transmit_server() {
     }
 }
 
-void Channel::flush() {
+void ChannelDriver::flush() {
     const bool waits = socket_->flush().waiting != 0;
     if (waits == blocked_) return;
     blocked_ = waits;
     static_cast<void>(loop_->change(socket_->descriptor(), {.read = true, .write = waits}));
 }
 
-void Channel::handle_timeout(Time now) {
+void ChannelDriver::handle_timeout(Time now) {
     if (ended_) return;
     if (now >= join_next_) join(now);
     worker_->handle_timeout(now);
@@ -473,12 +473,12 @@ void Channel::handle_timeout(Time now) {
     publish(now);
 }
 
-void Channel::finish_round(Time now) {
+void ChannelDriver::finish_round(Time now) {
     if (!blocked_) transmit(now);
     publish(now);
 }
 
-Time Channel::poll_timeout() const {
+Time ChannelDriver::poll_timeout() const {
     if (ended_) return never;
     const Time lost = standing_ == Standing::lost ? lost_since_ + lost_grace + std::chrono::milliseconds(1) : never;
     return std::min(
@@ -487,7 +487,7 @@ Time Channel::poll_timeout() const {
 
 // Ends the channel for good. The worker is not driven any more: it still refers to tensors whose owners may free them
 // once their part is finished here.
-void Channel::fail(const Error& error, Time now) {
+void ChannelDriver::fail(const Error& error, Time now) {
     std::deque<Part> parts;
     parts.swap(under_way_);
     std::ranges::move(waiting_, std::back_inserter(parts));
@@ -514,7 +514,7 @@ void Channel::fail(const Error& error, Time now) {
     }
 }
 
-Error Channel::describe(const endpoint::EngineEvent& event, Time now) const {
+Error ChannelDriver::describe(const endpoint::EngineEvent& event, Time now) const {
     switch (event.kind) {
         case endpoint::EngineEvent::Kind::mismatched:
             return {.reason = Reason::mismatched,
@@ -532,7 +532,7 @@ Error Channel::describe(const endpoint::EngineEvent& event, Time now) const {
     }
 }
 
-Error Channel::describe_silence(const endpoint::EngineEvent& event, Time now) const {
+Error ChannelDriver::describe_silence(const endpoint::EngineEvent& event, Time now) const {
     Error error{.reason = Reason::timed_out, .elapsed = event.elapsed};
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
     // Ranks that were missing may have joined since the last message of the switch.
@@ -543,9 +543,9 @@ Error Channel::describe_silence(const endpoint::EngineEvent& event, Time now) co
     } else if (!event.answered || now - event.answered_at > std::chrono::seconds(1)) {
         error.text = fmt::format(
             "nothing was received from the {} {}", worker_->answerer(),
-            event.answered ? fmt::format("for {:.1f} s", seconds_of(now - event.answered_at)) : std::string("at all"));
+            event.answered ? fmt::format("for {:.1f} s", to_seconds(now - event.answered_at)) : std::string("at all"));
         if (switch_silent) {
-            error.text += fmt::format(", and nothing from the switch for {:.1f} s", seconds_of(now - switch_heard_));
+            error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(now - switch_heard_));
         }
     } else {
         error.text = fmt::format("the {} answers, but the operation did not get through in time", worker_->answerer());
@@ -554,7 +554,7 @@ Error Channel::describe_silence(const endpoint::EngineEvent& event, Time now) co
 }
 
 // "rank 3", "ranks 3, 5"; empty if there are none.
-std::string Channel::missing_ranks(std::uint32_t units, std::uint32_t members) const {
+std::string ChannelDriver::missing_ranks(std::uint32_t units, std::uint32_t members) const {
     std::string list;
     unsigned count = 0;
     for (; units != 0; units &= units - 1) {
@@ -571,7 +571,7 @@ std::string Channel::missing_ranks(std::uint32_t units, std::uint32_t members) c
     return (count == 1 ? "rank " : "ranks ") + list;
 }
 
-void Channel::publish(Time now) {
+void ChannelDriver::publish(Time now) {
     if (!counted_ || now < publish_next_) return;
     counted_ = false;
     publish_next_ = now + publish_interval;

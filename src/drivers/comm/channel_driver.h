@@ -54,13 +54,13 @@ struct ChannelCounters {
 // Threads: one thread calls open() and stop(). Any thread calls the other functions.
 // Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also those submitted
 // later, end with an error, and the caller must form another communicator.
-class Channel final : private net::Actor {
+class ChannelDriver final : private net::Actor {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<Channel>> open(std::unique_ptr<net::UdpSocket> socket,
-                                                               const ChannelPlan& plan);
-    ~Channel() override;
-    Channel(const Channel&) = delete;
-    Channel& operator=(const Channel&) = delete;
+    [[nodiscard]] static Result<std::unique_ptr<ChannelDriver>> open(std::unique_ptr<net::UdpSocket> socket,
+                                                                     const ChannelPlan& plan);
+    ~ChannelDriver() override;
+    ChannelDriver(const ChannelDriver&) = delete;
+    ChannelDriver& operator=(const ChannelDriver&) = delete;
 
     // Waits until the tree is ready: all members up to the server have joined.
     [[nodiscard]] Result<void> wait_ready(Time deadline);
@@ -86,7 +86,8 @@ class Channel final : private net::Actor {
     // State of the tree, as this channel's switch reports it.
     enum class Standing : std::uint8_t { joining, ready, lost };
 
-    Channel(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket, const ChannelPlan& plan);
+    ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::UdpSocket> socket,
+                  const ChannelPlan& plan);
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
     void handle_timeout(Time now) override;
@@ -126,7 +127,7 @@ class Channel final : private net::Actor {
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<net::UdpSocket> socket_;
     std::unique_ptr<net::UdpSocket> group_socket_;
-    control::Hearing hearing_;
+    control::GroupReception hearing_;
     std::unique_ptr<endpoint::ChannelEngine> worker_;
     bool has_tokens_;  // of worker_
     std::unique_ptr<endpoint::HostedServer> server_;

@@ -94,7 +94,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
-        auto channel = Channel::open(std::move(formed->sockets[i]), formed->plans[i]);
+        auto channel = ChannelDriver::open(std::move(formed->sockets[i]), formed->plans[i]);
         if (!channel) return tl::unexpected(channel.error());
         channels_.push_back(*std::move(channel));
     }
@@ -106,7 +106,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
 }
 
 // A rank that cannot join leaves its reason in the store. Check the store at intervals while ranks are missing.
-Result<void> Communicator::wait_ready(Channel& channel, store::Rendezvous& rendezvous, Time begin,
+Result<void> Communicator::wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                       Time deadline) const {
     for (Duration pause = first_look;; pause = std::min(2 * pause, longest_pause)) {
         const Time until = std::min(deadline, net::after(net::now(), pause));

@@ -135,7 +135,7 @@ class Communicator {
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
     [[nodiscard]] Result<void> set_up(store::Store& store);
     [[nodiscard]] Result<void> set_up(store::Rendezvous& rendezvous, Time deadline);
-    [[nodiscard]] Result<void> wait_ready(Channel& channel, store::Rendezvous& rendezvous, Time begin,
+    [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                         std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
@@ -152,7 +152,7 @@ class Communicator {
     Options options_;
     Formation formation_;
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
-    std::vector<std::unique_ptr<Channel>> channels_;
+    std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;  // gives all channels the operations in one order
     std::uint64_t next_channel_ = 0;
     std::map<Kind, std::shared_ptr<tensor::ScaleHistory>> histories_;

@@ -37,7 +37,7 @@ Failure refuse(Operation operation, Reason reason, std::string peer, std::string
     return fail(operation, reason, std::move(peer), std::move(text));
 }
 
-struct Reach {
+struct SwitchReach {
     wire::Address address;
     wire::Welcome welcome;
     std::uint32_t lanes = 0;
@@ -68,13 +68,13 @@ std::uint32_t lanes_of_payload(const Options& options, std::uint32_t payload_byt
 }
 
 // Address and WELCOME of the switch, and the longest packet on the path to it.
-Result<Reach> reach_switch(const Options& options, Time deadline) {
+Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
         return refuse(Operation::join, Reason::malformed, {}, "no switch was named: give its host:port");
     }
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
-    Reach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
+    SwitchReach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
     if (options.multicast.wanted && reach.address.family() != wire::Family::ipv4) {
         return refuse(Operation::join, Reason::unsupported, to_string(reach.address),
                       "results by multicast need IPv4: name the switch by such an address, or do without");

@@ -12,41 +12,9 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "protocol/tensor.h"
+#include "tensor/slice.h"
 
 namespace atp::comm {
-
-// The part of a tensor that one channel carries: `size` elements of `whole`, from element `first` on.
-class Slice final : public protocol::Tensor {
-  public:
-    Slice(protocol::Tensor& whole, std::uint64_t first, std::uint64_t size, std::uint16_t purpose)
-        : whole_(whole), first_(first), size_(size), purpose_(purpose) {}
-
-    [[nodiscard]] std::uint64_t size() const override { return size_; }
-    [[nodiscard]] bool plain() const override { return whole_.plain(); }
-    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
-    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
-        return whole_.ready(first_ + first, count);
-    }
-    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override {
-        return whole_.format(first_ + first, count);
-    }
-    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
-        return whole_.load_integers(first_ + first, lanes);
-    }
-    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
-        whole_.load_floats(first_ + first, lanes);
-    }
-    void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
-    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override {
-        whole_.store_shorts(first_ + first, lanes);
-    }
-
-  private:
-    protocol::Tensor& whole_;
-    std::uint64_t first_;
-    std::uint64_t size_;
-    std::uint16_t purpose_;
-};
 
 // One collective operation of one rank, in flight on one or several channels.
 //
@@ -60,7 +28,7 @@ class Work {
 
     // Only before any channel gets a part.
     void add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose);
-    [[nodiscard]] std::vector<Slice>& slices() { return slices_; }
+    [[nodiscard]] std::vector<tensor::Slice>& slices() { return slices_; }
 
     [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
     // Waits until the operation is done, at most until its deadline, and returns its outcome.
@@ -85,7 +53,7 @@ class Work {
   private:
     Operation operation_;
     std::unique_ptr<protocol::Tensor> tensor_;
-    std::vector<Slice> slices_;
+    std::vector<tensor::Slice> slices_;
     Time begun_;
     Time deadline_;
     std::atomic<std::uint32_t> parts_left_{0};

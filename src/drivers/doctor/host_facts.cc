@@ -117,7 +117,7 @@ std::optional<double> read_core_limit(const fs::path& root) {
     return least;
 }
 
-struct FreeInterfaces {
+struct FreeAddressList {
     void operator()(ifaddrs* list) const { freeifaddrs(list); }
 };
 
@@ -125,7 +125,7 @@ std::vector<Interface> read_interfaces() {
     std::vector<Interface> interfaces;
     ifaddrs* list = nullptr;
     if (getifaddrs(&list) != 0) return interfaces;
-    const std::unique_ptr<ifaddrs, FreeInterfaces> owner(list);
+    const std::unique_ptr<ifaddrs, FreeAddressList> owner(list);
     for (const ifaddrs* next = list; next != nullptr; next = next->ifa_next) {
         const bool known = std::ranges::find(interfaces, next->ifa_name, &Interface::name) != interfaces.end();
         if ((next->ifa_flags & IFF_UP) == 0 || known) continue;

@@ -38,7 +38,7 @@ void SendQueue::commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn
 
 bool SendQueue::repeat(const wire::Address& to) {
     assert(!packets_.empty());
-    Packet packet = packets_.back();
+    QueuedPacket packet = packets_.back();
     packet.next = none;
     return append(packet, to);
 }
@@ -47,7 +47,7 @@ bool SendQueue::borrow(std::span<const std::byte> bytes, const wire::Address& to
     return append({bytes.data(), static_cast<std::uint32_t>(bytes.size()), none, ecn, true}, to);
 }
 
-bool SendQueue::append(const Packet& packet, const wire::Address& to) {
+bool SendQueue::append(const QueuedPacket& packet, const wire::Address& to) {
     if (packets_.size() == packet_limit_) return false;
     const auto index = static_cast<std::uint32_t>(packets_.size());
     packets_.push_back(packet);
@@ -100,7 +100,7 @@ std::size_t SendQueue::plan(std::span<Message> messages, const MessageLimits& li
 
 // The kernel cuts a message into datagrams of equal length, of which the last may be shorter. The first packet is
 // accepted even beyond the limits. An empty datagram cannot be cut from a buffer, so it is a message of its own.
-bool SendQueue::joins(const Packet& packet, const Message& message, const MessageLimits& limits) {
+bool SendQueue::joins(const QueuedPacket& packet, const Message& message, const MessageLimits& limits) {
     if (message.packets == 0) return true;
     const bool uncut = message.bytes == message.packets * message.packet_bytes;
     return uncut && packet.bytes != 0 && packet.bytes <= message.packet_bytes && packet.ecn == message.ecn &&
@@ -119,7 +119,7 @@ std::uint32_t SendQueue::fill(Message& message, std::uint32_t run, std::uint32_t
     iovec* const parts = message.parts.data();
     std::size_t count = 0;
     while (message.rest != none && joins(packets_[message.rest], message, limits)) {
-        const Packet& packet = packets_[message.rest];
+        const QueuedPacket& packet = packets_[message.rest];
         iovec* const last = count == 0 ? nullptr : parts + (count - 1);
         if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == packet.data) {
             last->iov_len += packet.bytes;
@@ -162,7 +162,7 @@ std::uint32_t SendQueue::adopt(Run& run) {
     std::uint32_t kept = none;
     const std::uint32_t first = std::exchange(run.first, none);
     for (std::uint32_t at = first; at != none; at = packets_[at].next) {
-        Packet& packet = packets_[at];
+        QueuedPacket& packet = packets_[at];
         if (packet.borrowed) {
             if (packet.bytes > arena_bytes_ - used_) {
                 ++dropped;
@@ -189,7 +189,7 @@ void SendQueue::clear() {
     last_run_ = 0;
     borrowed_ = 0;
     if (++round_ == 0) {  // slots of 2^32 rounds ago would count as current
-        std::fill(slots_.begin(), slots_.end(), Slot{});
+        std::fill(slots_.begin(), slots_.end(), TableEntry{});
         round_ = 1;
     }
 }

@@ -71,7 +71,7 @@ class SendQueue {
   private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-    struct Packet {
+    struct QueuedPacket {
         const std::byte* data = nullptr;
         std::uint32_t bytes = 0;
         std::uint32_t next = none;  // packet of the same destination
@@ -86,14 +86,14 @@ class SendQueue {
     };
     // An entry of the hash table of destinations. An entry of an earlier round counts as empty, so clear() leaves the
     // table as it is.
-    struct Slot {
+    struct TableEntry {
         std::uint32_t round = 0;
         std::uint32_t run = 0;
     };
 
-    [[nodiscard]] bool append(const Packet& packet, const wire::Address& to);
+    [[nodiscard]] bool append(const QueuedPacket& packet, const wire::Address& to);
     [[nodiscard]] std::uint32_t run_of(const wire::Address& to);
-    [[nodiscard]] static bool joins(const Packet& packet, const Message& message, const MessageLimits& limits);
+    [[nodiscard]] static bool joins(const QueuedPacket& packet, const Message& message, const MessageLimits& limits);
     [[nodiscard]] std::uint32_t fill(Message& message, std::uint32_t run, std::uint32_t first,
                                      const MessageLimits& limits);
     std::uint32_t adopt(Run& run);
@@ -104,11 +104,11 @@ class SendQueue {
     std::uint32_t reserved_ = 0;  // bytes after used_, until commit()
     AlignedBytes arena_;
     std::uint32_t packet_limit_;
-    std::vector<Packet> packets_;
+    std::vector<QueuedPacket> packets_;
     std::vector<Run> runs_;
     std::uint32_t front_ = 0;     // runs before this one have no waiting packets
     std::uint32_t last_run_ = 0;  // of the last packet queued: packets arrive in bursts for one destination
-    std::vector<Slot> slots_;
+    std::vector<TableEntry> slots_;
     std::uint32_t round_ = 1;
     std::vector<iovec> parts_;
     std::uint32_t waiting_ = 0;   // packets not sent

@@ -30,7 +30,7 @@ ATP_HOST_DEVICE inline std::uint32_t scale_sum(std::uint32_t sum, double factor)
 
 // Each format has the bits of the float32 that is sent, and the element for a sum.
 
-struct Float32 {
+struct DeviceFloat32 {
     using Element = std::uint32_t;
     ATP_HOST_DEVICE static std::uint32_t to_float(Element element) { return element; }
     ATP_HOST_DEVICE static Element from_sum(std::uint32_t sum, double factor) {
@@ -38,7 +38,7 @@ struct Float32 {
     }
 };
 
-struct Float64 {
+struct DeviceFloat64 {
     using Element = std::uint64_t;
     ATP_HOST_DEVICE static std::uint32_t to_float(Element element) {
         const std::uint64_t magnitude = element << 1U >> 1U;
@@ -59,7 +59,7 @@ struct Float64 {
     }
 };
 
-struct Float16 {
+struct DeviceFloat16 {
     using Element = std::uint16_t;
     ATP_HOST_DEVICE static std::uint32_t to_float(Element element) {
         return std::bit_cast<std::uint32_t>(numeric::half::to_float(element));
@@ -83,9 +83,9 @@ struct Bfloat16 {
 template <class Call>
 void with_format(numeric::ElementType type, const Call& call) {
     switch (type) {
-        case numeric::ElementType::float32: return call(Float32());
-        case numeric::ElementType::float64: return call(Float64());
-        case numeric::ElementType::float16: return call(Float16());
+        case numeric::ElementType::float32: return call(DeviceFloat32());
+        case numeric::ElementType::float64: return call(DeviceFloat64());
+        case numeric::ElementType::float16: return call(DeviceFloat16());
         case numeric::ElementType::bfloat16: return call(Bfloat16());
         case numeric::ElementType::int32:
         case numeric::ElementType::int64: return;

@@ -80,7 +80,9 @@ class Cursor {
     std::string_view bytes_;
 };
 
-tl::unexpected<Refusal> cut_short() { return refuse(Status::malformed, "the message ends before what it announces"); }
+tl::unexpected<StoreRefusal> cut_short() {
+    return refuse(StoreStatus::malformed, "the message ends before what it announces");
+}
 
 // The version is the first field in every version, so a peer of another version can report the mismatch.
 Outcome<std::uint8_t> take_version_and_next(Cursor& cursor) {
@@ -88,7 +90,7 @@ Outcome<std::uint8_t> take_version_and_next(Cursor& cursor) {
     std::uint8_t next = 0;
     if (!cursor.take(version)) return cut_short();
     if (version != store_version) {
-        return refuse(Status::version_mismatch,
+        return refuse(StoreStatus::version_mismatch,
                       fmt::format("this end speaks version {}, the other {}", store_version, version));
     }
     if (!cursor.take(next)) return cut_short();
@@ -117,13 +119,13 @@ Shape shape_of(Kind kind) {
     return {};
 }
 
-Outcome<void> check_shape(const Request& request) {
+Outcome<void> check_shape(const StoreRequest& request) {
     const Shape shape = shape_of(request.kind);
     const std::size_t keys = request.keys.size();
     const bool stranger = request.kind == Kind::hello && request.number != hello_number;
     if (stranger || keys < shape.least_keys || keys > shape.most_keys || (!shape.number && request.number != 0) ||
         (!shape.value && !request.value.empty())) {
-        return refuse(Status::malformed, fmt::format("this is no '{}'", to_string(request.kind)));
+        return refuse(StoreStatus::malformed, fmt::format("this is no '{}'", to_string(request.kind)));
     }
     return {};
 }
@@ -132,7 +134,7 @@ Outcome<void> take_keys(Cursor& cursor, std::vector<std::string>& keys) {
     std::uint16_t count = 0;
     if (!cursor.take(count)) return cut_short();
     if (count > max_keys_per_request) {
-        return refuse(Status::too_large, fmt::format("{} keys; {} are accepted", count, max_keys_per_request));
+        return refuse(StoreStatus::too_large, fmt::format("{} keys; {} are accepted", count, max_keys_per_request));
     }
     keys.reserve(count);
     for (std::uint16_t at = 0; at < count; ++at) {
@@ -160,7 +162,7 @@ std::string_view to_string(Kind kind) {
     return "unknown";
 }
 
-std::string encode(const Request& request) {
+std::string encode(const StoreRequest& request) {
     std::string message = begin(static_cast<std::uint8_t>(request.kind), request.number);
     put(message, static_cast<std::uint16_t>(request.keys.size()));
     for (const std::string& key : request.keys) put_bytes<std::uint16_t>(message, key);
@@ -175,34 +177,34 @@ std::string encode(const Reply& reply) {
     return seal(std::move(message));
 }
 
-Outcome<Request> decode_request(std::string_view message) {
+Outcome<StoreRequest> decode_request(std::string_view message) {
     Cursor cursor(message);
     const auto kind = take_version_and_next(cursor);
-    if (!kind) return tl::unexpected<Refusal>(kind.error());
-    Request request;
+    if (!kind) return tl::unexpected<StoreRefusal>(kind.error());
+    StoreRequest request;
     request.kind = static_cast<Kind>(*kind);
     if (to_string(request.kind) == "unknown") {
-        return refuse(Status::malformed, fmt::format("there is no request of kind {}", *kind));
+        return refuse(StoreStatus::malformed, fmt::format("there is no request of kind {}", *kind));
     }
     if (!cursor.take(request.number)) return cut_short();
-    if (const auto keys = take_keys(cursor, request.keys); !keys) return tl::unexpected<Refusal>(keys.error());
+    if (const auto keys = take_keys(cursor, request.keys); !keys) return tl::unexpected<StoreRefusal>(keys.error());
     std::string_view value;
     if (!cursor.take_bytes<std::uint32_t>(value)) return cut_short();
-    if (const auto checked = check_value(value); !checked) return tl::unexpected<Refusal>(checked.error());
-    if (!cursor.empty()) return refuse(Status::malformed, "the message goes on after its end");
+    if (const auto checked = check_value(value); !checked) return tl::unexpected<StoreRefusal>(checked.error());
+    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message goes on after its end");
     request.value = value;
-    if (const auto fits = check_shape(request); !fits) return tl::unexpected<Refusal>(fits.error());
+    if (const auto fits = check_shape(request); !fits) return tl::unexpected<StoreRefusal>(fits.error());
     return request;
 }
 
 Outcome<Reply> decode_reply(std::string_view message) {
     Cursor cursor(message);
     const auto status = take_version_and_next(cursor);
-    if (!status) return tl::unexpected<Refusal>(status.error());
+    if (!status) return tl::unexpected<StoreRefusal>(status.error());
     Reply reply;
-    reply.status = static_cast<Status>(*status);
-    if (reply.status < Status::done || reply.status > last_status) {
-        return refuse(Status::malformed, fmt::format("there is no reply of status {}", *status));
+    reply.status = static_cast<StoreStatus>(*status);
+    if (reply.status < StoreStatus::done || reply.status > last_status) {
+        return refuse(StoreStatus::malformed, fmt::format("there is no reply of status {}", *status));
     }
     std::uint16_t count = 0;
     if (!cursor.take(reply.number) || !cursor.take(count)) return cut_short();
@@ -211,7 +213,7 @@ Outcome<Reply> decode_reply(std::string_view message) {
         if (!cursor.take_bytes<std::uint32_t>(field)) return cut_short();
         reply.fields.emplace_back(field);
     }
-    if (!cursor.empty()) return refuse(Status::malformed, "the message goes on after its end");
+    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message goes on after its end");
     return reply;
 }
 
@@ -226,7 +228,7 @@ Outcome<std::optional<std::string_view>> MessageReader::next() {
     std::uint32_t length = 0;
     if (!Cursor(rest).take(length)) return std::nullopt;
     if (length > max_message_bytes) {
-        return refuse(Status::too_large,
+        return refuse(StoreStatus::too_large,
                       fmt::format("a message of {} bytes; {} are accepted", length, max_message_bytes));
     }
     if (rest.size() - length_bytes < length) return std::nullopt;

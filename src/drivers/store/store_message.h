@@ -5,8 +5,8 @@
 //   request: u32 length | u8 version | u8 kind   | i64 number | u16 keys | (u16 bytes, key) ... | u32 bytes, value
 //   reply:   u32 length | u8 version | u8 status | i64 number | u16 fields | (u32 bytes, field) ...
 // A client begins with `hello`. Each request except `cancel` has one reply, and the client sends its next request after
-// that reply. `cancel` ends a `get` or `wait` without a reply, with Status::cancelled. If the reply was sent already,
-// `cancel` has no effect.
+// that reply. `cancel` ends a `get` or `wait` without a reply, with StoreStatus::cancelled. If the reply was sent
+// already, `cancel` has no effect.
 #pragma once
 
 #include <cstddef>
@@ -42,17 +42,17 @@ enum class Kind : std::uint8_t {
 
 inline constexpr std::int64_t hello_number = 0x4154'5020'5354'4F52;  // "ATP STOR"
 
-struct Request {
+struct StoreRequest {
     Kind kind = Kind::hello;
     std::int64_t number = 0;
     std::vector<std::string> keys;
     std::string value;
 
-    [[nodiscard]] bool operator==(const Request&) const = default;
+    [[nodiscard]] bool operator==(const StoreRequest&) const = default;
 };
 
 struct Reply {
-    Status status = Status::done;
+    StoreStatus status = StoreStatus::done;
     std::int64_t number = 0;
     std::vector<std::string> fields;  // in a refusal: one field, the text
 
@@ -62,7 +62,7 @@ struct Reply {
 [[nodiscard]] std::string_view to_string(Kind kind);
 
 // With the length. The message must be within the bounds: the client checks them, and the server's replies keep them.
-[[nodiscard]] std::string encode(const Request& request);
+[[nodiscard]] std::string encode(const StoreRequest& request);
 [[nodiscard]] std::string encode(const Reply& reply);
 // Bytes that a field adds to a reply besides its content, and bytes of a reply without fields after its length.
 inline constexpr std::size_t field_overhead_bytes = 4;
@@ -70,7 +70,7 @@ inline constexpr std::size_t bare_reply_bytes = 12;
 
 // Decode a message without its length. They accept only complete messages: every field is within its bounds, the kind
 // has the fields that it requires, and encoding the result gives the same bytes.
-[[nodiscard]] Outcome<Request> decode_request(std::string_view message);
+[[nodiscard]] Outcome<StoreRequest> decode_request(std::string_view message);
 [[nodiscard]] Outcome<Reply> decode_reply(std::string_view message);
 
 // Cuts a stream into messages.

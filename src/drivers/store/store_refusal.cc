@@ -11,26 +11,26 @@
 namespace atp::store {
 namespace {
 
-Reason reason_of(Status status) {
+Reason reason_of(StoreStatus status) {
     switch (status) {
-        case Status::malformed: return Reason::malformed;
-        case Status::version_mismatch: return Reason::version_mismatch;
-        case Status::too_large: return Reason::too_large;
-        case Status::exhausted: return Reason::exhausted;
-        case Status::rejected: return Reason::rejected;
-        case Status::cancelled: return Reason::timed_out;
-        case Status::done: break;
+        case StoreStatus::malformed: return Reason::malformed;
+        case StoreStatus::version_mismatch: return Reason::version_mismatch;
+        case StoreStatus::too_large: return Reason::too_large;
+        case StoreStatus::exhausted: return Reason::exhausted;
+        case StoreStatus::rejected: return Reason::rejected;
+        case StoreStatus::cancelled: return Reason::timed_out;
+        case StoreStatus::done: break;
     }
     return Reason::failed;
 }
 
 }  // namespace
 
-tl::unexpected<Refusal> refuse(Status status, std::string text) {
-    return tl::unexpected<Refusal>(Refusal{status, std::move(text)});
+tl::unexpected<StoreRefusal> refuse(StoreStatus status, std::string text) {
+    return tl::unexpected<StoreRefusal>(StoreRefusal{status, std::move(text)});
 }
 
-Failure to_failure(const Refusal& refusal, std::string peer) {
+Failure to_failure(const StoreRefusal& refusal, std::string peer) {
     return fail(Operation::rendezvous, reason_of(refusal.status), std::move(peer), refusal.text);
 }
 

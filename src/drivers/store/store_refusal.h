@@ -13,7 +13,7 @@
 namespace atp::store {
 
 // The values are those on the wire.
-enum class Status : std::uint8_t {
+enum class StoreStatus : std::uint8_t {
     done = 1,
     cancelled,  // the client sent `cancel`; the fields are the keys that were missing
     malformed,
@@ -22,20 +22,20 @@ enum class Status : std::uint8_t {
     exhausted,
     rejected,
 };
-inline constexpr Status last_status = Status::rejected;
+inline constexpr StoreStatus last_status = StoreStatus::rejected;
 
-struct Refusal {
-    Status status = Status::rejected;
+struct StoreRefusal {
+    StoreStatus status = StoreStatus::rejected;
     std::string text;
 };
 
 template <class Value>
-using Outcome = tl::expected<Value, Refusal>;
+using Outcome = tl::expected<Value, StoreRefusal>;
 
-[[nodiscard]] tl::unexpected<Refusal> refuse(Status status, std::string text);
+[[nodiscard]] tl::unexpected<StoreRefusal> refuse(StoreStatus status, std::string text);
 
 // The error that callers of Store get.
-[[nodiscard]] Failure to_failure(const Refusal& refusal, std::string peer);
+[[nodiscard]] Failure to_failure(const StoreRefusal& refusal, std::string peer);
 // A timeout, with the keys that are missing.
 [[nodiscard]] Failure nobody_has_set(std::span<const std::string> keys, std::string peer, Duration elapsed);
 

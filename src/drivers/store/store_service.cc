@@ -8,7 +8,9 @@
 namespace atp::store {
 namespace {
 
-Reply to_reply(const Refusal& refusal) { return {.status = refusal.status, .number = 0, .fields = {refusal.text}}; }
+Reply to_reply(const StoreRefusal& refusal) {
+    return {.status = refusal.status, .number = 0, .fields = {refusal.text}};
+}
 
 }  // namespace
 
@@ -38,14 +40,14 @@ void StoreService::handle_bytes(ClientId id, std::string_view bytes) {
     }
 }
 
-void StoreService::handle_request(ClientId id, Client& client, Request request) {
+void StoreService::handle_request(ClientId id, Client& client, StoreRequest request) {
     if (client.greeted == (request.kind == Kind::hello)) {
-        return refuse_and_finish(id, client, {Status::malformed, "a client begins with one hello"});
+        return refuse_and_finish(id, client, {StoreStatus::malformed, "a client begins with one hello"});
     }
     if (request.kind == Kind::cancel) return cancel(id, client);
     // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
     if (client.pending || !client.output.empty()) {
-        return refuse_and_finish(id, client, {Status::malformed, "a request before the last one was answered"});
+        return refuse_and_finish(id, client, {StoreStatus::malformed, "a request before the last one was answered"});
     }
     switch (request.kind) {
         case Kind::hello: client.greeted = true; return reply(id, client, {});
@@ -62,13 +64,13 @@ void StoreService::handle_request(ClientId id, Client& client, Request request) 
     }
 }
 
-void StoreService::change_table(ClientId id, Client& client, const Request& request) {
+void StoreService::change_table(ClientId id, Client& client, const StoreRequest& request) {
     const std::string& key = request.keys.front();
     Outcome<std::int64_t> changed = 0;
     if (request.kind == Kind::add) {
         changed = table_.add(key, request.number);
     } else if (const auto stored = table_.set(key, request.value); !stored) {
-        changed = tl::unexpected<Refusal>(stored.error());
+        changed = tl::unexpected<StoreRefusal>(stored.error());
     }
     if (!changed) return reply(id, client, to_reply(changed.error()));
     reply(id, client, {.number = *changed, .fields = {}});
@@ -95,13 +97,13 @@ void StoreService::answer_or_wait(ClientId id, Client& client) {
         ++client.absent;
     }
     if (client.absent > 0) return;
-    const Request request = *std::exchange(client.pending, std::nullopt);
+    const StoreRequest request = *std::exchange(client.pending, std::nullopt);
     reply(id, client, request.kind == Kind::get ? values_of(request.keys) : Reply{});
 }
 
 void StoreService::cancel(ClientId id, Client& client) {
     if (!client.pending) return;
-    Reply cancelled{.status = Status::cancelled, .number = 0, .fields = absent(client.pending->keys)};
+    Reply cancelled{.status = StoreStatus::cancelled, .number = 0, .fields = absent(client.pending->keys)};
     stop_waiting(id, client);
     reply(id, client, cancelled);
 }
@@ -118,12 +120,12 @@ void StoreService::stop_waiting(ClientId id, Client& client) {
     client.absent = 0;
 }
 
-void StoreService::turn_away(ClientId id, const Refusal& refusal) {
+void StoreService::turn_away(ClientId id, const StoreRefusal& refusal) {
     const auto at = clients_.find(id);
     if (at != clients_.end()) refuse_and_finish(id, at->second, refusal);
 }
 
-void StoreService::refuse_and_finish(ClientId id, Client& client, const Refusal& refusal) {
+void StoreService::refuse_and_finish(ClientId id, Client& client, const StoreRefusal& refusal) {
     stop_waiting(id, client);
     client.finished = true;
     client.reader = {};

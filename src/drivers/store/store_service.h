@@ -31,7 +31,7 @@ class StoreService {
     void open(ClientId id);
     void handle_bytes(ClientId id, std::string_view bytes);
     // Sends the reason to the client and finishes it.
-    void turn_away(ClientId id, const Refusal& refusal);
+    void turn_away(ClientId id, const StoreRefusal& refusal);
     void close(ClientId id);
 
     // The next client that has got output, in order; nullopt: none. A client may be returned several times.
@@ -52,20 +52,20 @@ class StoreService {
     struct Client {
         MessageReader reader;
         std::string output;
-        std::optional<Request> pending;  // a get or wait of which keys are missing
-        std::size_t absent = 0;          // missing keys of `pending`
+        std::optional<StoreRequest> pending;  // a get or wait of which keys are missing
+        std::size_t absent = 0;               // missing keys of `pending`
         bool greeted = false;
         bool finished = false;
     };
 
-    void handle_request(ClientId id, Client& client, Request request);
-    void change_table(ClientId id, Client& client, const Request& request);
+    void handle_request(ClientId id, Client& client, StoreRequest request);
+    void change_table(ClientId id, Client& client, const StoreRequest& request);
     void answer_or_wait(ClientId id, Client& client);
     void key_came(const std::string& key);
     void cancel(ClientId id, Client& client);
     void stop_waiting(ClientId id, Client& client);
     void reply(ClientId id, Client& client, const Reply& reply);
-    void refuse_and_finish(ClientId id, Client& client, const Refusal& refusal);
+    void refuse_and_finish(ClientId id, Client& client, const StoreRefusal& refusal);
     [[nodiscard]] std::vector<std::string> absent(const std::vector<std::string>& keys) const;
     [[nodiscard]] Reply values_of(const std::vector<std::string>& keys) const;
 

@@ -22,15 +22,15 @@ std::optional<std::int64_t> to_number(std::string_view text) {
 }  // namespace
 
 Outcome<void> check_key(std::string_view key) {
-    if (key.empty()) return refuse(Status::malformed, "a key has at least one byte");
+    if (key.empty()) return refuse(StoreStatus::malformed, "a key has at least one byte");
     if (key.size() <= max_key_bytes) return {};
-    return refuse(Status::too_large, fmt::format("a key of {} bytes; {} are accepted: '{}...'", key.size(),
-                                                 max_key_bytes, key.substr(0, 32)));
+    return refuse(StoreStatus::too_large, fmt::format("a key of {} bytes; {} are accepted: '{}...'", key.size(),
+                                                      max_key_bytes, key.substr(0, 32)));
 }
 
 Outcome<void> check_value(std::string_view value) {
     if (value.size() <= max_value_bytes) return {};
-    return refuse(Status::too_large,
+    return refuse(StoreStatus::too_large,
                   fmt::format("a value of {} bytes; {} are accepted", value.size(), max_value_bytes));
 }
 
@@ -40,11 +40,11 @@ Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
     const auto at = values_.find(key);
     const bool is_new = at == values_.end();
     if (is_new && values_.size() >= limits_.keys) {
-        return refuse(Status::exhausted, fmt::format("the store holds {} keys already", limits_.keys));
+        return refuse(StoreStatus::exhausted, fmt::format("the store holds {} keys already", limits_.keys));
     }
     const std::size_t others = is_new ? bytes_ + key.size() : bytes_ - at->second.size();
     if (others + value.size() > limits_.bytes) {
-        return refuse(Status::exhausted, fmt::format("the store holds {} bytes of {}", bytes_, limits_.bytes));
+        return refuse(StoreStatus::exhausted, fmt::format("the store holds {} bytes of {}", bytes_, limits_.bytes));
     }
     if (is_new) {
         values_.emplace(key, value);
@@ -59,12 +59,13 @@ Outcome<std::int64_t> StoreTable::add(std::string_view key, std::int64_t delta) 
     std::int64_t sum = delta;
     if (const std::string* const held = find(key); held != nullptr) {
         const auto before = to_number(*held);
-        if (!before) return refuse(Status::rejected, fmt::format("'{}' holds no number that can be added to", key));
+        if (!before)
+            return refuse(StoreStatus::rejected, fmt::format("'{}' holds no number that can be added to", key));
         if (__builtin_add_overflow(*before, delta, &sum)) {
-            return refuse(Status::rejected, fmt::format("'{}' would leave the range of 64 bits", key));
+            return refuse(StoreStatus::rejected, fmt::format("'{}' would leave the range of 64 bits", key));
         }
     }
-    if (const auto stored = set(key, std::to_string(sum)); !stored) return tl::unexpected<Refusal>(stored.error());
+    if (const auto stored = set(key, std::to_string(sum)); !stored) return tl::unexpected<StoreRefusal>(stored.error());
     return sum;
 }
 

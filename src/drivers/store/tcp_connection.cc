@@ -80,11 +80,11 @@ Result<TcpConnection> TcpConnection::open(const wire::Address& server, Time dead
     if (!descriptor) return Failure(std::move(descriptor).error());
     tune_stream(descriptor->number());
     TcpConnection connection(*std::move(descriptor), server);
-    const Request hello{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}};
+    const StoreRequest hello{.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}};
     if (auto sent = connection.send(encode(hello), deadline); !sent) return Failure(std::move(sent).error());
     auto reply = connection.receive(deadline);
     if (!reply) return Failure(std::move(reply).error());
-    if (reply->status != Status::done) {
+    if (reply->status != StoreStatus::done) {
         return to_failure({reply->status, reply->fields.empty() ? "" : reply->fields.front()}, to_string(server));
     }
     return connection;

@@ -37,7 +37,7 @@ Outcome<void> check_keys(std::span<const std::string> keys) {
 }
 
 // A request with as many of the first keys as fit.
-Request request_for(Kind kind, std::span<const std::string> keys) {
+StoreRequest request_for(Kind kind, std::span<const std::string> keys) {
     const auto some = keys.first(std::min(keys.size(), max_keys_per_request));
     return {.kind = kind, .number = 0, .keys = {some.begin(), some.end()}, .value = {}};
 }
@@ -45,8 +45,9 @@ Request request_for(Kind kind, std::span<const std::string> keys) {
 bool waits(Kind kind) { return kind == Kind::get || kind == Kind::wait; }
 
 // After these the server closes the connection, because the request violated its protocol.
-bool ends_the_connection(Status status) {
-    return status == Status::malformed || status == Status::version_mismatch || status == Status::too_large;
+bool ends_the_connection(StoreStatus status) {
+    return status == StoreStatus::malformed || status == StoreStatus::version_mismatch ||
+           status == StoreStatus::too_large;
 }
 
 }  // namespace
@@ -92,7 +93,7 @@ Result<std::int64_t> TcpStore::add(std::string_view key, std::int64_t delta) {
 Result<void> TcpStore::wait(std::span<const std::string> keys, Time deadline) {
     if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
     while (!keys.empty()) {
-        const Request request = request_for(Kind::wait, keys);
+        const StoreRequest request = request_for(Kind::wait, keys);
         if (const auto reply = ask(request, deadline); !reply) return Failure(reply.error());
         keys = keys.subspan(request.keys.size());
     }
@@ -104,7 +105,7 @@ Result<std::vector<std::string>> TcpStore::get_all(std::span<const std::string> 
     std::vector<std::string> values;
     values.reserve(keys.size());
     while (values.size() < keys.size()) {
-        const Request request = request_for(Kind::get, keys.subspan(values.size()));
+        const StoreRequest request = request_for(Kind::get, keys.subspan(values.size()));
         auto reply = ask(request, deadline);
         if (!reply) return Failure(std::move(reply).error());
         if (reply->fields.empty() || reply->fields.size() > request.keys.size()) {
@@ -119,7 +120,7 @@ Result<std::vector<std::string>> TcpStore::missing(std::span<const std::string> 
     if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
     std::vector<std::string> names;
     while (!keys.empty()) {
-        const Request request = request_for(Kind::missing, keys);
+        const StoreRequest request = request_for(Kind::missing, keys);
         auto reply = ask(request);
         if (!reply) return Failure(std::move(reply).error());
         std::ranges::move(reply->fields, std::back_inserter(names));
@@ -140,9 +141,11 @@ void TcpStore::close() noexcept {
     connection_.end();
 }
 
-Result<Reply> TcpStore::ask(const Request& request) { return ask(request, after(net::now(), config_.answer_timeout)); }
+Result<Reply> TcpStore::ask(const StoreRequest& request) {
+    return ask(request, after(net::now(), config_.answer_timeout));
+}
 
-Result<Reply> TcpStore::ask(const Request& request, Time deadline) {
+Result<Reply> TcpStore::ask(const StoreRequest& request, Time deadline) {
     if (broken_ || closed_.load(std::memory_order_acquire)) return ended();
     const Time start = net::now();
     auto reply = exchange(request, deadline);
@@ -154,14 +157,14 @@ Result<Reply> TcpStore::ask(const Request& request, Time deadline) {
         broken_ = error;  // a late reply would be taken for the reply to the next request
         return reply;
     }
-    if (reply->status == Status::done) return reply;
-    if (reply->status == Status::cancelled) return nobody_has_set(reply->fields, peer(), net::now() - start);
+    if (reply->status == StoreStatus::done) return reply;
+    if (reply->status == StoreStatus::cancelled) return nobody_has_set(reply->fields, peer(), net::now() - start);
     auto refused = to_failure({reply->status, reply->fields.empty() ? std::string() : reply->fields.front()}, peer());
     if (ends_the_connection(reply->status)) broken_ = refused.value();
     return refused;
 }
 
-Result<Reply> TcpStore::exchange(const Request& request, Time deadline) {
+Result<Reply> TcpStore::exchange(const StoreRequest& request, Time deadline) {
     const Time patience = after(net::now(), config_.answer_timeout);
     if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
     auto reply = connection_.receive(deadline);
@@ -172,7 +175,7 @@ Result<Reply> TcpStore::exchange(const Request& request, Time deadline) {
 // Returns either the missing keys, or the reply that the server sent before it received `cancel`.
 Result<Reply> TcpStore::cancel() {
     const Time patience = after(net::now(), config_.last_word_timeout);
-    const Request request{.kind = Kind::cancel, .number = 0, .keys = {}, .value = {}};
+    const StoreRequest request{.kind = Kind::cancel, .number = 0, .keys = {}, .value = {}};
     if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
     return connection_.receive(patience);
 }

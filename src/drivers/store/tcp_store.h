@@ -46,9 +46,9 @@ class TcpStore : public Store {
   private:
     TcpStore(TcpConnection connection, const TcpStoreConfig& config)
         : connection_(std::move(connection)), config_(config) {}
-    [[nodiscard]] Result<Reply> ask(const Request& request);
-    [[nodiscard]] Result<Reply> ask(const Request& request, Time deadline);
-    [[nodiscard]] Result<Reply> exchange(const Request& request, Time deadline);
+    [[nodiscard]] Result<Reply> ask(const StoreRequest& request);
+    [[nodiscard]] Result<Reply> ask(const StoreRequest& request, Time deadline);
+    [[nodiscard]] Result<Reply> exchange(const StoreRequest& request, Time deadline);
     [[nodiscard]] Result<Reply> cancel();
     [[nodiscard]] Failure ended() const;
     [[nodiscard]] std::string peer() const { return to_string(connection_.peer()); }

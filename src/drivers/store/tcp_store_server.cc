@@ -116,8 +116,8 @@ class TcpStoreServer::Connections : public net::Actor {
     };
 
     void accept_some(Time now);
-    [[nodiscard]] Refusal everybody_is_there() const;
-    void take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal);
+    [[nodiscard]] StoreRefusal everybody_is_there() const;
+    void take_in(net::Descriptor descriptor, Time now, const std::optional<StoreRefusal>& refusal);
     void send_some(int id);
     void receive_some(int id);
     void settle(int id, Time now);
@@ -145,8 +145,8 @@ net::Descriptor TcpStoreServer::Connections::accept_one() const {
     return net::Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-Refusal TcpStoreServer::Connections::everybody_is_there() const {
-    return {Status::exhausted, fmt::format("{} clients are connected already", config_.clients)};
+StoreRefusal TcpStoreServer::Connections::everybody_is_there() const {
+    return {StoreStatus::exhausted, fmt::format("{} clients are connected already", config_.clients)};
 }
 
 void TcpStoreServer::Connections::accept_some(Time now) {
@@ -178,12 +178,14 @@ bool TcpStoreServer::Connections::turn_one_away(Time now) {
         return false;
     }
     take_in(std::move(descriptor), now,
-            Refusal{Status::exhausted, "the store's process has no file descriptors left: raise its `ulimit -n`"});
+            StoreRefusal{StoreStatus::exhausted,
+                         "the store's process has no file descriptors left: raise its `ulimit -n`"});
     return true;
 }
 
 // A refused client gets the reason and closes the connection first.
-void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now, const std::optional<Refusal>& refusal) {
+void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now,
+                                          const std::optional<StoreRefusal>& refusal) {
     if (connections_.size() >= config_.clients + most_turned_away) return;
     const int id = descriptor.number();
     if (!loop_.watch(*this, id, {.read = true, .write = false})) return;

@@ -85,13 +85,13 @@ Result<void> SwitchNode::open_shards() {
         auto opened = net::EventLoop::open(loop);
         if (!opened) return tl::unexpected(opened.error());
         loops_.push_back(*std::move(opened));
-        SwitchShard::Dispatch dispatch;
+        ShardDriver::Dispatch dispatch;
         if (i == 0) {
             dispatch = [this](auto bytes, const wire::Address& from, wire::Ecn ecn) {
                 this->dispatch(bytes, from, ecn);
             };
         }
-        auto shard = SwitchShard::open(config_, i, *loops_.back(), std::move(dispatch), room);
+        auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), room);
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
     }

@@ -63,7 +63,7 @@ class SwitchNode {
     std::uint64_t id_;
     Time started_;
     std::vector<std::unique_ptr<net::EventLoop>> loops_;
-    std::vector<std::unique_ptr<SwitchShard>> shards_;
+    std::vector<std::unique_ptr<ShardDriver>> shards_;
     std::unique_ptr<ParentLink> parent_;
     std::vector<std::thread> threads_;
     std::vector<KeptReport> reports_;

@@ -55,13 +55,13 @@ std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
     return static_cast<std::uint32_t>(std::min(fit, std::uint64_t{1} << 31U));
 }
 
-Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& config, std::uint32_t number,
+Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& config, std::uint32_t number,
                                                        net::EventLoop& loop, Dispatch dispatch,
                                                        std::shared_ptr<control::SwitchRoom> room) {
     auto socket = open_transport(config, number);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<SwitchShard> shard(
-        new SwitchShard(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket)));
+    std::unique_ptr<ShardDriver> shard(
+        new ShardDriver(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket)));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -69,7 +69,7 @@ Result<std::unique_ptr<SwitchShard>> SwitchShard::open(const SwitchNodeConfig& c
     return shard;
 }
 
-SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
+ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
                          std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket)
     : config_(config),
       loop_(loop),
@@ -85,24 +85,24 @@ SwitchShard::SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, n
     publish();
 }
 
-SwitchShard::~SwitchShard() { loop_.remove(*this); }
+ShardDriver::~ShardDriver() { loop_.remove(*this); }
 
 // ----------------------------------------------------------------------------------------------------------- Arrivals
 
-void SwitchShard::handle_ready(int, net::Ready ready, Time now) {
+void ShardDriver::handle_ready(int, net::Ready ready, Time now) {
     const bool resumes = ready.write && blocked_ && resume(now);
     if (ready.read || ready.failed || resumes) receive(now);
 }
 
 // The kernel accepts packets again: answers of servers go first. If true, the caller must receive, because datagrams
 // that were read before do not make the socket readable.
-bool SwitchShard::resume(Time now) {
+bool ShardDriver::resume(Time now) {
     flush();
     if (!blocked_) drain_servers(now);
     return !blocked_;
 }
 
-void SwitchShard::receive(Time now) {
+void ShardDriver::receive(Time now) {
     for (int batch = 0; (batch < batches_per_round || socket_->has_more()) && !blocked_; ++batch) {
         const auto count = socket_->receive(datagrams_);
         if (!count) {
@@ -120,7 +120,7 @@ void SwitchShard::receive(Time now) {
 }
 
 // Packets of another protocol are handled one by one. ATP's are handled in batches, which hide memory latency.
-void SwitchShard::take_datagram(const wire::Datagram& datagram, Time now) {
+void ShardDriver::take_datagram(const wire::Datagram& datagram, Time now) {
     if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
         dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
                   : handle_control(datagram.bytes, *datagram.from, now);
@@ -132,7 +132,7 @@ void SwitchShard::take_datagram(const wire::Datagram& datagram, Time now) {
 }
 
 // A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
-void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested) {
+void ShardDriver::add_packet(std::span<std::byte> bytes, std::size_t capacity, bool congested) {
     if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes) == ATP_TYPE_FLUSH) {
         std::byte* copy = scratch_.get() + packet_bytes_ * (1 + scratch_used_++);
         std::memcpy(copy, bytes.data(), bytes.size());
@@ -149,13 +149,13 @@ void SwitchShard::add_packet(std::span<std::byte> bytes, std::size_t capacity, b
 
 // For a FLUSH of a server elsewhere: this switch may absorb it, but a switch in the path to a rack's workers needs it
 // as well.
-void SwitchShard::pass_to_racks(std::span<const std::byte> flush) {
+void ShardDriver::pass_to_racks(std::span<const std::byte> flush) {
     const control::Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
     const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
     if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1));
 }
 
-void SwitchShard::process_batch(Time now) {
+void ShardDriver::process_batch(Time now) {
     switch_.handle_batch(parcels_, now);
     for (const protocol::Parcel& parcel : parcels_) {
         if (parcel.verdict.route != protocol::Route::drop) forward(parcel, now);
@@ -164,7 +164,7 @@ void SwitchShard::process_batch(Time now) {
     scratch_used_ = 0;
 }
 
-void SwitchShard::answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from) {
+void ShardDriver::answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from) {
     const auto receivers = other_->handle_packet(bytes, from);
     bool again = false;
     for (std::uint32_t bits = receivers.children; bits != 0; bits &= bits - 1) {
@@ -175,7 +175,7 @@ void SwitchShard::answer_by_protocol(std::span<std::byte> bytes, const wire::Add
 
 // --------------------------------------------------------------------------------------------------------- Departures
 
-void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
+void ShardDriver::forward(const protocol::Parcel& parcel, Time now) {
     const std::span<const std::byte> bytes(parcel.data, parcel.size);
     control::Branch* branch = tree_.find(job_of(bytes), channel_of(bytes));
     if (branch == nullptr) {
@@ -187,7 +187,7 @@ void SwitchShard::forward(const protocol::Parcel& parcel, Time now) {
     }
 }
 
-void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now) {
+void ShardDriver::forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now) {
     if (!branch.hosts) {
         // Also while the branch above is incomplete: workers that are done have left, and a worker that missed the last
         // result still requests it.
@@ -212,13 +212,13 @@ void SwitchShard::forward_up(const protocol::Parcel& parcel, control::Branch& br
     }
 }
 
-void SwitchShard::feed_server(endpoint::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
+void ShardDriver::feed_server(endpoint::HostedServer& host, std::span<std::byte> bytes, bool congested, Time now) {
     host.server.handle_packet(bytes, congested, now);
 }
 
 // Visits the children that receive a downward packet.
 template <class Visit>
-void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
+void ShardDriver::for_each_receiver(std::span<const std::byte> bytes, const control::Branch& branch,
                                     const protocol::Verdict& verdict, Visit&& visit) {
     const bool flush = type_of(bytes) == ATP_TYPE_FLUSH;
     if (branch.level == ATP_LEVELS) {
@@ -237,7 +237,7 @@ void SwitchShard::for_each_receiver(std::span<const std::byte> bytes, const cont
 
 // The switch of a rack in the path has no address. It receives what passes to one of the rack's workers, and returns
 // what is for it.
-void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units) {
+void ShardDriver::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units) {
     for (units &= branch.mask; units != 0; units &= units - 1) {
         const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
         if (rack == nullptr) continue;
@@ -247,13 +247,13 @@ void SwitchShard::flush_racks(std::span<const std::byte> flush, const control::B
 }
 
 // Results for all children go to the group if all receive it.
-bool SwitchShard::goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
+bool ShardDriver::goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
                                 const protocol::Verdict& verdict) const {
     return branch.by_group && socket_->reaches_groups() && type_of(bytes) == ATP_TYPE_ACK &&
            verdict.worker == ATP_WORKER_ALL;
 }
 
-void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
+void ShardDriver::forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
                                const protocol::Verdict& verdict) {
     // The mark of the downward path stays in the IP header, which only workers read.
     const wire::Ecn ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0;
@@ -267,7 +267,7 @@ void SwitchShard::forward_down(std::span<const std::byte> bytes, bool congested,
                       [&](const control::Branch::Child& child) { again = send(bytes, child.address, ecn, again); });
 }
 
-void SwitchShard::drain_servers(Time now) {
+void ShardDriver::drain_servers(Time now) {
     while (!busy_servers_.empty()) {
         endpoint::HostedServer& host = *busy_servers_.back();
         if (!drain(host, now)) return;
@@ -278,7 +278,7 @@ void SwitchShard::drain_servers(Time now) {
 }
 
 // Room for the packet and for one copy per child; empty if the send queue is full.
-std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch) {
+std::span<std::byte> ShardDriver::room_for_copies(const control::Branch& branch) {
     const bool crowded = socket_->waiting() + branch.receivers > config_.udp.send_packets;
     const std::span<std::byte> room = crowded ? std::span<std::byte>() : socket_->reserve(packet_bytes_);
     if (!room.empty()) return room;
@@ -287,7 +287,7 @@ std::span<std::byte> SwitchShard::room_for_copies(const control::Branch& branch)
 }
 
 // Packets of a server pass the aggregators of its own switch. False: the send queue is full.
-bool SwitchShard::drain(endpoint::HostedServer& host, Time now) {
+bool ShardDriver::drain(endpoint::HostedServer& host, Time now) {
     const control::Branch& branch = *busy_branches_.back();
     while (host.server.has_transmit()) {
         const std::span<std::byte> buffer = room_for_copies(branch);
@@ -318,14 +318,14 @@ bool SwitchShard::drain(endpoint::HostedServer& host, Time now) {
 
 // A switch in the path, which has no address, may hold what no aggregator here holds: it returns the packet. Otherwise
 // the receiver ignores the packet.
-void SwitchShard::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch) {
+void ShardDriver::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch) {
     if (branch.present == 0) return;
     const wire::Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
     socket_->commit(bytes.size(), to, wire::Ecn::capable_0);
 }
 
 // For a hosted server's packet, which is in the room that was reserved for it.
-void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& branch) {
+void ShardDriver::answer(const protocol::Parcel& parcel, const control::Branch& branch) {
     const std::span<const std::byte> bytes(parcel.data, parcel.size);
     if (goes_to_group(bytes, branch, parcel.verdict)) {
         ++counters_.grouped;
@@ -344,7 +344,7 @@ void SwitchShard::answer(const protocol::Parcel& parcel, const control::Branch& 
 
 // `bytes` must stay unchanged until the next flush(). `again`: the call before took the same bytes, for another
 // receiver. False: the packet was dropped, and the socket's last packet is another one.
-bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again) {
+bool ShardDriver::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again) {
     // Copies share the bytes of the first packet. If the queue is full, it is flushed first, and the bytes stay.
     const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
     if (taken) return true;
@@ -354,7 +354,7 @@ bool SwitchShard::send(std::span<const std::byte> bytes, const wire::Address& to
     return false;
 }
 
-void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) {
+void ShardDriver::send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) {
     std::span<std::byte> room = socket_->reserve(bytes.size());
     if (room.empty()) {
         flush();
@@ -368,7 +368,7 @@ void SwitchShard::send_copy(std::span<const std::byte> bytes, const wire::Addres
     socket_->commit(bytes.size(), to, ecn);
 }
 
-void SwitchShard::flush() {
+void ShardDriver::flush() {
     const bool waits = socket_->flush().waiting != 0;
     if (waits == blocked_) return;
     blocked_ = waits;
@@ -378,7 +378,7 @@ void SwitchShard::flush() {
 
 // ---------------------------------------------------------------------------------------------------------- Mailboxes
 
-void SwitchShard::deliver(ControlLetter letter) {
+void ShardDriver::deliver(ControlLetter letter) {
     {
         const std::scoped_lock lock(mutex_);
         if (letters_.size() >= mailbox_letters) {
@@ -390,7 +390,7 @@ void SwitchShard::deliver(ControlLetter letter) {
     loop_.wake();
 }
 
-void SwitchShard::post(ControlLetter letter) {
+void ShardDriver::post(ControlLetter letter) {
     {
         const std::scoped_lock lock(mutex_);
         if (posts_.size() >= mailbox_letters) {
@@ -402,9 +402,9 @@ void SwitchShard::post(ControlLetter letter) {
     loop_.wake();
 }
 
-void SwitchShard::handle_wake(Time now) { read_letters(now); }
+void ShardDriver::handle_wake(Time now) { read_letters(now); }
 
-void SwitchShard::read_letters(Time now) {
+void ShardDriver::read_letters(Time now) {
     std::vector<ControlLetter> letters;
     std::vector<ControlLetter> posts;
     {
@@ -416,7 +416,7 @@ void SwitchShard::read_letters(Time now) {
     for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, letter.ecn);
 }
 
-void SwitchShard::handle_timeout(Time now) {
+void ShardDriver::handle_timeout(Time now) {
     if (now >= tree_.poll_timeout()) changed_ = true;  // members expire without a message
     tree_.handle_timeout(now);
     drain_tree(now);
@@ -429,11 +429,11 @@ void SwitchShard::handle_timeout(Time now) {
     }
 }
 
-void SwitchShard::finish_round(Time) {
+void ShardDriver::finish_round(Time) {
     if (!blocked_) flush();
 }
 
-Time SwitchShard::poll_timeout() const {
+Time ShardDriver::poll_timeout() const {
     const Time publish = changed_ ? publish_at_ : never;
     return std::min({tree_.poll_timeout(), blocked_ ? never : socket_->poll_timeout(), publish});
 }

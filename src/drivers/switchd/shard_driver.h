@@ -38,16 +38,16 @@ struct ControlLetter {
 // Threads: the loop's; deliver(), post() and snapshot() from any. Shards share nothing on the packet path.
 // Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the
 // error.
-class SwitchShard final : public net::Actor {
+class ShardDriver final : public net::Actor {
   public:
     // Called by the first shard with control messages for the node or for another shard. `bytes` and `from` are valid
     // during the call.
     using Dispatch = std::function<void(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn)>;
 
-    [[nodiscard]] static Result<std::unique_ptr<SwitchShard>> open(const SwitchNodeConfig& config, std::uint32_t number,
+    [[nodiscard]] static Result<std::unique_ptr<ShardDriver>> open(const SwitchNodeConfig& config, std::uint32_t number,
                                                                    net::EventLoop& loop, Dispatch dispatch,
                                                                    std::shared_ptr<control::SwitchRoom> room);
-    ~SwitchShard() override;
+    ~ShardDriver() override;
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
     void handle_timeout(Time now) override;
@@ -68,7 +68,7 @@ class SwitchShard final : public net::Actor {
     [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
   private:
-    SwitchShard(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
+    ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
                 std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket);
 
     static constexpr std::size_t batch_packets = 64;

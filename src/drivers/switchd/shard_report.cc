@@ -7,7 +7,7 @@
 
 namespace atp::switchd {
 
-void SwitchShard::publish() {
+void ShardDriver::publish() {
     client::ShardReport snapshot;
     snapshot.address = to_string(socket_->local());
     snapshot.aggregators = switch_.config().aggregators;
@@ -42,7 +42,7 @@ void SwitchShard::publish() {
     published_ = std::move(snapshot);
 }
 
-client::ShardReport SwitchShard::snapshot() const {
+client::ShardReport ShardDriver::snapshot() const {
     const std::scoped_lock lock(mutex_);
     return published_;
 }

@@ -11,7 +11,7 @@
 
 namespace atp::switchd {
 
-void SwitchShard::handle_control(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
+void ShardDriver::handle_control(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
     const auto type = wire::control_type(bytes);
     bool understood = false;
     if (type == wire::ControlType::join) {
@@ -32,7 +32,7 @@ void SwitchShard::handle_control(std::span<const std::byte> bytes, const wire::A
     drain_tree(now);
 }
 
-void SwitchShard::drain_tree(Time) {
+void ShardDriver::drain_tree(Time) {
     while (const auto event = tree_.poll_event()) handle_event(*event);
     while (auto transmit = tree_.poll_transmit()) {
         if (transmit->to.is_multicast()) find_group(transmit->to, transmit->near);
@@ -48,11 +48,11 @@ void SwitchShard::drain_tree(Time) {
 }
 
 // The routes to members and to their group are equal, and may change while a job runs.
-void SwitchShard::find_group(const wire::Address& group, const wire::Address& near) {
+void ShardDriver::find_group(const wire::Address& group, const wire::Address& near) {
     if (const auto from = net::local_address_towards(near)) socket_->reach_group(group, *from);
 }
 
-void SwitchShard::handle_event(const control::TreeEvent& event) {
+void ShardDriver::handle_event(const control::TreeEvent& event) {
     const bool is_atp = event.protocol == wire::ChannelProtocol::atp;
     switch (event.kind) {
         case control::TreeEvent::Kind::admitted:
@@ -67,7 +67,7 @@ void SwitchShard::handle_event(const control::TreeEvent& event) {
     }
 }
 
-void SwitchShard::open_server(const control::Branch& branch) {
+void ShardDriver::open_server(const control::Branch& branch) {
     if (auto host = endpoint::host_server(branch)) {
         servers_[&branch] = std::move(host);
         tree_.opened(branch.terms.job, branch.terms.channel);
@@ -79,7 +79,7 @@ void SwitchShard::open_server(const control::Branch& branch) {
                                      control::server_bytes_of(branch.terms) >> 20U));
 }
 
-void SwitchShard::open_other(const control::Branch& branch) {
+void ShardDriver::open_other(const control::Branch& branch) {
     auto stream = other_->open(branch);
     if (stream) {
         tree_.opened(branch.terms.job, branch.terms.channel, *stream);
@@ -88,7 +88,7 @@ void SwitchShard::open_other(const control::Branch& branch) {
     }
 }
 
-void SwitchShard::close_channel(const control::TreeEvent& event) {
+void ShardDriver::close_channel(const control::TreeEvent& event) {
     if (event.last_of_job) switch_.dismiss(event.job);
     if (other_ != nullptr) other_->close(event.job, event.channel);
     std::erase_if(servers_, [&](const auto& entry) {

@@ -13,7 +13,7 @@ class SharedRoom final : public control::SwitchRoom {
   public:
     using SwitchRoom::SwitchRoom;
 
-    [[nodiscard]] Answer take(std::uint32_t job) override {
+    [[nodiscard]] RoomAnswer take(std::uint32_t job) override {
         const std::scoped_lock lock(mutex_);
         return SwitchRoom::take(job);
     }

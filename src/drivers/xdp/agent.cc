@@ -15,32 +15,32 @@ constexpr std::chrono::seconds time_between_judgements(1);
 
 }  // namespace
 
-std::uint32_t aggregators_of(const XdpSwitchConfig& config) {
+std::uint32_t aggregators_of(const AgentConfig& config) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         config.memory_bytes / protocol::aggregator_bytes(ATP_XDP_LANES), 1, std::uint64_t{1} << 31U));
 }
 
-Result<std::unique_ptr<XdpSwitch>> XdpSwitch::start(const XdpSwitchConfig& config) {
+Result<std::unique_ptr<Agent>> Agent::start(const AgentConfig& config) {
     auto folder = PinFolder::open(config.pins);
     if (!folder) return tl::unexpected(folder.error());
-    auto kernel = KernelSwitch::load({.aggregators = aggregators_of(config),
-                                      .jobs = config.jobs,
-                                      .port = config.port,
-                                      .ageing = config.ageing,
-                                      .pins = config.pins});
+    auto kernel = KernelTable::load({.aggregators = aggregators_of(config),
+                                     .jobs = config.jobs,
+                                     .port = config.port,
+                                     .ageing = config.ageing,
+                                     .pins = config.pins});
     if (!kernel) return tl::unexpected(kernel.error());
-    std::unique_ptr<XdpSwitch> started(new XdpSwitch(config, *std::move(folder), *std::move(kernel)));
+    std::unique_ptr<Agent> started(new Agent(config, *std::move(folder), *std::move(kernel)));
     if (auto attached = started->attach(); !attached) return tl::unexpected(attached.error());
     return started;
 }
 
-XdpSwitch::XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel)
+Agent::Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<KernelTable> kernel)
     : config_(config),
       folder_(std::move(folder)),
       kernel_(std::move(kernel)),
       admission_(config.jobs, config.hold, config.level) {}
 
-void XdpSwitch::commit() {
+void Agent::commit() {
     std::unique_lock lock(mutex_);
     for (control::AdmittedJob job : kernel_->jobs()) {
         // A job that was forwarded unaggregated gets another try.
@@ -52,12 +52,12 @@ void XdpSwitch::commit() {
     thread_ = std::thread([this] { run(); });
 }
 
-XdpSwitch::~XdpSwitch() {
+Agent::~Agent() {
     if (!stopped_) undo();
 }
 
 // All interfaces are checked before the first one is changed.
-Result<void> XdpSwitch::attach() {
+Result<void> Agent::attach() {
     for (const std::string& interface : config_.interfaces) {
         if (auto checked = Attachment::check(interface, kernel_->descriptor()); !checked) return checked;
     }
@@ -72,7 +72,7 @@ Result<void> XdpSwitch::attach() {
     return {};
 }
 
-void XdpSwitch::end_work() {
+void Agent::end_work() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
     const std::scoped_lock lock(mutex_);
@@ -80,7 +80,7 @@ void XdpSwitch::end_work() {
     std::ranges::reverse(attachments_);
 }
 
-std::vector<Error> XdpSwitch::stop() {
+std::vector<Error> Agent::stop() {
     end_work();
     stopped_ = true;
     // The program may still be attached somewhere; without jobs it absorbs nothing.
@@ -94,7 +94,7 @@ std::vector<Error> XdpSwitch::stop() {
     return remain;
 }
 
-void XdpSwitch::undo() {
+void Agent::undo() {
     end_work();
     for (const Attachment& attachment : attachments_) {
         if (!attachment.replaced()) static_cast<void>(attachment.detach());
@@ -105,7 +105,7 @@ void XdpSwitch::undo() {
     if (!kernel_->took_over()) kernel_->unpin();
 }
 
-void XdpSwitch::run() {
+void Agent::run() {
     while (!stopping_) {
         kernel_->read_letters(longest_wait, [this](auto message) { handle_message(message, net::now()); });
         expire(net::now());
@@ -113,18 +113,18 @@ void XdpSwitch::run() {
     }
 }
 
-void XdpSwitch::handle_message(std::span<const std::byte> message, Time now) {
+void Agent::handle_message(std::span<const std::byte> message, Time now) {
     const std::scoped_lock lock(mutex_);
-    const control::Admission::Verdict verdict = admission_.handle_message(message, now);
+    const control::InPathAgent::AgentChange verdict = admission_.handle_message(message, now);
     const control::AdmittedJob& job = verdict.job;
     // The table may hold an ended incarnation of the job, from an earlier start.
-    if (verdict.change != control::Admission::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
+    if (verdict.change != control::InPathAgent::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
     kernel_->dismiss(job.job);
     coverage_.forget(job.job);
     static_cast<void>(kernel_->admit(job.job, job.token, job.level));
 }
 
-void XdpSwitch::expire(Time now) {
+void Agent::expire(Time now) {
     const std::scoped_lock lock(mutex_);
     while (const auto job = admission_.poll_expired(now)) {
         kernel_->dismiss(job->job);
@@ -132,7 +132,7 @@ void XdpSwitch::expire(Time now) {
     }
 }
 
-void XdpSwitch::judge(Time now) {
+void Agent::judge(Time now) {
     if (now < judges_next_) return;
     judges_next_ = now + time_between_judgements;
     const std::scoped_lock lock(mutex_);
@@ -144,7 +144,7 @@ void XdpSwitch::judge(Time now) {
     }
 }
 
-client::ShardReport XdpSwitch::snapshot() const {
+client::ShardReport Agent::snapshot() const {
     const std::scoped_lock lock(mutex_);
     const KernelCounters counters = kernel_->counters();
     client::ShardReport snapshot;

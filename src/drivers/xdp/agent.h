@@ -19,7 +19,7 @@
 
 namespace atp::xdp {
 
-struct XdpSwitchConfig {
+struct AgentConfig {
     std::vector<std::string> interfaces;               // the program sees frames that arrive there
     std::uint64_t memory_bytes = 64'000'000;           // of all aggregators
     std::uint32_t jobs = 64;                           // admitted at the same time, at most
@@ -32,7 +32,7 @@ struct XdpSwitchConfig {
 
 // As many as a switch in user space has with the same memory: a packet carries an index into the table of the switch
 // that it is addressed to, and this table must have that index.
-[[nodiscard]] std::uint32_t aggregators_of(const XdpSwitchConfig& config);
+[[nodiscard]] std::uint32_t aggregators_of(const AgentConfig& config);
 
 // Switch in the path, which has no address: the program on some interfaces, and a thread that learns from passing
 // control messages which jobs to serve.
@@ -47,20 +47,20 @@ struct XdpSwitchConfig {
 // Threads: one thread calls start(), commit() and stop(). Any thread calls snapshot().
 // Failure: start() returns the reason and leaves what it found. stop() returns the interfaces from which the program
 // could not be detached. The program absorbs nothing there, and the next start() with the same pins takes it over.
-class XdpSwitch {
+class Agent {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<XdpSwitch>> start(const XdpSwitchConfig& config);
-    ~XdpSwitch();
+    [[nodiscard]] static Result<std::unique_ptr<Agent>> start(const AgentConfig& config);
+    ~Agent();
     void commit();
-    XdpSwitch(const XdpSwitch&) = delete;
-    XdpSwitch& operator=(const XdpSwitch&) = delete;
+    Agent(const Agent&) = delete;
+    Agent& operator=(const Agent&) = delete;
 
     [[nodiscard]] std::vector<Error> stop();
     [[nodiscard]] client::ShardReport snapshot() const;
     [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
 
   private:
-    XdpSwitch(const XdpSwitchConfig& config, PinFolder folder, std::unique_ptr<KernelSwitch> kernel);
+    Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<KernelTable> kernel);
     [[nodiscard]] Result<void> attach();
     void end_work();
     void undo();
@@ -69,11 +69,11 @@ class XdpSwitch {
     void expire(Time now);
     void judge(Time now);
 
-    XdpSwitchConfig config_;
+    AgentConfig config_;
     PinFolder folder_;
     mutable std::mutex mutex_;  // guards the admitted jobs; packets never wait for it
-    std::unique_ptr<KernelSwitch> kernel_;
-    control::Admission admission_;
+    std::unique_ptr<KernelTable> kernel_;
+    control::InPathAgent admission_;
     control::Coverage coverage_;
     Time judges_next_{};
     std::vector<Attachment> attachments_;

@@ -16,7 +16,7 @@
 namespace atp::xdp {
 namespace {
 
-std::uint32_t flags_of(Mode mode) { return mode == Mode::native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE; }
+std::uint32_t flags_of(AttachMode mode) { return mode == AttachMode::native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE; }
 
 // Programs of an interface; none if the kernel does not report them.
 bpf_xdp_query_opts programs_at(int index) {
@@ -31,11 +31,13 @@ bool is_ours(const bpf_xdp_query_opts& there, int program) {
 }
 
 // A program in one mode can be replaced or detached in that mode only.
-Mode mode_of(const bpf_xdp_query_opts& there) { return there.skb_prog_id != 0 ? Mode::generic : Mode::native; }
+AttachMode mode_of(const bpf_xdp_query_opts& there) {
+    return there.skb_prog_id != 0 ? AttachMode::generic : AttachMode::native;
+}
 
 }  // namespace
 
-std::string_view to_string(Mode mode) { return mode == Mode::native ? "native" : "generic"; }
+std::string_view to_string(AttachMode mode) { return mode == AttachMode::native ? "native" : "generic"; }
 
 Result<void> Attachment::check(const std::string& interface, int program) {
     const int index = static_cast<int>(if_nametoindex(interface.c_str()));
@@ -51,10 +53,10 @@ Result<Attachment> Attachment::attach(const std::string& interface, int program)
     if (auto checked = check(interface, program); !checked) return tl::unexpected(checked.error());
     const int index = static_cast<int>(if_nametoindex(interface.c_str()));
     const bpf_xdp_query_opts there = programs_at(index);
-    Mode mode = mode_of(there);
+    AttachMode mode = mode_of(there);
     int code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
-    if (code != 0 && mode == Mode::native) {
-        mode = Mode::generic;
+    if (code != 0 && mode == AttachMode::native) {
+        mode = AttachMode::generic;
         code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
     }
     if (code != 0) {
@@ -62,7 +64,7 @@ Result<Attachment> Attachment::attach(const std::string& interface, int program)
                                code == -EEXIST ? "a device above it, its bridge perhaps, has a program" : "");
     }
     Attachment attached(interface, index, program, mode, there.prog_id != 0);
-    attached.began_merging_ = mode == Mode::native && merge_received(interface);
+    attached.began_merging_ = mode == AttachMode::native && merge_received(interface);
     return attached;
 }
 

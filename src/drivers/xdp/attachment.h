@@ -12,8 +12,8 @@ namespace atp::xdp {
 
 // Where frames meet the program. native: in the driver. generic: behind a driver that does not support XDP, which is
 // slower and needs frames that no offload has merged.
-enum class Mode : std::uint8_t { native, generic };
-[[nodiscard]] std::string_view to_string(Mode mode);
+enum class AttachMode : std::uint8_t { native, generic };
+[[nodiscard]] std::string_view to_string(AttachMode mode);
 
 // The program on one interface. It stays attached until detach(), also after the end of this process: packets are
 // aggregated while user space restarts. While the program is in the driver, GRO merges the packets that it passes.
@@ -31,17 +31,17 @@ class Attachment {
     [[nodiscard]] bool stands() const;
 
     [[nodiscard]] const std::string& interface() const { return interface_; }
-    [[nodiscard]] Mode mode() const { return mode_; }
+    [[nodiscard]] AttachMode mode() const { return mode_; }
     [[nodiscard]] bool replaced() const { return replaced_; }  // a program of an earlier start
 
   private:
-    Attachment(std::string interface, int index, int program, Mode mode, bool replaced)
+    Attachment(std::string interface, int index, int program, AttachMode mode, bool replaced)
         : interface_(std::move(interface)), index_(index), program_(program), mode_(mode), replaced_(replaced) {}
 
     std::string interface_;
     int index_;
     int program_;
-    Mode mode_;
+    AttachMode mode_;
     bool replaced_;
     bool began_merging_ = false;
 };

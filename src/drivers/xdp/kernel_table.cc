@@ -112,7 +112,7 @@ Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
 
 }  // namespace
 
-struct KernelSwitch::Skeleton {
+struct KernelTable::Skeleton {
     kernel_switch_program* program = nullptr;
     ring_buffer* letters = nullptr;
     const Visit* visit = nullptr;  // while read_letters() runs
@@ -146,15 +146,15 @@ struct KernelSwitch::Skeleton {
     }
 };
 
-KernelSwitch::KernelSwitch(const KernelSwitchConfig& config)
+KernelTable::KernelTable(const KernelTableConfig& config)
     : config_(config), skeleton_(std::make_unique<Skeleton>()), free_slots_(config.jobs) {
     std::iota(free_slots_.rbegin(), free_slots_.rend(), slot_of_all + 1);
 }
 
-KernelSwitch::~KernelSwitch() = default;
+KernelTable::~KernelTable() = default;
 
-Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfig& config) {
-    std::unique_ptr<KernelSwitch> loaded(new KernelSwitch(config));
+Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& config) {
+    std::unique_ptr<KernelTable> loaded(new KernelTable(config));
     libbpf_set_print(nullptr);  // libbpf would print what the result reports
     kernel_switch_program* program = loaded->skeleton_->program = kernel_switch_program__open();
     if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
@@ -179,7 +179,7 @@ Result<std::unique_ptr<KernelSwitch>> KernelSwitch::load(const KernelSwitchConfi
 }
 
 // Sets the pin paths before the load, which then opens the maps that exist there and pins those that do not.
-Result<void> KernelSwitch::pin() {
+Result<void> KernelTable::pin() {
     if (config_.pins.empty()) return {};
     for (bpf_map* map : skeleton_->kept()) {
         const std::string path = config_.pins + "/" + bpf_map__name(map);
@@ -191,20 +191,20 @@ Result<void> KernelSwitch::pin() {
     return {};
 }
 
-void KernelSwitch::unpin() {
+void KernelTable::unpin() {
     if (config_.pins.empty()) return;
     for (bpf_map* map : skeleton_->kept()) bpf_map__unpin(map, nullptr);
 }
 
 // Jobs of an earlier start keep their counters.
-void KernelSwitch::recover_slots() {
+void KernelTable::recover_slots() {
     for (const control::AdmittedJob& job : jobs()) {
         atp_xdp_job entry{};
         if (bpf_map_lookup_elem(skeleton_->jobs(), &job.job, &entry) == 0) std::erase(free_slots_, entry.slot);
     }
 }
 
-std::vector<control::AdmittedJob> KernelSwitch::jobs() const {
+std::vector<control::AdmittedJob> KernelTable::jobs() const {
     std::vector<control::AdmittedJob> found;
     std::uint32_t job = 0;
     int code = bpf_map_get_next_key(skeleton_->jobs(), nullptr, &job);
@@ -219,17 +219,17 @@ std::vector<control::AdmittedJob> KernelSwitch::jobs() const {
     return found;
 }
 
-void KernelSwitch::read_letters(std::chrono::milliseconds at_most, const Visit& visit) {
+void KernelTable::read_letters(std::chrono::milliseconds at_most, const Visit& visit) {
     skeleton_->visit = &visit;
     ring_buffer__poll(skeleton_->letters, static_cast<int>(at_most.count()));
     skeleton_->visit = nullptr;
 }
 
-int KernelSwitch::descriptor() const { return skeleton_->code(); }
+int KernelTable::descriptor() const { return skeleton_->code(); }
 
-int KernelSwitch::egress_descriptor() const { return skeleton_->egress_code(); }
+int KernelTable::egress_descriptor() const { return skeleton_->egress_code(); }
 
-bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+bool KernelTable::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
     if (token == 0) return false;
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) return entry.token == token && entry.level == level;
@@ -241,29 +241,29 @@ bool KernelSwitch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t le
     return true;
 }
 
-void KernelSwitch::dismiss(std::uint32_t job) {
+void KernelTable::dismiss(std::uint32_t job) {
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return;
     bpf_map_delete_elem(skeleton_->jobs(), &job);
     free_slots_.push_back(entry.slot);
 }
 
-void KernelSwitch::set_level(std::uint32_t job, std::uint8_t level) {
+void KernelTable::set_level(std::uint32_t job, std::uint8_t level) {
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0 || entry.level == level) return;
     entry.level = level;
     bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_EXIST);
 }
 
-KernelCounters KernelSwitch::counters() const { return counters_in(slot_of_all); }
+KernelCounters KernelTable::counters() const { return counters_in(slot_of_all); }
 
-std::optional<KernelCounters> KernelSwitch::job_counters(std::uint32_t job) const {
+std::optional<KernelCounters> KernelTable::job_counters(std::uint32_t job) const {
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return std::nullopt;
     return counters_in(entry.slot);
 }
 
-KernelCounters KernelSwitch::counters_in(std::uint32_t slot) const {
+KernelCounters KernelTable::counters_in(std::uint32_t slot) const {
     std::vector<atp_xdp_counters> of_processors(static_cast<std::size_t>(libbpf_num_possible_cpus()));
     KernelCounters sum;
     if (bpf_map_lookup_elem(skeleton_->counters(), &slot, of_processors.data()) != 0) return sum;
@@ -271,12 +271,12 @@ KernelCounters KernelSwitch::counters_in(std::uint32_t slot) const {
     return sum;
 }
 
-void KernelSwitch::clear_counters(std::uint32_t slot) {
+void KernelTable::clear_counters(std::uint32_t slot) {
     const std::vector<atp_xdp_counters> zero(static_cast<std::size_t>(libbpf_num_possible_cpus()));
     bpf_map_update_elem(skeleton_->counters(), &slot, zero.data(), BPF_ANY);
 }
 
-std::uint32_t KernelSwitch::occupied() const {
+std::uint32_t KernelTable::occupied() const {
     std::uint32_t count = 0;
     atp_xdp_aggregator aggregator;
     for (std::uint32_t index = 0; index < config_.aggregators; ++index) {
@@ -285,17 +285,17 @@ std::uint32_t KernelSwitch::occupied() const {
     return count;
 }
 
-bool KernelSwitch::read(std::uint32_t index, atp_xdp_aggregator& aggregator) const {
+bool KernelTable::read(std::uint32_t index, atp_xdp_aggregator& aggregator) const {
     return bpf_map_lookup_elem_flags(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
 }
 
-bool KernelSwitch::write(std::uint32_t index, const atp_xdp_aggregator& aggregator) {
+bool KernelTable::write(std::uint32_t index, const atp_xdp_aggregator& aggregator) {
     return bpf_map_update_elem(skeleton_->aggregators(), &index, &aggregator, BPF_F_LOCK) == 0;
 }
 
-void KernelSwitch::set_now_us(std::uint32_t now_us) { skeleton_->program->bss->atp_standing_now_us = now_us; }
+void KernelTable::set_now_us(std::uint32_t now_us) { skeleton_->program->bss->atp_standing_now_us = now_us; }
 
-Result<Outcome> KernelSwitch::run(std::span<const std::byte> frame, std::uint32_t repeat) const {
+Result<Outcome> KernelTable::run(std::span<const std::byte> frame, std::uint32_t repeat) const {
     bpf_test_run_opts options{};
     options.repeat = static_cast<int>(repeat);
     auto outcome = run_program(skeleton_->code(), frame, options);
@@ -303,7 +303,7 @@ Result<Outcome> KernelSwitch::run(std::span<const std::byte> frame, std::uint32_
     return outcome;
 }
 
-Result<Outcome> KernelSwitch::run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes) const {
+Result<Outcome> KernelTable::run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes) const {
     __sk_buff buffer{};
     buffer.gso_size = segment_bytes;
     bpf_test_run_opts options{};

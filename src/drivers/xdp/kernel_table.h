@@ -20,7 +20,7 @@
 
 namespace atp::xdp {
 
-struct KernelSwitchConfig {
+struct KernelTableConfig {
     std::uint32_t aggregators = 4096;  // entries of the table, shared by all jobs
     std::uint32_t jobs = 64;           // admitted at the same time, at most
     std::uint16_t port = 4790;         // UDP port of either end; the program ignores packets of other ports
@@ -53,12 +53,12 @@ struct Outcome {
 // shall continue.
 // Threads: one at a time; the program runs on every processor meanwhile.
 // Failure: load() reports what the kernel lacks or forbids, in the verifier's words if it printed any.
-class KernelSwitch {
+class KernelTable {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<KernelSwitch>> load(const KernelSwitchConfig& config);
-    ~KernelSwitch();
-    KernelSwitch(const KernelSwitch&) = delete;
-    KernelSwitch& operator=(const KernelSwitch&) = delete;
+    [[nodiscard]] static Result<std::unique_ptr<KernelTable>> load(const KernelTableConfig& config);
+    ~KernelTable();
+    KernelTable(const KernelTable&) = delete;
+    KernelTable& operator=(const KernelTable&) = delete;
 
     // As protocol::Switch::admit().
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
@@ -98,13 +98,13 @@ class KernelSwitch {
 
   private:
     struct Skeleton;
-    explicit KernelSwitch(const KernelSwitchConfig& config);
+    explicit KernelTable(const KernelTableConfig& config);
     [[nodiscard]] Result<void> pin();
     void recover_slots();
     [[nodiscard]] KernelCounters counters_in(std::uint32_t slot) const;
     void clear_counters(std::uint32_t slot);
 
-    KernelSwitchConfig config_;
+    KernelTableConfig config_;
     std::unique_ptr<Skeleton> skeleton_;
     bool took_over_ = false;
     std::vector<std::uint32_t> free_slots_;  // slots of counters that no job has

@@ -13,6 +13,7 @@
 #include "xdp/frame.bpf.h"
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
+#include "xdp/maps.bpf.h"
 
 #include <linux/pkt_cls.h>
 
@@ -24,40 +25,6 @@ const volatile uint32_t atp_ageing_us = 0;
 const volatile uint8_t atp_clock_stands = 0; /* for tests: user space sets the time */
 
 uint32_t atp_standing_now_us = 0;
-
-struct atp_locked_aggregator {
-    struct bpf_spin_lock lock;
-    struct atp_aggregator state;
-    uint32_t unused;
-    uint64_t pairs[ATP_XDP_PAIRS];
-};
-_Static_assert(sizeof(struct atp_locked_aggregator) == sizeof(struct atp_xdp_aggregator), "user space reads it");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __type(key, uint32_t);
-    __type(value, struct atp_locked_aggregator);
-    __uint(max_entries, 1);
-} atp_aggregators SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __type(key, uint32_t);
-    __type(value, struct atp_xdp_job);
-    __uint(max_entries, 1);
-} atp_jobs SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __type(key, uint32_t);
-    __type(value, struct atp_xdp_counters);
-    __uint(max_entries, 1);
-} atp_counters SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, ATP_XDP_LETTERS_BYTES);
-} atp_letters SEC(".maps");
 
 /*
  * State of the packet in progress. It is in a map because the verifier knows nothing of values read from a map. On the

@@ -13,7 +13,7 @@ std::size_t whole_cache_lines(std::size_t bytes) {
 
 }  // namespace
 
-HeldPackets::HeldPackets(std::uint32_t packets, std::uint32_t max_packet_bytes)
+DelayedPackets::DelayedPackets(std::uint32_t packets, std::uint32_t max_packet_bytes)
     : packet_limit_(packets),
       max_packet_bytes_(max_packet_bytes),
       stride_bytes_(whole_cache_lines(max_packet_bytes)),
@@ -24,8 +24,8 @@ HeldPackets::HeldPackets(std::uint32_t packets, std::uint32_t max_packet_bytes)
     waiting_.reserve(packets);
 }
 
-bool HeldPackets::hold(std::span<const std::byte> bytes, const wire::Address& peer, wire::Ecn ecn, HeldFor purpose,
-                       Time departs) {
+bool DelayedPackets::hold(std::span<const std::byte> bytes, const wire::Address& peer, wire::Ecn ecn,
+                          DelayedFor purpose, Time departs) {
     if (full() || bytes.size() > max_packet_bytes_) return false;
     const std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -36,7 +36,7 @@ bool HeldPackets::hold(std::span<const std::byte> bytes, const wire::Address& pe
     return true;
 }
 
-std::optional<HeldPacket> HeldPackets::pop_due(Time now) {
+std::optional<DelayedPacket> DelayedPackets::pop_due(Time now) {
     if (popped_ != none) {
         free_.push_back(popped_);
         popped_ = none;
@@ -47,17 +47,17 @@ std::optional<HeldPacket> HeldPackets::pop_due(Time now) {
     waiting_.pop_back();
     popped_ = due.slot;
     const Slot& slot = slots_[due.slot];
-    return HeldPacket{.bytes = {bytes_of(due.slot), slot.bytes},
-                      .capacity = max_packet_bytes_,
-                      .peer = slot.peer,
-                      .ecn = slot.ecn,
-                      .purpose = slot.purpose,
-                      .departs = due.departs};
+    return DelayedPacket{.bytes = {bytes_of(due.slot), slot.bytes},
+                         .capacity = max_packet_bytes_,
+                         .peer = slot.peer,
+                         .ecn = slot.ecn,
+                         .purpose = slot.purpose,
+                         .departs = due.departs};
 }
 
-Time HeldPackets::next_departure() const { return waiting_.empty() ? never : waiting_.front().departs; }
+Time DelayedPackets::next_departure() const { return waiting_.empty() ? never : waiting_.front().departs; }
 
-bool HeldPackets::departs_later(const Waiting& a, const Waiting& b) {
+bool DelayedPackets::departs_later(const Waiting& a, const Waiting& b) {
     return a.departs != b.departs ? a.departs > b.departs : a.order > b.order;
 }
 

@@ -15,14 +15,14 @@
 namespace atp::emulation {
 
 // The action for a packet at its departure.
-enum class HeldFor : std::uint8_t { processing, sending };
+enum class DelayedFor : std::uint8_t { processing, sending };
 
-struct HeldPacket {
+struct DelayedPacket {
     std::span<std::byte> bytes;  // may be read or rewritten in place
     std::size_t capacity = 0;    // maximum size in place
     wire::Address peer;          // sender or destination
     wire::Ecn ecn = wire::Ecn::not_capable;
-    HeldFor purpose = HeldFor::processing;
+    DelayedFor purpose = DelayedFor::processing;
     Time departs{};
 };
 
@@ -36,16 +36,16 @@ struct HeldPacket {
 // Threads: one.
 // Failure: hold() returns false if no slot is free or the packet is longer than a slot. The caller drops and counts the
 //   packet.
-class HeldPackets {
+class DelayedPackets {
   public:
     // Holds at most `packets` packets of at most `max_packet_bytes` each.
-    HeldPackets(std::uint32_t packets, std::uint32_t max_packet_bytes);
+    DelayedPackets(std::uint32_t packets, std::uint32_t max_packet_bytes);
 
-    [[nodiscard]] bool hold(std::span<const std::byte> bytes, const wire::Address& peer, wire::Ecn ecn, HeldFor purpose,
-                            Time departs);
+    [[nodiscard]] bool hold(std::span<const std::byte> bytes, const wire::Address& peer, wire::Ecn ecn,
+                            DelayedFor purpose, Time departs);
     // The packet with the earliest departure, if that is `now` or earlier. Equal departures leave in the order of
     // hold().
-    [[nodiscard]] std::optional<HeldPacket> pop_due(Time now);
+    [[nodiscard]] std::optional<DelayedPacket> pop_due(Time now);
     // `never` if no packet waits.
     [[nodiscard]] Time next_departure() const;
 
@@ -59,7 +59,7 @@ class HeldPackets {
         wire::Address peer;
         std::uint32_t bytes = 0;
         wire::Ecn ecn = wire::Ecn::not_capable;
-        HeldFor purpose = HeldFor::processing;
+        DelayedFor purpose = DelayedFor::processing;
     };
     struct Waiting {
         Time departs;

@@ -57,7 +57,7 @@ struct PortCounters {
 };
 
 // A queue that is first in, first out at a fixed rate. The departure of a packet is known on arrival. The queue is
-// therefore one number: the time until which the cable is busy. The packets themselves wait in HeldPackets. The time
+// therefore one number: the time until which the cable is busy. The packets themselves wait in DelayedPackets. The time
 // includes fractions of a nanosecond, so rounding does not accumulate.
 //
 // Ownership: owns no packets.

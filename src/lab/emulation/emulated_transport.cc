@@ -57,7 +57,7 @@ EmulatedTransport::EmulatedTransport(std::unique_ptr<net::Transport> socket, con
 Result<std::size_t> EmulatedTransport::receive(std::span<wire::Datagram> datagrams) {
     const Time now = net::now();
     while (const auto held = held_.pop_due(now)) {
-        if (held->purpose == HeldFor::processing) {
+        if (held->purpose == DelayedFor::processing) {
             from_ = held->peer;
             datagrams.front() = {
                 .bytes = held->bytes, .capacity = held->capacity, .from = &from_, .ecn = held->ecn, .truncated = false};
@@ -84,7 +84,7 @@ bool EmulatedTransport::admits(wire::Datagram& datagram, Time now) {
     const Admission admission = port->admit(static_cast<std::uint32_t>(datagram.bytes.size()), now);
     if (admission.mark) datagram.ecn = wire::Ecn::congested;
     if (admission.verdict == Verdict::hold &&
-        !held_.hold(datagram.bytes, *datagram.from, datagram.ecn, HeldFor::processing, admission.departs)) {
+        !held_.hold(datagram.bytes, *datagram.from, datagram.ecn, DelayedFor::processing, admission.departs)) {
         ++unheld_;
     }
     return admission.verdict == Verdict::pass_now;
@@ -125,7 +125,7 @@ void EmulatedTransport::send(std::span<const std::byte> bytes, const wire::Addre
     const Admission admission = port->admit(static_cast<std::uint32_t>(bytes.size()), now);
     if (admission.mark) ecn = wire::Ecn::congested;
     if (admission.verdict == Verdict::pass_now) send_copy(bytes, to, ecn);
-    if (admission.verdict == Verdict::hold && !held_.hold(bytes, to, ecn, HeldFor::sending, admission.departs)) {
+    if (admission.verdict == Verdict::hold && !held_.hold(bytes, to, ecn, DelayedFor::sending, admission.departs)) {
         ++unheld_;
     }
 }

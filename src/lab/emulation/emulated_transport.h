@@ -60,7 +60,7 @@ class EmulatedTransport final : public net::Transport {
 
     std::unique_ptr<net::Transport> socket_;
     PortTable ports_;
-    HeldPackets held_;
+    DelayedPackets held_;
     net::AlignedBytes reserved_;
     std::span<const std::byte> last_;  // for repeat()
     wire::Ecn last_ecn_ = wire::Ecn::not_capable;

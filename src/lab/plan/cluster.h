@@ -29,7 +29,7 @@ struct Switch {
     [[nodiscard]] std::uint64_t aggregators() const;
 };
 
-enum class ServerPlace : std::uint8_t {
+enum class ServerPlacement : std::uint8_t {
     on_switch,  // on the host of the last switch
     dedicated,  // on a host of its own below the last switch
     colocated,  // on the hosts of workers; channels are assigned in turn
@@ -41,7 +41,7 @@ struct Job {
     workload::Workload workload;
     double samples = 0;             // per iteration, of all workers
     std::vector<unsigned> workers;  // number of workers, by switch
-    ServerPlace server = ServerPlace::on_switch;
+    ServerPlacement server = ServerPlacement::on_switch;
     unsigned channels = 1;
     bool shares_hosts = false;  // with all other jobs that share hosts
 

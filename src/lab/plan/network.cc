@@ -19,7 +19,7 @@ unsigned first_rank_below(const Job& job, std::size_t at) {
 
 // Channel c has its server at rank c modulo the number of workers.
 double servers_of_rank(const Job& job, unsigned rank) {
-    if (job.server != ServerPlace::colocated) return 0;
+    if (job.server != ServerPlacement::colocated) return 0;
     const unsigned workers = job.worker_count();
     const unsigned channels = job.channels / workers + (rank < job.channels % workers ? 1 : 0);
     return static_cast<double>(channels) / job.channels;
@@ -27,7 +27,7 @@ double servers_of_rank(const Job& job, unsigned rank) {
 
 Tenancy tenancy_of_rank(const Job& job, unsigned rank) {
     return {.worker = true,
-            .only_server = rank == 0 && job.server == ServerPlace::colocated,
+            .only_server = rank == 0 && job.server == ServerPlacement::colocated,
             .servers = servers_of_rank(job, rank)};
 }
 

@@ -212,10 +212,10 @@ void read_workers(TableReader& reader, const Cluster& cluster, Job& job) {
     }
 }
 
-std::optional<ServerPlace> parse_server(std::string_view text) {
-    if (text == "switch") return ServerPlace::on_switch;
-    if (text == "dedicated") return ServerPlace::dedicated;
-    if (text == "colocated") return ServerPlace::colocated;
+std::optional<ServerPlacement> parse_server(std::string_view text) {
+    if (text == "switch") return ServerPlacement::on_switch;
+    if (text == "dedicated") return ServerPlacement::dedicated;
+    if (text == "colocated") return ServerPlacement::colocated;
     return std::nullopt;
 }
 

@@ -68,7 +68,7 @@ class Placed {
     }
     // From the last switch to a server on another host.
     [[nodiscard]] double server_s(double wire_bytes) const {
-        return job_.server == ServerPlace::colocated ? climb_s(wire_bytes) : host_s(last_, wire_bytes);
+        return job_.server == ServerPlacement::colocated ? climb_s(wire_bytes) : host_s(last_, wire_bytes);
     }
 
   private:
@@ -79,7 +79,7 @@ class Placed {
 };
 
 bool server_is_on_switch(const Placed& placed, const std::vector<bool>& aggregates) {
-    return placed.job().server == ServerPlace::on_switch && aggregates[placed.last()];
+    return placed.job().server == ServerPlacement::on_switch && aggregates[placed.last()];
 }
 
 // ---------------------------------------------------------------------------------------------------------------- ATP
@@ -116,7 +116,7 @@ class AtpTraffic {
         load_uplinks();
         load_hosts();
         const bool beside = server_is_on_switch(placed_, aggregates_);
-        if (!beside && placed_.job().server != ServerPlace::colocated) load(network_.server_link(job_), to_server_);
+        if (!beside && placed_.job().server != ServerPlacement::colocated) load(network_.server_link(job_), to_server_);
         load_card(placed_.last(), addable + passed_on + (beside ? 0 : to_server_));
         return std::move(traffic_);
     }
@@ -177,7 +177,7 @@ Traffic one_server(const Network& network, std::size_t job, const Placed& placed
     Traffic traffic = begin_flows(network);
     traffic.latency = duration_of(2 * (placed.climb_s(segment_wire) + placed.server_s(segment_wire)));
     traffic.whole_buckets = true;
-    const bool colocated = placed.job().server == ServerPlace::colocated;
+    const bool colocated = placed.job().server == ServerPlacement::colocated;
     std::size_t server_at = placed.last();
     for (const HostClass& host : network.hosts()) {
         const Tenancy& tenancy = host.tenancies[job];

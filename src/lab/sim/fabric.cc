@@ -29,8 +29,8 @@ unsigned main_switch(const TopologySpec& spec) { return count_switches(spec) - 1
 unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers_of(job); }
 
 unsigned root_switch(const Scenario& s, unsigned job) {
-    return s.server == ServerPlace::colocated ? switch_of_worker(s.topology, rank_of_server(s, job))
-                                              : main_switch(s.topology);
+    return s.server == ServerPlacement::colocated ? switch_of_worker(s.topology, rank_of_server(s, job))
+                                                  : main_switch(s.topology);
 }
 
 bool all_beside_the_server(const Scenario& s, unsigned job) {
@@ -104,10 +104,10 @@ class Builder {
     }
 
     NodeId server_host(const Site& site, unsigned job) {
-        const ServerPlace place = scenario_.server;
-        if (place == ServerPlace::colocated) return site.worker_hosts[rank_of_server(scenario_, job)];
-        if (place == ServerPlace::shared && job != 0) return fabric_.sites.front().server_host;
-        return add_host(fmt::format("p{}", job), main_switch(scenario_.topology), place == ServerPlace::on_switch);
+        const ServerPlacement place = scenario_.server;
+        if (place == ServerPlacement::colocated) return site.worker_hosts[rank_of_server(scenario_, job)];
+        if (place == ServerPlacement::shared && job != 0) return fabric_.sites.front().server_host;
+        return add_host(fmt::format("p{}", job), main_switch(scenario_.topology), place == ServerPlacement::on_switch);
     }
 
     void set_levels(Site& site, unsigned job) const {
@@ -140,7 +140,7 @@ class Builder {
         for (NodeId s = 0; s < fabric_.switches; ++s) {
             site.up[s] = s == root ? link(s, site.server_host) : link(s, parent_of(s, root));
         }
-        if (scenario_.server != ServerPlace::colocated) site.up[site.server_host] = link(site.server_host, root);
+        if (scenario_.server != ServerPlacement::colocated) site.up[site.server_host] = link(site.server_host, root);
         for (unsigned rank = 0; rank < workers; ++rank) route_worker(site, static_cast<std::uint16_t>(rank), root);
     }
 

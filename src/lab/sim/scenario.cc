@@ -180,7 +180,7 @@ std::optional<std::string> problem_of_systems(const Scenario& s) {
     }
     for (unsigned job = 0; job < s.jobs; ++job) {
         const System system = s.system_of(job);
-        if (system.kind == System::Kind::ps && s.server == ServerPlace::on_switch) {
+        if (system.kind == System::Kind::ps && s.server == ServerPlacement::on_switch) {
             return "the system ps wants a host for its server: dedicated or colocated, not a switch";
         }
         const bool is_switchml = system.kind == System::Kind::switchml;

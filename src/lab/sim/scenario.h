@@ -36,7 +36,7 @@ struct TopologySpec {
 [[nodiscard]] std::string to_string(const TopologySpec& spec);
 inline constexpr std::string_view topology_forms = "star:N, racks:RxN, dumbbell[:AxB] or fig9, with 1 to 32 for each";
 
-enum class ServerPlace : std::uint8_t {
+enum class ServerPlacement : std::uint8_t {
     on_switch,  // on the host of the last switch: no link between them
     dedicated,  // on a host of its own
     shared,     // on one host for the servers of all jobs
@@ -186,7 +186,7 @@ struct Faults {
 struct Scenario {
     std::uint64_t seed = 1;
     TopologySpec topology;
-    ServerPlace server = ServerPlace::on_switch;
+    ServerPlacement server = ServerPlacement::on_switch;
     Aggregation aggregation = Aggregation::everywhere;
     Placement placement = Placement::shared;
 

@@ -9,10 +9,10 @@ namespace {
 using std::chrono::microseconds;
 using enum ScenarioRow::Group;
 
-constexpr std::array<Word<ServerPlace>, 4> server_words{{{"switch", ServerPlace::on_switch},
-                                                         {"dedicated", ServerPlace::dedicated},
-                                                         {"shared", ServerPlace::shared},
-                                                         {"colocated", ServerPlace::colocated}}};
+constexpr std::array<Word<ServerPlacement>, 4> server_words{{{"switch", ServerPlacement::on_switch},
+                                                             {"dedicated", ServerPlacement::dedicated},
+                                                             {"shared", ServerPlacement::shared},
+                                                             {"colocated", ServerPlacement::colocated}}};
 constexpr std::array<Word<Aggregation>, 3> aggregation_words{
     {{"everywhere", Aggregation::everywhere}, {"racks", Aggregation::racks}, {"nowhere", Aggregation::nowhere}}};
 constexpr std::array<Word<Placement>, 2> placement_words{
@@ -42,8 +42,8 @@ void draw_topology(Random& random, Scenario& s) {
 }
 
 void draw_server(Random& random, Scenario& s) {
-    static constexpr std::array servers{ServerPlace::on_switch, ServerPlace::on_switch, ServerPlace::dedicated,
-                                        ServerPlace::colocated};
+    static constexpr std::array servers{ServerPlacement::on_switch, ServerPlacement::on_switch,
+                                        ServerPlacement::dedicated, ServerPlacement::colocated};
     s.server = random.pick(servers);
 }
 

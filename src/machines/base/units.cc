@@ -9,45 +9,45 @@
 namespace atp {
 namespace {
 
-struct Unit {
+struct UnitSuffix {
     std::string_view name;
     double factor;
 };
 
-constexpr std::array<Unit, 9> size_units{{{"", 1},
-                                          {"B", 1},
-                                          {"kB", 1e3},
-                                          {"KB", 1e3},
-                                          {"MB", 1e6},
-                                          {"GB", 1e9},
-                                          {"KiB", 1024.0},
-                                          {"MiB", 1024.0 * 1024.0},
-                                          {"GiB", 1024.0 * 1024.0 * 1024.0}}};
-constexpr std::array<Unit, 13> rate_units{{{"", 1},
-                                           {"bps", 1},
-                                           {"bit", 1},
-                                           {"bit/s", 1},
-                                           {"kbps", 1e3},
-                                           {"kbit", 1e3},
-                                           {"kbit/s", 1e3},
-                                           {"Mbps", 1e6},
-                                           {"Mbit", 1e6},
-                                           {"Mbit/s", 1e6},
-                                           {"Gbps", 1e9},
-                                           {"Gbit", 1e9},
-                                           {"Gbit/s", 1e9}}};
-constexpr std::array<Unit, 1> no_units{{{"", 1}}};
-constexpr std::array<Unit, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+constexpr std::array<UnitSuffix, 9> size_units{{{"", 1},
+                                                {"B", 1},
+                                                {"kB", 1e3},
+                                                {"KB", 1e3},
+                                                {"MB", 1e6},
+                                                {"GB", 1e9},
+                                                {"KiB", 1024.0},
+                                                {"MiB", 1024.0 * 1024.0},
+                                                {"GiB", 1024.0 * 1024.0 * 1024.0}}};
+constexpr std::array<UnitSuffix, 13> rate_units{{{"", 1},
+                                                 {"bps", 1},
+                                                 {"bit", 1},
+                                                 {"bit/s", 1},
+                                                 {"kbps", 1e3},
+                                                 {"kbit", 1e3},
+                                                 {"kbit/s", 1e3},
+                                                 {"Mbps", 1e6},
+                                                 {"Mbit", 1e6},
+                                                 {"Mbit/s", 1e6},
+                                                 {"Gbps", 1e9},
+                                                 {"Gbit", 1e9},
+                                                 {"Gbit/s", 1e9}}};
+constexpr std::array<UnitSuffix, 1> no_units{{{"", 1}}};
+constexpr std::array<UnitSuffix, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 // Larger than every useful value, and exact as a double.
 constexpr double largest = 9e15;
 
-std::optional<double> parse(std::string_view text, std::span<const Unit> units) {
+std::optional<double> parse(std::string_view text, std::span<const UnitSuffix> units) {
     double number = 0;
     const char* const last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
     if (error != std::errc() || !(number >= 0)) return std::nullopt;
     const std::string_view name(end, static_cast<std::size_t>(last - end));
-    for (const Unit& unit : units) {
+    for (const UnitSuffix& unit : units) {
         if (unit.name != name) continue;
         const double value = number * unit.factor;
         return value <= largest ? std::optional(value) : std::nullopt;

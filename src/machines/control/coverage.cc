@@ -6,7 +6,7 @@
 namespace atp::control {
 
 bool Coverage::judge(std::uint32_t job, const protocol::SwitchCounters& counters, Time now) {
-    Job& known = jobs_[job];
+    CoveredJob& known = jobs_[job];
     const Counted counted{.claimed = counters.events[ATP_EVENT_CLAIMED],
                           .completed = counters.events[ATP_EVENT_COMPLETED],
                           .fetched = counters.events[ATP_EVENT_FETCHED]};

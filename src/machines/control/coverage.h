@@ -37,7 +37,7 @@ class Coverage {
     struct Counted {  // totals at the last judge()
         std::uint64_t claimed = 0, completed = 0, fetched = 0;
     };
-    struct Job {
+    struct CoveredJob {
         Counted counted;
         unsigned fruitless = 0;  // calls of judge() in a row with claims, few completions and many fetches
         bool passes = false;     // forwarded unaggregated until `until`
@@ -45,7 +45,7 @@ class Coverage {
         Duration pause = first_pause;  // length of the next pause
     };
 
-    std::map<std::uint32_t, Job> jobs_;
+    std::map<std::uint32_t, CoveredJob> jobs_;
 };
 
 }  // namespace atp::control

@@ -5,12 +5,12 @@
 
 namespace atp::control {
 
-bool Hearing::handle_message(Time now) {
+bool GroupReception::handle_message(Time now) {
     heard_until_ = now + memory;
     return !said_ && hears(now);
 }
 
-bool Hearing::judge(Time now, bool let_in) {
+bool GroupReception::judge(Time now, bool let_in) {
     if (group_results_ > own_results_) {
         distrust_ = first_distrust;
     } else if (said_ && own_results_ > most_results_asked_for) {

@@ -11,7 +11,7 @@ namespace atp::control {
 //
 // Calling order: handle_*() for each packet, then judge() once for each JOIN. Threads: none.
 // Failure: while the worker suspects loss, it reports false, and the switch sends unicast copies instead.
-class Hearing {
+class GroupReception {
   public:
     // How long one JOINED to the group counts as reception. The switch sends one at least every second.
     static constexpr Duration memory = std::chrono::milliseconds(3500);

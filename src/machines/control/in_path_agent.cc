@@ -12,17 +12,17 @@ constexpr Duration time_of_two_joins = std::chrono::milliseconds(2500);
 }  // namespace
 
 // If workers of a rack join a switch of level 1 separately, a switch in the path may aggregate for level 0.
-bool Admission::passes_here(const wire::Join& join) const {
+bool InPathAgent::passes_here(const wire::Join& join) const {
     if (join.terms.protocol != wire::ChannelProtocol::atp || join.level >= ATP_LEVELS) return false;
     const wire::JoiningUnit& unit = join.units.front();
     return join.level == level_ || (join.level > level_ && unit.members != unit.mask0);
 }
 
-void Admission::remember(const AdmittedJob& job, Time now) {
+void InPathAgent::remember(const AdmittedJob& job, Time now) {
     heard_.insert_or_assign(job.job, Heard{.job = job, .until = now + hold_});
 }
 
-Admission::Verdict Admission::handle_message(std::span<const std::byte> message, Time now) {
+InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> message, Time now) {
     if (const auto join = wire::decode_join(message); join && passes_here(*join)) {
         return handle_join({.job = join->terms.job, .token = join->terms.token, .level = level_}, now);
     }
@@ -30,7 +30,7 @@ Admission::Verdict Admission::handle_message(std::span<const std::byte> message,
     return {};
 }
 
-Admission::Verdict Admission::handle_join(const AdmittedJob& job, Time now) {
+InPathAgent::AgentChange InPathAgent::handle_join(const AdmittedJob& job, Time now) {
     const auto known = heard_.find(job.job);
     if (known == heard_.end()) {
         if (heard_.size() >= jobs_limit_) {
@@ -47,14 +47,14 @@ Admission::Verdict Admission::handle_join(const AdmittedJob& job, Time now) {
     return {.change = Change::admit, .job = job};
 }
 
-void Admission::handle_leave(const wire::Leave& leave, Time now) {
+void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
     const auto known = heard_.find(leave.job);
     if (known == heard_.end() || known->second.job.token != leave.token) return;
     known->second.left = true;
     known->second.until = std::min(known->second.until, now + time_of_two_joins);
 }
 
-std::optional<AdmittedJob> Admission::poll_expired(Time now) {
+std::optional<AdmittedJob> InPathAgent::poll_expired(Time now) {
     const auto silent = std::ranges::find_if(heard_, [&](const auto& each) { return now > each.second.until; });
     if (silent == heard_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;

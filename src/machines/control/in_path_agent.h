@@ -24,19 +24,20 @@ namespace atp::control {
 // Threads: none.
 // Failure: other messages change nothing. A JOIN with another token than a known job changes nothing, unless a member
 //   has left that job.
-class Admission {
+class InPathAgent {
   public:
     enum class Change : std::uint8_t { none, admit };
-    struct Verdict {
+    struct AgentChange {
         Change change = Change::none;
         AdmittedJob job;
     };
 
-    Admission(std::uint32_t jobs, Duration hold, std::uint8_t level) : jobs_limit_(jobs), hold_(hold), level_(level) {}
+    InPathAgent(std::uint32_t jobs, Duration hold, std::uint8_t level)
+        : jobs_limit_(jobs), hold_(hold), level_(level) {}
 
     // Adds a job that the data plane admitted before this process started. It expires unless a JOIN arrives in `hold`.
     void remember(const AdmittedJob& job, Time now);
-    [[nodiscard]] Verdict handle_message(std::span<const std::byte> message, Time now);
+    [[nodiscard]] AgentChange handle_message(std::span<const std::byte> message, Time now);
     // Removes and returns one job whose JOINs have stopped.
     [[nodiscard]] std::optional<AdmittedJob> poll_expired(Time now);
 
@@ -51,7 +52,7 @@ class Admission {
     };
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;
-    [[nodiscard]] Verdict handle_join(const AdmittedJob& job, Time now);
+    [[nodiscard]] AgentChange handle_join(const AdmittedJob& job, Time now);
     void handle_leave(const wire::Leave& leave, Time now);
 
     std::uint32_t jobs_limit_;

@@ -72,9 +72,9 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
 }
 
 std::optional<JoinTree::Objection> JoinTree::take_room(std::uint32_t job) {
-    const SwitchRoom::Answer answer = config_.room->take(job);
-    if (answer == SwitchRoom::Answer::granted) return std::nullopt;
-    const bool channels = answer == SwitchRoom::Answer::no_channel;
+    const SwitchRoom::RoomAnswer answer = config_.room->take(job);
+    if (answer == SwitchRoom::RoomAnswer::granted) return std::nullopt;
+    const bool channels = answer == SwitchRoom::RoomAnswer::no_channel;
     return Objection{wire::Refusal::full,
                      fmt::format("the table of {0} is full ({1}); wait for another job to end, or "
                                  "start the switch with more --{0}",

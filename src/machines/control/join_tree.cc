@@ -85,7 +85,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
         branch->up_next = now;
     }
     if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
-    Job& job = jobs_[join.terms.job];
+    TreeJob& job = jobs_[join.terms.job];
     job.token = join.terms.token;
     job.level = join.level;
     ++job.channels;

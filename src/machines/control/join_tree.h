@@ -102,7 +102,7 @@ class JoinTree {
     [[nodiscard]] const JoinTreeConfig& config() const { return config_; }
 
   private:
-    struct Job {
+    struct TreeJob {
         std::uint32_t token = 0;
         std::uint8_t level = 0;
         std::uint32_t channels = 0;
@@ -144,7 +144,7 @@ class JoinTree {
 
     JoinTreeConfig config_;
     std::map<Key, std::unique_ptr<Branch>> branches_;
-    std::map<std::uint32_t, Job> jobs_;
+    std::map<std::uint32_t, TreeJob> jobs_;
     std::uint64_t server_bytes_ = 0;  // reserved for servers of branches
     std::deque<Transmit> outbox_;
     std::deque<TreeEvent> events_;

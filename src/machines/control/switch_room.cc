@@ -3,12 +3,12 @@
 
 namespace atp::control {
 
-SwitchRoom::Answer SwitchRoom::take(std::uint32_t job) {
-    if (channels_ >= most_channels_) return Answer::no_channel;
-    if (!channels_of_jobs_.contains(job) && channels_of_jobs_.size() >= most_jobs_) return Answer::no_job;
+SwitchRoom::RoomAnswer SwitchRoom::take(std::uint32_t job) {
+    if (channels_ >= most_channels_) return RoomAnswer::no_channel;
+    if (!channels_of_jobs_.contains(job) && channels_of_jobs_.size() >= most_jobs_) return RoomAnswer::no_job;
     ++channels_of_jobs_[job];
     ++channels_;
-    return Answer::granted;
+    return RoomAnswer::granted;
 }
 
 void SwitchRoom::give_back(std::uint32_t job) {

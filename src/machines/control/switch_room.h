@@ -14,7 +14,7 @@ namespace atp::control {
 // Failure: take() returns the limit that is reached, and then counts nothing.
 class SwitchRoom {
   public:
-    enum class Answer : std::uint8_t { granted, no_channel, no_job };
+    enum class RoomAnswer : std::uint8_t { granted, no_channel, no_job };
 
     SwitchRoom(std::uint32_t jobs, std::uint32_t channels) : most_jobs_(jobs), most_channels_(channels) {}
     SwitchRoom(const SwitchRoom&) = delete;
@@ -22,7 +22,7 @@ class SwitchRoom {
     virtual ~SwitchRoom() = default;
 
     // Counts one channel of the job, and the job with its first channel.
-    [[nodiscard]] virtual Answer take(std::uint32_t job);
+    [[nodiscard]] virtual RoomAnswer take(std::uint32_t job);
     virtual void give_back(std::uint32_t job);
 
   private:

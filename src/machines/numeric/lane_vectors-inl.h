@@ -90,7 +90,7 @@ HWY_INLINE void store_wire(D d, Vector<D> v, std::byte* wire) {
 
 // Also moves floats, since it only reorders bytes.
 template <typename T>
-struct Store {
+struct StoreLanes {
     const std::byte* wire;
     T* lanes;
 

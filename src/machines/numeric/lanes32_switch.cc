@@ -79,7 +79,7 @@ struct AddEmit {
 // ------------------------------------------------------------------------------- Entry points of this instruction set
 
 void lanes_store(const std::byte* wire, std::size_t count, std::int32_t* lanes) {
-    run32(Store<std::int32_t>{wire, lanes}, count);
+    run32(StoreLanes<std::int32_t>{wire, lanes}, count);
 }
 bool lanes_add(const std::byte* wire, std::size_t count, std::int32_t* lanes) { return run32(Add{wire, lanes}, count); }
 bool lanes_add_emit(std::byte* wire, std::size_t count, std::int32_t* lanes) {

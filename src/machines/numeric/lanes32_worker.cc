@@ -91,7 +91,7 @@ void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
     run32(Emit<float>{values, wire}, count);
 }
 void floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
-    run32(Store<float>{wire, values}, count);
+    run32(StoreLanes<float>{wire, values}, count);
 }
 
 }  // namespace atp::numeric::HWY_NAMESPACE

@@ -25,15 +25,15 @@ wire::Address peer(std::size_t port) {
 
 Time at(std::int64_t us) { return Time(microseconds(us)); }
 
-bool hold(HeldPackets& held, std::string_view text, Time departs, const wire::Address& to = peer(1)) {
-    return held.hold(std::as_bytes(std::span(text)), to, wire::Ecn::capable_0, HeldFor::sending, departs);
+bool hold(DelayedPackets& held, std::string_view text, Time departs, const wire::Address& to = peer(1)) {
+    return held.hold(std::as_bytes(std::span(text)), to, wire::Ecn::capable_0, DelayedFor::sending, departs);
 }
 
-std::string text_of(const HeldPacket& packet) {
+std::string text_of(const DelayedPacket& packet) {
     return {reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()};
 }
 
-std::vector<std::string> pop_all(HeldPackets& held, Time now) {
+std::vector<std::string> pop_all(DelayedPackets& held, Time now) {
     std::vector<std::string> texts;
     while (const auto packet = held.pop_due(now)) texts.push_back(text_of(*packet));
     return texts;
@@ -41,30 +41,30 @@ std::vector<std::string> pop_all(HeldPackets& held, Time now) {
 
 using Texts = std::vector<std::string>;
 
-TEST(HeldPackets, PacketKeepsItsBytesPeerMarkAndPurpose) {
-    HeldPackets held(4, 100);
+TEST(DelayedPackets, PacketKeepsItsBytesPeerMarkAndPurpose) {
+    DelayedPackets held(4, 100);
     constexpr std::string_view text = "gradient";
     const auto bytes = std::as_bytes(std::span(text));
-    ASSERT_TRUE(held.hold(bytes, peer(7), wire::Ecn::congested, HeldFor::processing, at(1)));
-    ASSERT_TRUE(
-        held.hold(bytes, *wire::Address::parse("[2001:db8::1]:4791"), wire::Ecn::capable_1, HeldFor::sending, at(2)));
+    ASSERT_TRUE(held.hold(bytes, peer(7), wire::Ecn::congested, DelayedFor::processing, at(1)));
+    ASSERT_TRUE(held.hold(bytes, *wire::Address::parse("[2001:db8::1]:4791"), wire::Ecn::capable_1, DelayedFor::sending,
+                          at(2)));
     const auto first = held.pop_due(at(2));
     ASSERT_TRUE(first);
     EXPECT_EQ(text_of(*first), text);
     EXPECT_EQ(first->peer, peer(7));
     EXPECT_EQ(first->ecn, wire::Ecn::congested);
-    EXPECT_EQ(first->purpose, HeldFor::processing);
+    EXPECT_EQ(first->purpose, DelayedFor::processing);
     EXPECT_EQ(first->departs, at(1));
     EXPECT_EQ(first->capacity, 100U);
     const auto second = held.pop_due(at(2));
     ASSERT_TRUE(second);
     EXPECT_EQ(second->peer, *wire::Address::parse("[2001:db8::1]:4791"));
     EXPECT_EQ(second->ecn, wire::Ecn::capable_1);
-    EXPECT_EQ(second->purpose, HeldFor::sending);
+    EXPECT_EQ(second->purpose, DelayedFor::sending);
 }
 
-TEST(HeldPackets, PacketIsReleasedAtItsDeparture) {
-    HeldPackets held(4, 10);
+TEST(DelayedPackets, PacketIsReleasedAtItsDeparture) {
+    DelayedPackets held(4, 10);
     EXPECT_EQ(held.next_departure(), never);
     EXPECT_FALSE(held.pop_due(at(1'000'000)));
     ASSERT_TRUE(hold(held, "late", at(20)));
@@ -78,8 +78,8 @@ TEST(HeldPackets, PacketIsReleasedAtItsDeparture) {
     EXPECT_EQ(held.size(), 0U);
 }
 
-TEST(HeldPackets, PacketsOfOneDepartureKeepTheirOrder) {
-    HeldPackets held(100, 10);
+TEST(DelayedPackets, PacketsOfOneDepartureKeepTheirOrder) {
+    DelayedPackets held(100, 10);
     Texts expected;
     for (int nth = 0; nth < 100; ++nth) {
         expected.push_back(std::to_string(nth));
@@ -88,8 +88,8 @@ TEST(HeldPackets, PacketsOfOneDepartureKeepTheirOrder) {
     EXPECT_EQ(pop_all(held, at(5)), expected);
 }
 
-TEST(HeldPackets, FullStoreRefusesAPacketAndKeepsTheOthers) {
-    HeldPackets held(3, 10);
+TEST(DelayedPackets, FullStoreRefusesAPacketAndKeepsTheOthers) {
+    DelayedPackets held(3, 10);
     for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(hold(held, text, at(1)));
     EXPECT_TRUE(held.full());
     EXPECT_FALSE(hold(held, "d", at(0)));
@@ -100,23 +100,23 @@ TEST(HeldPackets, FullStoreRefusesAPacketAndKeepsTheOthers) {
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"b", "c", "e"}));
 }
 
-TEST(HeldPackets, PacketLongerThanASlotIsRefused) {
-    HeldPackets held(3, 10);
+TEST(DelayedPackets, PacketLongerThanASlotIsRefused) {
+    DelayedPackets held(3, 10);
     EXPECT_FALSE(hold(held, "12345678901", at(1)));
     EXPECT_TRUE(hold(held, "1234567890", at(1)));
     EXPECT_TRUE(hold(held, "", at(1)));
     EXPECT_EQ(pop_all(held, at(1)), (Texts{"1234567890", ""}));
 }
 
-TEST(HeldPackets, StoreWithoutSlotsRefusesEveryPacket) {
-    HeldPackets held(0, 10);
+TEST(DelayedPackets, StoreWithoutSlotsRefusesEveryPacket) {
+    DelayedPackets held(0, 10);
     EXPECT_FALSE(hold(held, "a", at(1)));
     EXPECT_FALSE(held.pop_due(never));
 }
 
 // Processing a packet creates packets to send, which must not overwrite it.
-TEST(HeldPackets, PoppedPacketKeepsItsBytesWhileOthersAreHeld) {
-    HeldPackets held(3, 100);
+TEST(DelayedPackets, PoppedPacketKeepsItsBytesWhileOthersAreHeld) {
+    DelayedPackets held(3, 100);
     for (const char* text : {"first", "second", "third"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
     ASSERT_TRUE(first);
@@ -125,8 +125,8 @@ TEST(HeldPackets, PoppedPacketKeepsItsBytesWhileOthersAreHeld) {
     EXPECT_EQ(pop_all(held, at(2)), (Texts{"second", "third", "made of it"}));
 }
 
-TEST(HeldPackets, PoppedPacketMayGrowToItsCapacity) {
-    HeldPackets held(3, 100);
+TEST(DelayedPackets, PoppedPacketMayGrowToItsCapacity) {
+    DelayedPackets held(3, 100);
     for (const char* text : {"first", "second"}) ASSERT_TRUE(hold(held, text, at(1)));
     const auto first = held.pop_due(at(1));
     ASSERT_TRUE(first);
@@ -134,9 +134,9 @@ TEST(HeldPackets, PoppedPacketMayGrowToItsCapacity) {
     EXPECT_EQ(pop_all(held, at(1)), Texts{"second"});
 }
 
-TEST(HeldPackets, RandomHoldsAndReleasesKeepTheOrder) {
+TEST(DelayedPackets, RandomHoldsAndReleasesKeepTheOrder) {
     constexpr std::uint32_t slots = 257;
-    HeldPackets held(slots, 16);
+    DelayedPackets held(slots, 16);
     std::multimap<Time, std::string> expected;  // keeps the order of insertion for equal times
     std::mt19937_64 random(11);
     std::int64_t now = 0;
@@ -189,14 +189,14 @@ class Driven {
     [[nodiscard]] const Texts& received(std::size_t port) const { return received_[port]; }
 
   private:
-    void deliver(std::size_t port, const HeldPacket& packet) { received_[port].push_back(text_of(packet)); }
+    void deliver(std::size_t port, const DelayedPacket& packet) { received_[port].push_back(text_of(packet)); }
 
-    HeldPackets held_;
+    DelayedPackets held_;
     std::vector<EmulatedPort> ports_;
     std::vector<Texts> received_;
 };
 
-TEST(HeldPackets, PortsThatShareTheStoreKeepTheirOrderAndRates) {
+TEST(DelayedPackets, PortsThatShareTheStoreKeepTheirOrderAndRates) {
     const std::vector<std::int64_t> rates{100'000'000, 1'000'000'000, 3'000'000'000};
     Driven driven(rates);
     std::mt19937_64 random(13);

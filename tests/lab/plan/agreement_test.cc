@@ -31,7 +31,7 @@ sim::Scenario training(const char* topology, const char* model, double scale, co
     scenario.iterations = 4;
     scenario.audit = false;
     scenario.systems = {*sim::parse_system(system)};
-    if (scenario.systems.front().kind != sim::System::Kind::atp) scenario.server = sim::ServerPlace::dedicated;
+    if (scenario.systems.front().kind != sim::System::Kind::atp) scenario.server = sim::ServerPlacement::dedicated;
     return scenario;
 }
 
@@ -68,8 +68,8 @@ Cluster cluster_of(const sim::Scenario& scenario) {
         if (racks) workers.back() = 0;
         Job job = make_job("j" + std::to_string(i), workers, scenario.workload(i));
         job.shares_hosts = scenario.placement == sim::Placement::shared;
-        if (scenario.server == sim::ServerPlace::dedicated) job.server = ServerPlace::dedicated;
-        if (scenario.server == sim::ServerPlace::colocated) job.server = ServerPlace::colocated;
+        if (scenario.server == sim::ServerPlacement::dedicated) job.server = ServerPlacement::dedicated;
+        if (scenario.server == sim::ServerPlacement::colocated) job.server = ServerPlacement::colocated;
         cluster.jobs.push_back(std::move(job));
     }
     return cluster;
@@ -107,12 +107,12 @@ sim::Scenario alexnet(const char* topology, const char* system = "atp") {
 }
 
 sim::Scenario dedicated(sim::Scenario scenario) {
-    scenario.server = sim::ServerPlace::dedicated;
+    scenario.server = sim::ServerPlacement::dedicated;
     return scenario;
 }
 
 sim::Scenario colocated(sim::Scenario scenario) {
-    scenario.server = sim::ServerPlace::colocated;
+    scenario.server = sim::ServerPlacement::colocated;
     return scenario;
 }
 

@@ -64,7 +64,7 @@ TEST(Evaluation, RequiredAggregatorsAreAtMostTheWindow) {
 // An aggregated packet crosses the server's link once, the others eight times: together they fill the link.
 TEST(Evaluation, ScarceMemoryLoadsTheLinkOfTheServer) {
     Cluster cluster = star({busy("a", {8})});
-    cluster.jobs[0].server = ServerPlace::dedicated;
+    cluster.jobs[0].server = ServerPlacement::dedicated;
     const Network network(cluster);
     const Rush roomy = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     const Rush half = Rates(network, everywhere(cluster), {roomy.wanted[0][0] / 2}).rush(all_jobs(cluster));

@@ -105,7 +105,7 @@ TEST(Plan, UnusedOrIncapableSwitchesAreNoPurchase) {
 TEST(Plan, LessMemoryMakesIterationsLonger) {
     Cluster cluster = star({sender({8}), sender({8})});
     cluster.jobs[1].name = "k";
-    for (Job& job : cluster.jobs) job.server = ServerPlace::dedicated;
+    for (Job& job : cluster.jobs) job.server = ServerPlacement::dedicated;
     const Plan plan = make_plan(cluster);
     EXPECT_DOUBLE_EQ(plan.shortages.front().share, 1);
     EXPECT_EQ(plan.shortages.front().iterations[0], *plan.jobs[0].iterations.back());

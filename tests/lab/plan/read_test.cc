@@ -53,7 +53,7 @@ TEST(Read, JobOfAModelHasItsGradientsAndComputation) {
     EXPECT_NEAR(static_cast<double>(found.workload.compute().count()),
                 32e9 / workload::find_model("VGG16")->samples_per_s, 1e4);
     EXPECT_EQ(found.samples, 4 * 32);
-    EXPECT_EQ(found.server, ServerPlace::dedicated);
+    EXPECT_EQ(found.server, ServerPlacement::dedicated);
     EXPECT_EQ(found.channels, 2U);
     EXPECT_FALSE(found.shares_hosts);
 }

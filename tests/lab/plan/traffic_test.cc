@@ -50,14 +50,14 @@ class Copies {
     double wire_ = 1;
 };
 
-Job job_of(std::vector<unsigned> workers, ServerPlace server = ServerPlace::on_switch) {
+Job job_of(std::vector<unsigned> workers, ServerPlacement server = ServerPlacement::on_switch) {
     Job job = make_job("j", std::move(workers), one_bucket(bytes));
     job.server = server;
     return job;
 }
 
 // Three workers under each of two leaves; a dedicated server is connected to the root.
-Cluster two_racks(ServerPlace server = ServerPlace::on_switch) { return racks(2, {job_of({0, 3, 3}, server)}); }
+Cluster two_racks(ServerPlacement server = ServerPlacement::on_switch) { return racks(2, {job_of({0, 3, 3}, server)}); }
 
 TEST(Traffic, PacketHasItsLanesAndHeaders) {
     const Stream stream = stream_of(star({job_of({4})}), 0, {true});
@@ -74,7 +74,7 @@ TEST(Traffic, LanesFitEverySwitchThatAggregates) {
 }
 
 TEST(Traffic, RoundTripCountsEveryHop) {
-    Cluster cluster = two_racks(ServerPlace::dedicated);
+    Cluster cluster = two_racks(ServerPlacement::dedicated);
     const Stream stream = stream_of(cluster, 0, {true, true, true});
     const double hop_ns = 1000 + stream.wire_bytes * 8 / 100;
     EXPECT_NEAR(static_cast<double>(stream.round_trip.count()), 2 * 3 * hop_ns, 1);
@@ -86,7 +86,7 @@ TEST(Traffic, RoundTripCountsEveryHop) {
 }
 
 TEST(Traffic, AggregationAtEverySwitchSendsOneCopyPerLink) {
-    const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}));
+    const Copies copies(two_racks(ServerPlacement::dedicated), atp_at({true, true, true}));
     EXPECT_DOUBLE_EQ(copies.worker(1), 1);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
     EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
@@ -106,7 +106,7 @@ TEST(Traffic, AggregationAtTheRootSendsEveryCopyOverTheUplinks) {
 }
 
 TEST(Traffic, PacketsWithoutAnAggregatorAreForwarded) {
-    const Copies copies(two_racks(ServerPlace::dedicated), atp_at({true, true, true}), {0.5, 0.75, 1});
+    const Copies copies(two_racks(ServerPlacement::dedicated), atp_at({true, true, true}), {0.5, 0.75, 1});
     EXPECT_DOUBLE_EQ(copies.uplink(1), 0.75 + 0.25 * 3);
     EXPECT_DOUBLE_EQ(copies.uplink(2), 1);
     // The root adds half of the leaves' sums. It forwards the packets that a leaf did not add.
@@ -114,14 +114,14 @@ TEST(Traffic, PacketsWithoutAnAggregatorAreForwarded) {
 }
 
 TEST(Traffic, JobUnderOneLeafLoadsNoRoot) {
-    const Copies copies(racks(2, {job_of({0, 3, 0}, ServerPlace::dedicated)}), atp_at({true, true, true}));
+    const Copies copies(racks(2, {job_of({0, 3, 0}, ServerPlacement::dedicated)}), atp_at({true, true, true}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 0);
     EXPECT_DOUBLE_EQ(copies.server(1), 1);
     EXPECT_DOUBLE_EQ(copies.server(0), 0);
 }
 
 TEST(Traffic, ColocatedServersLoadTheHostsOfTheirWorkers) {
-    Cluster cluster = two_racks(ServerPlace::colocated);
+    Cluster cluster = two_racks(ServerPlacement::colocated);
     cluster.jobs[0].channels = 4;  // at the ranks 0 to 3: three under the first leaf, one under the second
     const Copies copies(cluster, atp_at({true, true, true}));
     EXPECT_DOUBLE_EQ(copies.worker(1), 1.25);
@@ -147,7 +147,7 @@ TEST(Traffic, OneServerReceivesEveryCopy) {
 }
 
 TEST(Traffic, OneServerOnTheHostOfAWorkerReceivesTheOtherCopies) {
-    const Copies copies(two_racks(ServerPlace::colocated), other(System::Kind::server));
+    const Copies copies(two_racks(ServerPlacement::colocated), other(System::Kind::server));
     EXPECT_DOUBLE_EQ(copies.worker(1), 5);
     EXPECT_DOUBLE_EQ(copies.worker(2), 1);
     EXPECT_DOUBLE_EQ(copies.uplink(1), 3);

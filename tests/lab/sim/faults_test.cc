@@ -68,7 +68,7 @@ const FaultCase fault_cases[] = {
      [](Scenario& s) {
          s.ecn_bytes = 1;
          s.aggregation = Aggregation::racks;
-         s.server = ServerPlace::dedicated;
+         s.server = ServerPlacement::dedicated;
      },
      [](const Report& r) { return workers_of(r).halvings; }},
     {"ASwitchRestartingEmpty",

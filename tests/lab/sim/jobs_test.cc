@@ -40,7 +40,8 @@ TEST(Jobs, OfDifferentSizesUseSeparateHostsIfPlacedSo) {
 
 TEST(Jobs, OfDifferentSizesRunInEveryTopologyAndSystem) {
     for (const char* shape : {"racks:2x3", "dumbbell:2x3", "fig9"}) {
-        for (const ServerPlace server : {ServerPlace::on_switch, ServerPlace::dedicated, ServerPlace::colocated}) {
+        for (const ServerPlacement server :
+             {ServerPlacement::on_switch, ServerPlacement::dedicated, ServerPlacement::colocated}) {
             Scenario s = jobs_of(shape, {1, 5, 3, 4});
             s.server = server;
             s.systems = {System{}, System{}, {.kind = System::Kind::ring}, {.kind = System::Kind::ps_n}};
@@ -76,7 +77,7 @@ TEST(Jobs, StartAtLeastTheStaggerApart) {
 
 TEST(Jobs, ShareOneServerHost) {
     Scenario s = jobs_of("star:3", {3, 2});
-    s.server = ServerPlace::shared;
+    s.server = ServerPlacement::shared;
     for (const System::Kind kind : {System::Kind::atp, System::Kind::ps}) {
         s.systems = {{.kind = kind}};
         const Report report = run_verified(s);

@@ -106,7 +106,7 @@ TEST(Policies, ProactiveModeBypassesMorePacketsForMoreWorkers) {
 TEST(Policies, BlindResendsMovePartialSumsToTheServer) {
     Scenario s;
     s.topology = topology("star:8");
-    s.server = ServerPlace::dedicated;
+    s.server = ServerPlacement::dedicated;
     s.bytes = 20'000;
     s.linear = true;
     s.straggler = 3;
@@ -133,7 +133,7 @@ TEST(Policies, BlindResendsRecoverFromLosses) {
 TEST(Policies, ForcedShareIsAddedByTheServerForAllWorkers) {
     Scenario s;
     s.topology = topology("star:4");
-    s.server = ServerPlace::dedicated;
+    s.server = ServerPlacement::dedicated;
     s.linear = true;  // no fragment is forwarded for another reason
     for (const double share : {0.25, 1.0}) {
         s.forward_share = share;

@@ -43,7 +43,7 @@ TEST(Swarm, ConcurrentTimersRecoverWithin500MsAfterHealing) {
 
 TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     std::set<TopologySpec::Shape> shapes;
-    std::set<ServerPlace> places;
+    std::set<ServerPlacement> places;
     std::set<Aggregation> aggregations;
     std::set<std::uint8_t> windows;
     bool one_aggregator = false;

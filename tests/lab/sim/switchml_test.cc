@@ -220,7 +220,7 @@ TEST(Switchml, JobsHaveEqualPartsOfThePool) {
 
 TEST(Switchml, JobsOfEveryOtherSystemShareTheNetwork) {
     Scenario s = scenario();
-    s.server = ServerPlace::dedicated;
+    s.server = ServerPlacement::dedicated;
     s.jobs = 4;
     s.systems = {switchml, System{}, {.kind = System::Kind::ring}, {.kind = System::Kind::ps}};
     s.faults.loss = 0.001;

@@ -17,7 +17,7 @@ constexpr std::uint64_t segment_overhead = 12 + 66;
 Scenario scenario_of(System::Kind kind, Transport transport = Transport::rdma) {
     Scenario s;
     s.topology = topology("star:4");
-    s.server = ServerPlace::dedicated;
+    s.server = ServerPlacement::dedicated;
     s.systems = {{.kind = kind, .transport = transport}};
     s.bytes = 8'000'000;
     s.tensors = 8;
@@ -181,7 +181,7 @@ TEST(HostCosts, SlowestCostLimitsAPacket) {
 
 TEST(Systems, UnsupportedScenarioIsRefusedWithTheReason) {
     Scenario on_switch = scenario_of(System::Kind::ps);
-    on_switch.server = ServerPlace::on_switch;
+    on_switch.server = ServerPlacement::on_switch;
     EXPECT_NE(problem_of(on_switch).value_or("").find("dedicated"), std::string::npos);
     Scenario crash = scenario_of(System::Kind::ring);
     crash.faults.outages = {{.kind = Outage::Kind::crash, .node = Outage::Node::worker}};

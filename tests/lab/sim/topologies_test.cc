@@ -23,7 +23,8 @@ INSTANTIATE_TEST_SUITE_P(OneToThirtyTwo, Stars, testing::Range(1U, 33U));
 class Shapes : public testing::TestWithParam<const char*> {};
 
 TEST_P(Shapes, EveryServerPlacementIsAggregated) {
-    for (const ServerPlace place : {ServerPlace::on_switch, ServerPlace::dedicated, ServerPlace::colocated}) {
+    for (const ServerPlacement place :
+         {ServerPlacement::on_switch, ServerPlacement::dedicated, ServerPlacement::colocated}) {
         Scenario s;
         s.topology = topology(GetParam());
         s.server = place;
@@ -74,7 +75,7 @@ TEST(Topologies, ThousandWorkersInTwoLevelsAreAggregated) {
 TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefused) {
     Scenario s;
     s.topology = topology("racks:32x32");
-    s.server = ServerPlace::colocated;  // 32 workers next to the server, and 31 racks
+    s.server = ServerPlacement::colocated;  // 32 workers next to the server, and 31 racks
     const auto problem = problem_of(s);
     ASSERT_TRUE(problem.has_value());
     EXPECT_NE(problem->find("32 units"), std::string::npos) << *problem;

@@ -72,7 +72,7 @@ TEST(Training, LastIterationEndsWithItsSums) {
 Scenario training_of(System::Kind kind) {
     Scenario s;
     s.topology = topology("star:4");
-    s.server = ServerPlace::dedicated;
+    s.server = ServerPlacement::dedicated;
     s.systems = {{.kind = kind}};
     s.models = {"ResNet50"};
     s.scale = 2000;

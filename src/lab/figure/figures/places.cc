@@ -8,11 +8,11 @@ namespace {
 
 struct Place {
     const char* name;
-    sim::ServerPlace place;
+    sim::ServerPlacement place;
 };
-constexpr Place places[] = {{"on a host of its own, as in the paper", sim::ServerPlace::dedicated},
-                            {"on the switch's box", sim::ServerPlace::on_switch},
-                            {"beside a worker", sim::ServerPlace::colocated}};
+constexpr Place places[] = {{"on a host of its own, as in the paper", sim::ServerPlacement::dedicated},
+                            {"on the switch's box", sim::ServerPlacement::on_switch},
+                            {"beside a worker", sim::ServerPlacement::colocated}};
 
 Drawing draw_server(const Lab& lab) {
     sim::Scenario tensor = testbed("star:8");

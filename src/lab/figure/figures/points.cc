@@ -19,7 +19,7 @@ double average_of_jobs(const sim::Report& report, Get get) {
 sim::Scenario testbed(std::string_view topology) {
     sim::Scenario point;
     point.topology = *sim::parse_topology(topology);
-    point.server = sim::ServerPlace::dedicated;
+    point.server = sim::ServerPlacement::dedicated;
     point.host_cost = sim::cost_of_papers;
     point.tcp_cost = sim::tcp_cost_of_papers;
     point.rdma_cost = sim::rdma_cost_of_papers;

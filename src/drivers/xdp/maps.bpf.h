@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What the kernel switch shares with user space (xdp/layout.h): aggregators, jobs, counters and control messages. */
+#ifndef ATP_XDP_MAPS_BPF_H
+#define ATP_XDP_MAPS_BPF_H
+
+#include "xdp/types.bpf.h"
+
+#include "protocol/decide.h"
+#include "xdp/layout.h"
+
+struct atp_locked_aggregator {
+    struct bpf_spin_lock lock;
+    struct atp_aggregator state;
+    uint32_t unused;
+    uint64_t pairs[ATP_XDP_PAIRS];
+};
+_Static_assert(sizeof(struct atp_locked_aggregator) == sizeof(struct atp_xdp_aggregator), "user space reads it");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __type(key, uint32_t);
+    __type(value, struct atp_locked_aggregator);
+    __uint(max_entries, 1);
+} atp_aggregators SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __type(key, uint32_t);
+    __type(value, struct atp_xdp_job);
+    __uint(max_entries, 1);
+} atp_jobs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __type(key, uint32_t);
+    __type(value, struct atp_xdp_counters);
+    __uint(max_entries, 1);
+} atp_counters SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, ATP_XDP_LETTERS_BYTES);
+} atp_letters SEC(".maps");
+
+#endif

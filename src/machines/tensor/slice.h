@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "protocol/tensor.h"
+
+namespace atp::tensor {
+
+// The part of a tensor that one channel carries: `size` elements of `whole`, from element `first` on.
+class Slice final : public protocol::Tensor {
+  public:
+    Slice(protocol::Tensor& whole, std::uint64_t first, std::uint64_t size, std::uint16_t purpose)
+        : whole_(whole), first_(first), size_(size), purpose_(purpose) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    [[nodiscard]] bool plain() const override { return whole_.plain(); }
+    [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
+    [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.ready(first_ + first, count);
+    }
+    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override {
+        return whole_.format(first_ + first, count);
+    }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        return whole_.load_integers(first_ + first, lanes);
+    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
+        whole_.load_floats(first_ + first, lanes);
+    }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
+    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override {
+        whole_.store_shorts(first_ + first, lanes);
+    }
+
+  private:
+    protocol::Tensor& whole_;
+    std::uint64_t first_;
+    std::uint64_t size_;
+    std::uint16_t purpose_;
+};
+
+}  // namespace atp::tensor
