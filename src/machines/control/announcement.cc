@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 Failure malformed(std::string_view what, std::string peer) {
     return fail(Operation::rendezvous, Reason::mismatched, std::move(peer),
-                fmt::format("{} is not what this version expects: do all ranks run the same version?", what));
+                fmt::format("{} cannot be read: run the same version of atp on all ranks", what));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Result<Announcement> announcement_from(std::string_view text, std::uint32_t rank
                                          .lanes = next.at("lanes").get<std::uint16_t>(),
                                          .slots = next.at("slots").get<std::uint32_t>()});
         }
-        if (announcement.path.empty()) return malformed("its path of switches", peer);
+        if (announcement.path.empty()) return malformed("its path of switches is empty or", peer);
         return announcement;
     } catch (const Json::exception&) {
         return malformed("its announcement", peer);

@@ -27,20 +27,19 @@ std::optional<Failure> objection_to(const Announcement& announcement, std::size_
     const std::vector<wire::PathSwitch>& path = announcement.path;
     if (path.back().id != root) {
         return refuse(Reason::mismatched,
-                      fmt::format("the switches of ranks 0 and {} have no switch above them in common: start one, "
-                                  "and the others with --parent",
+                      fmt::format("the switches of ranks 0 and {} have no common parent: start one more switch, and "
+                                  "restart the others with --parent set to its address",
                                   rank));
     }
     if (!one_switch && path.size() > ATP_LEVELS) {
-        return refuse(Reason::unsupported, fmt::format("rank {} is {} switches away from the last one; a job "
-                                                       "that spans several switches has {} levels at most",
-                                                       rank, path.size(), ATP_LEVELS));
+        return refuse(Reason::unsupported,
+                      fmt::format("the path of rank {} has {} switches; use at most {} levels of switches for one job",
+                                  rank, path.size(), ATP_LEVELS));
     }
     if (!announcement.rack.empty() && path.size() != 1) {
-        return refuse(Reason::unsupported,
-                      fmt::format("rank {} names a rack, and a switch with another one above it: a rack is for ranks "
-                                  "that name the last switch",
-                                  rank));
+        return refuse(Reason::unsupported, fmt::format("rank {} names a rack, but its switch has a parent: remove the "
+                                                       "rack, or name the switch without a parent",
+                                                       rank));
     }
     return std::nullopt;
 }
@@ -76,19 +75,21 @@ Result<protocol::Membership> place_ranks(std::span<const Announcement> announcem
     std::vector<protocol::Unit> membership;
     for (PlacedUnit& unit : units) {
         if (unit.unit.ranks.size() > ATP_BITMAP_BITS) {
-            return refuse(Reason::too_large, fmt::format("{} ranks under one switch; {} are possible, and as many "
-                                                         "switches below a common one",
+            return refuse(Reason::too_large, fmt::format("{} ranks name one switch; use at most {} per switch, and "
+                                                         "further switches with one common --parent",
                                                          unit.unit.ranks.size(), ATP_BITMAP_BITS));
         }
         membership.push_back(std::move(unit.unit));
     }
     if (membership.size() > ATP_BITMAP_BITS) {
         return refuse(Reason::too_large,
-                      fmt::format("{} switches and direct ranks below the last switch; {} are possible",
+                      fmt::format("{} switches and direct ranks below the top switch; use at most {}",
                                   membership.size(), ATP_BITMAP_BITS));
     }
     auto placed = protocol::Membership::make(std::move(membership));
-    if (!placed) return refuse(Reason::mismatched, "the ranks do not make a tree");
+    if (!placed)
+        return refuse(Reason::mismatched,
+                      "the switches that the ranks name form no tree: check --parent of each switch");
     return *std::move(placed);
 }
 
