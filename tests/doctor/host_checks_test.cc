@@ -140,7 +140,7 @@ TEST(KernelDropsCheck, OneRecentDropWarns) {
     KernelDrops after = before;
     ++after.udp_receive_buffer_full;
     EXPECT_EQ(check_kernel_drops(before, after).status, Status::warn);
-    EXPECT_THAT(check_kernel_drops(before, after).found, HasSubstr("1 of them just now"));
+    EXPECT_THAT(check_kernel_drops(before, after).found, HasSubstr("1 of them during this examination"));
     EXPECT_THAT(check_kernel_drops(before, after).mend, HasSubstr("rmem_max"));
 }
 

@@ -15,8 +15,8 @@ class Doctor(networks.NetworkTest):
         self.assertLess(self.completed(), 100)
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
-        self.assertIn("not all workers' packets pass its interfaces", finding["found"])
-        self.assertIn("name in --xdp every port", finding["mend"])
+        self.assertIn("packets of some workers do not pass its interfaces", finding["found"])
+        self.assertIn("list in --xdp every port", finding["mend"])
         self.stop(switch)
 
     def test_switch_that_sees_all_workers_passes_from_every_host(self):
@@ -34,8 +34,8 @@ class Doctor(networks.NetworkTest):
         self.finish(self.start_workers("1MB", asked="bridge"))
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
-        self.assertIn("not all workers' packets pass its interfaces", finding["found"])
-        self.assertIn("run no worker on that very host", finding["mend"])
+        self.assertIn("packets of some workers do not pass its interfaces", finding["found"])
+        self.assertIn("run no worker on the switch host", finding["mend"])
 
     def test_job_beyond_the_table_warns(self):
         switch = self.start_switch(flags=["--jobs", "1"])

@@ -17,7 +17,7 @@ class Oversized(networks.NetworkTest):
         switch = self.start_switch()
         self.assertEqual(self.finding()["status"], "ok")
         self.network.set_mtu(MTU)
-        self.assertIn("would pass unadded", self.finding()["found"])
+        self.assertIn("would forward them unaggregated", self.finding()["found"])
 
         self.finish(self.start_workers("2MB"))
         kernel = self.kernel()
@@ -26,7 +26,7 @@ class Oversized(networks.NetworkTest):
         self.assertGreater(oversized, 1000)
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
-        self.assertIn(f"{oversized} packets with more lanes passed unadded", finding["found"])
+        self.assertIn(f"{oversized} packets with more lanes were forwarded unaggregated", finding["found"])
         self.assertIn("--lanes 352", finding["mend"])
 
         self.finish(self.start_workers("2MB", ["--lanes", "352"]))

@@ -70,7 +70,7 @@ void print_summary(const std::vector<doctor::Finding>& findings) {
     const auto count = [&](doctor::Status status) {
         return std::ranges::count(findings, status, &doctor::Finding::status);
     };
-    fmt::print("{} checks: {} failed, {} to look at\n", findings.size(), count(doctor::Status::fail),
+    fmt::print("{} checks: {} failed, {} warnings\n", findings.size(), count(doctor::Status::fail),
                count(doctor::Status::warn));
 }
 
@@ -98,15 +98,16 @@ std::optional<std::string> parse_host_port(std::string_view text) {
 
 std::function<int()> register_doctor(CLI::App& program) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App* command = program.add_subcommand("doctor", "Check what usually goes wrong, and say how to mend it");
+    CLI::App* command = program.add_subcommand(
+        "doctor", "Find common faults of this host and of the paths to switches, and print how to correct them");
     Flags flags(*command, "Examination");
     flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, "host:port or [host]:port",
-                   "a switch, and the way to it; again for more");
+                   "Check this switch and the path to it; may be repeated");
     flags.appended("--peer", options->request.peers, "ADDRESS", parse_host_port, "host:port or [host]:port",
-                   "the rendezvous address of rank 0 (TCP); again for more");
+                   "Check the TCP rendezvous address of rank 0; may be repeated");
     flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
-                 "that a single wait may take [2s]");
-    flags.flag("--json", options->json, "one JSON object");
+                 "Longest wait for one answer [2s]");
+    flags.flag("--json", options->json, "Print one JSON object");
     return [options] { return run_doctor(*options); };
 }
 

@@ -18,7 +18,7 @@ Finding unresolved(std::string name, const Error& error) {
     return {.status = Status::fail,
             .name = std::move(name),
             .found = to_string(error),
-            .mend = "correct the name, or let this host resolve it (`getent hosts NAME`)"};
+            .mend = "correct the name, or make it resolvable on this host (`getent hosts NAME`)"};
 }
 
 void examine_switch(const std::string& name, const Request& request, const Progress& progress, const Tell& tell) {

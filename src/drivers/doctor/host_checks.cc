@@ -41,21 +41,21 @@ constexpr double notable_share = 1e-4;
 
 std::string_view use_of(net::Feature feature) {
     switch (feature) {
-        case net::Feature::mmsg: return "each packet costs a system call of its own";
-        case net::Feature::gso: return "each packet that is sent passes the network stack by itself";
-        case net::Feature::gro: return "each packet that arrives passes the network stack by itself";
-        case net::Feature::ecn: return "congestion shows as loss only";
-        case net::Feature::no_fragments: return "packets may be cut up by IP, and the path's MTU cannot be found";
+        case net::Feature::mmsg: return "each packet costs one system call";
+        case net::Feature::gso: return "the network stack processes each sent packet separately";
+        case net::Feature::gro: return "the network stack processes each received packet separately";
+        case net::Feature::ecn: return "congestion causes packet loss instead of ECN marks";
+        case net::Feature::no_fragments: return "IP may fragment packets, and the path MTU cannot be measured";
         default: return "";
     }
 }
 
 std::string_view cure_of(net::Feature feature) {
     switch (feature) {
-        case net::Feature::mmsg: return "let the sandbox or seccomp profile pass sendmmsg and recvmmsg";
-        case net::Feature::gso: return "run Linux 4.18 or newer; look at `ethtool -k` for tx-udp-segmentation";
+        case net::Feature::mmsg: return "allow sendmmsg and recvmmsg in the sandbox or seccomp profile";
+        case net::Feature::gso: return "run Linux 4.18 or newer; check tx-udp-segmentation with `ethtool -k`";
         case net::Feature::gro: return "run Linux 5.0 or newer";
-        default: return "run a newer kernel, outside of a sandbox that filters socket options";
+        default: return "run a newer kernel, outside a sandbox that filters socket options";
     }
 }
 
@@ -68,15 +68,16 @@ struct BufferKind {
 Finding check_buffer(const HostFacts& facts, const BufferKind& kind, std::uint64_t limit) {
     const net::FeatureState& state = facts.socket[kind.feature];
     Finding finding{.name = std::string(kind.name), .found = state.text};
-    const std::string cure = fmt::format("sysctl -w {0}={1}, and the line {0}={1} in /etc/sysctl.d/90-atp.conf",
-                                         kind.sysctl, wanted_buffer_bytes);
+    const std::string cure =
+        fmt::format("run `sysctl -w {0}={1}`, and add the line {0}={1} to /etc/sysctl.d/90-atp.conf", kind.sysctl,
+                    wanted_buffer_bytes);
     if (!state.in_use) {
         finding.status = Status::warn;
-        finding.found =
-            fmt::format("{} bytes are allowed, {} wanted: bursts are dropped or wait", limit, wanted_buffer_bytes);
+        finding.found = fmt::format("{} bytes are allowed, {} are required: bursts are dropped or delayed", limit,
+                                    wanted_buffer_bytes);
         finding.mend = cure;
     } else if (limit != 0 && limit < wanted_buffer_bytes) {
-        finding.found += fmt::format(", by privilege: {} grants {} to everybody else", kind.sysctl, limit);
+        finding.found += fmt::format(" by privilege; {} grants {} to unprivileged processes", kind.sysctl, limit);
     }
     return finding;
 }
@@ -87,7 +88,7 @@ Finding check_kernel(const HostFacts& facts) {
     Finding finding{.name = "kernel", .found = "Linux " + facts.kernel_release};
     const auto version = version_of(facts.kernel_release);
     if (!version) {
-        finding.found = fmt::format("its version, '{}', cannot be read", facts.kernel_release);
+        finding.found = fmt::format("the release '{}' cannot be parsed", facts.kernel_release);
         finding.status = Status::warn;
         return finding;
     }
@@ -102,42 +103,42 @@ Finding check_kernel(const HostFacts& facts) {
 
 Finding check_clock(const HostFacts& facts) {
     const auto cost = std::chrono::duration_cast<std::chrono::nanoseconds>(facts.clock_reading).count();
-    Finding finding{
-        .name = "clock",
-        .found = fmt::format("{}, {} ns a reading",
-                             facts.clock_source.empty() ? "of a source that is not told" : facts.clock_source, cost)};
+    Finding finding{.name = "clock",
+                    .found = fmt::format("{}, {} ns per reading",
+                                         facts.clock_source.empty() ? "unknown source" : facts.clock_source, cost)};
     const bool known =
         facts.clock_source.empty() || std::ranges::find(quick_clocks, facts.clock_source) != quick_clocks.end();
     if (known && facts.clock_reading <= slow_reading) return finding;
     finding.status = Status::warn;
-    finding.found += ": slow, and it is read for every batch of packets";
+    finding.found += ": slow, and every batch of packets reads it";
     finding.mend =
-        "see /sys/devices/system/clocksource/clocksource0/available_clocksource; boot with clocksource=tsc if the "
-        "processor's is stable";
+        "select a source of /sys/devices/system/clocksource/clocksource0/available_clocksource; boot with "
+        "clocksource=tsc if the processor's TSC is stable";
     return finding;
 }
 
 Finding check_frequency(const HostFacts& facts) {
     if (facts.governors.empty()) {
-        return {.name = "frequency", .found = "nothing here governs it (firmware or a hypervisor does)"};
+        return {.name = "frequency", .found = "no governor on this host (firmware or a hypervisor controls it)"};
     }
     Finding finding{.name = "frequency", .found = fmt::format("governor {}", fmt::join(facts.governors, ", "))};
     if (facts.governors == std::vector<std::string>{"performance"}) return finding;
     finding.status = Status::warn;
-    finding.found += ": cores that wait for packets may run slowly when they come";
-    finding.mend = "cpupower frequency-set -g performance";
+    finding.found += ": idle cores may be slow when packets arrive";
+    finding.mend = "run `cpupower frequency-set -g performance`";
     return finding;
 }
 
 Finding check_cores(const HostFacts& facts) {
     const double limit = facts.core_limit.value_or(static_cast<double>(facts.cores));
-    Finding finding{.name = "cores", .found = fmt::format("{} may be used", facts.cores)};
-    if (facts.core_limit) finding.found += fmt::format(", for the time of {:.2f} (control group)", *facts.core_limit);
+    Finding finding{.name = "cores", .found = fmt::format("{} usable", facts.cores)};
+    if (facts.core_limit)
+        finding.found += fmt::format(", limited to the time of {:.2f} (control group)", *facts.core_limit);
     if (limit >= 2 && facts.cores >= 2) return finding;
     finding.status = Status::warn;
     finding.found += ": packets wait while the job computes";
-    finding.mend = facts.cores < 2 ? "give the process two cores at least (affinity, cpuset, size of the machine)"
-                                   : "raise the control group's cpu.max to two cores at least";
+    finding.mend = facts.cores < 2 ? "give the process at least 2 cores (affinity, cpuset, size of the host)"
+                                   : "raise cpu.max of the control group to at least 2 cores";
     return finding;
 }
 
@@ -149,8 +150,8 @@ Finding check_multicast(const HostFacts& facts) {
     if (!able.empty()) return {.name = "multicast", .found = fmt::format("on {}", fmt::join(able, ", "))};
     return {.status = Status::warn,
             .name = "multicast",
-            .found = "no interface but the loopback carries it; `atp switch` needs none, for it copies results itself",
-            .mend = "ip link set dev DEVICE multicast on, where a switch that sends by multicast is to be used"};
+            .found = "only the loopback interface carries it; `atp switch` needs it only for results by multicast",
+            .mend = "to receive results by multicast, run `ip link set dev DEVICE multicast on`"};
 }
 
 Finding check_receive_buffer(const HostFacts& facts) {
@@ -180,8 +181,8 @@ Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after) 
     const std::uint64_t backlog_now = after.backlog_dropped - before.backlog_dropped;
     Finding finding{
         .name = "kernel drops",
-        .found = fmt::format("since boot {} of {} datagrams for want of receive buffer, {} for want of "
-                             "send buffer, {} packets at the device's backlog",
+        .found = fmt::format("since boot: {} of {} datagrams (receive buffer full), {} datagrams (send buffer full), "
+                             "{} packets (device backlog full)",
                              full, after.udp_received + full, after.udp_send_buffer_full, after.backlog_dropped)};
     const auto notable = [](std::uint64_t lost, std::uint64_t passed) {
         return static_cast<double>(lost) > notable_share * static_cast<double>(lost + passed);
@@ -190,11 +191,12 @@ Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after) 
     const bool backlog = backlog_now != 0 || notable(after.backlog_dropped, after.backlog_processed);
     if (!buffers && !backlog) return finding;
     finding.status = Status::warn;
-    if (full_now + backlog_now != 0) finding.found += fmt::format("; {} of them just now", full_now + backlog_now);
-    if (buffers) finding.mend = "raise net.core.rmem_max, and give whoever receives a core of its own";
+    if (full_now + backlog_now != 0)
+        finding.found += fmt::format("; {} of them during this examination", full_now + backlog_now);
+    if (buffers) finding.mend = "raise net.core.rmem_max, and give each receiving process its own core";
     if (backlog) {
         finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += "raise net.core.netdev_max_backlog and spread the device's interrupts over cores";
+        finding.mend += "raise net.core.netdev_max_backlog, and spread the interrupts of the device over several cores";
     }
     return finding;
 }
@@ -206,7 +208,7 @@ std::vector<Finding> check_host(const HostFacts& facts) {
         findings.push_back({.status = Status::fail,
                             .name = "socket",
                             .found = "a UDP socket cannot be opened: " + facts.socket_error,
-                            .mend = "let the container or sandbox open UDP sockets"});
+                            .mend = "allow UDP sockets in the container or sandbox"});
         return findings;
     }
     findings.push_back(check_receive_buffer(facts));

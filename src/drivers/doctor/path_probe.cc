@@ -196,14 +196,14 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
     if (const auto text = (*client)->report(net::now() + timeout)) facts.report = client::read_switch_report(*text);
     if (facts.silence) return facts;
     const Duration patience = patience_of(facts, timeout);
-    progress(fmt::format("{}: how long packets may be", name));
+    progress(fmt::format("{}: measuring the path MTU", name));
     find_payload(**client, **probe, patience, facts);
     facts.reads_marks = (*probe)->reads_marks();
-    progress(fmt::format("{}: {} short packets", name, short_train));
+    progress(fmt::format("{}: sending {} short packets", name, short_train));
     if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, patience))
         facts.short_packets = *train;
     if (facts.found_payload_bytes == 0) return facts;
-    progress(fmt::format("{}: {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
+    progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
     if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, patience)) {
         facts.long_packets = *train;
     }

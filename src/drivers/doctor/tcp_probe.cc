@@ -29,7 +29,7 @@ Result<Duration> time_to_connect(const wire::Address& peer, Time deadline) {
                                  .reason = Reason::timed_out,
                                  .peer = name,
                                  .elapsed = net::now() - begin,
-                                 .text = "nobody answers"});
+                                 .text = "the host does not answer"});
         }
     }
     int code = 0;
