@@ -40,7 +40,7 @@ class UdpFallback : public OnLoopback {
         const FeatureState& state = socket.report()[feature];
         EXPECT_TRUE(state.missing());
         EXPECT_THAT(state.text, HasSubstr(because));
-        EXPECT_THAT(socket.report().to_string(), HasSubstr(std::string(to_string(feature)) + ": off, wanted: "));
+        EXPECT_THAT(socket.report().to_string(), HasSubstr(std::string(to_string(feature)) + ": off, requested: "));
     }
 
     WithSystemCalls calls_;

@@ -96,7 +96,7 @@ TEST(Rendezvous, BroadcastWaitsForRankZeroOnly) {
     Rendezvous one(store, party(1, 2));
     const auto nobody = one.broadcast_from_zero("token", "ignored", shortly());
     ASSERT_TRUE(failed_with(nobody, Reason::timed_out)) << error_of(nobody);
-    EXPECT_EQ(nobody.error().text, "'token': rank 0 of 2 did not come");
+    EXPECT_EQ(nobody.error().text, "'token': rank 0 of 2 did not arrive: check that these processes run");
     EXPECT_EQ(zero.broadcast_from_zero("token", "value", net::now()), "value");
     EXPECT_EQ(one.broadcast_from_zero("token", "ignored", patience()), "value");
 }

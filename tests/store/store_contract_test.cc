@@ -145,10 +145,10 @@ TEST_P(StoreContract, PassedDeadlineNamesTheMissingKeys) {
     ASSERT_TRUE(failed_with(waited, Reason::timed_out)) << error_of(waited);
     EXPECT_EQ(waited.error().operation, Operation::rendezvous);
     EXPECT_GE(waited.error().elapsed, std::chrono::milliseconds(20));
-    EXPECT_EQ(waited.error().text, "nobody has set 'lost' and 'gone'");
+    EXPECT_EQ(waited.error().text, "no rank has set 'lost' and 'gone'");
     const auto got = rank(0).get("lost", shortly());
     ASSERT_TRUE(failed_with(got, Reason::timed_out)) << error_of(got);
-    EXPECT_EQ(got.error().text, "nobody has set 'lost'");
+    EXPECT_EQ(got.error().text, "no rank has set 'lost'");
 }
 
 TEST_P(StoreContract, StoreWorksAfterADeadline) {
@@ -207,7 +207,7 @@ TEST_P(StoreContract, AdditionToTextOrBeyond64BitsIsRejected) {
     ASSERT_TRUE(rank(0).set("text", "12 monkeys"));
     const auto sum = rank(0).add("text", 1);
     ASSERT_TRUE(failed_with(sum, Reason::rejected)) << error_of(sum);
-    EXPECT_TRUE(says(sum.error().text, "'text' holds no number"));
+    EXPECT_TRUE(says(sum.error().text, "value of 'text' is not a number"));
     ASSERT_TRUE(rank(0).set("full", std::to_string(INT64_MAX)));
     EXPECT_TRUE(failed_with(rank(0).add("full", 1), Reason::rejected));
     EXPECT_EQ(rank(0).get("full", patience()), std::to_string(INT64_MAX));
@@ -231,7 +231,7 @@ TEST_P(StoreContract, TooLargeKeyOrValueIsRefusedAndTheStoreContinues) {
     const std::string long_key(max_key_bytes + 1, 'k');
     const auto refused = rank(0).set(long_key, "");
     ASSERT_TRUE(failed_with(refused, Reason::too_large)) << error_of(refused);
-    EXPECT_TRUE(says(refused.error().text, "257 bytes; 256 are accepted"));
+    EXPECT_TRUE(says(refused.error().text, "257 bytes; the limit is 256"));
     EXPECT_TRUE(failed_with(rank(0).set("key", std::string(max_value_bytes + 1, 'v')), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).get(long_key, shortly()), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).add(long_key, 1), Reason::too_large));

@@ -126,7 +126,7 @@ TEST(TcpStore, ClosedPortIsRefusedWithAQuestionForRankZero) {
     EXPECT_EQ(store.error().operation, Operation::connect);
     EXPECT_EQ(store.error().peer, to_string(port.address()));
     EXPECT_GE(store.error().elapsed, milliseconds(20));
-    EXPECT_EQ(store.error().text, "is rank 0 running?");
+    EXPECT_EQ(store.error().text, "check that rank 0 runs and serves the store");
 }
 
 // In this network clients have no port except the one that they connect to, so the kernel connects them to themselves.
@@ -239,7 +239,7 @@ TEST(TcpStore, ServerThatStopsDuringAWaitClosesTheStore) {
     ASSERT_TRUE(failed_with(got, Reason::closed)) << error_of(got);
     EXPECT_EQ(got.error().operation, Operation::rendezvous);
     EXPECT_EQ(got.error().peer, to_string(server->local()));
-    EXPECT_TRUE(says(got.error().text, "has rank 0 left?")) << got.error().text;
+    EXPECT_TRUE(says(got.error().text, "check that rank 0 still runs")) << got.error().text;
     EXPECT_TRUE(failed_with(waiter->set("key", ""), Reason::closed));
     EXPECT_TRUE(failed_with(witness->set("key", ""), Reason::closed));
     EXPECT_TRUE(server->stop()) << "a second time";
@@ -377,7 +377,7 @@ TEST(TcpStoreServer, ClientBeyondTheLimitIsRefusedUntilAnotherLeaves) {
     const auto second = connect(server->local());
     const auto third = TcpStore::connect(server->local(), shortly());
     ASSERT_TRUE(failed_with(third, Reason::exhausted)) << error_of(third);
-    EXPECT_EQ(third.error().text, "2 clients are connected already");
+    EXPECT_EQ(third.error().text, "2 clients are connected, which is the limit");
     first.reset();
     EXPECT_TRUE(connect(server->local()));
 }

@@ -61,7 +61,7 @@ class Attachment(networks.NetworkTest):
         self.assertEqual(self.kernel()["kernel"]["interfaces"], {"br0": "generic"})
         self.stop(switch)
         out, _ = switch.communicate(timeout=PATIENCE_S)
-        self.assertIn("br0: generic, since its driver has no XDP", out)
+        self.assertIn("br0: generic, slower: its driver has no XDP", out)
 
     def test_bridge_together_with_its_port_is_refused(self):
         self.assertIn("to-w0: failed (EEXIST", self.refusal("br0,to-w0"))
@@ -84,7 +84,7 @@ class Attachment(networks.NetworkTest):
 
     def test_foreign_xdp_program_is_kept_and_the_start_refused(self):
         loss = self.start_loss("bridge", 0, 1)
-        self.assertIn("to-w0: in use: an XDP program of somebody else's", self.refusal("to-w0"))
+        self.assertIn("to-w0: in use: another XDP program is attached", self.refusal("to-w0"))
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
         self.stop_loss(loss)
 

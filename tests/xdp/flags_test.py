@@ -24,9 +24,9 @@ class Flags(networks.NetworkTest):
         for word, flags in (
             ("port 0 of --listen", ["--xdp", "to-w0", "--listen", "0.0.0.0:0"]),
             ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),
-            ("to-w0 twice", ["--xdp", "to-w0,to-w1,to-w0"]),
+            ("interface 'to-w0' is listed twice", ["--xdp", "to-w0,to-w1,to-w0"]),
             ("--xdp-pins", ["--listen", self.network.any_endpoint]),
-            ("--xdp: 'to-w0,,to-w1' is not accepted", ["--xdp", "to-w0,,to-w1"]),
+            ("--xdp: 'to-w0,,to-w1' is invalid", ["--xdp", "to-w0,,to-w1"]),
         ):
             self.assertIn(word, self.refusal(*flags))
 

@@ -62,7 +62,7 @@ class Restart(networks.NetworkTest):
 
     def test_second_start_is_refused_and_changes_nothing(self):
         ports = ",".join(self.network.ports("bridge"))
-        for pins, words in [(self.pins, "another switch"), (self.new_pins(), "somebody else's")]:
+        for pins, words in [(self.pins, "another switch"), (self.new_pins(), "another XDP program")]:
             second = self.start_atp("bridge", "switch", "--listen", "0.0.0.0:4791", "--xdp", ports, "--xdp-pins", pins)
             _, error = second.communicate(timeout=PATIENCE_S)
             self.assertEqual(second.returncode, 2)

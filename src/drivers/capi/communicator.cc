@@ -27,7 +27,7 @@ using atp::comm::Handle;
 template <class Begin>
 int wait_for(atp_communicator* communicator, atp_error* error, const Begin& begin) noexcept {
     return guarded(error, [&]() -> atp::Result<void> {
-        if (communicator == nullptr) return tl::unexpected(malformed("no communicator"));
+        if (communicator == nullptr) return tl::unexpected(malformed("`communicator` is NULL"));
         const atp::Result<Handle> handle = begin(*communicator->communicator);
         return handle ? (*handle)->wait() : atp::Result<void>(tl::unexpected(handle.error()));
     });
@@ -38,7 +38,7 @@ int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, 
     if (work != nullptr) *work = nullptr;
     return guarded(error, [&]() -> atp::Result<void> {
         if (communicator == nullptr || work == nullptr) {
-            return tl::unexpected(malformed("no communicator, or nowhere to put the handle"));
+            return tl::unexpected(malformed("`communicator` or `work` is NULL"));
         }
         // Allocated before the operation begins: after a later exception the caller would have no handle of it.
         auto handed = std::make_unique<atp_work>();
@@ -60,8 +60,10 @@ struct AllReduce {
     atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
         const auto type = atp::capi::element_from(element);
         const auto how = atp::capi::reduction_from(reduction);
-        if (!type || !how) return tl::unexpected(malformed("an element or a reduction that is none"));
-        if (buffers == nullptr && count != 0) return tl::unexpected(malformed("no list of buffers"));
+        if (!type || !how)
+            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+        if (buffers == nullptr && count != 0)
+            return tl::unexpected(malformed("`buffers` is NULL, but `count` is above 0"));
         std::vector<atp::comm::Buffer> list(count);
         for (std::size_t i = 0; i < count; ++i) list[i] = {buffers[i].in, buffers[i].out, buffers[i].elements};
         return communicator.all_reduce(list, *type, *how, deadline_from(timeout_ms));
@@ -96,7 +98,7 @@ int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, con
     if (communicator != nullptr) *communicator = nullptr;
     return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr || communicator == nullptr) {
-            return tl::unexpected(malformed("no store, or nowhere to put the communicator"));
+            return tl::unexpected(malformed("`store` or `communicator` is NULL"));
         }
         const auto understood = atp::capi::options_from(options);
         if (!understood) return tl::unexpected(understood.error());
@@ -144,7 +146,7 @@ int atp_push(atp_communicator* communicator, uint64_t key, const void* values, s
     return guarded(error, [&]() -> atp::Result<void> {
         const auto type = atp::capi::element_from(element);
         if (communicator == nullptr || values == nullptr || !type) {
-            return tl::unexpected(malformed("no communicator, no values or no such element"));
+            return tl::unexpected(malformed("`communicator` or `values` is NULL, or `element` is out of range"));
         }
         return communicator->communicator->push(key, values, elements, *type, deadline_from(timeout_ms));
     });
@@ -155,7 +157,7 @@ int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t 
     return guarded(error, [&]() -> atp::Result<void> {
         const auto type = atp::capi::element_from(element);
         if (communicator == nullptr || values == nullptr || !type) {
-            return tl::unexpected(malformed("no communicator, no values or no such element"));
+            return tl::unexpected(malformed("`communicator` or `values` is NULL, or `element` is out of range"));
         }
         return communicator->communicator->pull(key, values, elements, *type);
     });
@@ -184,14 +186,14 @@ int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_wo
 
 int atp_work_wait(atp_work* work, struct atp_error* error) {
     return guarded(error, [&]() -> atp::Result<void> {
-        if (work == nullptr) return tl::unexpected(malformed("no operation"));
+        if (work == nullptr) return tl::unexpected(malformed("`work` is NULL"));
         return work->handle->wait();
     });
 }
 
 int atp_work_test(atp_work* work, int* done, struct atp_error* error) {
     return guarded(error, [&]() -> atp::Result<void> {
-        if (work == nullptr || done == nullptr) return tl::unexpected(malformed("no operation, or nowhere to say it"));
+        if (work == nullptr || done == nullptr) return tl::unexpected(malformed("`work` or `done` is NULL"));
         *done = work->handle->done() ? 1 : 0;
         return *done == 0 ? atp::Result<void>() : work->handle->outcome();
     });

@@ -34,7 +34,7 @@ int guarded(atp_error* error, const Body& body) noexcept {
         const Result<void> done = body();
         return done ? ATP_REASON_NONE : report(done.error(), error);
     } catch (const std::bad_alloc&) {
-        return report({.reason = Reason::exhausted, .text = "no memory"}, error);
+        return report({.reason = Reason::exhausted, .text = "out of memory"}, error);
     } catch (const std::exception& thrown) {
         return report({.reason = Reason::failed, .text = thrown.what()}, error);
     }

@@ -63,7 +63,7 @@ class CallbackStore final : public Store {
                 return tl::unexpected(Error{.operation = Operation::rendezvous,
                                             .reason = Reason::timed_out,
                                             .elapsed = net::now() - begin,
-                                            .text = "nobody has set '" + key + "'"});
+                                            .text = "no rank has set '" + key + "'"});
             }
             values.push_back(**std::move(value));
         }
@@ -99,14 +99,15 @@ class CallbackStore final : public Store {
     }
     static Result<void> outcome(int reason, const std::string& key) {
         if (reason == ATP_REASON_NONE) return {};
-        return fail(Operation::rendezvous, reason_from(reason), {}, "the program's own store said so of '" + key + "'");
+        return fail(Operation::rendezvous, reason_from(reason), {},
+                    "a callback of the store failed on key '" + key + "'");
     }
 
     atp_store_callbacks callbacks_;
 };
 
 Result<wire::Address> address_from(const char* text) {
-    if (text == nullptr) return tl::unexpected(malformed("no address"));
+    if (text == nullptr) return tl::unexpected(malformed("the address is NULL"));
     const auto addresses = net::resolve(text);
     if (!addresses) return tl::unexpected(addresses.error());
     return addresses->front();
@@ -129,7 +130,8 @@ int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_st
     return guarded(error, [&]() -> atp::Result<void> {
         if (store == nullptr || callbacks == nullptr || callbacks->struct_size < sizeof *callbacks ||
             callbacks->set == nullptr || callbacks->get == nullptr) {
-            return tl::unexpected(atp::capi::malformed("a store needs its size, set() and get()"));
+            return tl::unexpected(
+                atp::capi::malformed("`store` or `callbacks` is NULL, or `callbacks` lacks struct_size, set or get"));
         }
         *store = new atp_store{std::make_unique<atp::capi::CallbackStore>(*callbacks)};
         return {};
@@ -139,7 +141,7 @@ int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_st
 int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error) {
     if (store != nullptr) *store = nullptr;
     return guarded(error, [&]() -> atp::Result<void> {
-        if (store == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the store"));
+        if (store == nullptr) return tl::unexpected(atp::capi::malformed("`store` is NULL"));
         const auto server = atp::capi::address_from(address);
         if (!server) return tl::unexpected(server.error());
         const auto deadline = timeout_ms <= 0 ? atp::net::now() : atp::capi::deadline_from(timeout_ms);
@@ -152,7 +154,7 @@ int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store
 
 int atp_store_in_memory(atp_store** store, struct atp_error* error) {
     return guarded(error, [&]() -> atp::Result<void> {
-        if (store == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the store"));
+        if (store == nullptr) return tl::unexpected(atp::capi::malformed("`store` is NULL"));
         *store = nullptr;
         *store = new atp_store{std::make_unique<atp::store::MemoryStore>()};
         return {};
@@ -164,7 +166,7 @@ void atp_store_destroy(atp_store* store) { delete store; }
 int atp_store_server_start(const char* listen, atp_store_server** server, struct atp_error* error) {
     if (server != nullptr) *server = nullptr;
     return guarded(error, [&]() -> atp::Result<void> {
-        if (server == nullptr) return tl::unexpected(atp::capi::malformed("nowhere to put the server"));
+        if (server == nullptr) return tl::unexpected(atp::capi::malformed("`server` is NULL"));
         const auto address = atp::capi::address_from(listen);
         if (!address) return tl::unexpected(address.error());
         auto started = atp::store::TcpStoreServer::start(*address);

@@ -29,7 +29,9 @@ Result<std::uint32_t> discover_path_payload(const wire::Address& peer, const Pro
     }
     if (search.found_bytes() == 0) {
         return Failure(Error{Operation::receive, Reason::timed_out, 0, to_string(peer), net::now() - start,
-                             fmt::format("no probe was answered, neither of {} bytes nor of the least size", ceiling)});
+                             fmt::format("the switch answered no probe, neither of {} bytes nor of the smallest size: "
+                                         "look for packet loss with `atp doctor`",
+                                         ceiling)});
     }
     return search.found_bytes();
 }

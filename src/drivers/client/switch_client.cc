@@ -42,7 +42,7 @@ SwitchClient::SwitchClient(const wire::Address& address, std::unique_ptr<net::Ud
 
 Result<void> SwitchClient::send(std::span<const std::byte> bytes) {
     const std::span<std::byte> room = socket_->reserve(bytes.size());
-    if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "its buffer is full");
+    if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "the send buffer is full");
     std::memcpy(room.data(), bytes.data(), bytes.size());
     socket_->commit(bytes.size(), address_, wire::Ecn::not_capable);
     const net::Flush flushed = socket_->flush();
@@ -75,7 +75,7 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
                 .reason = Reason::timed_out,
                 .peer = to_string(address_),
                 .elapsed = net::now() - since,
-                .text = "no answer: is `atp switch` running there, and does a firewall let UDP pass?"};
+                .text = "no answer: check that `atp switch` runs there and that firewalls pass UDP"};
     return Failure(std::move(error));
 }
 
@@ -86,7 +86,10 @@ Result<bool> SwitchClient::refusal(const wire::Datagram& datagram, std::uint8_t 
     if (*datagram.from != address_ || (!refused && !foreign)) return false;
     return fail(
         Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),
-        refused && !refused->text.empty() ? refused->text : fmt::format("it speaks version {}", version & 0xFU));
+        refused && !refused->text.empty()
+            ? refused->text
+            : fmt::format("it speaks version {} of the protocol: run the same version of atp on workers and switches",
+                          version & 0xFU));
 }
 
 Result<void> SwitchClient::ask(std::uint32_t bytes) {

@@ -27,7 +27,8 @@ Result<void> pin_this_thread(unsigned core) {
     if (!allowed) return Failure(allowed.error());
     if (!std::ranges::binary_search(*allowed, core)) {
         return fail(Operation::pin, Reason::malformed, fmt::format("core {}", core),
-                    fmt::format("this thread may run on {}", fmt::join(*allowed, ", ")));
+                    fmt::format("this thread may run only on cores {}: choose one of them, or widen the affinity",
+                                fmt::join(*allowed, ", ")));
     }
     cpu_set_t set;
     CPU_ZERO(&set);

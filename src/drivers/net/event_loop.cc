@@ -65,7 +65,8 @@ void EventLoop::remove(Actor& actor) {
 
 Result<void> EventLoop::watch(Actor& actor, int descriptor, Interest interest) {
     if (descriptor < 0) {
-        return fail(Operation::wait, Reason::malformed, fmt::format("descriptor {}", descriptor), "not a descriptor");
+        return fail(Operation::wait, Reason::malformed, fmt::format("descriptor {}", descriptor),
+                    "a descriptor is 0 or above");
     }
     const auto index = static_cast<std::size_t>(descriptor);
     if (index >= watches_.size()) watches_.resize(index + 1);

@@ -109,7 +109,7 @@ Result<std::vector<wire::Address>> resolve(std::string_view text, wire::Family f
     if (numeric) {
         return fail(
             Operation::resolve, Reason::malformed, std::string(text),
-            fmt::format("this is an {} address and {} is wanted", to_string(numeric->family()), to_string(family)));
+            fmt::format("this is an {} address, but {} is required", to_string(numeric->family()), to_string(family)));
     }
     if (!looks_like_a_name(wanted->host)) return Failure(numeric.error());
     return ask_resolver(text, *wanted, family);

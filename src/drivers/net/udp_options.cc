@@ -33,19 +33,19 @@ bool is_v6(const UdpConfig& config) { return config.local.family() == wire::Fami
 
 // Segment size 0 changes nothing, and fails if the kernel does not know the option.
 void try_gso(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    if (!config.gso) return report.set(Feature::gso, false, false, "as configured");
+    if (!config.gso) return report.set(Feature::gso, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_UDP, UDP_SEGMENT, 0);
     report.set(Feature::gso, true, code == 0, code == 0 ? "" : kernel_says("UDP_SEGMENT", code));
 }
 
 void try_gro(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    if (!config.gro) return report.set(Feature::gro, false, false, "as configured");
+    if (!config.gro) return report.set(Feature::gro, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_UDP, UDP_GRO, on);
     report.set(Feature::gro, true, code == 0, code == 0 ? "" : kernel_says("UDP_GRO", code));
 }
 
 void try_ecn(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    if (!config.ecn) return report.set(Feature::ecn, false, false, "as configured");
+    if (!config.ecn) return report.set(Feature::ecn, false, false, "disabled by configuration");
     const int capable = static_cast<int>(wire::Ecn::capable_0);
     const bool v6 = is_v6(config);
     int code =
@@ -63,7 +63,7 @@ void try_no_fragments(const Descriptor& socket, const UdpConfig& config, UdpRepo
         const int code = is_v6(config) ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT)
                                        : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
         return report.set(Feature::no_fragments, false, false,
-                          code == 0 ? "as configured" : kernel_says("MTU_DISCOVER", code));
+                          code == 0 ? "disabled by configuration" : kernel_says("MTU_DISCOVER", code));
     }
     int code = is_v6(config) ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
                              : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
@@ -89,12 +89,13 @@ void try_buffer(const Descriptor& socket, const BufferOption& buffer, std::uint3
     const int granted = get_option(socket, SOL_SOCKET, buffer.option) / 2;
     const bool enough = granted >= wanted;
     std::string text = fmt::format("{} bytes", granted);
-    if (!enough) text += fmt::format(" of {}: raise {}, or run with CAP_NET_ADMIN", wanted, buffer.sysctl);
+    if (!enough)
+        text += fmt::format(" granted, {} requested: raise {}, or run with CAP_NET_ADMIN", wanted, buffer.sysctl);
     report.set(buffer.feature, true, enough, std::move(text));
 }
 
 void try_busy_poll(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    if (config.busy_poll_us == 0) return report.set(Feature::busy_poll, false, false, "as configured");
+    if (config.busy_poll_us == 0) return report.set(Feature::busy_poll, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_SOCKET, SO_BUSY_POLL, static_cast<int>(config.busy_poll_us));
     report.set(Feature::busy_poll, true, code == 0,
                code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_says("SO_BUSY_POLL", code));
@@ -110,7 +111,7 @@ void try_groups(const Descriptor& socket, const UdpConfig& config) {
 // Several sockets of a host may share one group and port. Each receives every packet.
 Result<void> share_group(const Descriptor& socket, const UdpConfig& config) {
     const std::string name = to_string(config.local);
-    if (is_v6(config)) return fail(Operation::configure, Reason::unsupported, name, "groups of IPv4 alone are joined");
+    if (is_v6(config)) return fail(Operation::configure, Reason::unsupported, name, "only IPv4 groups are supported");
     const int code = set_option(socket, SOL_SOCKET, SO_REUSEADDR, on);
     if (code != 0) return fail_with_errno(Operation::configure, code, name, "SO_REUSEADDR");
     return {};
@@ -133,7 +134,7 @@ Result<void> change_membership(const Descriptor& socket, const GroupMembership& 
 
 void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
     // Assumed to exist; the first call reports if the kernel lacks it.
-    report.set(Feature::mmsg, config.mmsg, config.mmsg, config.mmsg ? "" : "as configured");
+    report.set(Feature::mmsg, config.mmsg, config.mmsg, config.mmsg ? "" : "disabled by configuration");
     try_gso(socket, config, report);
     try_gro(socket, config, report);
     try_ecn(socket, config, report);
@@ -153,7 +154,7 @@ void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& 
 Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report) {
     const std::string name = to_string(config.local);
     if (config.local.family() == wire::Family::none) {
-        return fail(Operation::open, Reason::malformed, name, "a socket wants a local IPv4 or IPv6 address");
+        return fail(Operation::open, Reason::malformed, name, "a socket needs a local IPv4 or IPv6 address");
     }
     const int family = is_v6(config) ? AF_INET6 : AF_INET;
     Descriptor socket(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

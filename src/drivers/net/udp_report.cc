@@ -35,7 +35,7 @@ std::string UdpReport::to_string() const {
     std::string lines;
     for (std::size_t i = 0; i < feature_count; ++i) {
         const FeatureState& state = states_[i];
-        const char* const standing = state.in_use ? "on" : state.wanted ? "off, wanted" : "off";
+        const char* const standing = state.in_use ? "on" : state.wanted ? "off, requested" : "off";
         lines += fmt::format("{}: {}{}{}\n", net::to_string(static_cast<Feature>(i)), standing,
                              state.text.empty() ? "" : ": ", state.text);
     }

@@ -152,7 +152,7 @@ void UdpSender::acquit() {
 
 std::string UdpSender::describe_failure(int code) const {
     const SendQueue::Message& message = messages_[0];
-    return fmt::format("{} packets of {} bytes as one to {}: {}", message.packets, message.packet_bytes,
+    return fmt::format("one message of {} packets of {} bytes to {}: {}", message.packets, message.packet_bytes,
                        to_string(*message.to), strerrordesc_np(code));
 }
 

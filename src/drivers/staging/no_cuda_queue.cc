@@ -6,7 +6,7 @@ namespace atp::staging {
 
 Result<std::shared_ptr<DeviceQueue>> open_cuda_queue(int /*device*/) {
     return fail(Operation::open, Reason::unsupported, "CUDA",
-                "this build has no kernels for graphics processors, as no nvcc was found when it was made");
+                "this build has no CUDA kernels: build it with nvcc in PATH");
 }
 
 }  // namespace atp::staging

@@ -8,7 +8,7 @@
 namespace atp::store {
 namespace {
 
-Failure closed() { return fail(Operation::rendezvous, Reason::closed, {}, "a rank has closed the store"); }
+Failure closed() { return fail(Operation::rendezvous, Reason::closed, {}, "another rank closed the store"); }
 
 }  // namespace
 

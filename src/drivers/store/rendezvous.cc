@@ -44,8 +44,8 @@ std::optional<std::uint32_t> take_number(std::string_view& text) {
 }
 
 std::string did_not_come(std::string_view name, const std::vector<std::string>& ranks, std::uint32_t world) {
-    return fmt::format("'{}': {} {} of {} did not come", name, ranks.size() == 1 ? "rank" : "ranks", list_some(ranks),
-                       world);
+    return fmt::format("'{}': {} {} of {} did not arrive: check that these processes run", name,
+                       ranks.size() == 1 ? "rank" : "ranks", list_some(ranks), world);
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Failure Rendezvous::reason_of_giving_up(std::string_view value) {
     const auto reason = take_number(value);
     const bool known = reason && *reason <= static_cast<std::uint32_t>(Reason::failed);
     return fail(Operation::rendezvous, known ? static_cast<Reason>(*reason) : Reason::failed,
-                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("it gave up: {}", value));
+                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("it failed: {}", value));
 }
 
 Result<void> Rendezvous::forget(std::uint32_t generation) {
@@ -125,11 +125,12 @@ Result<void> Rendezvous::check(std::string_view name) const {
         return fail(Operation::rendezvous, Reason::malformed, {}, std::move(text));
     };
     if (party_.rank >= party_.world) {
-        return malformed(fmt::format("rank {} of {}: ranks begin with 0", party_.rank, party_.world));
+        return malformed(
+            fmt::format("rank {} is out of range; a world of {} ranks counts from 0", party_.rank, party_.world));
     }
-    if (party_.prefix.empty()) return malformed("the communicator has no name");
+    if (party_.prefix.empty()) return malformed("the name of the communicator is empty; use 1 or more characters");
     if (name.empty() || name.find('/') != std::string_view::npos) {
-        return malformed(fmt::format("'{}' is no name: it is not empty and has no '/'", name));
+        return malformed(fmt::format("'{}' is not a name; use 1 or more characters without '/'", name));
     }
     return {};
 }
@@ -157,9 +158,9 @@ Result<void> Rendezvous::leave(std::string_view name, std::string_view value) {
     if (!arrivals) return Failure(arrivals.error());
     if (*arrivals > 1) {
         displaced_ = true;
-        return mismatched(
-            fmt::format("'{}': rank {} was there before: two processes have this rank, or the name is used twice", name,
-                        party_.rank));
+        return mismatched(fmt::format(
+            "'{}': rank {} arrived twice: give each process its own rank, and each communicator its own name", name,
+            party_.rank));
     }
     return store_.set(key, with_world(party_.world, value));
 }
@@ -184,8 +185,9 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
             return failure;
         }
         if (world != party_.world) {
-            return mismatched(fmt::format("'{}': rank {} counts {} ranks and rank {} counts {}", name, ranks[at],
-                                          world.value_or(0), party_.rank, party_.world));
+            return mismatched(
+                fmt::format("'{}': rank {} expects a world of {} ranks, rank {} one of {}: use one world size", name,
+                            ranks[at], world.value_or(0), party_.rank, party_.world));
         }
         value.erase(0, world_bytes);
     }

@@ -42,7 +42,7 @@ Failure nobody_has_set(std::span<const std::string> keys, std::string peer, Dura
                          .reason = Reason::timed_out,
                          .peer = std::move(peer),
                          .elapsed = elapsed,
-                         .text = fmt::format("nobody has set {}", list_some(quoted))});
+                         .text = fmt::format("no rank has set {}", list_some(quoted))});
 }
 
 }  // namespace atp::store

@@ -127,7 +127,7 @@ Result<std::optional<Reply>> TcpConnection::next_reply() {
     const auto message = reader_.next();
     if (!message) {
         return fail(Operation::rendezvous, Reason::malformed, to_string(peer_),
-                    "this is no store: " + message.error().text);
+                    "the peer is not a store of atp: " + message.error().text);
     }
     if (!message->has_value()) return std::nullopt;
     auto reply = decode_reply(**message);
@@ -141,7 +141,8 @@ Result<void> TcpConnection::await(short events, Time deadline) const {
     const int code = poll_until(descriptor_.number(), events, deadline);
     if (code == 0) return {};
     if (code != ETIMEDOUT) return broken(code);
-    return fail(Operation::rendezvous, Reason::timed_out, to_string(peer_), "the store does not answer");
+    return fail(Operation::rendezvous, Reason::timed_out, to_string(peer_),
+                "the store does not answer: check that rank 0 runs");
 }
 
 Failure TcpConnection::broken(int code) const {
@@ -150,7 +151,7 @@ Failure TcpConnection::broken(int code) const {
                          .code = code,
                          .peer = to_string(peer_),
                          .elapsed = {},
-                         .text = "the store's server ended the connection: has rank 0 left?"});
+                         .text = "the store closed the connection: check that rank 0 still runs"});
 }
 
 }  // namespace atp::store

@@ -25,7 +25,7 @@ bool worth_another_try(const Error& error) { return error.recoverable() || error
 Error could_not_connect(Error error, Duration elapsed) {
     error.operation = Operation::connect;
     error.elapsed = elapsed;
-    if (error.text.empty()) error.text = "is rank 0 running?";
+    if (error.text.empty()) error.text = "check that rank 0 runs and serves the store";
     return error;
 }
 
@@ -109,7 +109,8 @@ Result<std::vector<std::string>> TcpStore::get_all(std::span<const std::string> 
         auto reply = ask(request, deadline);
         if (!reply) return Failure(std::move(reply).error());
         if (reply->fields.empty() || reply->fields.size() > request.keys.size()) {
-            return fail(Operation::rendezvous, Reason::malformed, peer(), "values that nobody asked for");
+            return fail(Operation::rendezvous, Reason::malformed, peer(),
+                        "the reply has more or fewer values than requested");
         }
         std::ranges::move(reply->fields, std::back_inserter(values));
     }
@@ -182,10 +183,10 @@ Result<Reply> TcpStore::cancel() {
 
 Failure TcpStore::ended() const {
     if (closed_.load(std::memory_order_acquire)) {
-        return fail(Operation::rendezvous, Reason::closed, peer(), "this end has closed the store");
+        return fail(Operation::rendezvous, Reason::closed, peer(), "this process closed the store");
     }
     return fail(Operation::rendezvous, Reason::closed, peer(),
-                "an earlier error ended this connection: " + to_string(*broken_));
+                "an earlier error closed this connection: " + to_string(*broken_));
 }
 
 }  // namespace atp::store

@@ -73,10 +73,10 @@ void ShardDriver::open_server(const control::Branch& branch) {
         tree_.opened(branch.terms.job, branch.terms.channel);
         return;
     }
-    tree_.could_not_open(branch.terms.job, branch.terms.channel,
-                         fmt::format("this host has no memory left for another parameter server of {} MB; take a "
-                                     "smaller window or fewer lanes",
-                                     control::server_bytes_of(branch.terms) >> 20U));
+    tree_.could_not_open(
+        branch.terms.job, branch.terms.channel,
+        fmt::format("no memory for another parameter server of {} MB: use a smaller window or fewer lanes",
+                    control::server_bytes_of(branch.terms) >> 20U));
 }
 
 void ShardDriver::open_other(const control::Branch& branch) {

@@ -45,8 +45,8 @@ Result<void> Attachment::check(const std::string& interface, int program) {
     const bpf_xdp_query_opts there = programs_at(index);
     if (there.prog_id == 0 || is_ours(there, program)) return {};
     return fail(Operation::open, Reason::in_use, interface,
-                "an XDP program of somebody else's is attached there; `ip link set dev " + interface +
-                    " xdp off` takes it off");
+                "another XDP program is attached to this interface; remove it with `ip link set dev " + interface +
+                    " xdp off`");
 }
 
 Result<Attachment> Attachment::attach(const std::string& interface, int program) {
@@ -60,8 +60,9 @@ Result<Attachment> Attachment::attach(const std::string& interface, int program)
         code = bpf_xdp_attach(index, program, flags_of(mode), nullptr);
     }
     if (code != 0) {
-        return fail_with_errno(Operation::open, -code, interface,
-                               code == -EEXIST ? "a device above it, its bridge perhaps, has a program" : "");
+        return fail_with_errno(
+            Operation::open, -code, interface,
+            code == -EEXIST ? "the bridge or bond of this interface has an XDP program: remove that program" : "");
     }
     Attachment attached(interface, index, program, mode, there.prog_id != 0);
     attached.began_merging_ = mode == AttachMode::native && merge_received(interface);
@@ -77,7 +78,7 @@ Result<void> Attachment::detach() const {
     options.old_prog_fd = program_;
     const int code = bpf_xdp_detach(index_, flags_of(mode_) | XDP_FLAGS_REPLACE, &options);
     if (code != 0 && stands()) {
-        return fail_with_errno(Operation::open, -code, interface_, "the program cannot be taken off there");
+        return fail_with_errno(Operation::open, -code, interface_, "the XDP program cannot be detached");
     }
     if (began_merging_) stop_merging_received(interface_);
     return {};

@@ -45,18 +45,19 @@ Result<EgressAttachment> EgressAttachment::attach(const std::string& interface, 
     bpf_tc_hook hook = egress_of(index);
     int code = bpf_tc_hook_create(&hook);
     if (code != 0 && code != -EEXIST) {
-        return fail_with_errno(Operation::open, -code, interface, "no clsact qdisc can be made there");
+        return fail_with_errno(Operation::open, -code, interface, "the clsact qdisc cannot be created");
     }
     const std::uint32_t there = program_in(hook);
     if (there != 0 && !shares_maps(there, program)) {
         return fail(Operation::open, Reason::in_use, interface,
-                    "a filter of somebody else's has the program's place among those of tc's egress");
+                    "another tc egress filter has the same handle and priority: remove it with `tc filter del`");
     }
     bpf_tc_opts place = our_place();
     place.prog_fd = program;
     place.flags = there != 0 ? BPF_TC_F_REPLACE : 0;
     code = bpf_tc_attach(&hook, &place);
-    if (code != 0) return fail_with_errno(Operation::open, -code, interface, "tc's egress takes no program");
+    if (code != 0)
+        return fail_with_errno(Operation::open, -code, interface, "the program cannot be attached to tc egress");
     return EgressAttachment(index, program, there != 0);
 }
 

@@ -40,15 +40,15 @@ std::string last_words(std::string_view log) {
 
 std::string_view hint_of(int code) {
     switch (code) {
-        case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN";
-        case ENOMEM: return "the kernel has no room for so many aggregators: start with less --memory";
+        case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN: run as root";
+        case ENOMEM: return "the kernel has no memory for so many aggregators: use less --memory";
         default: return {};
     }
 }
 
 Failure load_failure(int code, std::string_view log) {
     const std::string words = last_words(log);
-    if (!words.empty()) return fail_with_errno(Operation::open, code, "XDP program", "the verifier says: " + words);
+    if (!words.empty()) return fail_with_errno(Operation::open, code, "XDP program", "the verifier reports: " + words);
     return fail_with_errno(Operation::open, code, "XDP program", std::string(hint_of(code)));
 }
 
@@ -105,8 +105,8 @@ Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
     if (found.max_entries == bpf_map__max_entries(wanted) && found.value_size == bpf_map__value_size(wanted)) return {};
     return fail(
         Operation::open, Reason::mismatched, path,
-        fmt::format("has {} entries of {} bytes, not {} of {}: start with the --memory and --jobs of the "
-                    "switch that left it, or remove it",
+        fmt::format("has {} entries of {} bytes, but {} of {} are required: use --memory and --jobs of the switch that "
+                    "left it, or remove the file",
                     found.max_entries, found.value_size, bpf_map__max_entries(wanted), bpf_map__value_size(wanted)));
 }
 
