@@ -179,8 +179,9 @@ class Measurement {
                 .group_results = group_results};
     }
     [[nodiscard]] Failure wrong_sum(std::uint64_t bytes, std::size_t element) const {
-        return fail(Operation::all_reduce, Reason::failed, fmt::format("rank {}", bench_.rank),
-                    fmt::format("WRONG SUM: element {} of a tensor of {} bytes", element, bytes));
+        return fail(
+            Operation::all_reduce, Reason::failed, fmt::format("rank {}", bench_.rank),
+            fmt::format("WRONG SUM: element {} of a tensor of {} bytes differs from the expected sum", element, bytes));
     }
 
     const BenchRank& bench_;
@@ -225,7 +226,7 @@ Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(con
         server = *std::move(started);
     }
     auto done = take_part(bench, addresses->front(), interruption, measured);
-    if (interruption.came()) return fail(Operation::wait, Reason::closed, {}, "told to stop");
+    if (interruption.came()) return fail(Operation::wait, Reason::closed, {}, "stopped by a signal");
     // Even if this rank failed, the other ranks must be able to read in the store what became of them.
     if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
     return done;

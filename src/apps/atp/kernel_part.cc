@@ -25,7 +25,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                                                       const switchd::SwitchNodeConfig& node) {
     if (node.memory_bytes < protocol::aggregator_bytes(ATP_XDP_LANES)) {
         return fail(Operation::open, Reason::unsupported, "--memory",
-                    fmt::format("{} bytes hold no aggregator of {} lanes, which takes {}", node.memory_bytes,
+                    fmt::format("{} bytes hold no aggregator of {} lanes; use at least {} bytes", node.memory_bytes,
                                 ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
     }
     auto machine = xdp::Agent::start({.interfaces = config.interfaces,

@@ -5,7 +5,7 @@ namespace atp::apps {
 
 Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig&, const switchd::SwitchNodeConfig&) {
     return fail(Operation::open, Reason::unsupported, "--xdp",
-                "this build has no switch inside the kernel: that takes clang, bpftool and libbpf");
+                "this build has no switch inside the kernel: build it with clang, bpftool and libbpf, or remove --xdp");
 }
 
 }  // namespace atp::apps

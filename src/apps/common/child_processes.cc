@@ -107,7 +107,8 @@ std::string describe(const Process& process, const std::string& program) {
     if (WIFSIGNALED(process.status)) {
         return fmt::format("{} was ended by signal {}", program, WTERMSIG(process.status));
     }
-    if (WEXITSTATUS(process.status) == exit_not_started) return fmt::format("{} cannot be run", program);
+    if (WEXITSTATUS(process.status) == exit_not_started)
+        return fmt::format("{} cannot be started: check that the file exists and is executable", program);
     return fmt::format("{} exited with status {}", program, WEXITSTATUS(process.status));
 }
 
@@ -129,17 +130,19 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
     }
     writer = net::Descriptor();
     const auto told_to_stop = [&signals] { return signals.wait_for(Duration::zero()).has_value(); };
-    const Failure stopped = fail(Operation::wait, Reason::closed, "benchmark", "told to stop");
+    const Failure stopped = fail(Operation::wait, Reason::closed, "benchmark", "stopped by a signal");
     const Time begin = net::now();
     std::string text;
     while (!fleet.settled()) {
         if (told_to_stop()) return stopped;
         if (net::now() > deadline) {
-            return tl::unexpected(Error{.operation = Operation::wait,
-                                        .reason = Reason::timed_out,
-                                        .peer = "benchmark",
-                                        .elapsed = net::now() - begin,
-                                        .text = "a rank does not end"});
+            return tl::unexpected(Error{
+                .operation = Operation::wait,
+                .reason = Reason::timed_out,
+                .peer = "benchmark",
+                .elapsed = net::now() - begin,
+                .text =
+                    "a rank did not exit before the deadline: raise --timeout, or check the path with `atp doctor`"});
         }
         pollfd waiting{.fd = reader.number(), .events = POLLIN, .revents = 0};
         ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_interval).count()));

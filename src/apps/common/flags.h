@@ -114,12 +114,12 @@ class Flags {
         const auto parse = [](std::string_view text) {
             return text.empty() ? std::nullopt : std::optional<std::string>(text);
         };
-        return parsed(flag, target, placeholder, parse, "something that is not empty", help);
+        return parsed(flag, target, placeholder, parse, "a text that is not empty", help);
     }
 
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
-        throw CLI::ValidationError(fmt::format("{}: '{}' is not accepted; give {}", flag, text, accepted));
+        throw CLI::ValidationError(fmt::format("{}: '{}' is invalid; use {}", flag, text, accepted));
     }
     CLI::Option* decorate(CLI::Option* option, std::string_view placeholder) const {
         return option->type_name(std::string(placeholder))->group(heading_);

@@ -38,14 +38,14 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
         if (subcommand->parsed()) return body();
         names += fmt::format("{}{}", names.empty() ? "" : " or ", subcommand->get_name());
     }
-    fmt::print(stderr, "{}: give a subcommand: {}\nTry --help.\n", text.name, names);
+    fmt::print(stderr, "{}: the subcommand is missing; use {}\nTry --help.\n", text.name, names);
     return exit_misused;
 }
 
 // If standard output failed, the result is lost.
 int after_output(const ProgramText& text, int status) {
     if (show_output()) return status;
-    fmt::print(stderr, "{}: cannot write to standard output\n", text.name);
+    fmt::print(stderr, "{}: standard output failed; the results are lost\n", text.name);
     return status == exit_passed ? exit_failed : status;
 }
 
@@ -55,7 +55,7 @@ int run_program(const ProgramText& text, std::span<const Register> commands, int
     try {
         return after_output(text, run(text, commands, argc, argv));
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "{}: not enough memory\n", text.name);
+        fmt::print(stderr, "{}: out of memory\n", text.name);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}: {}\n", text.name, error.what());
     }
