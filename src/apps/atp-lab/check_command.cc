@@ -88,9 +88,9 @@ void print_summary(const std::vector<check::Report>& reports) {
         cut += report.exhausted || report.violation ? 0U : 1U;
         missed += report.missed_probability();
     }
-    fmt::print("{} states in {} configurations, {} violations; a state was missed with probability {:.1e}\n", states,
+    fmt::print("{} states in {} configurations, {} violations; probability of a missed state {:.1e}\n", states,
                reports.size(), violations, missed);
-    if (cut != 0) fmt::print("{} configurations (+) were cut short at --max-states\n", cut);
+    if (cut != 0) fmt::print("{} configurations (+) stopped at --max-states\n", cut);
     for (const check::Report& report : reports) {
         if (!report.violation) continue;
         fmt::print("\n{}:\n", report.configuration);
@@ -196,7 +196,7 @@ int run_every_break(const CheckOptions& options) {
     if (options.json) {
         fmt::print("{}\n", all.dump(2));
     } else {
-        fmt::print("{} deliberate mistakes, {} missed\n", reports.size(), missed);
+        fmt::print("{} injected faults, {} missed\n", reports.size(), missed);
     }
     return missed == 0 ? exit_passed : exit_failed;
 }
@@ -262,17 +262,17 @@ int run_check(const CheckOptions& options) {
 std::function<int()> register_check(CLI::App& program) {
     auto options = std::make_shared<CheckOptions>();
     CLI::App* command = program.add_subcommand(
-        "check", "Visit every state that small configurations of the shipped state machines can reach; judge each");
+        "check", "Visit and check every state that small configurations of the shipped state machines can reach");
     Flags flags(*command, "What to explore and show");
-    flags.flag("--list", options->list, "list the configurations, and the faults of each");
-    flags.flag("--quick", options->quick, "fewer faults: a minute at most");
+    flags.flag("--list", options->list, "List the configurations and their faults");
+    flags.flag("--quick", options->quick, "Explore with fewer faults, in at most 1 minute");
     const auto configuration = [](std::string_view name) -> std::optional<std::string> {
         if (check::find_configuration(name, check::Extent::full) == nullptr) return std::nullopt;
         return std::string(name);
     };
     CLI::Option* only = flags.parsed("--only", options->only, "NAME", configuration,
                                      fmt::format("one of {}", names_of(check::configurations(check::Extent::full))),
-                                     "one configuration alone");
+                                     "Explore one configuration only [all]");
     const auto protocol = [](std::string_view name) -> std::optional<check::Protocol> {
         if (name == "atp") return check::Protocol::atp;
         if (name == "switchml") return check::Protocol::switchml;
@@ -280,20 +280,21 @@ std::function<int()> register_check(CLI::App& program) {
     };
     flags
         .parsed("--protocol", options->protocol, "NAME", protocol, "atp or switchml",
-                "the configurations of one protocol alone")
+                "Explore the configurations of one protocol only [both]")
         ->excludes(only);
-    flags.number("--max-states", options->max_states, 1, 0xfffffff0U, "of each configuration; more are cut off");
-    flags.number("--threads", options->threads, 1, 1024, "configurations explored at once");
-    flags.flag("--json", options->json, "one JSON value instead of tables");
+    flags.number("--max-states", options->max_states, 1, 0xfffffff0U,
+                 "Most states of each configuration; the exploration stops there");
+    flags.number("--threads", options->threads, 1, 1024, "Configurations explored in parallel");
+    flags.flag("--json", options->json, "Print one JSON value instead of tables");
     const auto mistake = [](std::string_view name) -> std::optional<std::string> {
         if (name != every_break && check::find_break(name) == nullptr) return std::nullopt;
         return std::string(name);
     };
-    flags.parsed(
-        "--break", options->break_name, "NAME", mistake, fmt::format("all, or one of {}", names_of(check::breaks())),
-        "explore machines with a deliberate mistake; status 1 and the trace when it is found. With `all`: status "
-        "1 when one is missed");
-    flags.flag("--list-breaks", options->list_breaks, "list the deliberate mistakes");
+    flags.parsed("--break", options->break_name, "NAME", mistake,
+                 fmt::format("all, or one of {}", names_of(check::breaks())),
+                 "Explore machines with an injected fault; if found, print the trace and exit with 1. all: exit with 1 "
+                 "if one is missed [none]");
+    flags.flag("--list-breaks", options->list_breaks, "List the injected faults");
     return [options] { return run_check(*options); };
 }
 

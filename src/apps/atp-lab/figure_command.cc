@@ -69,8 +69,8 @@ int print_list(bool json) {
 
 std::string unknown_figure(const std::string& id) {
     const std::vector<std::string_view> near = figure::ids_near(id);
-    if (near.empty()) return fmt::format("there is no figure {}: 'atp-lab figure list' shows them", id);
-    return fmt::format("there is no figure {}: perhaps {}", id, fmt::join(near, " or "));
+    if (near.empty()) return fmt::format("figure {} is unknown: list them with `atp-lab figure list`", id);
+    return fmt::format("figure {} is unknown; similar: {}", id, fmt::join(near, " or "));
 }
 
 Json to_json(const figure::Drawn& drawn) {
@@ -201,16 +201,17 @@ int run_figure(const FigureOptions& options) {
 std::function<int()> register_figure(CLI::App& program) {
     auto options = std::make_shared<FigureOptions>();
     CLI::App* command =
-        program.add_subcommand("figure", "Draw the papers' figures again and hold them against what is claimed");
-    command->add_option("what", options->what, "list, all, or a figure's id")->type_name("WHAT")->required();
+        program.add_subcommand("figure", "Reproduce the figures of the papers and compare them with the claims");
+    command->add_option("what", options->what, "list, all, or the id of a figure")->type_name("WHAT")->required();
     Flags flags(*command, "How to draw");
-    flags.flag("--quick", options->lab.quick, "fewer and smaller points, which show the same shape");
-    flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "decides everything that chance decides [1]");
-    flags.number("--threads", options->lab.threads, 1, 1024, "that run points; the numbers stay the same [all cores]");
+    flags.flag("--quick", options->lab.quick, "Run fewer and smaller points, which show the same shape");
+    flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
+    flags.number("--threads", options->lab.threads, 1, 1024,
+                 "Threads that run points; results do not depend on it [all cores]");
     flags.text("--out", options->out, "DIR",
-               "where ID.csv and ID.svg go; with all, figures.md and a folder figures for them "
-               "[the current folder; docs/results]");
-    flags.flag("--json", options->json, "an array of {id, claim, ours, verdict, checks} instead of tables");
+               "Folder for ID.csv and ID.svg; with all: for figures.md and a folder figures [the current folder; with "
+               "all: docs/results]");
+    flags.flag("--json", options->json, "Print a JSON array of {id, claim, ours, verdict, checks} instead of tables");
     return [options] { return run_figure(*options); };
 }
 

@@ -55,7 +55,7 @@ std::string layers_text(const workload::Model& model) {
 int run_models(const ModelsOptions& options) {
     const workload::Model* wanted = workload::find_model(options.name);
     if (wanted == nullptr && !options.name.empty()) {
-        fmt::print(stderr, "atp-lab models: there is no model {}: take {}\n", options.name, workload::model_names());
+        fmt::print(stderr, "atp-lab models: model {} is unknown; use {}\n", options.name, workload::model_names());
         return exit_misused;
     }
     const std::span<const workload::Model> shown = wanted == nullptr ? workload::models() : std::span(wanted, 1);
@@ -76,11 +76,12 @@ int run_models(const ModelsOptions& options) {
 
 std::function<int()> register_models(CLI::App& program) {
     auto options = std::make_shared<ModelsOptions>();
-    CLI::App* command = program.add_subcommand("models", "Show the neural networks that simulate --model knows");
-    command->add_option("name", options->name, "one of them, with its layers")->type_name("NAME");
+    CLI::App* command = program.add_subcommand("models", "Show the neural networks of `atp-lab simulate --model`");
+    command->add_option("name", options->name, "Show one model with its layers [all models, without layers]")
+        ->type_name("NAME");
     command->add_flag(
         "--json", options->json,
-        "an array of models with all layers, from the input: parameters of each tensor, times of a batch");
+        "Print a JSON array of models with all layers from the input: parameters of each tensor, times of a batch");
     return [options] { return run_models(*options); };
 }
 

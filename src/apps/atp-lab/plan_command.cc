@@ -62,11 +62,13 @@ int run_plan(const PlanOptions& options) {
 std::function<int()> register_plan(CLI::App& program) {
     auto options = std::make_shared<PlanOptions>();
     CLI::App* command = program.add_subcommand(
-        "plan", "Say what switches that add would gain for your jobs, and how much memory they need");
+        "plan", "Estimate what aggregating switches gain for your jobs, and how much memory they need");
     Flags flags(*command, "What to plan and show");
-    flags.text("--topology", options->topology, "FILE", "TOML: the switches; also what ATP_TOPOLOGY names")->required();
-    flags.text("--jobs", options->jobs, "FILE", "TOML: the jobs")->required();
-    flags.flag("--json", options->json, "one JSON object instead of tables");
+    flags
+        .text("--topology", options->topology, "FILE", "TOML file of switches, which may also be that of ATP_TOPOLOGY")
+        ->required();
+    flags.text("--jobs", options->jobs, "FILE", "TOML file of jobs")->required();
+    flags.flag("--json", options->json, "Print one JSON object instead of tables");
     command->footer(example);
     return [options] { return run_plan(*options); };
 }

@@ -179,10 +179,11 @@ int run_swarm(const SimulateOptions& options) {
 std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
     for (const CLI::Option* flag : options.scenario_flags) {
         if (flag->count() == 0) continue;
-        return fmt::format("{} does not go with --swarm, which draws whole scenarios from their seeds",
-                           flag->get_name());
+        return fmt::format(
+            "{0} and --swarm exclude each other: --swarm draws whole scenarios from their seeds; remove {0}",
+            flag->get_name());
     }
-    if (options.swarm > 1 && !options.trace_path.empty()) return "--trace shows one run; use --swarm 1 --seed N";
+    if (options.swarm > 1 && !options.trace_path.empty()) return "--trace needs a single run: use --swarm 1 --seed N";
     return std::nullopt;
 }
 
@@ -207,23 +208,23 @@ int run_simulate(const SimulateOptions& options) {
 std::function<int()> register_simulate(CLI::App& program) {
     auto options = std::make_shared<SimulateOptions>();
     CLI::App* command = program.add_subcommand(
-        "simulate", "Run the shipped state machines in a simulated network; verify every sum bit by bit");
+        "simulate", "Run the shipped state machines in a simulated network, and verify every bit of every sum");
     add_scenario_flags(*command, options->scenario);
     for (CLI::Option* flag : command->get_options()) {
         if (flag != command->get_help_ptr()) options->scenario_flags.push_back(flag);
     }
     Flags flags(*command, "What to run and show");
-    flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "decides everything that chance decides");
+    flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
-                 "run that many scenarios drawn whole from the seeds --seed, --seed + 1, ...");
-    flags.number("--threads", options->threads, 1, 1024, "of a swarm");
-    flags.flag("--json", options->json, "one JSON object instead of tables");
+                 "Run N random scenarios, drawn from the seeds --seed, --seed + 1, ...");
+    flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm");
+    flags.flag("--json", options->json, "Print one JSON object instead of tables");
     const auto path = [](std::string_view text) -> std::optional<std::string> {
         if (text.empty()) return std::nullopt;
         return std::string(text);
     };
     flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
-                 "write one line for everything that happens to a packet");
+                 "Write one line per event of each packet to this file");
     return [options] { return run_simulate(*options); };
 }
 

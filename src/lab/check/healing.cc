@@ -34,13 +34,14 @@ std::string HealedRun::go(std::span<const std::uint32_t> state) {
     head_ = 0;
     for (unsigned expiry = 0; expiry < max_expiries; ++expiry) {
         for (unsigned deliveries = 0; head_ < queue_.size(); ++deliveries) {
-            if (deliveries == max_deliveries_an_expiry) return "without faults, packets are sent to and fro for ever";
+            if (deliveries == max_deliveries_an_expiry)
+                return "without further faults, packets are exchanged without end";
             if (!deliver_oldest()) return model_.violation();
         }
         if (model_.all_done(state_)) return {};
         if (!fire(Action::Kind::timeout)) return model_.violation();
     }
-    if (!model_.any_crashed(state_)) return "without further faults, it never completes";
+    if (!model_.any_crashed(state_)) return "without further faults, the job never completes";
     if (!fire(Action::Kind::deadline)) return model_.violation();
     return model_.all_done(state_) ? "" : "a worker hangs beyond its deadline";
 }

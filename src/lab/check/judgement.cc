@@ -60,9 +60,10 @@ void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
 void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
     const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
     if (means_another && configuration_.mismatched_worker < 0)
-        step.violate("workers agree, and one was told otherwise");
+        step.violate("workers called the same operation, and one received a mismatch");
     if (event.kind != protocol::WorkerEvent::Kind::completed) return;
-    if (configuration_.mismatched_worker >= 0) step.violate("workers disagree, and one was given a sum");
+    if (configuration_.mismatched_worker >= 0)
+        step.violate("workers called different operations, and one received a sum");
     const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();
     if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
 }
@@ -90,7 +91,7 @@ void Machines::judge_merge(ServerNode& server, const protocol::ServerCounters& b
     }
     if (after.completed == before.completed) return;
     const unsigned everybody = (1U << layout_.membership().workers()) - 1U;
-    if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without everybody");
+    if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without all workers");
     accepted = 0;
     server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
 }
@@ -103,7 +104,7 @@ void Machines::judge_answer(const Sent& sent, Step& step) {
         return;
     }
     if (packet.header.type != ATP_TYPE_ACK) return;
-    if (configuration_.mismatched_worker >= 0) step.violate("what workers mean differently was summed");
+    if (configuration_.mismatched_worker >= 0) step.violate("gradients of different operations were summed");
     step.violate(truth_.wrong_ack(packet));
     if (packet.header.argument >= configuration_.aggregators)
         step.violate("an ACK names an aggregator beyond the table");
@@ -130,7 +131,7 @@ void Machines::judge_switch(SwitchNode& node, const atp_header& header, const at
         step.claims.claimed = place_of(header.job, header.seq);
     }
     if (event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
-        step.violate("an aggregator was taken over that nobody abandoned");
+        step.violate("an aggregator was taken over that is not abandoned");
     }
     if (event == ATP_EVENT_COLLIDED && same_stream && ahead >= static_cast<std::int32_t>(configuration_.window())) {
         step.violate("a fragment collides with a finished predecessor of its own stream");

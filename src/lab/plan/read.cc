@@ -46,14 +46,13 @@ struct Tables {
 tl::expected<Tables, std::string> parse_tables(const Document& source, std::string_view kind) {
     toml::parse_result parsed = toml::parse(source.text, source.name);
     if (!parsed) {
-        return Problem(fmt::format("{}: line {}: no TOML: {}", source.name, parsed.error().source().begin.line,
+        return Problem(fmt::format("{}: line {}: invalid TOML: {}", source.name, parsed.error().source().begin.line,
                                    parsed.error().description()));
     }
     Tables tables{.document = std::move(parsed).table(), .kind = std::string(kind)};
     const toml::array* found = tables.document.get_as<toml::array>(kind);
     if (tables.document.size() != 1 || found == nullptr || found->empty() || !found->is_array_of_tables()) {
-        return Problem(
-            fmt::format("{}: accepted is [[{}]], once for each {}, and nothing else", source.name, kind, kind));
+        return Problem(fmt::format("{}: use [[{}]], once per {}, and no other table", source.name, kind, kind));
     }
     return tables;
 }
@@ -106,11 +105,12 @@ std::string names_of(const std::vector<Switch>& switches) {
 
 std::optional<std::string> find_root(Cluster& cluster, const std::vector<std::optional<std::string>>& parents) {
     const auto first = std::find(parents.begin(), parents.end(), std::nullopt);
-    if (first == parents.end()) return "every switch has a 'parent': accepted is one without";
+    if (first == parents.end()) return "every switch has a 'parent': leave one switch without it";
     cluster.root = static_cast<std::size_t>(first - parents.begin());
     const auto second = std::find(std::next(first), parents.end(), std::nullopt);
     if (second == parents.end()) return std::nullopt;
-    return fmt::format("{} and {} have no 'parent': accepted is one", cluster.switches[cluster.root].name,
+    return fmt::format("{} and {} have no 'parent': leave only one switch without it",
+                       cluster.switches[cluster.root].name,
                        cluster.switches[static_cast<std::size_t>(second - parents.begin())].name);
 }
 
@@ -119,19 +119,19 @@ std::optional<std::string> connect(Cluster& cluster, const std::vector<std::opti
     for (std::size_t at = 0; at < parents.size(); ++at) {
         Switch& one = cluster.switches[at];
         const bool first_of_name = find_switch(cluster.switches, one.name) == at;
-        if (!first_of_name) return fmt::format("two switches have the name {}", one.name);
+        if (!first_of_name) return fmt::format("two switches have the name {}: use each name once", one.name);
         if (!parents[at]) continue;
         one.parent = find_switch(cluster.switches, *parents[at]);
         if (!one.parent) {
-            return fmt::format("switch {}: parent = \"{}\": accepted is one of {}", one.name, *parents[at],
+            return fmt::format("switch {}: parent = \"{}\" is unknown; use one of {}", one.name, *parents[at],
                                names_of(cluster.switches));
         }
     }
     if (auto problem = find_root(cluster, parents)) return problem;
     for (const Switch& one : cluster.switches) {
         if (!one.parent || *one.parent == cluster.root) continue;
-        return fmt::format("switch {}: parent = \"{}\": accepted is {}, which has none: two levels add", one.name,
-                           cluster.switches[*one.parent].name, cluster.switches[cluster.root].name);
+        return fmt::format("switch {}: parent = \"{}\" has a parent itself; use {}: at most two levels aggregate",
+                           one.name, cluster.switches[*one.parent].name, cluster.switches[cluster.root].name);
     }
     return std::nullopt;
 }
@@ -176,10 +176,10 @@ std::optional<workload::Model> read_model(TableReader& reader) {
     const auto compute = reader.quantity("compute", parse_wait, wait_forms);
     const bool by_numbers = reader.has("parameters") && reader.has("compute");
     if (reader.has("model") == by_numbers || reader.has("parameters") != reader.has("compute")) {
-        reader.complain("it needs 'model', or 'parameters' and 'compute'");
+        reader.complain("a job needs 'model', or 'parameters' and 'compute'");
     }
     if (name && workload::find_model(*name) == nullptr) reader.refuse("model", "one of " + workload::model_names());
-    if (batch && !name) reader.complain("'batch' goes with 'model' only");
+    if (batch && !name) reader.complain("'batch' needs 'model': add 'model' or remove 'batch'");
     if (parameters && compute) return model_of_numbers(*parameters, *compute);
     const workload::Model* known = name ? workload::find_model(*name) : nullptr;
     if (known == nullptr) return std::nullopt;
@@ -301,7 +301,7 @@ double most_seconds(const Cluster& cluster) {
 std::optional<std::string> find_endless(const Cluster& cluster) {
     constexpr double year = 365.0 * 24 * 3600;
     if (most_seconds(cluster) < year) return std::nullopt;
-    return "an iteration could take more than a year: are rates, such as \"100Gbps\", and delays what they should be?";
+    return "an iteration would take more than a year: check rates, such as \"100Gbps\", and delays";
 }
 
 }  // namespace

@@ -14,10 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view left_out =
-    "Left out: loss, slow workers, what hosts spend on packets (give the rate that they reach), queues of other "
-    "traffic,\n"
-    "how long a server takes to add. Other systems use RDMA and fill an MTU of 1,500 bytes. `atp-lab simulate` has "
-    "these.\n";
+    "Not modelled: loss, slow workers, host time per packet (set the rate that hosts reach), queues of other "
+    "traffic,\ntime of a server per packet. Other systems use RDMA and fill an MTU of 1,500 bytes. `atp-lab simulate` "
+    "models these.\n";
 
 double times_as_fast(Duration before, Duration after) {
     return static_cast<double>(before.count()) / static_cast<double>(after.count());
@@ -108,7 +107,7 @@ std::string iterations_text(const Cluster& cluster, const Plan& plan) {
 }
 
 std::string bottlenecks_text(const Cluster& cluster, const Plan& plan) {
-    Table table({"job", "sends Gbit/s", "waits", "samples/s", "held back by"});
+    Table table({"job", "sends Gbit/s", "waits", "samples/s", "limited by"});
     for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
         const JobPlan& job = plan.jobs[i];
         const Duration iteration = job.iterations.back().value_or(plan.without[i]);

@@ -62,11 +62,11 @@ void TableReader::list(std::string_view key, std::string_view accepted) {
 
 void TableReader::refuse(std::string_view key, std::string_view accepted) {
     const toml::node* node = table_.get(key);
-    complain(fmt::format("{} = {}: accepted is {}", key, node == nullptr ? "" : text_of(*node), accepted));
+    complain(fmt::format("{} = {}: use {}", key, node == nullptr ? "" : text_of(*node), accepted));
 }
 
 void TableReader::require(std::string_view key, std::string_view accepted) {
-    if (!has(key)) complain(fmt::format("it needs '{}': {}", key, accepted));
+    if (!has(key)) complain(fmt::format("'{}' is missing: use {}", key, accepted));
 }
 
 void TableReader::complain(std::string_view words) {
@@ -76,7 +76,7 @@ void TableReader::complain(std::string_view words) {
 std::optional<std::string> TableReader::problem() {
     for (const auto& [key, node] : table_) {
         if (read_.contains(key.str())) continue;
-        complain(fmt::format("'{}' is not known: accepted are {}", key.str(), fmt::join(read_, ", ")));
+        complain(fmt::format("'{}' is unknown: use {}", key.str(), fmt::join(read_, ", ")));
     }
     return problem_;
 }

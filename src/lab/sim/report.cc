@@ -266,8 +266,8 @@ std::string to_text(const Report& report) {
         for (const std::string& error : job.errors) text += fmt::format("error: {}\n", error);
     }
     for (const std::string& failure : report.failures) text += fmt::format("FAILURE: {}\n", failure);
-    if (report.interrupted) return text + "interrupted: what was summed until then is right\n";
-    text += report.passed() ? "verified: every sum is right to the last bit, no audit failure\n" : "NOT VERIFIED\n";
+    if (report.interrupted) return text + "interrupted: every sum until then is verified\n";
+    text += report.passed() ? "verified: every bit of every sum is correct, no audit failure\n" : "NOT VERIFIED\n";
     return text;
 }
 

@@ -66,26 +66,26 @@ StreamPool::StreamPool(const switchml::SwitchConfig& config) : switch_(config) {
 tl::expected<std::uint8_t, std::string> StreamPool::open(const control::Branch& branch) {
     if (switch_.config().slots == 0) {
         return tl::unexpected(
-            fmt::format("the memory of this switch holds no slot of SwitchML, which has {} lanes; start it with more "
-                        "--memory or fewer --lanes",
+            fmt::format("the memory of this switch holds no SwitchML slot of {} lanes: restart it with more --memory "
+                        "or fewer --lanes",
                         switch_.config().lanes));
     }
     const wire::ChannelTerms& terms = branch.terms;
     if (terms.lanes > switch_.config().lanes) {
         return tl::unexpected(
-            fmt::format("packets of {} lanes are longer than a slot of this switch, which has {}; "
-                        "take fewer --lanes",
+            fmt::format("packets of {} lanes exceed the slots of this switch, which have {}: use fewer --lanes",
                         terms.lanes, switch_.config().lanes));
     }
     const auto number = free_number();
-    if (!number) return tl::unexpected(std::string("all 256 numbers of SwitchML's streams are in use here"));
+    if (!number)
+        return tl::unexpected(
+            std::string("all 256 SwitchML streams of this switch are in use: wait for another job to end"));
     JobConfig config = stream_config(terms, static_cast<unsigned>(std::popcount(branch.mask)));
     config.job = *number;
     if (!switch_.admit(config)) {
         return tl::unexpected(
-            fmt::format("no room is left in SwitchML's pool: {} of {} slots are free, and this "
-                        "channel needs {} in a row; take a smaller --window, or start the switch "
-                        "with more --memory",
+            fmt::format("{} of {} slots are free in the SwitchML pool, but this channel needs {} adjacent ones: use a "
+                        "smaller --window, or more --memory at the switch",
                         switch_.free_slots(), switch_.config().slots, config.slots()));
     }
     streams_[*number] = Stream{.branch = &branch, .job = terms.job, .channel = terms.channel};

@@ -49,7 +49,7 @@ TEST(SwitchMlModel, LosslessModeIsRightInEveryOrderWithoutFaults) {
 TEST(SwitchMlModel, LosslessModeStopsAfterALossAndCountsADuplicateTwice) {
     const Report lost = explore(pair_with(Budget{.losses = 1}), Mode::lossless);
     ASSERT_TRUE(lost.violation);
-    EXPECT_EQ(lost.violation->what, "without further faults, it never completes");
+    EXPECT_EQ(lost.violation->what, "without further faults, the job never completes");
     const Report twice = explore(pair_with(Budget{.duplicates = 1}), Mode::lossless);
     ASSERT_TRUE(twice.violation);
     EXPECT_EQ(twice.violation->what, "a result is 4, the sum is 202");

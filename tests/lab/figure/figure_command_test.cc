@@ -87,8 +87,8 @@ TEST_F(FigureCommand, OutputIsTheSameOnEveryNumberOfThreads) {
 TEST_F(FigureCommand, UnknownFigureIsRefusedWithSimilarNames) {
     const Outcome near = figure("fig99");
     EXPECT_EQ(near.status, 2);
-    EXPECT_NE(near.output.find("there is no figure fig99: perhaps "), std::string::npos) << near.output;
-    EXPECT_NE(figure("whatever").output.find("'atp-lab figure list'"), std::string::npos);
+    EXPECT_NE(near.output.find("figure fig99 is unknown; similar: "), std::string::npos) << near.output;
+    EXPECT_NE(figure("whatever").output.find("`atp-lab figure list`"), std::string::npos);
     EXPECT_EQ(figure("").status, 2);
 }
 

@@ -34,7 +34,7 @@ bool says(const Outcome& outcome, const std::string& words) { return outcome.out
 TEST(PlanCommand, ExamplesArePlanned) {
     const Outcome outcome = run_plan(both);
     EXPECT_EQ(outcome.status, 0) << outcome.output;
-    for (const char* words : {"vision", "text", "leaf1", "Which to buy first", "held back by", "Left out"}) {
+    for (const char* words : {"vision", "text", "leaf1", "Which to buy first", "limited by", "Not modelled"}) {
         EXPECT_TRUE(says(outcome, words)) << words << " in\n" << outcome.output;
     }
 }
@@ -64,7 +64,7 @@ TEST(PlanCommand, BadArgumentsAndFilesExitWithStatus2) {
     EXPECT_TRUE(says(missing, "atp-lab plan: /nowhere.toml: No such file or directory")) << missing.output;
     const Outcome swapped = run_plan("--topology " + examples + "jobs.toml --jobs " + examples + "cluster.toml");
     EXPECT_EQ(swapped.status, 2);
-    EXPECT_TRUE(says(swapped, "accepted is [[switch]]")) << swapped.output;
+    EXPECT_TRUE(says(swapped, "use [[switch]]")) << swapped.output;
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST(Plan, JsonAndTextStateTheWholePlan) {
     EXPECT_EQ(json["memory"][0]["share"], 1.0);
     const std::string text = to_text(cluster, plan);
     EXPECT_NE(text.find("the links of workers under l1"), std::string::npos) << text;
-    EXPECT_NE(text.find("Left out: "), std::string::npos);
+    EXPECT_NE(text.find("Not modelled: "), std::string::npos);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(SimulateCommand, MissingMemoryIsReported) {
 #endif
     const Outcome outcome = atp("simulate --aggregators 16777216 --bytes 4", "ulimit -v 1000000");
     EXPECT_EQ(outcome.status, 1) << outcome.output;
-    EXPECT_NE(outcome.output.find("not enough memory"), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find("out of memory"), std::string::npos) << outcome.output;
 }
 
 }  // namespace

@@ -265,9 +265,9 @@ TEST(Switchml, UnsupportedSettingIsRefusedWithTheReason) {
         EXPECT_NE(problem_of(s).value_or("").find(words), std::string::npos) << problem_of(s).value_or("no problem");
     };
     expect_problem([](Scenario& s) { s.topology = topology("racks:2x2"); }, "one switch");
-    expect_problem([](Scenario& s) { s.aggregation = Aggregation::nowhere; }, "only forward");
-    expect_problem([](Scenario& s) { s.faults.outages = {Outage{}}; }, "lost for ever");
-    expect_problem([](Scenario& s) { s.faults.outages = {{.node = Outage::Node::worker}}; }, "no job of ATP");
+    expect_problem([](Scenario& s) { s.aggregation = Aggregation::nowhere; }, "only the switch adds");
+    expect_problem([](Scenario& s) { s.faults.outages = {Outage{}}; }, "cannot recover lost sums");
+    expect_problem([](Scenario& s) { s.faults.outages = {{.node = Outage::Node::worker}}; }, "does not use ATP");
     expect_problem([](Scenario& s) { s.priority = true; }, "one order");
     expect_problem([](Scenario& s) { s.switchml.lanes = 0; }, "--switchml-lanes 0");
     expect_problem([](Scenario& s) { s.switchml.timeout = Duration(0); }, "timeout");
@@ -276,12 +276,12 @@ TEST(Switchml, UnsupportedSettingIsRefusedWithTheReason) {
             s.jobs = 3;
             s.switchml.pool = 2;
         },
-        "no part for each of 3");
+        "too small for 3");
     expect_problem([](Scenario& s) { s.switchml.pool = 1U << 17U; }, "at most 65536 slots");
     expect_problem([](Scenario& s) { s.jobs = 257; }, "257 jobs of SwitchML");
     expect_problem([](Scenario& s) { s.queue_bytes = 1'000, s.lanes = 8, s.switchml.lanes = 366; }, "holds no packet");
     expect_problem([](Scenario& s) { s.faults.loss = 0.01, s.switchml.mode = Mode::lossless; }, "lossless");
-    expect_problem([](Scenario& s) { s.plain_share = 0.5, s.switchml.halves = true; }, "16-bit");
+    expect_problem([](Scenario& s) { s.plain_share = 0.5, s.switchml.halves = true; }, "float16");
 }
 
 }  // namespace

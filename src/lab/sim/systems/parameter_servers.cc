@@ -73,7 +73,8 @@ void ParameterServers::on_push(unsigned server, const Message& message, Time now
 
 void ParameterServers::on_pulled(unsigned rank, unsigned server, const Message& message, Time now) {
     if (message.word != sum_of_words(training_.iterations_done(rank), message.label, server)) {
-        fail(fmt::format("rank {}: bucket {} of server {}: not everybody's sum", rank, message.label, server));
+        fail(fmt::format("rank {}: bucket {} of server {}: the sum does not include every worker", rank, message.label,
+                         server));
     }
     unsigned& pulled = pulled_[rank][message.label];
     if (++pulled != servers_.size()) return;

@@ -55,7 +55,7 @@ void Ring::take(unsigned rank, const Message& message, Time now) {
     std::uint64_t word = message.word;
     if (message.step <= last_sum) word += word_of(iteration, bucket, chunk, rank);
     if (message.step >= last_sum && word != sum_of_words(iteration, bucket, chunk)) {
-        fail(fmt::format("rank {}: chunk {} of bucket {}: not everybody's sum", rank, chunk, bucket));
+        fail(fmt::format("rank {}: chunk {} of bucket {}: the sum does not include every worker", rank, chunk, bucket));
     }
     if (message.step + 1 < steps()) pass_on(rank, bucket, message.step + 1, word, now);
     Turn& turn = turns_[rank][bucket];
