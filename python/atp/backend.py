@@ -57,7 +57,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         torch.distributed.DistBackendError: the switch or a rank is missing.
     """
     if options is not None and not isinstance(options, Options):
-        raise TypeError(f"pg_options of the backend 'atp' are atp.Options, not {type(options).__name__}")
+        raise TypeError(f"pg_options is a {type(options).__name__}: use atp.Options for the backend 'atp'")
     if not dist.is_initialized():
         _end_backends(_C.shutdown)  # of earlier groups: before 2.8, destroy_process_group() does not notify a backend
     if not _active_backends():
@@ -139,7 +139,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
     except RuntimeError as error:
         raise dist.DistBackendError(
             f"no switch answers at {address} ({error}): start one there with `atp switch`, or name another one with "
-            f"ATP_SWITCH; `atp doctor --switch {address}` may find out what is in the way"
+            f"ATP_SWITCH; check the path with `atp doctor --switch {address}`"
         ) from None
     _Process.address = address
     return address, _Process.switch is not None and address == _Process.switch.address
@@ -180,7 +180,7 @@ def _listen_address() -> str:
     local = _C.address_towards(f"[{master}]:1" if ":" in master else f"{master}:1")
     if here is not None and ipaddress.ip_address(local).is_loopback:
         raise RuntimeError(
-            f"MASTER_ADDR={master!r} is the loopback here, where ranks on other hosts cannot reach it: set it to an "
+            f"MASTER_ADDR={master!r} resolves to the loopback, which ranks on other hosts cannot reach: set it to an "
             "address of this host that they can reach, or start a switch with `atp switch` and set ATP_SWITCH"
         )
     return f"[{local}]:0" if ":" in local else f"{local}:0"

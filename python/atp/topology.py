@@ -76,12 +76,12 @@ class Topology:
         try:
             content = _parse(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise ValueError(f"{path}: {error.strerror}; accepted is a file of TOML with [[switch]] tables") from None
+            raise ValueError(f"{path}: {error.strerror}; use a TOML file with [[switch]] tables") from None
         except ValueError as error:
-            raise ValueError(f"{path}: no TOML: {error}") from None
+            raise ValueError(f"{path}: invalid TOML: {error}") from None
         tables = content.get("switch")
         if set(content) != {"switch"} or not isinstance(tables, list) or not tables:
-            raise ValueError(f"{path}: accepted is [[switch]], once for each switch, and nothing else")
+            raise ValueError(f"{path}: use [[switch]], once per switch, and no other table")
         parents = [table.get("parent") for table in tables if isinstance(table, dict)]
         switches = []
         for number, table in enumerate(tables, start=1):
@@ -98,7 +98,7 @@ class Topology:
             return found[0]
         which = "no switch has" if not found else f"the switches {', '.join(found)} all have"
         raise ValueError(
-            f"{self._path}: {which} rank {place.rank} on host {place.host!r} under 'hosts' or 'ranks'; accepted is one"
+            f"{self._path}: {which} rank {place.rank} on host {place.host!r} in 'hosts' or 'ranks'; use exactly one"
         )
 
 
@@ -120,18 +120,18 @@ def _parse(text: str) -> dict[str, Any]:
 
 def _switch_from(table: Any, parents: list[Any]) -> _Switch:
     if not isinstance(table, dict) or not set(table) <= _KEYS | _KEYS_OF_PLANS:
-        raise ValueError("accepted are 'address', 'hosts' and 'ranks', and what `atp-lab plan` reads")
+        raise ValueError("unknown keys: use 'address', 'hosts', 'ranks' and the keys of `atp-lab plan`")
     address = table.get("address")
     if not is_address(address):
-        raise ValueError(f"address={address!r}: accepted is 'host:port' or '[host]:port'")
+        raise ValueError(f"address={address!r}: use 'host:port' or '[host]:port'")
     hosts, ranks = table.get("hosts", []), table.get("ranks", [])
     if not isinstance(hosts, list) or not all(isinstance(host, str) and host for host in hosts):
-        raise ValueError(f"hosts={hosts!r}: accepted is a list of names, IP addresses and networks")
+        raise ValueError(f"hosts={hosts!r}: use a list of names, IP addresses and networks")
     if not isinstance(ranks, list):
-        raise ValueError(f'ranks={ranks!r}: accepted is a list of numbers and ranges, such as [0, "4-7"]')
+        raise ValueError(f'ranks={ranks!r}: use a list of numbers and ranges, such as [0, "4-7"]')
     is_parent = "name" in table and table["name"] in parents
     if not hosts and not ranks and not is_parent:
-        raise ValueError("it needs 'hosts', 'ranks' or both")
+        raise ValueError("'hosts' and 'ranks' are missing: use one or both")
     return _Switch(address, tuple(hosts), tuple(_range_from(value) for value in ranks))
 
 
@@ -139,7 +139,7 @@ def _range_from(value: object) -> range:
     match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", str(value))
     ranks = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
     if not ranks:
-        raise ValueError(f'ranks: {value!r}: accepted is a number, or a range such as "4-7"')
+        raise ValueError(f'ranks: {value!r}: use a number, or a range such as "4-7"')
     return ranks
 
 

@@ -26,12 +26,11 @@ at::ScalarType summed_type(at::ScalarType type, const c10d::ReduceOp& operation)
 std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
     if (tensors.empty()) return "no tensors";
     const at::ScalarType type = tensors.front().scalar_type();
-    if (operation != c10d::ReduceOp::AVG && operation != c10d::ReduceOp::SUM)
-        return "operations other than SUM and AVG";
+    if (operation != c10d::ReduceOp::AVG && operation != c10d::ReduceOp::SUM) return "operation other than SUM and AVG";
     if (!element_type_of(summed_type(type, operation))) return fmt::format("{} tensors", c10::toString(type));
     for (const at::Tensor& tensor : tensors) {
-        if (!lies_in_memory(tensor)) return "tensors that are sparse or neither of the CPU nor of CUDA";
-        if (tensor.device() != tensors.front().device()) return "tensors of several devices";
+        if (!lies_in_memory(tensor)) return "tensor not dense on CPU or CUDA";
+        if (tensor.device() != tensors.front().device()) return "tensors on several devices";
         if (tensor.scalar_type() != type) return "tensors of several types";
     }
     return std::nullopt;
@@ -54,7 +53,7 @@ std::string goodbye_key(int rank) { return fmt::format("goodbye-{}", rank); }
 
 ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
     auto* group = dynamic_cast<ProcessGroupAtp*>(backend.get());
-    if (group == nullptr) throw std::invalid_argument("this is no backend of atp");
+    if (group == nullptr) throw std::invalid_argument("the process group does not use the backend 'atp'");
     return *group;
 }
 
@@ -176,7 +175,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-    const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors at once";
+    const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors in one call";
     if (why) return delegate("all_reduce", *why)->allreduce(tensors, options);
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce");
 }
@@ -192,7 +191,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tenso
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     if (tensors.size() != 1 || !lies_in_memory(tensors.front())) {
-        return delegate("broadcast", "several tensors, or one that is sparse or neither of the CPU nor of CUDA")
+        return delegate("broadcast", "several tensors, or a tensor not dense on CPU or CUDA")
             ->broadcast(tensors, options);
     }
     const auto communicator = require_communicator();

@@ -17,9 +17,10 @@ namespace py = pybind11;
 
 numeric::ElementType require_element_type(const at::Tensor& tensor) {
     const auto type = element_type_of(tensor.scalar_type());
-    TORCH_CHECK_TYPE(type.has_value(), "atp: keys hold floats of 16 to 64 bits and integers of 32 and 64, not ",
+    TORCH_CHECK_TYPE(type.has_value(),
+                     "atp: push and pull accept floats of 16 to 64 bits and integers of 32 and 64 bits, not ",
                      tensor.scalar_type());
-    TORCH_CHECK_TYPE(lies_in_memory(tensor) && tensor.is_cpu(), "atp: keys hold dense tensors of the CPU");
+    TORCH_CHECK_TYPE(lies_in_memory(tensor) && tensor.is_cpu(), "atp: push and pull accept dense CPU tensors only");
     return *type;
 }
 

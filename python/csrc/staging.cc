@@ -26,7 +26,7 @@ Staged stage_one(const at::Tensor& tensor, at::ScalarType type) {
         return {.tensor = tensor, .memory = tensor, .host = tensor};
     }
     TORCH_CHECK(at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
-                "atp: several elements of this tensor are one and the same memory, as expand() makes them; clone it");
+                "atp: elements of this tensor share memory, as after expand(): pass tensor.clone()");
     const at::NoGradGuard no_grad;
     const at::Tensor memory = at::empty(tensor.sizes(), tensor.options().requires_grad(false).dtype(type));
     memory.copy_(tensor);
@@ -195,7 +195,8 @@ Stager::Queue Stager::queue_of(c10::Device device) {
     if (known != queues_.end()) return known->second;
     auto opened = staging::open_cuda_queue(device.index());
     if (!opened) {
-        TORCH_WARN_ONCE("atp: tensors of ", device, " are converted by the processor: ", message_of(opened.error()));
+        TORCH_WARN_ONCE("atp: tensors of ", device,
+                        " are converted by the CPU, which is slower: ", message_of(opened.error()));
     }
     return queues_[device.index()] = opened.value_or(nullptr);
 }

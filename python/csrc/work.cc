@@ -66,12 +66,13 @@ bool NetworkWork::wait(std::chrono::milliseconds timeout) {
 }
 
 void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
-    throw c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
-                                message_of({.operation = operation_->operation(),
-                                            .reason = Reason::timed_out,
-                                            .elapsed = net::now() - operation_->begun(),
-                                            .text = "this wait is over after " + std::to_string(timeout.count()) +
-                                                    " ms; the operation is not"}));
+    throw c10::DistBackendError(
+        {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+        message_of({.operation = operation_->operation(),
+                    .reason = Reason::timed_out,
+                    .elapsed = net::now() - operation_->begun(),
+                    .text = "wait() ended after its timeout of " + std::to_string(timeout.count()) +
+                            " ms; the operation still runs"}));
 }
 
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }

@@ -120,7 +120,7 @@ def form_a_group_of(rank, size, store_file, sizes):
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (3, 2)])
 def test_wrong_world_size_raises_with_the_reason(sizes):
     outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
-    check_failed(outcomes, "did not come", "counts")
+    check_failed(outcomes, "did not arrive", "expects")
 
 
 def do_different_things(rank, size, things):

@@ -187,7 +187,7 @@ def test_each_delegated_operation_is_logged_once_by_one_rank():
         [
             (
                 "WARNING",
-                'operation delegated name="all_reduce" backend=gloo reason="operations other than SUM and AVG"',
+                'operation delegated name="all_reduce" backend=gloo reason="operation other than SUM and AVG"',
             ),
             ("WARNING", 'operation delegated name="all_reduce" backend=gloo reason="Byte tensors"'),
             ("WARNING", 'operation delegated name="reduce" backend=gloo'),
