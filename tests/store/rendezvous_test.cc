@@ -73,11 +73,11 @@ TEST(Rendezvous, MissingRanksAreNamed) {
     ASSERT_TRUE(failed_with(met, Reason::timed_out)) << error_of(met);
     EXPECT_EQ(met.error().operation, Operation::rendezvous);
     EXPECT_GE(met.error().elapsed, std::chrono::milliseconds(20));
-    EXPECT_EQ(met.error().text, "'addresses': ranks 1 and 3 of 4 did not come");
+    EXPECT_EQ(met.error().text, "'addresses': ranks 1 and 3 of 4 did not arrive: check that these processes run");
     Rendezvous three(store, party(3, 4));
     const auto late = three.barrier("addresses", shortly());
     ASSERT_TRUE(failed_with(late, Reason::timed_out)) << error_of(late);
-    EXPECT_EQ(late.error().text, "'addresses': rank 1 of 4 did not come");
+    EXPECT_EQ(late.error().text, "'addresses': rank 1 of 4 did not arrive: check that these processes run");
 }
 
 TEST(Rendezvous, FirstEightOfManyMissingRanksAreNamedOverTcp) {
@@ -86,7 +86,9 @@ TEST(Rendezvous, FirstEightOfManyMissingRanksAreNamedOverTcp) {
     Rendezvous alone(*store, party(3, 300));
     const auto met = alone.barrier("ready", shortly());
     ASSERT_TRUE(failed_with(met, Reason::timed_out)) << error_of(met);
-    EXPECT_EQ(met.error().text, "'ready': ranks 0, 1, 2, 4, 5, 6, 7, 8 and 291 more of 300 did not come");
+    EXPECT_EQ(
+        met.error().text,
+        "'ready': ranks 0, 1, 2, 4, 5, 6, 7, 8 and 291 more of 300 did not arrive: check that these processes run");
     EXPECT_EQ(met.error().peer, to_string(server->local()));
 }
 
@@ -140,7 +142,7 @@ TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
     ASSERT_TRUE(failed_with(first.barrier("ready", net::now()), Reason::timed_out));
     const auto met = second.barrier("ready", patience());
     ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
-    EXPECT_TRUE(says(met.error().text, "rank 1 was there before")) << met.error().text;
+    EXPECT_TRUE(says(met.error().text, "rank 1 arrived twice")) << met.error().text;
 }
 
 const std::vector<std::string_view> all_names{"addresses", "token"};
@@ -216,7 +218,7 @@ TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
     ASSERT_TRUE(failed_with(one.barrier("ready", net::now()), Reason::timed_out));
     const auto met = zero.barrier("ready", patience());
     ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
-    EXPECT_EQ(met.error().text, "'ready': rank 1 counts 3 ranks and rank 0 counts 2");
+    EXPECT_EQ(met.error().text, "'ready': rank 1 expects a world of 3 ranks, rank 0 one of 2: use one world size");
 }
 
 TEST(Rendezvous, InvalidNameOrPartyIsRefused) {

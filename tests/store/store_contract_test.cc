@@ -245,7 +245,7 @@ TEST_P(StoreContract, FullStoreRefusesNewBytesAndTakesSmallerOnes) {
     ASSERT_TRUE(rank(0).set("a", std::string(50, 'x')));
     const auto refused = rank(0).set("b", std::string(50, 'x'));
     ASSERT_TRUE(failed_with(refused, Reason::exhausted)) << error_of(refused);
-    EXPECT_TRUE(says(refused.error().text, "51 bytes of 100"));
+    EXPECT_TRUE(says(refused.error().text, "51 of 100 bytes"));
     EXPECT_EQ(rank(0).missing(Keys{"b"}), Keys{"b"});
     ASSERT_TRUE(rank(0).set("a", std::string(99, 'y'))) << "in the place of the former";
     ASSERT_TRUE(rank(0).set("a", ""));

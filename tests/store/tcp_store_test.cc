@@ -161,7 +161,7 @@ TEST(TcpStore, SilentServerTimesOut) {
     port.listen();
     const auto store = TcpStore::connect(port.address(), shortly());
     ASSERT_TRUE(failed_with(store, Reason::timed_out)) << error_of(store);
-    EXPECT_EQ(store.error().text, "the store does not answer");
+    EXPECT_EQ(store.error().text, "the store does not answer: check that rank 0 runs");
 }
 
 TEST(TcpStore, ServerOfAnotherKindOrVersionFailsAtOnce) {

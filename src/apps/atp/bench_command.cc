@@ -100,9 +100,10 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
                    const std::string& algorithm, const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
-        fmt::print("{} workers on this machine, {}, {}, {} rounds{}; every result verified to the last bit\n",
+        fmt::print("{} workers on this host, {}, {}, {} rounds{}; every bit of every result verified\n",
                    options.workers, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.type),
-                   atp.begin()->second.size(), peer.empty() ? "" : fmt::format(", Gloo ({}) in turns", algorithm));
+                   atp.begin()->second.size(),
+                   peer.empty() ? "" : fmt::format(", alternating with Gloo ({})", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
         }
@@ -170,9 +171,7 @@ int run_all_here(const BenchOptions& options) {
     std::string algorithm;
     if (with_peer) {
         if (!std::filesystem::exists(program_beside("bench_gloo"))) {
-            fmt::print(stderr,
-                       "atp bench: --peer gloo needs {}, which the build target bench_gloo makes where libgloo-dev is "
-                       "installed\n",
+            fmt::print(stderr, "atp bench: --peer gloo needs {}: install libgloo-dev and build the target bench_gloo\n",
                        program_beside("bench_gloo"));
             return exit_misused;
         }
@@ -253,8 +252,8 @@ int run_bench(BenchOptions options) {
     for (std::uint64_t& bytes : options.bench.sizes) {
         bytes -= bytes % width;
         if (bytes == 0) {
-            fmt::print(stderr, "atp bench: --bytes: less than one {} of {} bytes\n", to_string(options.bench.type),
-                       width);
+            fmt::print(stderr, "atp bench: --bytes: a {} has {} bytes; use at least that many\n",
+                       to_string(options.bench.type), width);
             return exit_misused;
         }
     }
@@ -279,7 +278,7 @@ std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     auto options = std::make_shared<BenchOptions>();
     options->additions = std::move(additions);
     CLI::App* command = program.add_subcommand(
-        "bench", "Measure all-reduce: on this machine, or, one rank a process, on many; verify every sum");
+        "bench", "Measure all-reduce on this host, or as one rank of many hosts, and verify every sum");
     add_bench_flags(*command, options);
     return [options] { return run_bench(*options); };
 }

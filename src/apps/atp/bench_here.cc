@@ -23,7 +23,7 @@ constexpr std::uint32_t loopback_lanes = 16'352;
 
 std::filesystem::path make_folder() {
     std::string name = (std::filesystem::temp_directory_path() / "atp-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made in " + name);
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("a temporary folder cannot be created as " + name);
     return name;
 }
 

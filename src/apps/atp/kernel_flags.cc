@@ -50,21 +50,20 @@ std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const swi
                                        const Given& given) {
     if (kernel.interfaces.empty()) {
         const auto alone = first_given(kernel_flags, given);
-        return alone ? std::optional(fmt::format("{} says something of --xdp alone, which is not there", *alone))
+        return alone ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))
                      : std::nullopt;
     }
-    if (const auto twice = first_twice(kernel.interfaces)) return fmt::format("--xdp names {} twice", *twice);
+    if (const auto twice = first_twice(kernel.interfaces))
+        return fmt::format("--xdp: interface '{}' is listed twice; list each interface once", *twice);
     if (node.memory_bytes == 0) {
-        return "--xdp and --memory 0 do not go together: the kernel would have no aggregators; give it as much as the "
-               "switch behind it has, or leave --xdp out";
+        return "--xdp and --memory 0 exclude each other: set --memory to at least that of the switch that workers "
+               "address, or remove --xdp";
     }
     if (node.udp.local.port() == 0) {
-        return "--xdp and port 0 of --listen do not go together: the kernel looks at packets of that port alone; give "
-               "the one that workers send to";
+        return "--xdp and port 0 of --listen exclude each other: set the port to which workers send";
     }
     if (node.shards > 1) {
-        return "--xdp and several --threads do not go together: the kernel adds packets of one port, and each thread "
-               "has its own; start with --threads 1";
+        return "--xdp needs --threads 1: the kernel aggregates packets of one port, and each thread has its own port";
     }
     return std::nullopt;
 }

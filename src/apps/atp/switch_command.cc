@@ -97,10 +97,10 @@ void print_kernel(const client::ShardReport& shard) {
                shard.kernel->level == 0 ? "next to workers" : "where racks meet");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
-                   mode == "generic" ? ", since its driver has no XDP, or none at this MTU: slower" : "");
+                   mode == "generic" ? ", slower: its driver has no XDP, or none at this MTU" : "");
     }
     for (const std::string& missing : shard.kernel->without_release) {
-        fmt::print("  without the release of aggregators by results of this box's servers: {}\n", missing);
+        fmt::print("  without release of aggregators by results of servers on this host: {}\n", missing);
     }
 }
 
@@ -173,44 +173,46 @@ int run_switch(SwitchOptions options) {
 std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     auto options = std::make_shared<SwitchOptions>();
     options->additions = std::move(additions);
-    CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs as they pass");
+    CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs");
     Flags flags(*command, "Switch");
     switchd::SwitchNodeConfig& config = options->config;
     flags.text("--listen", options->listen, "ADDRESS",
-               "host:port or [host]:port; with --xdp the port of the packets that the kernel looks at [0.0.0.0:4790]");
-    flags.text("--parent", options->parent, "ADDRESS", "the switch that joins this one with others [none]");
+               "Local address, host:port or [host]:port; --xdp uses the same port [0.0.0.0:4790]");
+    flags.text("--parent", options->parent, "ADDRESS",
+               "Switch above this one, which joins it with others, host:port [none]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
-                 "of all aggregators; 0 aggregates nothing and only hosts parameter servers [64MB]");
+                 "Memory of all aggregators; 0: only host parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
                  "of an aggregator: the longest packet that is aggregated [what the interface's MTU holds]");
-    flags.number(
-        "--threads", config.shards, 1, 256,
-        "each with its share of the memory and of the channels; 1 with --xdp, and at the server behind it [1]");
-    flags.parsed(
-        "--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces, "names with a comma between two",
-        "aggregate inside the kernel what passes these, whoever it is addressed to; all ports by which a job's "
-        "workers come: eth1,eth2 [none]");
+    flags.number("--threads", config.shards, 1, 256,
+                 "Number of threads, which share memory and channels; 1 with --xdp and at its parameter server [1]");
+    flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces,
+                 "interface names separated by commas",
+                 "Aggregate in the kernel on these interfaces, comma-separated; needs root. List every port to a "
+                 "worker and the port to the server. [none]");
     flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
-               "of a bpffs: where a restart finds what the kernel holds [/sys/fs/bpf/atp]");
+               "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
-                 "of --xdp, for jobs whose workers name racks: 0 next to workers, 1 where racks meet [0]");
-    flags.flag("--pin", options->pin, "keep each thread on a core of its own");
-    flags.number("--jobs", config.jobs, 1, 65'536, "at once, on all threads together [64]");
-    flags.number("--channels", config.channels, 1, 1'048'576, "at once, of all jobs on all threads [256]");
+                 "Level of --xdp for jobs with racks: 0 next to workers, 1 where racks meet [0]");
+    flags.flag("--pin", options->pin, "Pin each thread to its own core");
+    flags.number("--jobs", config.jobs, 1, 65'536, "Most jobs at a time, on all threads together [64]");
+    flags.number("--channels", config.channels, 1, 1'048'576,
+                 "Most channels at a time, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
-                 "of all parameter servers hosted here [1GiB]");
+                 "Memory of all parameter servers on this switch [1GiB]");
     command
         ->add_flag("--server,!--no-server", options->hosts_servers,
-                   "host the parameter servers of jobs that want them on their last switch [yes]")
+                   "Host the parameter servers of jobs that request them on their last switch [yes]")
         ->group("Switch");
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
-                 "an aggregator untouched for so long is anybody's [500ms]");
-    flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms, "members silent for so long are gone [10s]");
+                 "Idle time after which another fragment may claim an aggregator [500ms]");
+    flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms,
+                 "Time without a JOIN after which a member is removed [10s]");
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
-                 "poll for so long before sleeping: latency for a busy core [0]");
-    flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "microseconds of SO_BUSY_POLL [0]");
-    flags.flag("--quiet", options->quiet, "say nothing but errors");
-    flags.flag("--json", options->json, "say in JSON what was started");
+                 "Time for which a thread polls before it sleeps; lowers latency, keeps a core busy [0]");
+    flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "SO_BUSY_POLL of the sockets, in us [0]");
+    flags.flag("--quiet", options->quiet, "Print errors only");
+    flags.flag("--json", options->json, "Print the started configuration as JSON");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);

@@ -53,7 +53,7 @@ Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
         if (error.reason == Reason::timed_out) {
             // The last reason of the switch helps more than the timeout.
             if (refusal) return tl::unexpected(*std::move(refusal));
-            error.text += " `atp doctor` may find out why";
+            error.text += " and check the path with `atp doctor`";
         }
         if (error.reason != Reason::rejected) return tl::unexpected(std::move(error));
         refusal = std::move(error);
@@ -70,14 +70,14 @@ std::uint32_t lanes_of_payload(const Options& options, std::uint32_t payload_byt
 // Address and WELCOME of the switch, and the longest packet on the path to it.
 Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
-        return refuse(Operation::join, Reason::malformed, {}, "no switch was named: give its host:port");
+        return refuse(Operation::join, Reason::malformed, {}, "the switch address is empty: use host:port");
     }
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
     SwitchReach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
     if (options.multicast.wanted && reach.address.family() != wire::Family::ipv4) {
         return refuse(Operation::join, Reason::unsupported, to_string(reach.address),
-                      "results by multicast need IPv4: name the switch by such an address, or do without");
+                      "multicast needs IPv4: use an IPv4 address of the switch, or disable multicast");
     }
     auto client = client::SwitchClient::open(reach.address);
     if (!client) return tl::unexpected(client.error());
@@ -92,8 +92,11 @@ Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     const std::uint32_t fits = lanes_of_payload(options, *payload);
     reach.lanes = fits / 8 * 8;
     if (options.lanes != 0 && options.lanes > fits) {
-        return refuse(Operation::join, Reason::too_large, to_string(reach.address),
-                      fmt::format("packets of {} lanes do not get there: {} do", options.lanes, fits));
+        return refuse(
+            Operation::join, Reason::too_large, to_string(reach.address),
+            fmt::format(
+                "{} lanes requested, but the path carries {}: request at most that many, or leave the number unset",
+                options.lanes, fits));
     }
     return reach;
 }
@@ -130,8 +133,10 @@ Result<std::vector<control::Announcement>> tell_each_other(store::Rendezvous& re
         auto announcement = control::announcement_from((*texts)[rank], static_cast<std::uint32_t>(rank));
         if (!announcement) return tl::unexpected(announcement.error());
         if (announcement->terms != own.terms) {
-            return refuse(Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", rank),
-                          fmt::format("it was given \"{}\", and this rank \"{}\"", announcement->terms, own.terms));
+            return refuse(
+                Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", rank),
+                fmt::format("its options are \"{}\", those of this rank \"{}\": use equal options on all ranks",
+                            announcement->terms, own.terms));
         }
         announcements.push_back(*std::move(announcement));
     }
@@ -204,7 +209,8 @@ Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
         text = announcements[channel % announcements.size()].servers.at(channel);
     } else {
         if (options.dedicated_servers.empty()) {
-            return refuse(Operation::join, Reason::malformed, {}, "no dedicated server was named");
+            return refuse(Operation::join, Reason::malformed, {},
+                          "the list of dedicated servers is empty: use one or more host:port");
         }
         text = options.dedicated_servers[channel % options.dedicated_servers.size()];
     }

@@ -41,7 +41,7 @@ Result<void> check_memory(const SwitchNodeConfig& config) {
     if (sysinfo(&host) != 0) return {};
     const std::uint64_t present = (std::uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
     if (config.memory_bytes <= present && config.other_bytes <= present - config.memory_bytes) return {};
-    return no_memory(config, fmt::format("this host has {:.1f} GB, swap included", gigabytes(present)));
+    return no_memory(config, fmt::format("this host has {:.1f} GB including swap", gigabytes(present)));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
     try {
         if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
     } catch (const std::bad_alloc&) {
-        return no_memory(config, "the kernel does not grant so much");
+        return no_memory(config, "the kernel refused the allocation");
     }
     SwitchNode& self = *node;
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {
@@ -162,7 +162,9 @@ void SwitchNode::answer_hello(std::span<const std::byte> bytes, const wire::Addr
     if (parent_ != nullptr && !parent_->answers()) {
         const wire::Refused refused{
             .reason = wire::Refusal::parent,
-            .text = fmt::format("this switch is up, but its parent {} does not answer it", to_string(config_.parent))};
+            .text = fmt::format(
+                "this switch runs, but its parent {} does not answer: start the parent, or correct --parent",
+                to_string(config_.parent))};
         reply(from, {answer.data(), wire::encode(refused, answer)}, bytes.size());
         return;
     }

@@ -86,7 +86,7 @@ std::optional<std::string> Rank::objection_to(const endpoint::JobDemands& demand
         return fmt::format("a world of {} ranks; SwitchML uses one switch, with at most {}", demands.world,
                            ATP_BITMAP_BITS);
     }
-    if (demands.audit) return "an audit lane; SwitchML has none";
+    if (demands.audit) return "audit is set; SwitchML has no audit lane: unset it";
     if (demands.adaptive_scale || demands.narrow_lanes) {
         return "an adaptive scale or int16 lanes; SwitchML has one scale, and int32 lanes";
     }

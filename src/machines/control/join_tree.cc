@@ -53,11 +53,12 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     branch->seat(join, from, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
-        refuse_all(*branch, {.job = join.terms.job,
-                             .token = join.terms.token,
-                             .channel = join.terms.channel,
-                             .reason = wire::Refusal::terms,
-                             .text = "the members of the job do not have the ranks 0, 1, ... once each"});
+        refuse_all(*branch,
+                   {.job = join.terms.job,
+                    .token = join.terms.token,
+                    .channel = join.terms.channel,
+                    .reason = wire::Refusal::terms,
+                    .text = "the ranks of the job are not 0, 1, ... once each: give each process its own rank"});
         close(*branch);
         return;
     }
@@ -186,7 +187,7 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
         return;
     }
     wire::Refused passed_on = refused;
-    passed_on.text = fmt::format("{} (said by {})", refused.text, to_string(from));
+    passed_on.text = fmt::format("{} (sent by {})", refused.text, to_string(from));
     refuse_all(*branch, passed_on);
     close(*branch);
 }

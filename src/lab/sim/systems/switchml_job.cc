@@ -259,11 +259,11 @@ void SwitchmlJob::check(const JobReport& job) {
     expect_none("packets that the switch cannot read", shared_.switchml.counters().count(SwitchEvent::refused));
     expect_none("packets of no job at the switch", shared_.switchml.counters().count(SwitchEvent::forged));
     if (config_.mode == Mode::compares_offsets) {
-        expect_none("packets of fragments that nobody can have come to", own.count(SwitchEvent::ahead));
+        expect_none("packets of fragments that no worker can have reached", own.count(SwitchEvent::ahead));
     }
     const Scenario& s = shared_.scenario;
     const bool all_fit = s.float_share == 0 && s.overflow_share == 0 && !s.gradients;
-    if (all_fit) expect_none("sums that overflowed, and none can", own.workers.overflowed);
+    if (all_fit) expect_none("sums that overflowed, although none can", own.workers.overflowed);
     if (!job.finished) return;
     expect_none("packets without a result", own.workers.sent - own.workers.results);
     if (own.count(SwitchEvent::completed) * job.workers != own.workers.results) {
@@ -272,7 +272,7 @@ void SwitchmlJob::check(const JobReport& job) {
     }
     const bool told_alike = std::ranges::all_of(
         endpoints_, [&](const Endpoint& endpoint) { return endpoint.overflowed == endpoints_.front().overflowed; });
-    if (!told_alike) fail("workers were told of different overflows");
+    if (!told_alike) fail("workers received different overflow reports");
 }
 
 }  // namespace atp::sim
