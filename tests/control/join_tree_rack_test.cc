@@ -96,17 +96,17 @@ TEST(JoinTreeRack, RackOfAnotherSizeOrKindIsRefused) {
     Tree root;
     root.join(member(0), worker(0));
     root.join(join_of_unit(0, 0, 2, two_units), host(2));
-    root.expect_refused(host(2), Refusal::terms, "expect different ranks");
+    root.expect_refused(host(2), Refusal::terms, "expect different members");
 
     Tree other;
     other.join(member(0), worker(0));
     other.join(but(join_of_member(0, 3, 1, 0, two_units), [](wire::Join& join) { join.level = 1; }), worker(1));
-    other.expect_refused(worker(1), Refusal::terms, "expect different ranks");
+    other.expect_refused(worker(1), Refusal::terms, "expect different members");
 
     Tree with_switch;
     with_switch.join(join_of_unit(0, 0, 2, two_units), host(2));
     with_switch.join(member(0), worker(0));
-    with_switch.expect_refused(worker(0), Refusal::terms, "expect different ranks");
+    with_switch.expect_refused(worker(0), Refusal::terms, "expect different members");
 }
 
 TEST(JoinTreeRack, ServerOnAnotherHostReceivesWholeUnits) {

@@ -216,7 +216,7 @@ TEST_F(StarWithOneMember, OtherTermsAreRefusedByName) {
         {"number of aggregators", [](Terms& terms) { terms.aggregators = 9; }},
         {"first sequence number", [](Terms& terms) { terms.first_seq = 9; }},
         {"scale", [](Terms& terms) { terms.scale = 1; }},
-        {"place of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
+        {"address of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
         {"units of the job", [](Terms& terms) { terms.mask1 = 0x3; }},
         {"protocol", [](Terms& terms) { terms.protocol = wire::ChannelProtocol::switchml; }},
     };
@@ -231,7 +231,7 @@ TEST_F(StarWithOneMember, OtherTermsAreRefusedByName) {
 }
 
 TEST_F(StarWithOneMember, OtherNumberOfMembersIsRefused) {
-    expect_second_refused(join_of_member(0, 3, 1), Refusal::terms, "who takes part");
+    expect_second_refused(join_of_member(0, 3, 1), Refusal::terms, "expect different members");
 }
 
 TEST_F(StarWithOneMember, OtherLevelIsRefused) {

@@ -104,7 +104,7 @@ def test_wrong_value_is_named_with_the_accepted_values(variable, value, accepted
 
 
 def test_wrong_options_are_named():
-    with pytest.raises(ValueError, match=r"atp\.Options\(channels=0\): accepted is"):
+    with pytest.raises(ValueError, match=r"atp\.Options\(channels=0\): use"):
         settle(Options(channels=0), HALF_AN_HOUR, {})
 
 
@@ -144,13 +144,13 @@ def test_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("switch = ", "no TOML"),
-        ("", "accepted is [[switch]]"),
-        ("[switch]\naddress = 'a:1'", "accepted is [[switch]]"),
+        ("switch = ", "invalid TOML"),
+        ("", "use [[switch]]"),
+        ("[switch]\naddress = 'a:1'", "use [[switch]]"),
         ("[[switch]]\naddress = 'a'\nranks = [0]", "'host:port'"),
-        ("[[switch]]\naddress = 'a:1'", "'hosts', 'ranks' or both"),
-        ("[[switch]]\naddress = 'a:1'\nhost = ['b']", "accepted are 'address', 'hosts' and 'ranks'"),
-        ("[[switch]]\naddress = 'a:1'\nname = 'root'", "'hosts', 'ranks' or both"),
+        ("[[switch]]\naddress = 'a:1'", "'hosts' and 'ranks' are missing"),
+        ("[[switch]]\naddress = 'a:1'\nhost = ['b']", "use 'address', 'hosts', 'ranks'"),
+        ("[[switch]]\naddress = 'a:1'\nname = 'root'", "'hosts' and 'ranks' are missing"),
         ("[[switch]]\naddress = 'a:1'\nhosts = 'b'", "a list of names"),
         ("[[switch]]\naddress = 'a:1'\nranks = ['1-']", "a range such as"),
         ("[[switch]]\naddress = 'a:1'\nranks = ['7-4']", "a range such as"),
@@ -172,9 +172,9 @@ def test_missing_topology_file_is_named():
 
 def test_switch_with_a_topology_is_refused(file):
     path = file(TWO_RACKS)
-    with pytest.raises(ValueError, match="accepted is one of both"):
+    with pytest.raises(ValueError, match="set only one of them"):
         settle(Options(), HALF_AN_HOUR, {"ATP_SWITCH": "a:1", "ATP_TOPOLOGY": path})
-    with pytest.raises(ValueError, match="accepted is one of both"):
+    with pytest.raises(ValueError, match="set only one of them"):
         settle(Options(switch="a:1", topology=path), HALF_AN_HOUR, {})
 
 

@@ -93,12 +93,12 @@ def make_wrong_calls(rank, size):
 def test_wrong_calls_raise_and_leave_the_keys():
     for errors, values in values_of(run_ranks(make_wrong_calls, 2)):
         assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
-        assert "key 6 was never pushed" in errors["never pushed"]
+        assert "this rank has not pushed key 6" in errors["never pushed"]
         assert "key 5 has 10 elements of float32" in errors["other size"]
         assert "not 10 of int32" in errors["other type"]
-        assert errors["no type of keys"].startswith("TypeError: atp: keys hold floats")
+        assert errors["no type of keys"].startswith("TypeError: atp: push and pull accept floats")
         assert errors["no key"].startswith("TypeError")
-        assert errors["other backend"] == "ValueError: this is no backend of atp"
+        assert errors["other backend"] == "ValueError: the process group does not use the backend 'atp'"
         assert values == [2.0] * 10
 
 

@@ -46,7 +46,7 @@ Result<sockaddr_in6> parse_v6(std::string_view host, std::string_view text) {
     parsed.sin6_family = AF_INET6;
     const std::size_t percent = host.find('%');
     if (inet_pton(AF_INET6, std::string(host.substr(0, percent)).c_str(), &parsed.sin6_addr) != 1) {
-        return malformed(text, fmt::format("'{}' is no numeric address", host));
+        return malformed(text, fmt::format("'{}' is not a numeric address", host));
     }
     if (percent == std::string_view::npos) return parsed;
     const std::string_view scope = host.substr(percent + 1);
@@ -119,7 +119,7 @@ Result<Address> Address::parse(std::string_view text) {
     if (!split) return Failure(split.error());
     if (split->host.find(':') == std::string_view::npos) {
         const auto host = parse_v4(std::string(split->host));
-        if (!host) return malformed(text, fmt::format("'{}' is no numeric address", split->host));
+        if (!host) return malformed(text, fmt::format("'{}' is not a numeric address", split->host));
         Address address = any(Family::ipv4, split->port);
         address.storage_.v4.sin_addr = *host;
         return address;
@@ -234,11 +234,12 @@ Result<HostPort> split_host_port(std::string_view text) {
     const std::size_t closing = bracketed ? text.find(']') : std::string_view::npos;
     if (bracketed && closing == std::string_view::npos) return malformed(text, "the ']' is missing");
     const std::size_t colon = bracketed ? closing + 1 : text.rfind(':');
-    if (colon >= text.size() || text[colon] != ':') return malformed(text, "the ':port' is missing");
+    if (colon >= text.size() || text[colon] != ':')
+        return malformed(text, "the port is missing: use host:port or [host]:port");
     const std::string_view host = bracketed ? text.substr(1, closing - 1) : text.substr(0, colon);
     if (host.empty()) return malformed(text, "the host is missing");
     if (!bracketed && host.find(':') != std::string_view::npos) {
-        return malformed(text, "an IPv6 address wants brackets");
+        return malformed(text, "an IPv6 address needs brackets: use [host]:port");
     }
     const auto port = parse_port(text.substr(colon + 1));
     if (!port) return malformed(text, fmt::format("'{}' is no port", text.substr(colon + 1)));

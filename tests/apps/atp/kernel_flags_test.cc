@@ -48,7 +48,8 @@ TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
 }
 
 TEST(KernelFlags, InterfaceNamedTwiceIsRefused) {
-    EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()), "--xdp names eth2 twice");
+    EXPECT_EQ(misuse({"eth2", "eth1", "eth2"}, usual_node()),
+              "--xdp: interface 'eth2' is listed twice; list each interface once");
 }
 
 TEST(KernelFlags, MemoryOfZeroPortOfZeroAndSeveralThreadsAreRefused) {

@@ -89,7 +89,7 @@ TEST(Read, IterationBeyondAYearIsRefused) {
     const std::string slow = "[[switch]]\nname = 'root'\nhost_rate = 100\n";
     const auto cluster = parse(slow, "[[job]]\nname = 'j'\nmodel = 'VGG16'\nworkers = { root = 4 }\n");
     ASSERT_FALSE(cluster.has_value());
-    EXPECT_NE(cluster.error().find("t.toml: an iteration could take more than a year"), std::string::npos)
+    EXPECT_NE(cluster.error().find("t.toml: an iteration would take more than a year"), std::string::npos)
         << cluster.error();
     EXPECT_FALSE(parse(two_levels("delay = '1000000s'\n"), job));
     EXPECT_TRUE(parse(two_levels("delay = '100ms'\n"), job));
@@ -142,24 +142,24 @@ WrongInput of_job_with(const std::string& more, std::string words, std::string a
 
 INSTANTIATE_TEST_SUITE_P(
     OfTopologies, InvalidFile,
-    testing::Values(of_tree("switch = ", "line 1: no TOML"), of_tree("", "accepted is [[switch]]"),
-                    of_tree("[switch]\nname = 'a'", "accepted is [[switch]]"),
-                    of_tree(two_levels() + "[[job]]\nname = 'j'", "nothing else"),
-                    of_tree("[[switch]]\nhost_rate = '1Gbps'", "it needs 'name'"),
-                    of_tree("[[switch]]\nname = 'a'", "it needs 'host_rate'"),
-                    of_tree("[[switch]]\nname = 7\nhost_rate = '1Gbps'", "name = 7: accepted is a text"),
+    testing::Values(of_tree("switch = ", "line 1: invalid TOML"), of_tree("", "use [[switch]]"),
+                    of_tree("[switch]\nname = 'a'", "use [[switch]]"),
+                    of_tree(two_levels() + "[[job]]\nname = 'j'", "no other table"),
+                    of_tree("[[switch]]\nhost_rate = '1Gbps'", "'name' is missing"),
+                    of_tree("[[switch]]\nname = 'a'", "'host_rate' is missing"),
+                    of_tree("[[switch]]\nname = 7\nhost_rate = '1Gbps'", "name = 7: use a text"),
                     of_tree(std::string(root) + std::string(root), "two switches have the name root"),
                     of_tree(std::string(root) + "[[switch]]\nname = 'b'\nhost_rate = '1Gbps'\n",
-                            "root and b have no 'parent': accepted is one"),
-                    of_tree(std::string(leaf), "parent = \"root\": accepted is one of leaf"),
+                            "root and b have no 'parent': leave only one"),
+                    of_tree(std::string(leaf), "parent = \"root\" is unknown; use one of leaf"),
                     of_tree("[[switch]]\nname = 'a'\nparent = 'a'\nhost_rate = '1Gbps'\nuplink_rate = '1Gbps'\n",
                             "every switch has a 'parent'"),
                     of_tree(two_levels() + "[[switch]]\nname = 'c'\nparent = 'leaf'\nhost_rate = '1Gbps'\n"
                                            "uplink_rate = '1Gbps'\n",
-                            "two levels add"),
+                            "two levels aggregate"),
                     of_tree(std::string(root) + "uplink_rate = '1Gbps'\n", "'uplink_rate' needs a 'parent'"),
                     of_tree(std::string(root) + "[[switch]]\nname = 'b'\nparent = 'root'\nhost_rate = '1Gbps'\n",
-                            "it needs 'uplink_rate'"),
+                            "'uplink_rate' is missing"),
                     of_switch("memory = '64 parsecs'", "memory = '64 parsecs'", "a number with kB, MB"),
                     of_switch("delay = 5", "delay = 5", "a number with ns, us, ms or s"),
                     of_switch("card_rate = 'fast'", "card_rate = 'fast'", "bits per second"),
@@ -169,24 +169,24 @@ INSTANTIATE_TEST_SUITE_P(
                     of_switch("ranks = 3", "ranks = 3", "a list of numbers"),
                     of_switch("hosts = 'a'", "hosts = 'a'", "a list of names"),
                     of_switch("address = 1", "address = 1", "host:port"),
-                    of_switch("colour = 'red'", "'colour' is not known", "accepted are address, aggregates")));
+                    of_switch("colour = 'red'", "'colour' is unknown", "use address, aggregates")));
 
 INSTANTIATE_TEST_SUITE_P(
     OfJobs, InvalidFile,
     testing::Values(
-        of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\n", "it needs 'workers'", "a table of switches"),
-        of_job("[[job]]\nmodel = 'VGG16'\nworkers = { leaf = 4 }\n", "it needs 'name'", "a text"),
-        of_job("[[job]]\nname = 'j'\nworkers = { leaf = 4 }\n", "it needs 'model'", "or 'parameters' and 'compute'"),
-        of_job("[[job]]\nname = 'j'\nparameters = 5\nworkers = { leaf = 4 }\n", "it needs 'model'",
+        of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\n", "'workers' is missing", "a table of switches"),
+        of_job("[[job]]\nmodel = 'VGG16'\nworkers = { leaf = 4 }\n", "'name' is missing", "a text"),
+        of_job("[[job]]\nname = 'j'\nworkers = { leaf = 4 }\n", "needs 'model'", "or 'parameters' and 'compute'"),
+        of_job("[[job]]\nname = 'j'\nparameters = 5\nworkers = { leaf = 4 }\n", "needs 'model'",
                "'parameters' and 'compute'"),
-        of_job_with("parameters = 5\ncompute = '1ms'\n", "it needs 'model'", "or 'parameters'"),
+        of_job_with("parameters = 5\ncompute = '1ms'\n", "needs 'model'", "or 'parameters'"),
         of_job("[[job]]\nname = 'j'\nmodel = 'LeNet'\nworkers = { leaf = 4 }\n", "model = 'LeNet'", "VGG16"),
         of_job("[[job]]\nname = 'j'\nparameters = 0\ncompute = '1ms'\nworkers = { leaf = 4 }\n", "parameters = 0",
                "a whole number from 1"),
         of_job("[[job]]\nname = 'j'\nparameters = 9\ncompute = '0ms'\nworkers = { leaf = 4 }\n", "compute = '0ms'",
                "above 0"),
         of_job("[[job]]\nname = 'j'\nparameters = 9\ncompute = '1ms'\nbatch = 4\nworkers = { leaf = 4 }\n",
-               "'batch' goes with 'model'", "only"),
+               "'batch' needs 'model'", "remove 'batch'"),
         of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\nworkers = 4\n", "workers = 4", "a table of switches"),
         of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\nworkers = { roof = 4 }\n",
                "workers = ", "a number for each of root, leaf"),
@@ -199,10 +199,10 @@ INSTANTIATE_TEST_SUITE_P(
         of_job_with("channels = 65\n", "channels = 65", "from 1 to 64"),
         of_job_with("hosts = 'mine'\n", "hosts = 'mine'", "\"own\" or \"shared\""),
         of_job_with("bucket = '1B'\n", "bucket = '1B'", "4 bytes or more"),
-        of_job_with("priority = 1\n", "'priority' is not known", "accepted are batch"),
+        of_job_with("priority = 1\n", "'priority' is unknown", "use batch"),
         WrongInput{two_levels(), std::string(job) + std::string(job), "j.toml: [[job]] number 2: name = 'j'",
                    "another job has it"},
-        WrongInput{two_levels(), "", "j.toml: ", "accepted is [[job]]"}));
+        WrongInput{two_levels(), "", "j.toml: ", "use [[job]]"}));
 
 }  // namespace
 }  // namespace atp::plan
