@@ -59,7 +59,7 @@ TEST(PathChecks, SilentSwitchFailsOneCheckAlone) {
 }
 
 TEST(PathChecks, ClosedPortAndMissingRouteHaveDifferentRemedies) {
-    EXPECT_THAT(check_reachability(silent_path(Reason::refused)).mend, HasSubstr("nobody listens"));
+    EXPECT_THAT(check_reachability(silent_path(Reason::refused)).mend, HasSubstr("no process listens"));
     EXPECT_THAT(check_reachability(silent_path(Reason::unreachable)).mend, HasSubstr("route"));
 }
 
@@ -104,7 +104,7 @@ TEST(PathChecks, LongRoundTripWarns) {
 TEST(PathChecks, SwitchWithoutAggregatorsOrFewerThanAWindowWarns) {
     PathFacts facts = good_path();
     facts.welcome.path[0].aggregators = 0;
-    EXPECT_THAT(check_aggregators(facts).found, HasSubstr("nothing is added"));
+    EXPECT_THAT(check_aggregators(facts).found, HasSubstr("nothing is aggregated"));
     facts.welcome.path.push_back({.id = 2, .aggregators = 255, .lanes = 352});
     EXPECT_EQ(check_aggregators(facts).status, Status::warn);
     EXPECT_THAT(check_aggregators(facts).mend, HasSubstr("--memory"));
@@ -130,7 +130,7 @@ TEST(PathChecks, PathNarrowerThanTheInterfaceWarns) {
     PathFacts facts = good_path();
     facts.found_payload_bytes = 1372;
     EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
-    EXPECT_THAT(check_path_mtu(facts).found, HasSubstr("1400 where the interface has 1500"));
+    EXPECT_THAT(check_path_mtu(facts).found, HasSubstr("1400, but the interface has 1500"));
     EXPECT_THAT(check_path_mtu(facts).mend, HasSubstr("mtu 1400"));
 }
 
@@ -147,20 +147,20 @@ TEST(PathChecks, NarrowReturnPathIsDistinguishedFromANarrowForwardPath) {
     facts.found_payload_bytes = 1372;
     facts.long_question_arrives = true;
     EXPECT_EQ(check_symmetry(facts).status, Status::warn);
-    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("do not come back"));
+    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("do not return"));
     facts.long_question_arrives = false;
     EXPECT_EQ(check_symmetry(facts).status, Status::ok);
-    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("on the way there"));
+    EXPECT_THAT(check_symmetry(facts).found, HasSubstr("lost in the direction to the switch"));
 }
 
 TEST(PathChecks, AggregatorsShorterOrMuchLongerThanPacketsWarn) {
     PathFacts facts = good_path();
     facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 62});
     EXPECT_EQ(check_lanes(facts).status, Status::warn);
-    EXPECT_THAT(check_lanes(facts).found, HasSubstr("packets of 352 lanes pass, aggregators hold 62"));
+    EXPECT_THAT(check_lanes(facts).found, HasSubstr("the path carries packets of 352 lanes, aggregators hold 62"));
     EXPECT_THAT(check_lanes(facts).mend, HasSubstr("--lanes 352"));
     facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 2232}};
-    EXPECT_THAT(check_lanes(facts).found, HasSubstr("84 % of the aggregators' memory stays unused"));
+    EXPECT_THAT(check_lanes(facts).found, HasSubstr("84 % of the memory of the aggregators is unused"));
 }
 
 TEST(PathChecks, LanesOfASwitchWithoutAggregatorsAreIgnored) {
@@ -203,8 +203,8 @@ TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
     kernel_in(facts).oversized = 17;
     Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes passed unadded"));
-    EXPECT_EQ(finding.mend, "start the switch that workers name with --lanes 352");
+    EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes were forwarded unaggregated"));
+    EXPECT_EQ(finding.mend, "start the switch that workers address with --lanes 352");
 
     kernel_in(facts).interfaces.emplace_back("eth2", "generic");
     EXPECT_THAT(check_kernel(facts).mend, HasSubstr("gso_max_segs 1"));
@@ -213,7 +213,7 @@ TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
     facts.found_payload_bytes = 8972;
     finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("packets of 2224 lanes get here"));
+    EXPECT_THAT(finding.found, HasSubstr("the path carries packets of 2224 lanes"));
 }
 
 TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
@@ -221,8 +221,8 @@ TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
     kernel_in(facts).interfaces.emplace_back("eth2", "gone");
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("no program any more at eth2"));
-    EXPECT_EQ(finding.mend, "start that switch again");
+    EXPECT_THAT(finding.found, HasSubstr("no longer attached to eth2"));
+    EXPECT_EQ(finding.mend, "restart that switch");
 }
 
 TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
@@ -231,7 +231,7 @@ TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
     facts.stays_on_this_host = true;
     EXPECT_EQ(check_kernel(facts).status, Status::ok);
     kernel_in(facts).oversized = 1;
-    EXPECT_THAT(check_kernel(facts).found, HasSubstr("1 packets with more lanes passed"));
+    EXPECT_THAT(check_kernel(facts).found, HasSubstr("1 packets with more lanes were forwarded"));
 }
 
 TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
@@ -240,8 +240,8 @@ TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
     facts.report->shards.back().packets = job_with(100'000, 99'000, 500).counters;
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments that began there 0 were completed and 8524 fetched"));
-    EXPECT_THAT(finding.found, HasSubstr("not all workers' packets pass its interfaces"));
+    EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments claimed there, 0 were completed and 8524 were fetched"));
+    EXPECT_THAT(finding.found, HasSubstr("packets of some workers do not pass its interfaces"));
     EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
     EXPECT_THAT(finding.mend, HasSubstr("--rack"));
 }
@@ -251,7 +251,8 @@ TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
     kernel_in(facts).passing_jobs = {3, 4};
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("adds nothing of 2 jobs: not all workers' packets pass its interfaces"));
+    EXPECT_THAT(finding.found,
+                HasSubstr("2 jobs are forwarded unaggregated: packets of some workers do not pass its interfaces"));
     EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
 }
 
@@ -270,7 +271,7 @@ TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
     kernel_in(facts).not_admitted = 12;
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no room"));
+    EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no free job"));
     EXPECT_THAT(finding.mend, HasSubstr("--jobs"));
 }
 
@@ -279,7 +280,7 @@ TEST(PathChecks, DamagedPacketsWarn) {
     kernel_in(facts).damaged = 3;
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("3 passed unadded for a wrong checksum"));
+    EXPECT_THAT(finding.found, HasSubstr("3 packets with a wrong checksum were forwarded unaggregated"));
     EXPECT_THAT(finding.mend, HasSubstr("cable"));
 }
 
@@ -309,9 +310,9 @@ TEST(PathChecks, RepeatedAnswersWarn) {
 TEST(PathChecks, MarkedPacketsAndClearedEcnBitsWarn) {
     PathFacts facts = good_path();
     facts.short_packets->marks = {0, 0, 999, 1};
-    EXPECT_THAT(check_marks(facts).found, HasSubstr("queue on the way is long"));
+    EXPECT_THAT(check_marks(facts).found, HasSubstr("queue in the path is long"));
     facts.short_packets->marks = {1000, 0, 0, 0};
-    EXPECT_THAT(check_marks(facts).found, HasSubstr("clears the bits"));
+    EXPECT_THAT(check_marks(facts).found, HasSubstr("clears the ECN bits"));
     EXPECT_EQ(check_marks(facts).status, Status::warn);
     facts.reads_marks = false;
     EXPECT_EQ(check_marks(facts).status, Status::warn);
@@ -325,13 +326,13 @@ TEST(PathChecks, DropsAtTheSwitchWarn) {
     EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("rmem_max"));
     facts.report->shards[0].udp.dropped_packets = 0;
     facts.report->shards[0].udp.refused_packets = 1;
-    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("too long"));
+    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("check the MTU"));
 }
 
 TEST(PathChecks, EmulatedLossAtTheSwitchWarns) {
     PathFacts facts = good_path();
     facts.report->parts = {{"emulated_ports", R"({"rate_bps":0,"loss":0.01})"}};
-    EXPECT_THAT(only(check_path(facts, software), Status::warn).found, HasSubstr("loses 1 % of"));
+    EXPECT_THAT(only(check_path(facts, software), Status::warn).found, HasSubstr("drops 1 % of"));
 }
 
 TEST(PeerCheck, ClosedPortAndSilentHostHaveDifferentRemedies) {

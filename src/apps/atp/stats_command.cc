@@ -74,13 +74,13 @@ int run_stats(const StatsOptions& options) {
 
 std::function<int()> register_stats(CLI::App& program) {
     auto options = std::make_shared<StatsOptions>();
-    CLI::App* command = program.add_subcommand("stats", "Show what a switch counts, for each job");
-    command->add_option("ADDRESS", options->address, "of the switch, host:port")->required();
+    CLI::App* command = program.add_subcommand("stats", "Show the counters of a switch and of its jobs");
+    command->add_option("ADDRESS", options->address, "Address of the switch, host:port")->required();
     Flags flags(*command, "Output");
-    flags.flag("--json", options->json, "the whole report, a JSON object a line");
-    flags.flag("--watch", options->watch, "again and again, with rates, until ctrl-C");
+    flags.flag("--json", options->json, "Print each report as one line of JSON");
+    flags.flag("--watch", options->watch, "Print a report with rates every --interval, until Ctrl-C");
     flags.parsed("--interval", options->interval, "TIME", parse_wait, wait_forms, "of --watch [1s]");
-    flags.parsed("--timeout", options->timeout, "TIME", parse_wait, wait_forms, "to wait for an answer [2s]");
+    flags.parsed("--timeout", options->timeout, "TIME", parse_wait, wait_forms, "Longest wait for an answer [2s]");
     return [options] { return run_stats(*options); };
 }
 

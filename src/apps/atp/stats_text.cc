@@ -21,8 +21,8 @@ std::string kernels_text(const client::SwitchReport& report) {
             interfaces += fmt::format("{}{} {}", interfaces.empty() ? "" : ", ", name, mode);
         }
         text += fmt::format(
-            "\ninside the kernel: {}; {} aggregators of {} lanes; passed {} with more, and {} damaged; {} JOINs not "
-            "admitted; {} jobs let pass\n",
+            "\ninside the kernel: {}; {} aggregators of {} lanes; forwarded unaggregated: {} oversized and {} damaged "
+            "packets; {} JOINs not admitted; {} jobs forwarded unaggregated\n",
             interfaces, shard.aggregators, shard.kernel->lanes, shard.kernel->oversized, shard.kernel->damaged,
             shard.kernel->not_admitted, shard.kernel->passing_jobs.size());
     }
@@ -45,7 +45,7 @@ std::string jobs_text(const client::SwitchReport& report) {
     }
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
-            text += fmt::format("  job {:x} channel {}: level {}, {} of {} there{}{}, results by {}\n", channel.job,
+            text += fmt::format("  job {:x} channel {}: level {}, {} of {} joined{}{}, results by {}\n", channel.job,
                                 channel.channel, channel.level, channel.present, channel.expected,
                                 channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
                                 channel.by_group ? "multicast" : "unicast");

@@ -232,17 +232,18 @@ std::string to_string(const Address& address) {
 Result<HostPort> split_host_port(std::string_view text) {
     const bool bracketed = text.starts_with('[');
     const std::size_t closing = bracketed ? text.find(']') : std::string_view::npos;
-    if (bracketed && closing == std::string_view::npos) return malformed(text, "the ']' is missing");
+    if (bracketed && closing == std::string_view::npos) return malformed(text, "the ']' is missing: use [host]:port");
     const std::size_t colon = bracketed ? closing + 1 : text.rfind(':');
     if (colon >= text.size() || text[colon] != ':')
         return malformed(text, "the port is missing: use host:port or [host]:port");
     const std::string_view host = bracketed ? text.substr(1, closing - 1) : text.substr(0, colon);
-    if (host.empty()) return malformed(text, "the host is missing");
+    if (host.empty()) return malformed(text, "the host is missing: use host:port or [host]:port");
     if (!bracketed && host.find(':') != std::string_view::npos) {
         return malformed(text, "an IPv6 address needs brackets: use [host]:port");
     }
     const auto port = parse_port(text.substr(colon + 1));
-    if (!port) return malformed(text, fmt::format("'{}' is no port", text.substr(colon + 1)));
+    if (!port)
+        return malformed(text, fmt::format("'{}' is not a port; use a number from 0 to 65535", text.substr(colon + 1)));
     return HostPort{host, *port};
 }
 

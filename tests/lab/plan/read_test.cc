@@ -176,10 +176,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         of_job("[[job]]\nname = 'j'\nmodel = 'VGG16'\n", "'workers' is missing", "a table of switches"),
         of_job("[[job]]\nmodel = 'VGG16'\nworkers = { leaf = 4 }\n", "'name' is missing", "a text"),
-        of_job("[[job]]\nname = 'j'\nworkers = { leaf = 4 }\n", "needs 'model'", "or 'parameters' and 'compute'"),
-        of_job("[[job]]\nname = 'j'\nparameters = 5\nworkers = { leaf = 4 }\n", "needs 'model'",
+        of_job("[[job]]\nname = 'j'\nworkers = { leaf = 4 }\n", "a job needs 'model'", "or 'parameters' and 'compute'"),
+        of_job("[[job]]\nname = 'j'\nparameters = 5\nworkers = { leaf = 4 }\n", "a job needs 'model'",
                "'parameters' and 'compute'"),
-        of_job_with("parameters = 5\ncompute = '1ms'\n", "needs 'model'", "or 'parameters'"),
+        of_job_with("parameters = 5\ncompute = '1ms'\n", "a job needs 'model'", "or 'parameters'"),
         of_job("[[job]]\nname = 'j'\nmodel = 'LeNet'\nworkers = { leaf = 4 }\n", "model = 'LeNet'", "VGG16"),
         of_job("[[job]]\nname = 'j'\nparameters = 0\ncompute = '1ms'\nworkers = { leaf = 4 }\n", "parameters = 0",
                "a whole number from 1"),
