@@ -79,7 +79,8 @@ std::function<int()> register_stats(CLI::App& program) {
     Flags flags(*command, "Output");
     flags.flag("--json", options->json, "Print each report as one line of JSON");
     flags.flag("--watch", options->watch, "Print a report with rates every --interval, until Ctrl-C");
-    flags.parsed("--interval", options->interval, "TIME", parse_wait, wait_forms, "of --watch [1s]");
+    flags.parsed("--interval", options->interval, "TIME", parse_wait, wait_forms,
+                 "Time between two reports of --watch [1s]");
     flags.parsed("--timeout", options->timeout, "TIME", parse_wait, wait_forms, "Longest wait for an answer [2s]");
     return [options] { return run_stats(*options); };
 }

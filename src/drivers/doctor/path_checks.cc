@@ -70,11 +70,14 @@ void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& k
     const bool generic =
         std::ranges::any_of(kernel.interfaces, [](const auto& each) { return each.second == "generic"; });
     add(finding,
-        kernel.oversized != 0 ? fmt::format("{} packets with more lanes passed unadded", kernel.oversized)
-                              : fmt::format("packets of {} lanes get here, and would pass unadded", pass),
+        kernel.oversized != 0
+            ? fmt::format("{} packets with more lanes were forwarded unaggregated", kernel.oversized)
+            : fmt::format("the path carries packets of {} lanes, and this switch would forward them unaggregated",
+                          pass),
         fmt::format(
-            "start the switch that workers name with --lanes {}{}", kernel.lanes,
-            generic ? ", and let no offload merge packets (`ip link set dev DEVICE gso_max_segs 1` there)" : ""));
+            "start the switch that workers address with --lanes {}{}", kernel.lanes,
+            generic ? ", and disable the merging of packets on its interfaces (`ip link set dev DEVICE gso_max_segs 1`)"
+                    : ""));
 }
 
 // If the kernel sees only a part of a fragment, the fragment waits there until a worker requests it.
@@ -90,8 +93,11 @@ void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& fin
         if (mode == "gone") gone += (gone.empty() ? "" : ", ") + interface;
     }
     if (gone.empty()) return;
-    add(finding, fmt::format("no program any more at {}: somebody has taken it off, or made the interface anew", gone),
-        "start that switch again");
+    add(finding,
+        fmt::format(
+            "the program is no longer attached to {}: another process detached it, or the interface was created again",
+            gone),
+        "restart that switch");
 }
 
 // Counters of a job of which workers are missed, or of all jobs since the start; nullptr: of no job.
@@ -106,17 +112,17 @@ void check_coverage_of_kernel(const client::ShardReport& shard, Finding& finding
     const protocol::SwitchCounters* const missed = find_missed(shard);
     std::string found;
     if (!shard.kernel->passing_jobs.empty()) {
-        found = fmt::format("it adds nothing of {} jobs", shard.kernel->passing_jobs.size());
+        found = fmt::format("{} jobs are forwarded unaggregated", shard.kernel->passing_jobs.size());
     } else if (missed != nullptr) {
-        found = fmt::format("of {} fragments that began there {} were completed and {} fetched by workers",
+        found = fmt::format("of {} fragments claimed there, {} were completed and {} were fetched by workers",
                             missed->events[ATP_EVENT_CLAIMED], missed->events[ATP_EVENT_COMPLETED],
                             missed->events[ATP_EVENT_FETCHED]);
     } else {
         return;
     }
-    add(finding, found + ": not all workers' packets pass its interfaces",
-        "name in --xdp every port by which a job's workers come, run no worker on that very host, lead all packets "
-        "through one such switch, and where each rack has its own give workers their --rack");
+    add(finding, found + ": packets of some workers do not pass its interfaces",
+        "list in --xdp every port to a worker, run no worker on the switch host, and route all packets of a job "
+        "through one kernel switch; if each rack has its own kernel switch, start workers with --rack");
 }
 
 }  // namespace
@@ -127,16 +133,15 @@ Finding check_reachability(const PathFacts& facts) {
     if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
     finding.status = Status::fail;
     finding.found = to_string(*facts.silence);
-    finding.mend = is(facts, Reason::refused)
-                       ? fmt::format(
-                             "nobody listens on that port: start `atp switch --listen 0.0.0.0:{}` there, or "
-                             "correct the address",
-                             facts.address.port())
+    finding.mend = is(facts, Reason::refused) ? fmt::format(
+                                                    "no process listens on that port: start `atp switch --listen "
+                                                    "0.0.0.0:{}` there, or correct the address",
+                                                    facts.address.port())
                    : is(facts, Reason::unreachable)
-                       ? "this host has no route there: correct the address or the routes (`ip route get`)"
+                       ? "this host has no route to that address: correct the address or the routes (`ip route get`)"
                        : fmt::format(
-                             "see that `atp switch` runs there and listens on that address, and that every "
-                             "firewall on the way passes UDP port {} in both directions",
+                             "check that `atp switch` runs there and listens on that address, and that every firewall "
+                             "in the path passes UDP port {} in both directions",
                              facts.address.port());
     return finding;
 }
@@ -149,9 +154,9 @@ Finding check_version(const PathFacts& facts, const std::string& own_software) {
         finding.mend = "run the same version of atp on workers and switches";
     } else if (facts.welcome.software != own_software) {
         finding.status = Status::warn;
-        finding.found =
-            fmt::format("it runs {}, here is {}; they speak the same protocol", facts.welcome.software, own_software);
-        finding.mend = "run the same version everywhere when you next restart";
+        finding.found = fmt::format("it runs {}, this host runs {}; both speak the same version of the protocol",
+                                    facts.welcome.software, own_software);
+        finding.mend = "install the same version on all hosts at the next restart";
     }
     return finding;
 }
@@ -162,15 +167,16 @@ Finding check_tree(const PathFacts& facts) {
         finding.status = Status::fail;
         finding.found = facts.silence->text;
         const bool parent = facts.report && !facts.report->parent.empty();
-        finding.mend = parent ? fmt::format(
-                                    "start `atp switch` at {}, or correct --parent; UDP must pass between the "
-                                    "two switches",
-                                    facts.report->parent)
-                              : "do as it says";
+        finding.mend =
+            parent
+                ? fmt::format(
+                      "start `atp switch` at {}, or correct --parent; firewalls must pass UDP between the two switches",
+                      facts.report->parent)
+                : "do as it says";
         return finding;
     }
     const std::size_t above = facts.welcome.path.size() - std::min<std::size_t>(facts.welcome.path.size(), 1);
-    finding.found = above == 0 ? "the last switch: it has no parent" : fmt::format("{} above it", above);
+    finding.found = above == 0 ? "top switch: it has no parent" : fmt::format("{} above it", above);
     if (facts.report && !facts.report->parent.empty()) {
         finding.found += fmt::format(", parent {} answers", facts.report->parent);
     }
@@ -182,12 +188,12 @@ Finding check_round_trip(const PathFacts& facts) {
     const Duration median = trips[trips.size() / 2];
     Finding finding{
         .name = named("round trip", facts),
-        .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us least, median, most of {}", to_microseconds(trips.front()),
+        .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us (least, median, most of {})", to_microseconds(trips.front()),
                              to_microseconds(median), to_microseconds(trips.back()), trips.size())};
     if (median <= far) return finding;
     finding.status = Status::warn;
-    finding.found += ": far for a sum in the network";
-    finding.mend = "put the switch nearer to the workers, and see that its cores are not busy with something else";
+    finding.found += ": long for aggregation in the network";
+    finding.mend = "move the switch closer to the workers, and check that no other process uses its cores";
     return finding;
 }
 
@@ -206,8 +212,10 @@ Finding check_aggregators(const PathFacts& facts) {
     }
     if (!least) {
         finding.status = Status::warn;
-        finding.found += ": nothing is added in the network";
-        finding.mend = "name a switch with --memory for workers; one without only holds parameter servers";
+        finding.found += ": nothing is aggregated in the network";
+        finding.mend =
+            "let workers address a switch with --memory above 0; a switch without aggregators only hosts parameter "
+            "servers";
         return finding;
     }
     // With fewer aggregators than packets in flight, a channel collides with itself.
@@ -215,8 +223,8 @@ Finding check_aggregators(const PathFacts& facts) {
         protocol::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
     if (*least < window) {
         finding.status = Status::warn;
-        finding.found += fmt::format(": fewer than a channel may have packets under way ({})", window);
-        finding.mend = "start the switch with more --memory, or with fewer --lanes or --threads";
+        finding.found += fmt::format(": fewer than the packets that a channel may have in flight ({})", window);
+        finding.mend = "restart the switch with more --memory, or with fewer --lanes or --threads";
     }
     return finding;
 }
@@ -228,33 +236,32 @@ Finding check_path_mtu(const PathFacts& facts) {
     const std::uint32_t found = mtu_of(facts.found_payload_bytes, family);
     if (facts.found_payload_bytes == 0) {
         finding.status = Status::fail;
-        finding.found = "short packets arrive, those of 1,232 bytes do not";
-        finding.mend = "look for a link or tunnel on the way with an MTU below 1,280";
+        finding.found = "short packets arrive, but packets of 1,232 bytes do not";
+        finding.mend = "look for a link or tunnel in the path with an MTU below 1,280";
     } else if (facts.found_payload_bytes + found_to_within < facts.interface_payload_bytes) {
         finding.status = Status::warn;
-        finding.found =
-            fmt::format("{} where the interface has {}: longer packets are lost, not cut up", found, interface);
+        finding.found = fmt::format("{}, but the interface has {}: longer packets are lost", found, interface);
         finding.mend = fmt::format(
-            "raise the MTU on the way to {}, or lower the interface's to {} (`ip link set dev "
-            "DEVICE mtu {}`) so that other programs know",
+            "raise the MTU of the path to {}, or lower the MTU of the interface to {} (`ip link set dev DEVICE mtu "
+            "{}`)",
             interface, found, found);
     } else {
         finding.found =
-            fmt::format("{}, as the interface has; packets of {} bytes pass", interface, facts.found_payload_bytes);
+            fmt::format("{}, equal to the interface; packets of {} bytes pass", interface, facts.found_payload_bytes);
     }
     return finding;
 }
 
 Finding check_symmetry(const PathFacts& facts) {
-    Finding finding{.name = named("symmetry", facts), .found = "packets of one length pass both ways"};
+    Finding finding{.name = named("symmetry", facts), .found = "packets of one length pass in both directions"};
     if (!facts.long_question_arrives) return finding;
     if (*facts.long_question_arrives) {
         finding.status = Status::warn;
         finding.found =
-            fmt::format("{} bytes arrive at the switch, but do not come back", facts.interface_payload_bytes);
-        finding.mend = "raise the MTU of the switch's interface, or of the way from it";
+            fmt::format("packets of {} bytes reach the switch, but do not return", facts.interface_payload_bytes);
+        finding.mend = "raise the MTU of the switch's interface, or of the path from it";
     } else {
-        finding.found = "long packets are lost on the way there already";
+        finding.found = "long packets are lost in the direction to the switch";
     }
     return finding;
 }
@@ -263,14 +270,16 @@ Finding check_lanes(const PathFacts& facts) {
     const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
     const std::uint32_t aggregate = lanes_added(facts);
     Finding finding{.name = named("lanes", facts),
-                    .found = fmt::format("packets of {} lanes pass, aggregators hold {}", pass, aggregate)};
+                    .found = fmt::format("the path carries packets of {} lanes, aggregators hold {}", pass, aggregate)};
     if (aggregate / 8 * 8 < std::min(pass, ATP_MAX_LANES / 8 * 8)) {
         finding.status = Status::warn;
-        finding.found += ": workers send the shorter ones; packets with more lanes (--lanes) would pass unadded";
+        finding.found +=
+            ": workers send at most the lanes of an aggregator; longer packets (--lanes) would be forwarded "
+            "unaggregated";
         finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
     } else if (aggregate > pass + pass / 8) {
         finding.status = Status::warn;
-        finding.found += fmt::format(": {:.0f} % of the aggregators' memory stays unused",
+        finding.found += fmt::format(": {:.0f} % of the memory of the aggregators is unused",
                                      100.0 * (1.0 - static_cast<double>(pass) / aggregate));
         finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
     }
@@ -288,34 +297,35 @@ Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard) {
     check_coverage_of_kernel(shard, finding);
     check_lanes_of_kernel(facts, kernel, finding);
     if (kernel.damaged != 0) {
-        add(finding, fmt::format("{} passed unadded for a wrong checksum", kernel.damaged),
-            "look for a bad cable or card before it (`ethtool -S`), or for somebody who forges packets");
+        add(finding, fmt::format("{} packets with a wrong checksum were forwarded unaggregated", kernel.damaged),
+            "look for a faulty cable or network card in front of it (`ethtool -S`), or for a host that forges packets");
     }
     if (kernel.not_admitted != 0) {
         add(finding,
-            fmt::format("{} JOINs found no room, and packets of their jobs passed unadded", kernel.not_admitted),
-            "start it with more --jobs, or look for somebody who makes up jobs");
+            fmt::format("{} JOINs found no free job or channel, and packets of their jobs were forwarded unaggregated",
+                        kernel.not_admitted),
+            "restart it with more --jobs, or look for a host that forges JOINs");
     }
     return finding;
 }
 
 Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train) {
     Finding finding{.name = named(size, facts),
-                    .found = fmt::format("{} of {} lost, {} repeated, {} overtaken (by {} at most)", train.lost(),
+                    .found = fmt::format("{} of {} lost, {} duplicated, {} reordered (by at most {})", train.lost(),
                                          train.sent, train.repeated, train.overtaken, train.most_newer)};
     const bool reordered = train.most_newer >= newer_that_resend;
     if (train.lost() != 0) {
         finding.status = share(train.lost(), train.sent) >= failing_loss ? Status::fail : Status::warn;
         finding.mend =
-            "look for drops along the way (`ip -s link`, `ethtool -S`, `tc -s qdisc`, the switch's `atp stats`), for "
-            "full buffers, bad cables, and policers";
+            "look for drops in the path (`ip -s link`, `ethtool -S`, `tc -s qdisc`, `atp stats` of the switch), for "
+            "full buffers, faulty cables and policers";
     }
     if (reordered || train.repeated != 0) {
         if (finding.status == Status::ok) finding.status = Status::warn;
         finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += reordered ? "keep the packets of one flow on one path (no per-packet balancing, bonding mode "
-                                    "other than balance-rr): what three others overtake is sent again in vain"
-                                  : "look for two paths that both deliver (bonding, mirrored ports, loops)";
+        finding.mend += reordered ? "keep the packets of one flow on one path (no per-packet balancing, no bonding "
+                                    "mode balance-rr): a packet that three later ones overtake is resent needlessly"
+                                  : "look for two paths that both deliver the packets (bonding, mirrored ports, loops)";
     }
     return finding;
 }
@@ -324,23 +334,24 @@ Finding check_marks(const PathFacts& facts) {
     Finding finding{.name = named("ECN", facts)};
     if (!facts.reads_marks) {
         finding.status = Status::warn;
-        finding.found = "this kernel does not tell the bits";
+        finding.found = "this kernel does not report the ECN bits";
         return finding;
     }
     const TrainReport& train = *facts.short_packets;
     const auto count = [&](wire::Ecn ecn) { return train.marks[static_cast<std::size_t>(ecn)]; };
     const std::uint32_t congested = count(wire::Ecn::congested);
     const std::uint32_t kept = count(wire::Ecn::capable_0);
-    finding.found =
-        fmt::format("of {} packets sent as ECT(0) {} came back so, {} marked", train.answered, kept, congested);
+    finding.found = fmt::format("of {} packets sent as ECT(0), {} returned unchanged and {} marked", train.answered,
+                                kept, congested);
     if (congested != 0) {
         finding.status = Status::warn;
-        finding.found += ": a queue on the way is long";
-        finding.mend = "find the link that is loaded (`tc -s qdisc`); marks halve the workers' windows";
+        finding.found += ": a queue in the path is long";
+        finding.mend = "find the loaded link (`tc -s qdisc`); marks halve the windows of the workers";
     } else if (kept != train.answered) {
         finding.status = Status::warn;
-        finding.found += ": something on the way clears the bits, so congestion shows as loss only";
-        finding.mend = "let routers and tunnels on the way keep the two ECN bits of the IP header";
+        finding.found +=
+            ": a device in the path clears the ECN bits, so congestion causes packet loss instead of marks";
+        finding.mend = "configure routers and tunnels in the path to keep the two ECN bits of the IP header";
     }
     return finding;
 }
@@ -355,31 +366,33 @@ Finding check_switch_drops(const PathFacts& facts) {
     const std::uint64_t arrived = udp.received_packets + udp.dropped_packets;
     Finding finding{
         .name = named("switch drops", facts),
-        .found = fmt::format("its kernel dropped {} of {} packets for want of buffer, refused to send {}; it "
-                             "refused {} JOINs",
-                             udp.dropped_packets, arrived, udp.refused_packets, joins_refused)};
+        .found = fmt::format(
+            "its kernel dropped {} of {} packets (receive buffer full) and refused to send {}; it refused {} JOINs",
+            udp.dropped_packets, arrived, udp.refused_packets, joins_refused)};
     if (share(udp.dropped_packets, arrived) > notable_drop_share) {
         finding.status = Status::warn;
-        finding.mend = "on the switch's host raise net.core.rmem_max, give it more --threads, or --pin them";
+        finding.mend =
+            "on the host of the switch, raise net.core.rmem_max, or restart the switch with more --threads or with "
+            "--pin";
     }
     if (udp.refused_packets != 0) {
         finding.status = Status::warn;
         finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += "packets were too long for the switch's interface, or a worker's address has no route there";
+        finding.mend += "check the MTU of the switch's interface, and its route to each worker";
     }
     return finding;
 }
 
 Finding check_emulation(const PathFacts& facts) {
     const std::optional<double> loss = client::emulated_loss(*facts.report);
-    Finding finding{.name = named("emulation", facts), .found = "none: its ports are as the network is"};
+    Finding finding{.name = named("emulation", facts), .found = "none"};
     if (!loss) return finding;
     finding.status = Status::warn;
     finding.found = fmt::format(
-        "this switch emulates ports, and loses {:.4g} % of gradients and results in each "
-        "direction on purpose; the questions asked here do not pass through them",
+        "this switch emulates ports and drops {:.4g} % of gradients and results in each direction; the packets of this "
+        "examination bypass these ports",
         100 * *loss);
-    finding.mend = "for real work start it without --port-rate, --queue, --ecn and --loss";
+    finding.mend = "in production, start it without --port-rate, --queue, --ecn and --loss";
     return finding;
 }
 
@@ -411,14 +424,15 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
 Finding check_peer(const std::string& name, const Result<Duration>& connected) {
     Finding finding{.name = "peer " + name};
     if (connected) {
-        finding.found = fmt::format("accepts TCP connections, after {:.0f} us", to_microseconds(*connected));
+        finding.found = fmt::format("accepts TCP connections after {:.0f} us", to_microseconds(*connected));
         return finding;
     }
     finding.status = Status::fail;
     finding.found = to_string(connected.error());
     finding.mend = connected.error().reason == Reason::refused
-                       ? "the host is there and nobody listens: start rank 0 first, or correct the rendezvous address"
-                       : "see that the host is up, and that every firewall on the way passes that TCP port";
+                       ? "the host is up, but no process listens on that port: start rank 0 first, or correct the "
+                         "rendezvous address"
+                       : "check that the host is up, and that every firewall in the path passes that TCP port";
     return finding;
 }
 

@@ -49,7 +49,8 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) {
             if (rank < Branch::max_ranks) continue;
-            return Objection{wire::Refusal::place, fmt::format("rank {} is beyond {}", rank, Branch::max_ranks - 1)};
+            return Objection{wire::Refusal::place,
+                             fmt::format("rank {} is out of range; use ranks up to {}", rank, Branch::max_ranks - 1)};
         }
     }
     return std::nullopt;
