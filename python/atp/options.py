@@ -71,17 +71,17 @@ def _switch(switch: _Found, topology: _Found, place: Place) -> str | None:
     address, name = switch
     path, file_name = topology
     if address is not None and path is not None:
-        raise ValueError(f"{name} and {file_name}: accepted is one of both")
+        raise ValueError(f"{name} and {file_name} exclude each other: set only one of them")
     if path is not None:
         if not isinstance(path, (str, os.PathLike)):
-            raise ValueError(f"{file_name}: accepted is the path of a TOML file")
+            raise ValueError(f"{file_name}: use the path of a TOML file")
         try:
             return Topology.read(os.fspath(path)).switch_of(place)
         except ValueError as error:
             raise ValueError(f"{file_name}: {error}") from None
     if address is None or is_address(address):
         return address
-    raise ValueError(f"{name}: accepted is the address of a switch, 'host:port' or '[host]:port'")
+    raise ValueError(f"{name}: use the address of a switch, 'host:port' or '[host]:port'")
 
 
 def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
@@ -92,7 +92,7 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
     place, _, servers = str(value).partition(":")
     addresses = tuple(servers.split(","))
     if place != "dedicated" or not all(is_address(address) for address in addresses):
-        raise ValueError(f"{name}: accepted is {_SERVERS}")
+        raise ValueError(f"{name}: use {_SERVERS}")
     return "dedicated", addresses
 
 
@@ -109,7 +109,7 @@ def _plain(option: str, value: object, name: str) -> Any:
 
 def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:
     if value not in accepted:
-        raise ValueError(f"{name}: accepted is {' or '.join(map(repr, accepted))}")
+        raise ValueError(f"{name}: use {' or '.join(map(repr, accepted))}")
     return str(value)
 
 
@@ -120,7 +120,7 @@ def _multicast(value: object, name: str) -> str:
         except ValueError:
             groups = False
         if not groups:
-            raise ValueError(f"{name}: accepted is 'off', 'on' or groups of IPv4 as '239.192.0.0/16'")
+            raise ValueError(f"{name}: use 'off', 'on' or groups of IPv4 as '239.192.0.0/16'")
     return str(value)
 
 
@@ -130,7 +130,7 @@ def _whole_number(least: int, most: int, value: object, name: str) -> int:
     except ValueError:
         number = least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name}: accepted is a whole number from {least} to {most}")
+        raise ValueError(f"{name}: use a whole number from {least} to {most}")
     return number
 
 
@@ -144,5 +144,5 @@ def _seconds(value: object, name: str) -> float | None:
     except ValueError:
         seconds = math.nan
     if not (math.isfinite(seconds) and 0.001 <= seconds <= 86400 * 365):
-        raise ValueError(f"{name}: accepted is a number of seconds above zero")
+        raise ValueError(f"{name}: use a number of seconds from 0.001 to {86400 * 365}")
     return seconds

@@ -100,7 +100,7 @@ TEST(OptionTable, RefusalsNameOptionValueAndAcceptedValues) {
         const auto set = set_option(options, row[0], row[1]);
         ASSERT_FALSE(set) << row[0] << " " << row[1];
         EXPECT_EQ(set.error().reason, Reason::malformed);
-        EXPECT_EQ(set.error().text, row[0] + ": '" + row[1] + "' is not accepted; give " + row[2]);
+        EXPECT_EQ(set.error().text, row[0] + ": '" + row[1] + "' is invalid; use " + row[2]);
     }
     Options options;
     for (const char* name : {"no_option", "topology"}) {
@@ -124,7 +124,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
         return option_problem(options).value_or("none");
     };
     EXPECT_EQ(problem([](Options& options) { options.channels = 65; }),
-              "channels: '65' is not accepted; give a whole number from 1 to 64");
+              "channels: '65' is invalid; use a whole number from 1 to 64");
     EXPECT_THAT(problem([](Options& options) { options.lanes = 1; }), HasSubstr("lanes: '1'"));
     EXPECT_THAT(problem([](Options& options) { options.window = 3; }), HasSubstr("window: '3'"));
     EXPECT_THAT(problem([](Options& options) { options.scale = -1; }), HasSubstr("scale: '-1'"));

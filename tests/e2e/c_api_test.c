@@ -319,7 +319,7 @@ static void check_options(void) {
     options.reserved_1 = 1;
     options.server = 3;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "server: '3' is not accepted; give switch, colocated or dedicated") != NULL);
+    REQUIRE(strstr(error.text, "server: '3' is invalid; use switch, colocated or dedicated") != NULL);
     options.server = 256; /* 0 in a byte */
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(strstr(error.text, "server: '256' is not accepted") != NULL);
@@ -334,7 +334,7 @@ static void check_options(void) {
     options.multicast = NULL;
     options.channels = 65;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "channels: '65' is not accepted; give a whole number from 1 to 64") != NULL);
+    REQUIRE(strstr(error.text, "channels: '65' is invalid; use a whole number from 1 to 64") != NULL);
     options.channels = 1;
     REQUIRE(atp_communicator_create(memory_store, 0, 0, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(atp_communicator_create(NULL, 0, 1, &options, &communicator, NULL) == ATP_REASON_MALFORMED);

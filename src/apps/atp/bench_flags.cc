@@ -35,12 +35,12 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
     Flags what(command, "What to measure");
     what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms,
-                  "of the tensor; may be repeated [1kB to 67MB]");
-    what.number("--rounds", bench.rounds, 1, 1'000'000, "measured operations of each size [20]");
-    what.number("--warmup", bench.warmup, 0, 1'000'000, "operations before those [3]");
+                  "Size of the tensor; may be repeated [1kB to 67MB]");
+    what.number("--rounds", bench.rounds, 1, 1'000'000, "Measured operations per size [20]");
+    what.number("--warmup", bench.warmup, 0, 1'000'000, "Operations per size before the measured ones [3]");
     what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
-                "of the elements [float32]");
-    what.flag("--json", options->json, "a JSON object for each size");
+                "Type of the elements [float32]");
+    what.flag("--json", options->json, "Print one JSON object per size");
 }
 
 // One rank of many, or all ranks on this host: the flags of the two exclude each other.
@@ -48,35 +48,40 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;
     Flags rank(command, "One rank of many");
-    CLI::Option* const single =
-        rank.number("--rank", bench.rank, 0, most_ranks - 1, "of this process; needs the next three")
-            ->each([options](const std::string&) { options->single = true; });
+    CLI::Option* const single = rank.number("--rank", bench.rank, 0, most_ranks - 1,
+                                            "Rank of this process; needs --switch, --world and --rendezvous")
+                                    ->each([options](const std::string&) { options->single = true; });
     CLI::Option* const at_switch = add_option_flag(rank, "--switch", comm);
-    CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "how many ranks there are");
+    CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "Number of ranks");
     CLI::Option* const rendezvous =
-        rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "host:port where rank 0 serves the store");
+        rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "Address at which rank 0 serves the store, host:port");
     single->needs(world)->needs(rendezvous)->needs(at_switch);
     world->needs(single);
     rendezvous->needs(single);
     add_option_flag(rank, "--rack", comm)->needs(single);
-    rank.flag("--store-elsewhere", options->store_elsewhere, "another process serves the store")->needs(single);
-    Flags here(command, "All ranks on this machine (the default)");
-    here.number("--workers", options->workers, 1, ATP_BITMAP_BITS, "processes, under one switch [4]")->excludes(single);
+    rank.flag("--store-elsewhere", options->store_elsewhere, "Let another process serve the store")->needs(single);
+    Flags here(command, "All ranks on this host (the default)");
+    here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
+                "Number of ranks, one process each, at one switch [4]")
+        ->excludes(single);
     here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]")
         ->excludes(single)
         ->excludes(at_switch);
-    CLI::Option* const peer =
-        here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo", "run it beside, in turns")->excludes(single);
+    CLI::Option* const peer = here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo",
+                                          "Measure this library as well, alternating with ATP")
+                                  ->excludes(single);
     here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
                 fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "of Gloo [best]")
         ->needs(peer);
-    here.flag("--ladder", options->ladder, "what mmsg, gso, gro and threads bring, one added to the other")
+    here.flag("--ladder", options->ladder,
+              "Measure the gain of mmsg, gso, gro and threads, each added to the ones before")
         ->excludes(single)
         ->excludes(peer);
-    here.number("--switch-threads", options->switch_threads, 1, 256, "of the switch that is started [1]")
+    here.number("--switch-threads", options->switch_threads, 1, 256, "Threads of the started switch [1]")
         ->excludes(single)
         ->excludes(at_switch);
-    here.number("--repeats", options->repeats, 1, 1000, "of everything, in turns with the peer [5 with one, else 1]")
+    here.number("--repeats", options->repeats, 1, 1000,
+                "Repetitions of the whole measurement, alternating with --peer [5 with --peer, else 1]")
         ->excludes(single);
 }
 

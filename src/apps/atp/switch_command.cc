@@ -183,7 +183,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
                  "Memory of all aggregators; 0: only host parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
-                 "of an aggregator: the longest packet that is aggregated [what the interface's MTU holds]");
+                 "Lanes of an aggregator, the most that an aggregated packet may have [by the MTU of the interface]");
     flags.number("--threads", config.shards, 1, 256,
                  "Number of threads, which share memory and channels; 1 with --xdp and at its parameter server [1]");
     flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces,

@@ -178,7 +178,7 @@ Reason reason_from(int reason) {
 // the program is newer, its struct may be longer, but all unknown options must be zero.
 Result<comm::Options> options_from(const atp_options* options) {
     if (options == nullptr || options->struct_size < sizeof options->struct_size) {
-        return tl::unexpected(malformed("options that atp_options_init() has not seen"));
+        return tl::unexpected(malformed("`options` is NULL or not initialized: call atp_options_init() first"));
     }
     atp_options known;
     atp_options_init(&known, sizeof known);
@@ -187,7 +187,9 @@ Result<comm::Options> options_from(const atp_options* options) {
         const auto* const bytes = reinterpret_cast<const std::byte*>(options);
         const std::span<const std::byte> rest(bytes + sizeof known, options->struct_size - sizeof known);
         if (std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{0}; })) {
-            return tl::unexpected(malformed("options that this version of the library does not know"));
+            return tl::unexpected(
+                malformed("`options` sets fields that this version of the library lacks: set them to 0, or install a "
+                          "newer libatp"));
         }
     }
     if (known.reserved_1 != 1) {

@@ -34,9 +34,9 @@ Failure refuse(Operation operation, Reason reason, std::string text) {
 
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
-        return fmt::format("a world of {} ranks; 1 to {} are possible", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
+        return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
     }
-    if (rank >= world) return fmt::format("rank {} in a world of {}", rank, world);
+    if (rank >= world) return fmt::format("rank {} is out of range; a world of {} ranks counts from 0", rank, world);
     if (auto problem = option_problem(options)) return problem;
     if (options.protocol == nullptr) return std::nullopt;
     return options.protocol->objection_to({.world = world,
@@ -180,15 +180,16 @@ Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementTy
 Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::ElementType type, Reduction reduction,
                                         Time deadline) {
     if (reduction == Reduction::average && numeric::is_integer(type)) {
-        return refuse(Operation::all_reduce, Reason::unsupported,
-                      fmt::format("an average of {}: sum them, and divide as you see fit", to_string(type)));
+        return refuse(
+            Operation::all_reduce, Reason::unsupported,
+            fmt::format("elements of type {} have no average: use a sum, and divide the result", to_string(type)));
     }
     std::vector<std::unique_ptr<protocol::Tensor>> tensors;
     std::uint64_t elements = 0;
     for (const Buffer& buffer : buffers) {
         if (buffer.elements == 0) continue;
         if (buffer.in == nullptr || buffer.out == nullptr) {
-            return refuse(Operation::all_reduce, Reason::malformed, "a buffer without memory");
+            return refuse(Operation::all_reduce, Reason::malformed, "a buffer is NULL, but its size is above 0");
         }
         elements += buffer.elements;
         const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
@@ -212,10 +213,11 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
 Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {
     constexpr Operation operation = Operation::broadcast;
     if (root >= world_) {
-        return refuse(operation, Reason::malformed, fmt::format("root {} in a world of {}", root, world_));
+        return refuse(operation, Reason::malformed,
+                      fmt::format("root {} is out of range; a world of {} ranks counts from 0", root, world_));
     }
     if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
-    if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer without memory");
+    if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     const bool mine = rank_ == root;
     return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes), bytes,
                   root, 1, deadline);
@@ -234,9 +236,11 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
     // The previous round must be over: its values are where those of this round go. Other keys do not wait for it.
     while (const Handle before = entry.work) {
         if (entry.type != type || entry.elements != elements) {
-            return refuse(Operation::push, Reason::mismatched,
-                          fmt::format("key {} has {} elements of {}, not {} of {}", key, entry.elements,
-                                      to_string(entry.type), elements, to_string(type)));
+            return refuse(
+                Operation::push, Reason::mismatched,
+                fmt::format(
+                    "key {} has {} elements of type {}, but the push has {} of type {}: keep both constant per key",
+                    key, entry.elements, to_string(entry.type), elements, to_string(type)));
         }
         lock.unlock();
         if (auto done = before->wait(); !done) return done;
@@ -263,12 +267,13 @@ Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t ele
         const std::scoped_lock lock(keys_mutex_);
         const auto found = keys_.find(key);
         if (found == keys_.end() || found->second.work == nullptr) {
-            return refuse(Operation::pull, Reason::malformed, fmt::format("key {} was never pushed by this rank", key));
+            return refuse(Operation::pull, Reason::malformed,
+                          fmt::format("this rank has not pushed key {}: push it before the pull", key));
         }
         if (found->second.type != type || found->second.elements != elements) {
             return refuse(Operation::pull, Reason::mismatched,
-                          fmt::format("key {} has {} elements of {}", key, found->second.elements,
-                                      to_string(found->second.type)));
+                          fmt::format("key {} has {} elements of type {}: pull the same number and type", key,
+                                      found->second.elements, to_string(found->second.type)));
         }
         work = found->second.work;
     }
@@ -276,7 +281,9 @@ Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t ele
     const std::scoped_lock lock(keys_mutex_);
     const Key& entry = keys_[key];
     if (entry.work != work) {
-        return refuse(Operation::pull, Reason::mismatched, fmt::format("key {} was pushed again meanwhile", key));
+        return refuse(
+            Operation::pull, Reason::mismatched,
+            fmt::format("key {} was pushed again during the pull: finish each pull before the next push", key));
     }
     std::memcpy(values, entry.values.data(), entry.values.size());
     return {};

@@ -77,7 +77,7 @@ struct OptionRow {
 // "1", "none", "as many as all paths carry".
 [[nodiscard]] std::string default_text(const OptionRow& row);
 
-// "channels: '65' is not accepted; give a whole number from 1 to 64".
+// "channels: '65' is invalid; use a whole number from 1 to 64".
 [[nodiscard]] std::string option_refusal(const OptionRow& row, std::string_view text);
 
 // Sets an option from its text. The error names the option, the value and the accepted values.

@@ -160,7 +160,7 @@ std::string default_text(const OptionRow& row) {
 }
 
 std::string option_refusal(const OptionRow& row, std::string_view text) {
-    return fmt::format("{}: '{}' is not accepted; give {}", row.name, text, accepted_values(row));
+    return fmt::format("{}: '{}' is invalid; use {}", row.name, text, accepted_values(row));
 }
 
 Result<void> set_option(Options& options, std::string_view name, std::string_view text) {

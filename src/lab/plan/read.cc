@@ -242,7 +242,7 @@ tl::expected<Job, std::string> read_job(const toml::table& table, std::string pl
     const auto bucket = reader.quantity("bucket", parse_size, size_forms).value_or(bucket_bytes);
     if (bucket < sizeof(float)) reader.refuse("bucket", "4 bytes or more");
     if (model && too_many_buckets(*model, bucket)) {
-        reader.complain(fmt::format("{} parameters are more than {} buckets of {} bytes: accepted is a larger 'bucket'",
+        reader.complain(fmt::format("{} parameters are more than {} buckets of {} bytes: use a larger 'bucket'",
                                     model->parameters(), buckets_max, bucket));
     }
     read_workers(reader, cluster, job);

@@ -32,7 +32,7 @@
     X(mix_modes, 24, "the server adds integers to a record in float mode")                           \
     X(flush_forgets_plain, 24, "what a flush returns no longer says that its integers are plain")    \
     X(mix_purposes, 40, "the switch and the server add up what is for different purposes")           \
-    X(no_nack, 25, "the server drops what it cannot merge and asks nobody")                          \
+    X(no_nack, 25, "the server drops what it cannot merge and sends no NACK")                        \
     X(no_probe, 5, "the worker relies on newer ACKs alone: the tail is never recovered")             \
     X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                       \
     X(accept_any_ack, 27, "the worker takes ACKs of another incarnation")                            \

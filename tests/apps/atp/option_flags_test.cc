@@ -84,7 +84,7 @@ TEST(OptionFlags, SharedFlagsSetEachOfTheirOptions) {
 
 TEST(OptionFlags, RefusalsNameFlagValueAndAcceptedValues) {
     EXPECT_THAT(refusal_of({"--channels", "65"}),
-                HasSubstr("--channels: '65' is not accepted; give a whole number from 1 to 64"));
+                HasSubstr("--channels: '65' is invalid; use a whole number from 1 to 64"));
     for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2", "int16:64"}) {
         EXPECT_THAT(refusal_of({"--lanes", lanes}), AllOf(HasSubstr("--lanes: '" + std::string(lanes) + "'"),
                                                           HasSubstr("from 2 to 16364, int32 or int16")));
