@@ -26,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, switchml::Mode>, 3> modes{
      {"faithful", switchml::Mode::faithful},
      {"lossless", switchml::Mode::lossless}}};
 
-struct Experiments {
+struct BenchExperiments {
     bool switchml = false;
     switchml::Mode mode = switchml::Mode::compares_offsets;
     Duration resend_after = std::chrono::milliseconds(1);
@@ -48,7 +48,7 @@ std::string text_of(switchml::Mode mode) {
     return std::string(std::ranges::find(modes, mode, &decltype(modes)::value_type::second)->first);
 }
 
-void add_flags(CLI::App& command, Experiments& experiments) {
+void add_bench_flags(CLI::App& command, BenchExperiments& experiments) {
     Flags flags(command, "Experiments");
     CLI::Option* const protocol = flags.parsed("--protocol", experiments.switchml, "NAME", parse_protocol,
                                                "atp or switchml", "Protocol of the packets [atp]");
@@ -64,7 +64,7 @@ void add_flags(CLI::App& command, Experiments& experiments) {
                "Keep the window on loss and congestion, as in the papers' experiments");
 }
 
-void complete(const Experiments& experiments, comm::Options& options) {
+void complete_bench(const BenchExperiments& experiments, comm::Options& options) {
     static const policy::Experiment fixed_window({.fixed_window = true});
     if (experiments.keep_window) options.policy = &fixed_window;
     if (experiments.switchml) {
@@ -72,7 +72,7 @@ void complete(const Experiments& experiments, comm::Options& options) {
     }
 }
 
-std::vector<std::string> flags_of(const Experiments& experiments) {
+std::vector<std::string> flags_of(const BenchExperiments& experiments) {
     std::vector<std::string> flags;
     if (experiments.switchml) {
         flags = {"--protocol",         "switchml",
@@ -83,7 +83,7 @@ std::vector<std::string> flags_of(const Experiments& experiments) {
     return flags;
 }
 
-void serve(const Experiments& experiments, switchd::SwitchNodeConfig& config) {
+void serve(const BenchExperiments& experiments, switchd::SwitchNodeConfig& config) {
     if (!experiments.switchml) return;
     config.serves_atp = false;
     config.other_bytes = std::exchange(config.memory_bytes, 0);
@@ -96,10 +96,10 @@ void serve(const Experiments& experiments, switchd::SwitchNodeConfig& config) {
 }  // namespace
 
 std::function<int()> register_lab_bench(CLI::App& program) {
-    auto experiments = std::make_shared<Experiments>();
+    auto experiments = std::make_shared<BenchExperiments>();
     return add_bench(program,
-                     {.add_flags = [experiments](CLI::App& command) { add_flags(command, *experiments); },
-                      .complete = [experiments](comm::Options& options) { complete(*experiments, options); },
+                     {.add_flags = [experiments](CLI::App& command) { add_bench_flags(command, *experiments); },
+                      .complete = [experiments](comm::Options& options) { complete_bench(*experiments, options); },
                       .flags_of_ranks = [experiments] { return flags_of(*experiments); },
                       .set_switch = [experiments](switchd::SwitchNodeConfig& config) { serve(*experiments, config); }});
 }

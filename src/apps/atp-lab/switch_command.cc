@@ -21,7 +21,7 @@ namespace {
 
 enum class Serves : std::uint8_t { atp, switchml, both };
 
-struct Experiments {
+struct SwitchExperiments {
     Serves serves = Serves::atp;
     emulation::PortConfig port;
     emulation::EmulatedTransportConfig transport;
@@ -37,7 +37,7 @@ std::optional<Serves> parse_serves(std::string_view text) {
     return std::nullopt;
 }
 
-void add_flags(CLI::App& command, Experiments& experiments) {
+void add_switch_flags(CLI::App& command, SwitchExperiments& experiments) {
     Flags protocols(command, "Experiments");
     protocols.parsed("--protocol", experiments.serves, "NAME", parse_serves, "atp, switchml or both",
                      "Serve jobs of these protocols [atp]");
@@ -65,8 +65,8 @@ void serve_switchml(switchd::SwitchNodeConfig& config, Serves serves) {
     };
 }
 
-std::optional<std::string> complete(Experiments& experiments, switchd::SwitchNodeConfig& config, bool in_kernel,
-                                    const Given& given) {
+std::optional<std::string> complete_switch(SwitchExperiments& experiments, switchd::SwitchNodeConfig& config,
+                                           bool in_kernel, const Given& given) {
     const auto* const given_port = std::ranges::find_if(port_flags, given);
     if (in_kernel && given_port != port_flags.end()) {
         return fmt::format(
@@ -90,7 +90,7 @@ std::optional<std::string> complete(Experiments& experiments, switchd::SwitchNod
     return std::nullopt;
 }
 
-std::string describe(const Experiments& experiments, const switchd::SwitchNodeConfig& config) {
+std::string describe_switch(const SwitchExperiments& experiments, const switchd::SwitchNodeConfig& config) {
     std::string text;
     if (config.slots != 0) {
         text += fmt::format("  slots        {} of {} lanes on each of {} threads for SwitchML ({:.1f} MB)\n",
@@ -107,14 +107,15 @@ std::string describe(const Experiments& experiments, const switchd::SwitchNodeCo
 }  // namespace
 
 std::function<int()> register_lab_switch(CLI::App& program) {
-    auto experiments = std::make_shared<Experiments>();
+    auto experiments = std::make_shared<SwitchExperiments>();
     return add_switch(
         program,
-        {.add_flags = [experiments](CLI::App& command) { add_flags(command, *experiments); },
-         .complete = [experiments](switchd::SwitchNodeConfig& config, bool in_kernel,
-                                   const Given& given) { return complete(*experiments, config, in_kernel, given); },
+        {.add_flags = [experiments](CLI::App& command) { add_switch_flags(command, *experiments); },
+         .complete = [experiments](
+                         switchd::SwitchNodeConfig& config, bool in_kernel,
+                         const Given& given) { return complete_switch(*experiments, config, in_kernel, given); },
          .describe =
-             [experiments](const switchd::SwitchNodeConfig& config) { return describe(*experiments, config); }});
+             [experiments](const switchd::SwitchNodeConfig& config) { return describe_switch(*experiments, config); }});
 }
 
 }  // namespace atp::apps
