@@ -102,14 +102,14 @@ class AtpReducer final : public Reducer {
         packets_.pop_front();
         const auto size = static_cast<std::uint32_t>(packet.bytes.size());
         packet.bytes.resize(buffer_.size());  // a FLUSH may become longer
-        protocol::Parcel parcel{.data = packet.bytes.data(),
-                                .size = size,
-                                .capacity = static_cast<std::uint32_t>(packet.bytes.size()),
-                                .verdict = {}};
-        switch_.handle_packet(parcel, now_);
-        packet.bytes.resize(parcel.size);
-        if (parcel.verdict.route == protocol::Route::up) server_.handle_packet(packet.bytes, false, now_);
-        if (parcel.verdict.route == protocol::Route::down) to_workers(packet);
+        protocol::PacketBuffer packet_buffer{.data = packet.bytes.data(),
+                                             .size = size,
+                                             .capacity = static_cast<std::uint32_t>(packet.bytes.size()),
+                                             .verdict = {}};
+        switch_.handle_packet(packet_buffer, now_);
+        packet.bytes.resize(packet_buffer.size);
+        if (packet_buffer.verdict.route == protocol::Route::up) server_.handle_packet(packet.bytes, false, now_);
+        if (packet_buffer.verdict.route == protocol::Route::down) to_workers(packet);
         collect();
     }
     void to_workers(Packet& packet) {

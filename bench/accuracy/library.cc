@@ -14,9 +14,9 @@ struct accuracy_config {
     std::uint32_t workers;
     std::uint32_t lanes;
     double scale;
-    std::int32_t switchml;  // 1: SwitchML, 0: ATP
-    std::int32_t dynamic;   // 1: dynamic scaling, 0: fixed
-    std::int32_t shorts;    // 1: int16 lanes, 0: int32
+    std::int32_t switchml;     // 1: SwitchML, 0: ATP
+    std::int32_t dynamic;      // 1: dynamic scaling, 0: fixed
+    std::int32_t int16_lanes;  // 1: int16 lanes, 0: int32
 };
 
 struct accuracy_counters {
@@ -29,7 +29,7 @@ ACCURACY_API Reducer* accuracy_open(const accuracy_config* config) try {
         .lanes = static_cast<std::uint16_t>(config->lanes),
         .form = {.scale = config->scale,
                  .scaling = config->dynamic != 0 ? atp::tensor::Scaling::dynamic : atp::tensor::Scaling::fixed,
-                 .lane_type = config->shorts != 0 ? atp::tensor::LaneType::int16 : atp::tensor::LaneType::int32}};
+                 .lane_type = config->int16_lanes != 0 ? atp::tensor::LaneType::int16 : atp::tensor::LaneType::int32}};
     return (config->switchml != 0 ? atp::accuracy::make_switchml(own) : atp::accuracy::make_atp(own)).release();
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -131,21 +131,21 @@ class Traffic {
     }
 
     void handle(Packets& packets, std::size_t first, std::size_t count) {
-        std::array<protocol::Parcel, driver_batch> parcels;
+        std::array<protocol::PacketBuffer, driver_batch> packet_buffers;
         for (std::size_t done = 0; done < count; done += driver_batch) {
             const std::size_t batch = std::min(driver_batch, count - done);
             for (std::size_t at = 0; at < batch; ++at) {
                 const std::span<std::byte> bytes = packets.packet(first + done + at);
-                parcels[at] = {.data = bytes.data(),
-                               .size = static_cast<std::uint32_t>(bytes.size()),
-                               .capacity = static_cast<std::uint32_t>(bytes.size()),
-                               .congested = false,
-                               .verdict = {}};
+                packet_buffers[at] = {.data = bytes.data(),
+                                      .size = static_cast<std::uint32_t>(bytes.size()),
+                                      .capacity = static_cast<std::uint32_t>(bytes.size()),
+                                      .congested = false,
+                                      .verdict = {}};
             }
             now_ += std::chrono::microseconds(10);
-            switch_.handle_batch(std::span(parcels).first(batch), now_);
+            switch_.handle_batch(std::span(packet_buffers).first(batch), now_);
             for (std::size_t at = 0; at < batch; ++at) {
-                results_ += static_cast<std::size_t>(parcels[at].verdict.route == protocol::Route::up);
+                results_ += static_cast<std::size_t>(packet_buffers[at].verdict.route == protocol::Route::up);
             }
         }
     }

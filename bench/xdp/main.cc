@@ -110,7 +110,8 @@ class Comparison {
         }
         const std::uint16_t port = kind == other ? 9 : 4790;
         const auto outcome = kernel_.run(test::wrap(packet, {.checksum = checksum_, .destination = port}));
-        figures_.right &= outcome && (outcome->fate == xdp::Fate::dropped) == (kind == claim || kind == add);
+        figures_.right &=
+            outcome && (outcome->disposition == xdp::Disposition::dropped) == (kind == claim || kind == add);
         if (!outcome) return;
         figures_.kernel_ns[kind].push_back(outcome->duration_ns);
         if (kind == other) return;
@@ -122,10 +123,10 @@ class Comparison {
 
     void ask_user_space(Kind kind, test::Bytes& packet) {
         const auto size = static_cast<std::uint32_t>(packet.size());
-        protocol::Parcel parcel{
+        protocol::PacketBuffer packet_buffer{
             .data = packet.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
         const auto start = std::chrono::steady_clock::now();
-        user_.handle_packet(parcel, Time{std::chrono::microseconds(1)});
+        user_.handle_packet(packet_buffer, Time{std::chrono::microseconds(1)});
         figures_.user_ns[kind].push_back(
             std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
     }

@@ -9,7 +9,7 @@ namespace atp::python {
 namespace {
 
 // Longer than a callback that only computes usually takes, so that such callbacks keep the order of posting.
-constexpr std::chrono::milliseconds patience{5};
+constexpr std::chrono::milliseconds longest_wait{5};
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Completions::wait_for_turn(Lock& lock) {
     while (!jobs_.empty() || !stopping_) {
         if (jobs_.empty()) {
             changed_.wait(lock);
-        } else if (const auto turn = last_begun_ + patience; running_ != 0 && Clock::now() < turn) {
+        } else if (const auto turn = last_begun_ + longest_wait; running_ != 0 && Clock::now() < turn) {
             changed_.wait_until(lock, turn);
         } else {
             return;

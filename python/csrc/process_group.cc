@@ -120,12 +120,12 @@ void ProcessGroupAtp::shutdown() {
         const std::scoped_lock lock(mutex_);
         if (std::exchange(shut_down_, true)) return;
     }
-    if (!completions_->failed() && active()) say_goodbye();
+    if (!completions_->failed() && active()) send_leave();
     release();
 }
 
 // A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for it.
-void ProcessGroupAtp::say_goodbye() {
+void ProcessGroupAtp::send_leave() {
     if (!options_.hosts_switch) {
         static_cast<void>(store_.set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
         return;

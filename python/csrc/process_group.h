@@ -109,7 +109,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title);
     [[nodiscard]] Time deadline_of(std::chrono::milliseconds timeout) const;
     c10::intrusive_ptr<c10d::Backend> delegate(const std::string& operation, const std::string& reason = {});
-    void say_goodbye();
+    void send_leave();
     void release();
 
     c10::intrusive_ptr<c10d::Backend> fallback_;

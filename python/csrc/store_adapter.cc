@@ -45,10 +45,10 @@ Result<std::int64_t> StoreAdapter::add(std::string_view key, std::int64_t delta)
 }
 
 Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline) {
-    const std::vector<std::string> wanted(keys.begin(), keys.end());
+    const std::vector<std::string> requested(keys.begin(), keys.end());
     const Time begin = net::now();
     while (true) {
-        const auto there = guarded([&] { return store_->check(wanted); });
+        const auto there = guarded([&] { return store_->check(requested); });
         if (!there) return tl::unexpected(there.error());
         if (*there) return {};
         const Time now = net::now();

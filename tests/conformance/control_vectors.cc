@@ -129,7 +129,7 @@ void add_good(Table& table) {
                    })));
     table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
     table.accepted("a worker joins that hears its group",
-                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.hears_group = true; })));
+                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.receives_group = true; })));
     table.accepted("a worker joins that wants results by multicast over IPv6",
                    encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
                        join.terms.group.family = 6;
@@ -264,7 +264,7 @@ Json to_json(const wire::Join& join) {
             {"group_host", host_of(terms.group)},
             {"level", join.level},
             {"begun", join.begun},
-            {"hears_group", join.hears_group},
+            {"hears_group", join.receives_group},
             {"units", units}};
 }
 

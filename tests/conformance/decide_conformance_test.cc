@@ -135,18 +135,18 @@ void expect_switch_does(const DecideRow& row) {
     Bytes bytes = bytes_of(packet, row.given.before.lanes);
     const std::size_t size = bytes.size();
     bytes.resize(256);
-    protocol::Parcel parcel{.data = bytes.data(),
-                            .size = static_cast<std::uint32_t>(size),
-                            .capacity = static_cast<std::uint32_t>(bytes.size()),
-                            .congested = false,
-                            .verdict = {}};
-    machine.handle_packet(parcel, Time{std::chrono::microseconds(row.given.now_us)});
-    bytes.resize(parcel.size);
+    protocol::PacketBuffer packet_buffer{.data = bytes.data(),
+                                         .size = static_cast<std::uint32_t>(size),
+                                         .capacity = static_cast<std::uint32_t>(bytes.size()),
+                                         .congested = false,
+                                         .verdict = {}};
+    machine.handle_packet(packet_buffer, Time{std::chrono::microseconds(row.given.now_us)});
+    bytes.resize(packet_buffer.size);
 
     // A switch forwards packets that have passed its level without a decision.
     const bool behind = packet.hop >= ATP_LEVELS;
-    EXPECT_EQ(event_name(parcel.verdict.event), behind ? event_name(ATP_EVENT_PASSED) : row.event);
-    EXPECT_EQ(parcel.verdict.route == protocol::Route::drop, row.packet_action == "drop");
+    EXPECT_EQ(event_name(packet_buffer.verdict.event), behind ? event_name(ATP_EVENT_PASSED) : row.event);
+    EXPECT_EQ(packet_buffer.verdict.route == protocol::Route::drop, row.packet_action == "drop");
     if (row.packet_action != "drop") {
         EXPECT_EQ(bytes, bytes_of(row.after.packet, row.after.lanes));
     }

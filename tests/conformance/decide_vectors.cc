@@ -145,7 +145,7 @@ atp_aggregator holding_shorts(std::uint8_t hop, std::uint32_t bitmap, unsigned f
 }
 
 // Two numbers in one lane, the first in the upper half.
-constexpr std::int32_t shorts(int first, int second) {
+constexpr std::int32_t int16_lanes(int first, int second) {
     const auto bits = [](int number) { return static_cast<std::uint32_t>(number) & 0xFFFFU; };
     return static_cast<std::int32_t>(bits(first) << 16U | bits(second));
 }
@@ -230,36 +230,42 @@ void add_shorts(Table& table, std::uint8_t hop) {
                               const atp_aggregator& aggregator, DecideLanes held, bool flush_here = false) {
         table.add_lanes(what, header, std::move(lanes), aggregator, std::move(held), flush_here);
     };
-    add("16-bit lanes claim", packet, {shorts(1, -2), shorts(high, low), shorts(0, 3)}, atp_aggregator{}, {});
-    add("16-bit lanes are added, each half by itself", packet, {shorts(1, 1), shorts(-1, -1), shorts(0, 1)}, some,
-        {shorts(10, -1), shorts(1, 5), shorts(high, high - 1)});
-    add("a 16-bit lane that leaves 16 bits upwards saturates alone", packet, {shorts(1, 1), shorts(1, -1), 0}, some,
-        {shorts(high, 5), shorts(5, 5), 0});
-    add("a 16-bit lane that leaves 16 bits downwards saturates alone", packet, {shorts(1, -1), 0, shorts(low, 2)}, some,
-        {shorts(5, low), 0, shorts(-1, 3)});
-    add("the last 16-bit gradient leaves with the sum", packet, {shorts(1, -2), shorts(3, 4), shorts(-5, 6)}, all_but_1,
-        {shorts(10, 20), shorts(-30, 40), shorts(50, -60)});
-    add("the last 16-bit addition leaves 16 bits", packet, {shorts(1, 1), 0, shorts(-1, 0)}, all_but_1,
-        {shorts(high, high), shorts(1, 2), shorts(low, low)});
-    add("the extremes of 16 bits alone are no overflow", packet, {shorts(0, high), shorts(low, 0), 0}, all_but_1,
-        {shorts(high, 0), shorts(0, low), shorts(high, low)});
+    add("16-bit lanes claim", packet, {int16_lanes(1, -2), int16_lanes(high, low), int16_lanes(0, 3)}, atp_aggregator{},
+        {});
+    add("16-bit lanes are added, each half by itself", packet,
+        {int16_lanes(1, 1), int16_lanes(-1, -1), int16_lanes(0, 1)}, some,
+        {int16_lanes(10, -1), int16_lanes(1, 5), int16_lanes(high, high - 1)});
+    add("a 16-bit lane that leaves 16 bits upwards saturates alone", packet, {int16_lanes(1, 1), int16_lanes(1, -1), 0},
+        some, {int16_lanes(high, 5), int16_lanes(5, 5), 0});
+    add("a 16-bit lane that leaves 16 bits downwards saturates alone", packet,
+        {int16_lanes(1, -1), 0, int16_lanes(low, 2)}, some, {int16_lanes(5, low), 0, int16_lanes(-1, 3)});
+    add("the last 16-bit gradient leaves with the sum", packet,
+        {int16_lanes(1, -2), int16_lanes(3, 4), int16_lanes(-5, 6)}, all_but_1,
+        {int16_lanes(10, 20), int16_lanes(-30, 40), int16_lanes(50, -60)});
+    add("the last 16-bit addition leaves 16 bits", packet, {int16_lanes(1, 1), 0, int16_lanes(-1, 0)}, all_but_1,
+        {int16_lanes(high, high), int16_lanes(1, 2), int16_lanes(low, low)});
+    add("the extremes of 16 bits alone are no overflow", packet, {int16_lanes(0, high), int16_lanes(low, 0), 0},
+        all_but_1, {int16_lanes(high, 0), int16_lanes(0, low), int16_lanes(high, low)});
     add("the last 16-bit gradient leaves with the flags of all", gradient_of_shorts(hop, 1, ATP_FLAG_ECN),
-        {shorts(1, 1), shorts(2, 2), 0}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_OVERFLOW), {0, 0, 0});
+        {int16_lanes(1, 1), int16_lanes(2, 2), 0}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_OVERFLOW),
+        {0, 0, 0});
     add("the audit lane of 16-bit lanes wraps as one of 32 bits", gradient_of_shorts(hop, 1, ATP_FLAG_AUDIT),
-        {shorts(1, 2), shorts(3, 4), highest}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_AUDIT),
-        {shorts(5, 6), shorts(7, 8), highest});
-    add("a 16-bit duplicate is absorbed", gradient_of_shorts(hop, 0), {shorts(1, 1), 0, 0}, some, {shorts(1, 1), 0, 0});
+        {int16_lanes(1, 2), int16_lanes(3, 4), highest}, holding_shorts(hop, full(hop) & ~0x2U, ATP_FLAG_AUDIT),
+        {int16_lanes(5, 6), int16_lanes(7, 8), highest});
+    add("a 16-bit duplicate is absorbed", gradient_of_shorts(hop, 0), {int16_lanes(1, 1), 0, 0}, some,
+        {int16_lanes(1, 1), 0, 0});
     add("a 16-bit duplicate after completion leaves with the result", gradient_of_shorts(hop, 0), {0, 0, 0},
-        holding_shorts(hop, full(hop)), {shorts(1, -1), shorts(high, low), shorts(7, 8)});
+        holding_shorts(hop, full(hop)), {int16_lanes(1, -1), int16_lanes(high, low), int16_lanes(7, 8)});
     add("a 16-bit resend of a fragment held without it", gradient_of_shorts(hop, 1, ATP_FLAG_RESEND),
-        {shorts(1, 2), shorts(-1, -2), shorts(high, 0)}, some, {shorts(3, 4), shorts(5, 6), shorts(1, low)});
+        {int16_lanes(1, 2), int16_lanes(-1, -2), int16_lanes(high, 0)}, some,
+        {int16_lanes(3, 4), int16_lanes(5, 6), int16_lanes(1, low)});
     add("a flush returns 16-bit lanes as they are", flush(hop), {}, holding_shorts(hop, 0x3),
-        {shorts(1, -1), shorts(high, low), shorts(7, 8)}, true);
+        {int16_lanes(1, -1), int16_lanes(high, low), int16_lanes(7, 8)}, true);
     add("a flush returns 16-bit lanes with their audit lane and flags", flush(hop), {},
-        holding_shorts(hop, 0x3, ATP_FLAG_AUDIT | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW), {shorts(1, -1), 5, -7}, true);
+        holding_shorts(hop, 0x3, ATP_FLAG_AUDIT | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW), {int16_lanes(1, -1), 5, -7}, true);
     add("an ack releases 16-bit lanes", changed(down(ATP_TYPE_ACK, ATP_DTYPE_INT16), &atp_header::hop, hop),
-        {shorts(1, 2), shorts(3, 4), shorts(5, 6)}, holding_shorts(hop, full(hop)),
-        {shorts(1, 2), shorts(3, 4), shorts(5, 6)});
+        {int16_lanes(1, 2), int16_lanes(3, 4), int16_lanes(5, 6)}, holding_shorts(hop, full(hop)),
+        {int16_lanes(1, 2), int16_lanes(3, 4), int16_lanes(5, 6)});
 }
 
 void add_others(Table& table, std::uint8_t hop) {

@@ -16,11 +16,12 @@ namespace {
 // "a gradient of no unit" -> "a-gradient-of-no-unit"
 std::string to_file_name(std::string_view description) {
     std::string name;
-    for (const char letter : description) {
-        const bool plain =
-            (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
-        if (plain) name += letter;
-        if (letter == ' ') name += '-';
+    for (const char queued_message : description) {
+        const bool plain = (queued_message >= 'a' && queued_message <= 'z') ||
+                           (queued_message >= 'A' && queued_message <= 'Z') ||
+                           (queued_message >= '0' && queued_message <= '9');
+        if (plain) name += queued_message;
+        if (queued_message == ' ') name += '-';
     }
     return name;
 }

@@ -27,7 +27,7 @@ struct ObservedJob {
         counters.events[ATP_EVENT_COMPLETED] += completed;
         counters.events[ATP_EVENT_FETCHED] += fetched;
         now += seconds(1);
-        return coverage.judge(job, counters, now);
+        return coverage.assess(job, counters, now);
     }
     bool fruitless_second() { return second(100, 0, 100); }
     // True if the switch stops aggregating the job exactly after the last fruitless second.

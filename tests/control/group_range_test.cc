@@ -23,7 +23,7 @@ TEST(Multicast, RangeParsesToTheTextThatItWasWrittenAs) {
     }
     EXPECT_EQ(to_string(parse_multicast("on").value()), "239.192.0.0/16");
     EXPECT_EQ(parse_multicast("239.1.2.3"), parse_multicast("239.1.2.3/32"));
-    EXPECT_FALSE(parse_multicast("off")->wanted);
+    EXPECT_FALSE(parse_multicast("off")->requested);
 }
 
 TEST(Multicast, InvalidRangeOfGroupsIsRefused) {

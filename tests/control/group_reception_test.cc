@@ -18,7 +18,7 @@ Time at(Duration since) { return Time{} + seconds(100) + since; }
 GroupReception listener() {
     GroupReception hearing;
     EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
-    EXPECT_TRUE(hearing.judge(at(seconds(0)), true));
+    EXPECT_TRUE(hearing.assess(at(seconds(0)), true));
     return hearing;
 }
 
@@ -29,7 +29,7 @@ void miss_results(GroupReception& hearing) {
 
 TEST(GroupReception, WithoutAMessageTheGroupIsNotReceived) {
     GroupReception hearing;
-    EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+    EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
 }
 
 TEST(GroupReception, SecondMessageIsNoChange) {
@@ -39,64 +39,63 @@ TEST(GroupReception, SecondMessageIsNoChange) {
 
 TEST(GroupReception, GroupSilentForItsMemoryIsNotReceivedUntilTheNextMessage) {
     GroupReception hearing = listener();
-    EXPECT_TRUE(hearing.judge(at(GroupReception::memory - milliseconds(1)), true));
-    EXPECT_FALSE(hearing.judge(at(GroupReception::memory), true));
+    EXPECT_TRUE(hearing.assess(at(GroupReception::memory - milliseconds(1)), true));
+    EXPECT_FALSE(hearing.assess(at(GroupReception::memory), true));
     EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "a change again";
-    EXPECT_TRUE(hearing.judge(at(seconds(60)), true));
+    EXPECT_TRUE(hearing.assess(at(seconds(60)), true));
 }
 
 TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
     GroupReception hearing = listener();
     miss_results(hearing);
-    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
-    const auto end = seconds(1) + GroupReception::first_distrust;
+    EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
+    const auto end = seconds(1) + GroupReception::first_pause;
     EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no change during the pause";
-    EXPECT_FALSE(hearing.judge(at(end - milliseconds(1)), true));
+    EXPECT_FALSE(hearing.assess(at(end - milliseconds(1)), true));
     EXPECT_TRUE(hearing.handle_message(at(end)));
-    EXPECT_TRUE(hearing.judge(at(end), true));
+    EXPECT_TRUE(hearing.assess(at(end), true));
 }
 
 TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
     GroupReception hearing = listener();
     miss_results(hearing);
-    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
-    EXPECT_FALSE(hearing.judge(at(seconds(1) + GroupReception::first_distrust), true)) << "messages before the pause";
+    EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
+    EXPECT_FALSE(hearing.assess(at(seconds(1) + GroupReception::first_pause), true)) << "messages before the pause";
 }
 
 TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
     GroupReception hearing = listener();
     miss_results(hearing);
     hearing.handle_group_result();
-    EXPECT_FALSE(hearing.judge(at(seconds(1)), true));
+    EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
 }
 
 TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
     GroupReception hearing = listener();
     Duration now{};
-    for (Duration pause = GroupReception::first_distrust;;
-         pause = std::min(2 * pause, GroupReception::longest_distrust)) {
+    for (Duration pause = GroupReception::first_pause;; pause = std::min(2 * pause, GroupReception::longest_pause)) {
         miss_results(hearing);
-        EXPECT_FALSE(hearing.judge(at(now), true));
+        EXPECT_FALSE(hearing.assess(at(now), true));
         EXPECT_FALSE(hearing.handle_message(at(now + pause - milliseconds(1))));
         now += pause;
         EXPECT_TRUE(hearing.handle_message(at(now)));
-        EXPECT_TRUE(hearing.judge(at(now), true));
-        if (now > 3 * GroupReception::longest_distrust) break;
+        EXPECT_TRUE(hearing.assess(at(now), true));
+        if (now > 3 * GroupReception::longest_pause) break;
     }
     hearing.handle_group_result();
-    EXPECT_TRUE(hearing.judge(at(now), true));
+    EXPECT_TRUE(hearing.assess(at(now), true));
     miss_results(hearing);
-    EXPECT_FALSE(hearing.judge(at(now), true));
-    EXPECT_TRUE(hearing.handle_message(at(now + GroupReception::first_distrust)));
+    EXPECT_FALSE(hearing.assess(at(now), true));
+    EXPECT_TRUE(hearing.handle_message(at(now + GroupReception::first_pause)));
 }
 
 TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
     GroupReception hearing;
     for (unsigned i = 0; i < GroupReception::most_hurried; ++i) {
-        EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+        EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
         EXPECT_TRUE(hearing.hurries()) << i;
     }
-    EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
+    EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
     EXPECT_FALSE(hearing.hurries());
     EXPECT_FALSE(listener().hurries()) << "it receives the group";
 }
@@ -104,23 +103,23 @@ TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
 TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
     GroupReception hearing;
     for (unsigned i = 0; i < 2 * GroupReception::joins_between_reports; ++i) {
-        EXPECT_FALSE(hearing.judge(at(seconds(0)), false));
-        EXPECT_FALSE(hearing.reports_anew()) << "not let in yet";
+        EXPECT_FALSE(hearing.assess(at(seconds(0)), false));
+        EXPECT_FALSE(hearing.reports_again()) << "not let in yet";
     }
     for (unsigned i = 1; i <= 3 * GroupReception::joins_between_reports; ++i) {
-        EXPECT_FALSE(hearing.judge(at(seconds(0)), true));
-        EXPECT_EQ(hearing.reports_anew(), i % GroupReception::joins_between_reports == 0) << i;
+        EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
+        EXPECT_EQ(hearing.reports_again(), i % GroupReception::joins_between_reports == 0) << i;
     }
-    EXPECT_FALSE(listener().reports_anew()) << "it receives the group";
+    EXPECT_FALSE(listener().reports_again()) << "it receives the group";
 }
 
 TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
     GroupReception hearing = listener();
     miss_results(hearing);
     for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for + 1; ++i) hearing.handle_group_result();
-    EXPECT_TRUE(hearing.judge(at(seconds(1)), true));
+    EXPECT_TRUE(hearing.assess(at(seconds(1)), true));
     for (std::uint64_t i = 0; i < GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
-    EXPECT_TRUE(hearing.judge(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";
+    EXPECT_TRUE(hearing.assess(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
 
 wire::Join with_group(wire::Join join, bool receives = false) {
     join.terms.group = endpoint_of(group());
-    join.hears_group = receives;
+    join.receives_group = receives;
     return join;
 }
 
@@ -72,7 +72,7 @@ TEST(JoinTreeGroup, JobWithoutAGroupGetsCopies) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) {
         wire::Join join = join_of_member(0, 2, rank);
-        join.hears_group = true;
+        join.receives_group = true;
         star.join(join, worker(rank));
     }
     EXPECT_FALSE(by_group(star));

@@ -16,7 +16,7 @@ namespace atp::doctor {
 namespace {
 
 using Json = nlohmann::json;
-using test::Fate;
+using test::Disposition;
 using test::Way;
 using testing::HasSubstr;
 
@@ -86,8 +86,9 @@ TEST(DoctorCommand, MissingSwitchFailsWithStatus1AndARemedy) {
 TEST(DoctorCommand, PathThatLosesPacketsFails) {
     const auto node = start_plain_switch();
     ASSERT_NE(node, nullptr);
-    const test::Relay relay(
-        node->address(), [](Way, unsigned number, std::size_t) { return number % 5 == 2 ? Fate::lose : Fate::pass; });
+    const test::Relay relay(node->address(), [](Way, unsigned number, std::size_t) {
+        return number % 5 == 2 ? Disposition::lose : Disposition::pass;
+    });
     const Outcome outcome = run_doctor("--json --switch " + to_string(relay.address()));
     const Json report = Json::parse(outcome.text, nullptr, false);
     ASSERT_TRUE(report.is_object()) << outcome.text;

@@ -26,7 +26,7 @@ HostFacts good_host() {
 TEST(HostChecks, GoodHostHasNoFindings) {
     for (const Finding& finding : check_host(good_host())) {
         EXPECT_EQ(finding.status, Status::ok) << finding.name << ": " << finding.found;
-        EXPECT_EQ(finding.mend, "") << finding.name;
+        EXPECT_EQ(finding.fix, "") << finding.name;
     }
 }
 
@@ -55,7 +55,7 @@ TEST(HostChecks, ClockReadFromADeviceWarns) {
     HostFacts facts = good_host();
     facts.clock_source = "hpet";
     EXPECT_EQ(check_clock(facts).status, Status::warn);
-    EXPECT_THAT(check_clock(facts).mend, HasSubstr("clocksource=tsc"));
+    EXPECT_THAT(check_clock(facts).fix, HasSubstr("clocksource=tsc"));
 }
 
 TEST(HostChecks, SlowClockWarns) {
@@ -68,7 +68,7 @@ TEST(HostChecks, EnergySavingGovernorWarns) {
     HostFacts facts = good_host();
     facts.governors = {"performance", "powersave"};
     EXPECT_EQ(check_frequency(facts).status, Status::warn);
-    EXPECT_THAT(check_frequency(facts).mend, HasSubstr("performance"));
+    EXPECT_THAT(check_frequency(facts).fix, HasSubstr("performance"));
     facts.governors.clear();
     EXPECT_EQ(check_frequency(facts).status, Status::ok);
 }
@@ -80,7 +80,7 @@ TEST(HostChecks, OneCoreOrASmallCpuLimitWarns) {
     facts.cores = 8;
     facts.core_limit = 0.5;
     EXPECT_EQ(check_cores(facts).status, Status::warn);
-    EXPECT_THAT(check_cores(facts).mend, HasSubstr("cpu.max"));
+    EXPECT_THAT(check_cores(facts).fix, HasSubstr("cpu.max"));
     facts.core_limit = 2.0;
     EXPECT_EQ(check_cores(facts).status, Status::ok);
 }
@@ -98,8 +98,8 @@ TEST(HostChecks, SmallBufferLimitNamesTheSettingThatRaisesIt) {
     facts.socket.set(net::Feature::send_buffer, true, false, "212992 bytes");
     EXPECT_EQ(check_receive_buffer(facts).status, Status::warn);
     EXPECT_THAT(check_receive_buffer(facts).found, HasSubstr("212992"));
-    EXPECT_THAT(check_receive_buffer(facts).mend, HasSubstr("sysctl -w net.core.rmem_max=8388608"));
-    EXPECT_THAT(check_send_buffer(facts).mend, HasSubstr("sysctl -w net.core.wmem_max=8388608"));
+    EXPECT_THAT(check_receive_buffer(facts).fix, HasSubstr("sysctl -w net.core.rmem_max=8388608"));
+    EXPECT_THAT(check_send_buffer(facts).fix, HasSubstr("sysctl -w net.core.wmem_max=8388608"));
 }
 
 TEST(HostChecks, BufferGrantedByPrivilegeIsReported) {
@@ -118,7 +118,7 @@ TEST(HostChecks, MissingFeatureWarnsWithTheReason) {
         facts.socket.lose(feature, "the kernel's reason");
         EXPECT_EQ(check_feature(facts, feature).status, Status::warn);
         EXPECT_THAT(check_feature(facts, feature).found, HasSubstr("the kernel's reason"));
-        EXPECT_NE(check_feature(facts, feature).mend, "");
+        EXPECT_NE(check_feature(facts, feature).fix, "");
     }
 }
 
@@ -141,15 +141,15 @@ TEST(KernelDropsCheck, OneRecentDropWarns) {
     ++after.udp_receive_buffer_full;
     EXPECT_EQ(check_kernel_drops(before, after).status, Status::warn);
     EXPECT_THAT(check_kernel_drops(before, after).found, HasSubstr("1 of them during this examination"));
-    EXPECT_THAT(check_kernel_drops(before, after).mend, HasSubstr("rmem_max"));
+    EXPECT_THAT(check_kernel_drops(before, after).fix, HasSubstr("rmem_max"));
 }
 
 TEST(KernelDropsCheck, ManyDropsWarnWithTheBufferOrTheBacklog) {
     const KernelDrops buffer{.udp_received = 1000, .udp_receive_buffer_full = 10};
-    EXPECT_THAT(check_kernel_drops(buffer, buffer).mend, HasSubstr("rmem_max"));
+    EXPECT_THAT(check_kernel_drops(buffer, buffer).fix, HasSubstr("rmem_max"));
     const KernelDrops backlog{.backlog_processed = 1000, .backlog_dropped = 10};
     EXPECT_EQ(check_kernel_drops(backlog, backlog).status, Status::warn);
-    EXPECT_THAT(check_kernel_drops(backlog, backlog).mend, HasSubstr("netdev_max_backlog"));
+    EXPECT_THAT(check_kernel_drops(backlog, backlog).fix, HasSubstr("netdev_max_backlog"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(PathChecks, GoodPathHasNoFindings) {
     EXPECT_EQ(findings.size(), 13U);
     for (const Finding& finding : findings) {
         EXPECT_EQ(finding.status, Status::ok) << finding.name << ": " << finding.found;
-        EXPECT_EQ(finding.mend, "") << finding.name;
+        EXPECT_EQ(finding.fix, "") << finding.name;
         EXPECT_THAT(finding.name, HasSubstr("127.0.0.1:4790"));
     }
 }
@@ -55,12 +55,12 @@ TEST(PathChecks, SilentSwitchFailsOneCheckAlone) {
     const auto findings = check_path(silent_path(Reason::timed_out), software);
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].status, Status::fail);
-    EXPECT_THAT(findings[0].mend, HasSubstr("UDP port 4790"));
+    EXPECT_THAT(findings[0].fix, HasSubstr("UDP port 4790"));
 }
 
 TEST(PathChecks, ClosedPortAndMissingRouteHaveDifferentRemedies) {
-    EXPECT_THAT(check_reachability(silent_path(Reason::refused)).mend, HasSubstr("no process listens"));
-    EXPECT_THAT(check_reachability(silent_path(Reason::unreachable)).mend, HasSubstr("route"));
+    EXPECT_THAT(check_reachability(silent_path(Reason::refused)).fix, HasSubstr("no process listens"));
+    EXPECT_THAT(check_reachability(silent_path(Reason::unreachable)).fix, HasSubstr("route"));
 }
 
 TEST(PathChecks, OtherProtocolVersionFailsTheVersionAndPassesReachability) {
@@ -82,7 +82,7 @@ TEST(PathChecks, SilentParentFailsWithItsAddress) {
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].status, Status::ok);
     EXPECT_EQ(findings[1].status, Status::fail);
-    EXPECT_THAT(findings[1].mend, HasSubstr("10.0.0.1:4790"));
+    EXPECT_THAT(findings[1].fix, HasSubstr("10.0.0.1:4790"));
 }
 
 TEST(PathChecks, TreeIsDescribedWithItsParent) {
@@ -107,7 +107,7 @@ TEST(PathChecks, SwitchWithoutAggregatorsOrFewerThanAWindowWarns) {
     EXPECT_THAT(check_aggregators(facts).found, HasSubstr("nothing is aggregated"));
     facts.welcome.path.push_back({.id = 2, .aggregators = 255, .lanes = 352});
     EXPECT_EQ(check_aggregators(facts).status, Status::warn);
-    EXPECT_THAT(check_aggregators(facts).mend, HasSubstr("--memory"));
+    EXPECT_THAT(check_aggregators(facts).fix, HasSubstr("--memory"));
     facts.welcome.path[1].aggregators = 256;
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
 }
@@ -131,7 +131,7 @@ TEST(PathChecks, PathNarrowerThanTheInterfaceWarns) {
     facts.found_payload_bytes = 1372;
     EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
     EXPECT_THAT(check_path_mtu(facts).found, HasSubstr("1400, but the interface has 1500"));
-    EXPECT_THAT(check_path_mtu(facts).mend, HasSubstr("mtu 1400"));
+    EXPECT_THAT(check_path_mtu(facts).fix, HasSubstr("mtu 1400"));
 }
 
 TEST(PathChecks, PathBelowTheLeastSizeFails) {
@@ -158,7 +158,7 @@ TEST(PathChecks, AggregatorsShorterOrMuchLongerThanPacketsWarn) {
     facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 62});
     EXPECT_EQ(check_lanes(facts).status, Status::warn);
     EXPECT_THAT(check_lanes(facts).found, HasSubstr("the path carries packets of 352 lanes, aggregators hold 62"));
-    EXPECT_THAT(check_lanes(facts).mend, HasSubstr("--lanes 352"));
+    EXPECT_THAT(check_lanes(facts).fix, HasSubstr("--lanes 352"));
     facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 2232}};
     EXPECT_THAT(check_lanes(facts).found, HasSubstr("84 % of the memory of the aggregators is unused"));
 }
@@ -204,10 +204,10 @@ TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
     Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes were forwarded unaggregated"));
-    EXPECT_EQ(finding.mend, "start the switch that workers address with --lanes 352");
+    EXPECT_EQ(finding.fix, "start the switch that workers address with --lanes 352");
 
     kernel_in(facts).interfaces.emplace_back("eth2", "generic");
-    EXPECT_THAT(check_kernel(facts).mend, HasSubstr("gso_max_segs 1"));
+    EXPECT_THAT(check_kernel(facts).fix, HasSubstr("gso_max_segs 1"));
 
     facts = path_through_a_kernel();
     facts.found_payload_bytes = 8972;
@@ -222,7 +222,7 @@ TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("no longer attached to eth2"));
-    EXPECT_EQ(finding.mend, "restart that switch");
+    EXPECT_EQ(finding.fix, "restart that switch");
 }
 
 TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
@@ -242,8 +242,8 @@ TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments claimed there, 0 were completed and 8524 were fetched"));
     EXPECT_THAT(finding.found, HasSubstr("packets of some workers do not pass its interfaces"));
-    EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
-    EXPECT_THAT(finding.mend, HasSubstr("--rack"));
+    EXPECT_THAT(finding.fix, HasSubstr("--xdp"));
+    EXPECT_THAT(finding.fix, HasSubstr("--rack"));
 }
 
 TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
@@ -253,7 +253,7 @@ TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found,
                 HasSubstr("2 jobs are forwarded unaggregated: packets of some workers do not pass its interfaces"));
-    EXPECT_THAT(finding.mend, HasSubstr("--xdp"));
+    EXPECT_THAT(finding.fix, HasSubstr("--xdp"));
 }
 
 TEST(PathChecks, FewOrCompletedOrUnfetchedFragmentsPass) {
@@ -272,7 +272,7 @@ TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no free job"));
-    EXPECT_THAT(finding.mend, HasSubstr("--jobs"));
+    EXPECT_THAT(finding.fix, HasSubstr("--jobs"));
 }
 
 TEST(PathChecks, DamagedPacketsWarn) {
@@ -281,7 +281,7 @@ TEST(PathChecks, DamagedPacketsWarn) {
     const Finding finding = check_kernel(facts);
     EXPECT_EQ(finding.status, Status::warn);
     EXPECT_THAT(finding.found, HasSubstr("3 packets with a wrong checksum were forwarded unaggregated"));
-    EXPECT_THAT(finding.mend, HasSubstr("cable"));
+    EXPECT_THAT(finding.fix, HasSubstr("cable"));
 }
 
 TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
@@ -290,7 +290,7 @@ TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
     train.answered = 990;
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::fail);
-    EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("ethtool"));
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("ethtool"));
 }
 
 TEST(PathChecks, ReorderingThatCausesResendsWarns) {
@@ -299,7 +299,7 @@ TEST(PathChecks, ReorderingThatCausesResendsWarns) {
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::ok);
     train.most_newer = 3;
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
-    EXPECT_THAT(check_train(facts, "short packets", train).mend, HasSubstr("one path"));
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("one path"));
 }
 
 TEST(PathChecks, RepeatedAnswersWarn) {
@@ -323,10 +323,10 @@ TEST(PathChecks, DropsAtTheSwitchWarn) {
     facts.report->shards[0].udp.dropped_packets = 10;  // of one million
     EXPECT_EQ(check_switch_drops(facts).status, Status::ok);
     facts.report->shards[0].udp.dropped_packets = 10'000;
-    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("rmem_max"));
+    EXPECT_THAT(check_switch_drops(facts).fix, HasSubstr("rmem_max"));
     facts.report->shards[0].udp.dropped_packets = 0;
     facts.report->shards[0].udp.refused_packets = 1;
-    EXPECT_THAT(check_switch_drops(facts).mend, HasSubstr("check the MTU"));
+    EXPECT_THAT(check_switch_drops(facts).fix, HasSubstr("check the MTU"));
 }
 
 TEST(PathChecks, EmulatedLossAtTheSwitchWarns) {
@@ -339,9 +339,9 @@ TEST(PeerCheck, ClosedPortAndSilentHostHaveDifferentRemedies) {
     EXPECT_EQ(check_peer("a:1", Duration(5000)).status, Status::ok);
     const auto refused = fail_with_errno(Operation::connect, ECONNREFUSED, "a:1");
     EXPECT_EQ(check_peer("a:1", refused).status, Status::fail);
-    EXPECT_THAT(check_peer("a:1", refused).mend, HasSubstr("start rank 0"));
+    EXPECT_THAT(check_peer("a:1", refused).fix, HasSubstr("start rank 0"));
     const auto silent = fail(Operation::connect, Reason::timed_out, "a:1", "");
-    EXPECT_THAT(check_peer("a:1", silent).mend, HasSubstr("firewall"));
+    EXPECT_THAT(check_peer("a:1", silent).fix, HasSubstr("firewall"));
 }
 
 }  // namespace

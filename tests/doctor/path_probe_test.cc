@@ -21,7 +21,7 @@
 namespace atp::doctor {
 namespace {
 
-using test::Fate;
+using test::Disposition;
 using test::Relay;
 using test::Way;
 
@@ -41,10 +41,10 @@ PathFacts measure(const wire::Address& address, Duration timeout = usual) {
     return measure_path(address, timeout, [](std::string_view) {});
 }
 
-TrainReport run_train(const wire::Address& address, std::uint32_t count, Duration patience) {
+TrainReport run_train(const wire::Address& address, std::uint32_t count, Duration longest_wait) {
     auto probe = PathProbe::open(address);
     if (!probe) return {};
-    return (*probe)->run_train(count, 64, 8, patience).value_or(TrainReport{});
+    return (*probe)->run_train(count, 64, 8, longest_wait).value_or(TrainReport{});
 }
 
 TEST(PathProbe, SwitchOnTheLoopbackGivesEveryFact) {
@@ -81,7 +81,7 @@ TEST(PathProbe, EcnBitsOfProbesComeBack) {
 TEST(PathProbe, ClearedEcnBitsAreCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
-    const Relay relay(node->address(), [](Way, unsigned, std::size_t) { return Fate::pass; });
+    const Relay relay(node->address(), [](Way, unsigned, std::size_t) { return Disposition::pass; });
     const TrainReport train = run_train(relay.address(), 100, patient);
     EXPECT_EQ(train.answered, 100U);
     EXPECT_EQ(train.marks[static_cast<std::size_t>(wire::Ecn::not_capable)], 100U);
@@ -91,7 +91,7 @@ TEST(PathProbe, LossInEitherDirectionIsCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
-        return number % 10 == (way == Way::there ? 3U : 7U) ? Fate::lose : Fate::pass;
+        return number % 10 == (way == Way::there ? 3U : 7U) ? Disposition::lose : Disposition::pass;
     });
     const TrainReport train = run_train(relay.address(), 1000, std::chrono::milliseconds(500));
     // 100 probes, and every tenth of the 900 answers.
@@ -103,8 +103,8 @@ TEST(PathProbe, RepeatedAndOvertakenAnswersAreCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
-        if (way == Way::there) return Fate::pass;
-        return number == 10 ? Fate::repeat : number == 20 ? Fate::delay : Fate::pass;
+        if (way == Way::there) return Disposition::pass;
+        return number == 10 ? Disposition::repeat : number == 20 ? Disposition::delay : Disposition::pass;
     });
     const TrainReport train = run_train(relay.address(), 200, patient);
     EXPECT_EQ(train.answered, 200U);
@@ -116,8 +116,9 @@ TEST(PathProbe, RepeatedAndOvertakenAnswersAreCounted) {
 TEST(PathProbe, NarrowForwardPathIsFoundWithItsLength) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
-    const Relay relay(node->address(),
-                      [](Way, unsigned, std::size_t bytes) { return bytes > 2000 ? Fate::lose : Fate::pass; });
+    const Relay relay(node->address(), [](Way, unsigned, std::size_t bytes) {
+        return bytes > 2000 ? Disposition::lose : Disposition::pass;
+    });
     const PathFacts facts = measure(relay.address());
     EXPECT_LE(facts.found_payload_bytes, 2000U);
     EXPECT_GE(facts.found_payload_bytes, 1992U);
@@ -130,7 +131,7 @@ TEST(PathProbe, NarrowReturnPathIsFound) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
     const Relay relay(node->address(), [](Way way, unsigned, std::size_t bytes) {
-        return way == Way::back && bytes > 2000 ? Fate::lose : Fate::pass;
+        return way == Way::back && bytes > 2000 ? Disposition::lose : Disposition::pass;
     });
     const PathFacts facts = measure(relay.address());
     EXPECT_LE(facts.found_payload_bytes, 2000U);

@@ -32,8 +32,8 @@ net::Descriptor open_on_loopback(wire::Address& address) {
     net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const wire::Address any = wire::Address::loopback(wire::Family::ipv4, 0);
     const int buffer = 4 << 20;
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};  // bounds every wait of a test
-    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval longest_wait{.tv_sec = 10, .tv_usec = 0};  // bounds every wait of a test
+    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &longest_wait, sizeof longest_wait);
     setsockopt(socket.number(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     sockaddr_in6 name{};
     socklen_t size = sizeof name;
@@ -89,14 +89,14 @@ void Relay::pass_back(const wire::Address& client, const net::Descriptor& socket
 void Relay::treat(Way way, std::vector<std::byte> bytes,
                   const std::function<void(const std::vector<std::byte>&)>& send) {
     Direction& direction = directions_[static_cast<std::size_t>(way)];
-    const Fate fate = rule_(way, direction.number++, bytes.size());
-    if (fate == Fate::delay) {
+    const Disposition disposition = rule_(way, direction.number++, bytes.size());
+    if (disposition == Disposition::delay) {
         direction.delayed.push_back({std::move(bytes), 0});
         return;
     }
-    if (fate == Fate::lose) return;
+    if (disposition == Disposition::lose) return;
     send(bytes);
-    if (fate == Fate::repeat) send(bytes);
+    if (disposition == Disposition::repeat) send(bytes);
     for (Delayed& delayed : direction.delayed) {
         if (++delayed.later == overtakers) send(delayed.bytes);
     }

@@ -14,7 +14,7 @@
 namespace atp::test {
 
 enum class Way : std::uint8_t { there, back };
-enum class Fate : std::uint8_t { pass, lose, repeat, delay };  // delay: until four later datagrams have passed
+enum class Disposition : std::uint8_t { pass, lose, repeat, delay };  // delay: until four later datagrams have passed
 
 // Relays datagrams between clients and one UDP server, and loses, repeats or delays them as `fate` decides. It clears
 // the ECN bits.
@@ -23,7 +23,7 @@ enum class Fate : std::uint8_t { pass, lose, repeat, delay };  // delay: until f
 // Threads: `fate` runs on that thread. Numbers count each direction from 0.
 class Relay {
   public:
-    using Rule = std::function<Fate(Way way, unsigned number, std::size_t bytes)>;
+    using Rule = std::function<Disposition(Way way, unsigned number, std::size_t bytes)>;
 
     Relay(const wire::Address& server, Rule rule);
     ~Relay();

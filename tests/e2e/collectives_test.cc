@@ -106,7 +106,7 @@ TEST(Collectives, HandleIsDoneWhenItsOperationEnds) {
     EXPECT_EQ(calls, 0);
     ASSERT_TRUE(succeeds(
         ranks[1]->all_reduce({second.data(), second.data(), second.size()}, ElementType::float32, Reduction::sum)));
-    const auto outcome = (*work)->wait_until(net::now() + patience);
+    const auto outcome = (*work)->wait_until(net::now() + longest_wait);
     ASSERT_TRUE(outcome);
     EXPECT_TRUE(*outcome);
     EXPECT_TRUE((*work)->done());

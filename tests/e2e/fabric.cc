@@ -73,8 +73,8 @@ comm::Options small_options() {
     comm::Options options;
     options.lanes = small_lanes;
     options.window = small_window;
-    options.join_timeout = patience;
-    options.timeout = patience;
+    options.join_timeout = longest_wait;
+    options.timeout = longest_wait;
     options.socket_buffer_bytes = 1U << 20U;
     return options;
 }
@@ -131,7 +131,7 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
 }
 
 bool eventually(const std::function<bool()>& condition) {
-    for (const Time until = net::now() + patience; net::now() < until;) {
+    for (const Time until = net::now() + longest_wait; net::now() < until;) {
         if (condition()) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

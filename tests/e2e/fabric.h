@@ -21,7 +21,7 @@
 namespace atp::test {
 
 // Longest wait of a test. Operations that should succeed take milliseconds.
-inline constexpr Duration patience = std::chrono::seconds(20);
+inline constexpr Duration longest_wait = std::chrono::seconds(20);
 
 // Small, and on any free port of loopback.
 [[nodiscard]] switchd::SwitchNodeConfig small_switch();

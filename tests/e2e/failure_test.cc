@@ -62,7 +62,8 @@ TEST(Formation, SwitchSilentDuringThePathProbesOnlyDelays) {
     constexpr unsigned silent_from = 1;  // after the first HELLO
     constexpr unsigned silent_until = 12;
     const Relay relay(node->address(), [](Way way, unsigned number, std::size_t) {
-        return way == Way::there && number >= silent_from && number < silent_until ? Fate::lose : Fate::pass;
+        return way == Way::there && number >= silent_from && number < silent_until ? Disposition::lose
+                                                                                   : Disposition::pass;
     });
     Job job(1, {to_string(relay.address())});
     const auto formed = job.form(0);
@@ -80,7 +81,7 @@ TEST(Formation, RankThatGivesUpReportsTheReasonToTheOthers) {
         Job job(3, {address_of(*node)});
         each(2, [&](std::uint32_t rank) {
             comm::Options options = job.options_of(rank);
-            options.join_timeout = rank == lost ? milliseconds(300) : patience;
+            options.join_timeout = rank == lost ? milliseconds(300) : longest_wait;
             if (rank == lost) options.switch_address = nowhere;
             const auto formed = comm::Communicator::form(job.store(), rank, 3, options);
             ASSERT_FALSE(formed);

@@ -26,7 +26,7 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
                                                  const std::string& switch_address, bool switchml) {
     const auto address = net::resolve(store_address);
     if (!address) return tl::unexpected(address.error());
-    auto store = store::TcpStore::connect(address->front(), net::now() + patience);
+    auto store = store::TcpStore::connect(address->front(), net::now() + longest_wait);
     if (!store) return tl::unexpected(store.error());
     comm::Options options = small_options();
     options.switch_address = switch_address;

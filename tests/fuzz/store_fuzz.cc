@@ -65,10 +65,10 @@ class Story {
             const int id = static_cast<int>(input_.below(clients));
             switch (input_.below(8)) {
                 case 0: service_.close(id); break;
-                case 1: tell(id, some_text(input_, 200)); break;
-                case 2: tell(id, store::encode(some_request(input_)).substr(0, input_.below(40))); break;
+                case 1: notify(id, some_text(input_, 200)); break;
+                case 2: notify(id, store::encode(some_request(input_)).substr(0, input_.below(40))); break;
                 case 3: greet(id); break;
-                default: tell(id, store::encode(some_request(input_))); break;
+                default: notify(id, store::encode(some_request(input_))); break;
             }
             require(service_.table().keys() <= limits.keys, "no more keys than the limit");
             require(service_.table().bytes() <= limits.bytes, "no more bytes than the limit");
@@ -80,10 +80,10 @@ class Story {
   private:
     void greet(int id) {
         service_.open(id);
-        tell(id, store::encode({.kind = store::Kind::hello, .number = store::hello_number, .keys = {}, .value = {}}));
+        notify(id, store::encode({.kind = store::Kind::hello, .number = store::hello_number, .keys = {}, .value = {}}));
     }
 
-    void tell(int id, const std::string& bytes) {
+    void notify(int id, const std::string& bytes) {
         if (bytes.size() > store::length_bytes) require_canonical(std::string_view(bytes).substr(store::length_bytes));
         require_canonical(bytes);
         service_.handle_bytes(id, bytes);

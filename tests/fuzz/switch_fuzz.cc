@@ -83,21 +83,22 @@ class Story {
 
     void handle_batch() {
         machine_.handle_batch(batch_, now_);
-        for (const protocol::Parcel& parcel : batch_) {
-            if (parcel.verdict.route != protocol::Route::drop) require_packet(parcel);
+        for (const protocol::PacketBuffer& packet_buffer : batch_) {
+            if (packet_buffer.verdict.route != protocol::Route::drop) require_packet(packet_buffer);
         }
         batch_.clear();
         buffers_.clear();
         require(machine_.occupied() <= machine_.config().aggregators, "no more aggregators than there are");
     }
 
-    static void require_packet(const protocol::Parcel& parcel) {
-        require(parcel.size <= parcel.capacity, "a packet grows into its room only");
+    static void require_packet(const protocol::PacketBuffer& packet_buffer) {
+        require(packet_buffer.size <= packet_buffer.capacity, "a packet grows into its room only");
         wire::Packet packet;
-        require(wire::decode({parcel.data, parcel.size}, packet) == wire::DecodeError::none, "what leaves is a packet");
+        require(wire::decode({packet_buffer.data, packet_buffer.size}, packet) == wire::DecodeError::none,
+                "what leaves is a packet");
         require(packet.header.token == small_channel.token, "and of a job that was admitted");
         const bool up = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
-        require(up == (parcel.verdict.route == protocol::Route::up), "gradients and probes go up, answers down");
+        require(up == (packet_buffer.verdict.route == protocol::Route::up), "gradients and probes go up, answers down");
     }
 
     void require_every_packet_counted() const {
@@ -113,7 +114,7 @@ class Story {
     protocol::Switch machine_;
     atp::Time now_{};
     std::deque<Bytes> buffers_;
-    std::vector<protocol::Parcel> batch_;
+    std::vector<protocol::PacketBuffer> batch_;
     std::size_t packets_ = 0;
 };
 

@@ -124,9 +124,9 @@ class Story {
         if (flights_.empty()) return;
         const auto at = flights_.begin() + input_.below(static_cast<std::uint32_t>(flights_.size()));
         auto [to, bytes] = *at;
-        const std::uint32_t fate = input_.below(8);
-        if (fate != 0) flights_.erase(at);  // 0: delivered, and again later
-        if (fate == 1) return;              // lost
+        const std::uint32_t disposition = input_.below(8);
+        if (disposition != 0) flights_.erase(at);  // 0: delivered, and again later
+        if (disposition == 1) return;              // lost
         if (to < workers) {
             workers_[to].handle_packet(bytes, false, now_);
             return drain(to);

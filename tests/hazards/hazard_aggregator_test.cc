@@ -134,9 +134,9 @@ TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededByTheNextRound) {
     network.submit_all(elements_each * 9, own_value);
     // The ACK of 0 reaches the workers by a path that does not pass their switch.
     network.set_rule([&network](Flight& flight) {
-        if (flight.from != server_node || !flight.is(ATP_TYPE_ACK, 0)) return Network::Fate::deliver;
+        if (flight.from != server_node || !flight.is(ATP_TYPE_ACK, 0)) return Network::Disposition::deliver;
         for (unsigned rank = 0; rank < 2; ++rank) network.inject({server_node, worker_node(rank), flight.bytes});
-        return Network::Fate::drop;
+        return Network::Disposition::drop;
     });
     network.run();
     EXPECT_TRUE(network.done()) << "no timer was needed";
@@ -235,7 +235,8 @@ TEST(Hazard, H30_AckThatExpiresALivePartialSumOfAnotherSlotDelaysItsSumOnly) {
     Network network(config);
     network.submit_all(elements_each * 8, own_value);
     network.set_rule([](Flight& flight) {
-        return is_gradient_of(flight, 2) && flight.header().seq == 0 ? Network::Fate::hold : Network::Fate::deliver;
+        return is_gradient_of(flight, 2) && flight.header().seq == 0 ? Network::Disposition::hold
+                                                                     : Network::Disposition::deliver;
     });
     network.run();
     network.wait(milliseconds(6));
@@ -256,7 +257,7 @@ TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyDelaySumsOnly) {
             if (network.config().membership.units() > 1) network.root().clear();
             ++restarts;
         }
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     EXPECT_TRUE(network.finish());
     EXPECT_GE(restarts, 2);

@@ -106,9 +106,9 @@ TEST(Hazard, H40_LostMismatchIsRepeatedAfterAProbe) {
         network.submit(workers - 1, Values(elements_each, 1.0F), never, 2);
         int dropped = 0;
         network.set_rule([&dropped](Flight& flight) {
-            if (!is_mismatch(flight) || dropped == 12) return Network::Fate::deliver;
+            if (!is_mismatch(flight) || dropped == 12) return Network::Disposition::deliver;
             ++dropped;
-            return Network::Fate::drop;
+            return Network::Disposition::drop;
         });
         expect_error_everywhere(network);
         EXPECT_EQ(dropped, 12);

@@ -43,10 +43,11 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorAddNothingToALaterOneAcrossTheWrap) {
     std::vector<Flight> late;
     std::size_t next = 0;
     network.set_rule([&](Flight& flight) {
-        if (!flight.is(ATP_TYPE_GRADIENT) || flight.from.kind != Node::Kind::worker) return Network::Fate::deliver;
+        if (!flight.is(ATP_TYPE_GRADIENT) || flight.from.kind != Node::Kind::worker)
+            return Network::Disposition::deliver;
         late.push_back(flight);
         if (late.size() > 30) network.inject(late[next++]);
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     EXPECT_TRUE(network.finish());
     EXPECT_GT(next, 50U);
@@ -215,7 +216,7 @@ void expect_audit_notices(const std::function<void(Flight&)>& damage) {
             damage(flight);
             damaged = true;
         }
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     network.run();
     EXPECT_TRUE(damaged);

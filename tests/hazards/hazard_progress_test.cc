@@ -74,7 +74,7 @@ TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
     network.submit_all(elements_each, own_value);
     network.set_rule([](Flight& flight) {
         const bool later = is_gradient_of(flight, 1) || is_gradient_of(flight, 2) || flight.is(ATP_TYPE_FLUSH);
-        return later ? Network::Fate::hold : Network::Fate::deliver;
+        return later ? Network::Disposition::hold : Network::Disposition::deliver;
     });
     network.run();  // 0 collides; the server asks for the switch's partial sum
     stranger.leave(index);
@@ -96,8 +96,8 @@ TEST(Hazard, H07_LostRequestIsRecoveredByATimerWithinTheWindow) {
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);  // no later fragment can bring newer ACKs
     network.set_rule([](Flight& flight) {
-        if (flight.is(ATP_TYPE_FLUSH)) return Network::Fate::drop;
-        return is_gradient_of(flight, 0) ? Network::Fate::deliver : Network::Fate::hold;
+        if (flight.is(ATP_TYPE_FLUSH)) return Network::Disposition::drop;
+        return is_gradient_of(flight, 0) ? Network::Disposition::deliver : Network::Disposition::hold;
     });
     network.run();
     stranger.leave(index);
@@ -116,10 +116,10 @@ TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
     network.set_rule([&](Flight& flight) {
         if (flight.to == worker_node(1) && flight.is(ATP_TYPE_ACK, 4) && !lost) {
             lost = true;
-            return Network::Fate::drop;
+            return Network::Disposition::drop;
         }
         ahead = std::max(ahead, network.worker(0).next_seq() - network.worker(1).expected());
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     network.run();
     EXPECT_TRUE(network.done()) << "newer ACKs called for it: no timer was needed";
@@ -157,9 +157,9 @@ TEST(Hazard, H11_RemapThatReachesOneWorkerLateSplitsNoFragment) {
     int lost = 0;
     network.set_rule([&](Flight& flight) {
         const bool remaps = flight.is(ATP_TYPE_ACK) && flight.header().argument != flight.header().index;
-        if (!remaps || flight.to != worker_node(1) || lost == 2) return Network::Fate::deliver;
+        if (!remaps || flight.to != worker_node(1) || lost == 2) return Network::Disposition::deliver;
         ++lost;  // the ACK, and its first repetition
-        return Network::Fate::drop;
+        return Network::Disposition::drop;
     });
     EXPECT_TRUE(network.finish());
     EXPECT_EQ(lost, 2);
@@ -244,7 +244,7 @@ TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
             stranger.leave(index);  // the next rack's result claims it
             left = true;
         }
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     network.run();
     EXPECT_TRUE(left);
@@ -291,7 +291,7 @@ TEST(Hazard, H34_WorkerWithAnotherTableSizeMissesAggregationForOneWindow) {
         if (is_gradient_of(flight, 1) && flight.header().seq < 8) {
             wire::store_u32(&flight.bytes[ATP_OFFSET_INDEX], 900 + flight.header().seq);
         }
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
@@ -306,9 +306,9 @@ TEST(Progress, ThirtyTwoWorkersBehindOneShortQueueAllFinish) {
     network.run();
     std::map<std::int64_t, int> arrivals;
     network.set_rule([&](Flight& flight) {
-        if (flight.from != rack_node(0) || flight.to != server_node) return Network::Fate::deliver;
+        if (flight.from != rack_node(0) || flight.to != server_node) return Network::Disposition::deliver;
         const auto interval = network.now().time_since_epoch() / microseconds(500);
-        return ++arrivals[interval] <= 10 ? Network::Fate::deliver : Network::Fate::drop;
+        return ++arrivals[interval] <= 10 ? Network::Disposition::deliver : Network::Disposition::drop;
     });
     EXPECT_TRUE(network.finish(32 * 100));
     EXPECT_TRUE(network.sums_are_right());

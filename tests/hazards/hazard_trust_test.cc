@@ -39,7 +39,7 @@ TEST(Hazard, H26_RestartedServerFailsEveryWorkerAtTheDeadline) {
                 restarted = true;
                 network.replace_server();
             }
-            return Network::Fate::deliver;
+            return Network::Disposition::deliver;
         });
         EXPECT_TRUE(network.finish());
         ASSERT_TRUE(restarted);
@@ -68,7 +68,7 @@ TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreDroppedByAllNodes) {
             if (flight.header().token == again.channel.token && next < earlier.delivered().size()) {
                 network.inject(earlier.delivered()[next++]);
             }
-            return Network::Fate::deliver;
+            return Network::Disposition::deliver;
         });
         EXPECT_TRUE(network.finish());
         EXPECT_TRUE(network.sums_are_right());
@@ -123,7 +123,7 @@ class HazardMarks : public ::testing::TestWithParam<int> {
                 flight.congested = true;
                 --left;
             }
-            return Network::Fate::deliver;
+            return Network::Disposition::deliver;
         });
     }
     static void expect_mark_at_all_workers(Network& network) {
@@ -165,7 +165,7 @@ TEST_P(HazardMarks, H31_MarkOnAFlushedPartialSumReachesAllWorkers) {
     network.submit_all(elements_each, own_value);
     network.set_rule([](Flight& flight) {
         flight.congested = is_gradient_of(flight, 0);
-        return is_gradient_of(flight, 1) ? Network::Fate::hold : Network::Fate::deliver;
+        return is_gradient_of(flight, 1) ? Network::Disposition::hold : Network::Disposition::deliver;
     });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
@@ -189,7 +189,7 @@ TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
     network.release();  // marked in transit, and late: its aggregator is closed
     network.set_rule([](Flight& flight) {
         flight.congested = flight.from == rack_node(0) && flight.is(ATP_TYPE_GRADIENT);
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     ASSERT_TRUE(network.finish());
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_LATE), 1U);
@@ -248,7 +248,7 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
     std::uint64_t attacks = 0;
     bool attacking = false;
     network.set_rule([&](Flight&) {
-        if (attacking || attacks == 5000) return Network::Fate::deliver;
+        if (attacking || attacks == 5000) return Network::Disposition::deliver;
         attacking = true;
         for (const Node port : ports) {
             network.inject({worker_node(9), port, forged(network.config(), random)});
@@ -256,7 +256,7 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
             ++attacks;
         }
         attacking = false;
-        return Network::Fate::deliver;
+        return Network::Disposition::deliver;
     });
     network.run();
     EXPECT_TRUE(network.done()) << "no timer was needed: nothing was disturbed";

@@ -253,12 +253,12 @@ TEST_P(UdpFallback, BusyPollingIsReportedGrantedOrRefused) {
     UdpConfig busy = config();
     busy.busy_poll_us = 20;
     const auto granted = open_or_fail(busy);
-    EXPECT_TRUE(granted->report()[Feature::busy_poll].wanted);
+    EXPECT_TRUE(granted->report()[Feature::busy_poll].requested);
     system_calls.option_level = SOL_SOCKET;
     system_calls.option_name = SO_BUSY_POLL;
     system_calls.option_fails = EPERM;
     expect_lost(*open_or_fail(busy), Feature::busy_poll, "SO_BUSY_POLL");
-    EXPECT_FALSE(open_or_fail(config())->report()[Feature::busy_poll].wanted);
+    EXPECT_FALSE(open_or_fail(config())->report()[Feature::busy_poll].requested);
 }
 
 }  // namespace

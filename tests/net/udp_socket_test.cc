@@ -71,7 +71,7 @@ TEST_P(Udp, WithoutGroSegmentsArriveOneByOne) {
     EXPECT_EQ(bytes_of(receive(*to, 40)), packets);
     EXPECT_EQ(to->counters().received_messages, 40U);
     EXPECT_LT(system_calls.recvmmsg, 10U) << "recvmmsg takes many at once";
-    EXPECT_FALSE(to->report()[Feature::gro].wanted);
+    EXPECT_FALSE(to->report()[Feature::gro].requested);
 }
 
 TEST_P(Udp, WithoutGsoPacketsAreMessagesOfOneCall) {

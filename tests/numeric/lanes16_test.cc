@@ -44,7 +44,7 @@ std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 
 TEST(Int16Lanes, LanesAreBigEndian) {
     const float value = 258;
     Bytes bytes(short_bytes);
-    ASSERT_TRUE(quantise_shorts(&value, 1, 1, bytes.data()));
+    ASSERT_TRUE(quantise_int16(&value, 1, 1, bytes.data()));
     EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
 }
 
@@ -64,7 +64,7 @@ TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
             std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;
             Bytes bytes(longest_shorts * short_bytes);
-            EXPECT_EQ(quantise_shorts(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
+            EXPECT_EQ(quantise_int16(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
             if (one.fits) {
                 EXPECT_EQ(shorts_in(bytes)[place], one.lane) << one.product;
             }
@@ -83,7 +83,7 @@ TEST(Int16Lanes, AdditionReachesTheLastLaneOfEveryLength) {
             expected[at] = static_cast<std::int16_t>(held[at] + addends[at]);
         }
         Bytes sums = wire_of(held);
-        EXPECT_FALSE(shorts_add(wire_of(addends).data(), count, sums.data()));
+        EXPECT_FALSE(int16_add(wire_of(addends).data(), count, sums.data()));
         EXPECT_EQ(shorts_in(sums), expected);
     }
 }
@@ -102,7 +102,7 @@ TEST(Int16Lanes, AdditionSaturatesAndReportsIt) {
             held[place] = one.held;
             addends[place] = one.addend;
             Bytes sums = wire_of(held);
-            EXPECT_EQ(shorts_add(wire_of(addends).data(), longest_shorts, sums.data()), one.left);
+            EXPECT_EQ(int16_add(wire_of(addends).data(), longest_shorts, sums.data()), one.left);
             EXPECT_EQ(shorts_in(sums)[place], one.sum);
         }
     }
@@ -111,22 +111,22 @@ TEST(Int16Lanes, AdditionSaturatesAndReportsIt) {
 TEST(Int16Lanes, ServerSumsWithoutOverflow) {
     const Bytes wire = wire_of(Shorts(longest_shorts, lowest));
     Sums sums(longest_shorts, 99);
-    sums_assign_shorts(wire.data(), longest_shorts, sums.data());
-    for (int more = 0; more < 1000; ++more) sums_add_shorts(wire.data(), longest_shorts, sums.data());
+    sums_assign_int16(wire.data(), longest_shorts, sums.data());
+    for (int more = 0; more < 1000; ++more) sums_add_int16(wire.data(), longest_shorts, sums.data());
     EXPECT_EQ(sums, Sums(longest_shorts, 1001 * std::int64_t{lowest}));
 }
 
 TEST(Int16Lanes, SumsConvertOnlyIfAllFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
         Bytes wire(longest_shorts * short_bytes);
-        EXPECT_TRUE(sums_to_shorts(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
+        EXPECT_TRUE(sums_to_int16(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
         EXPECT_EQ(shorts_in(wire), Shorts(longest_shorts, static_cast<std::int16_t>(sum)));
     }
     for (const std::int64_t sum : {highest + std::int64_t{1}, lowest - std::int64_t{1}, std::int64_t{1} << 40}) {
         Sums sums(longest_shorts, 5);
         sums.back() = sum;
         Bytes wire(longest_shorts * short_bytes);
-        EXPECT_FALSE(sums_to_shorts(sums.data(), longest_shorts, wire.data())) << sum;
+        EXPECT_FALSE(sums_to_int16(sums.data(), longest_shorts, wire.data())) << sum;
     }
 }
 
@@ -138,7 +138,7 @@ TEST(Int16Lanes, FloatsEqualThoseOfTheirSums) {
         Bytes expected(longest_shorts * 4);
         Bytes actual(longest_shorts * 4);
         sums_to_floats(sums.data(), longest_shorts, inverse, expected.data());
-        shorts_to_floats(wire_of(lanes).data(), longest_shorts, inverse, actual.data());
+        int16_to_floats(wire_of(lanes).data(), longest_shorts, inverse, actual.data());
         EXPECT_EQ(actual, expected);
     }
 }

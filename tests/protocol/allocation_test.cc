@@ -111,17 +111,18 @@ class Star {
 
     void to_switch(std::span<std::byte> buffer, std::size_t size) {
         const auto room = static_cast<std::uint32_t>(buffer.size());
-        Parcel parcel{.data = buffer.data(),
-                      .size = static_cast<std::uint32_t>(size),
-                      .capacity = room,
-                      .congested = random_.chance(0.01),
-                      .verdict = {}};
-        machine_.handle_packet(parcel, now_);
-        const std::span<std::byte> bytes = buffer.first(parcel.size);
-        if (parcel.verdict.route == Route::up && !random_.chance(0.05)) server_.handle_packet(bytes, false, now_);
-        if (parcel.verdict.route != Route::down) return;
+        PacketBuffer packet_buffer{.data = buffer.data(),
+                                   .size = static_cast<std::uint32_t>(size),
+                                   .capacity = room,
+                                   .congested = random_.chance(0.01),
+                                   .verdict = {}};
+        machine_.handle_packet(packet_buffer, now_);
+        const std::span<std::byte> bytes = buffer.first(packet_buffer.size);
+        if (packet_buffer.verdict.route == Route::up && !random_.chance(0.05))
+            server_.handle_packet(bytes, false, now_);
+        if (packet_buffer.verdict.route != Route::down) return;
         for (unsigned rank = 0; rank < workers; ++rank) {
-            const bool mine = parcel.verdict.worker == ATP_WORKER_ALL || parcel.verdict.worker == rank;
+            const bool mine = packet_buffer.verdict.worker == ATP_WORKER_ALL || packet_buffer.verdict.worker == rank;
             if (mine && !random_.chance(0.05)) workers_[rank]->handle_packet(bytes, random_.chance(0.01), now_);
         }
     }

@@ -135,10 +135,10 @@ atp_header of_shorts(atp_header packet) {
 }
 
 TEST_P(Decide, ShortGradientIsAddedToShortLanesOnly) {
-    const atp_aggregator shorts = decide(of_shorts(gradient(0)), atp_aggregator{}).aggregator;
-    EXPECT_EQ(shorts.flags, ATP_AGGREGATOR_INT16);
-    expect_decision(decide(of_shorts(gradient(1)), shorts), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
-    expect_decision(decide(gradient(1), shorts), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
+    const atp_aggregator int16_lanes = decide(of_shorts(gradient(0)), atp_aggregator{}).aggregator;
+    EXPECT_EQ(int16_lanes.flags, ATP_AGGREGATOR_INT16);
+    expect_decision(decide(of_shorts(gradient(1)), int16_lanes), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
+    expect_decision(decide(gradient(1), int16_lanes), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
     expect_decision(decide(of_shorts(gradient(1)), holding(0x1)), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
 }
 

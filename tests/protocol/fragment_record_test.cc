@@ -38,7 +38,8 @@ TEST(FragmentRecords, EachRecordHasItsOwnMasksAndLanes) {
         ASSERT_EQ(records.exact(record).size(), record_channel.lanes);
         ASSERT_EQ(records.result(record).size(), record_channel.lanes * ATP_LANE_BYTES);
         for (unsigned unit = 0; unit < record_units; ++unit) {
-            places.insert({&records.included(record)[unit], &records.sent(record)[unit], &records.told(record)[unit]});
+            places.insert(
+                {&records.included(record)[unit], &records.sent(record)[unit], &records.notified(record)[unit]});
         }
         for (std::size_t lane = 0; lane < record_channel.lanes; ++lane) {
             places.insert({&records.sums(record)[lane], &records.exact(record)[lane]});
@@ -53,12 +54,12 @@ TEST(FragmentRecords, OpenClearsTheMasksOfTheEarlierFragment) {
     FragmentRecord& record = records.open(0, 0);
     record.count = 2;
     record.mismatched = true;
-    records.included(record)[1] = records.sent(record)[2] = records.told(record)[0] = 0xff;
+    records.included(record)[1] = records.sent(record)[2] = records.notified(record)[0] = 0xff;
     const FragmentRecord& next = records.open(2 * record_channel.window(), 0);
     EXPECT_EQ(next.count, 0U);
     EXPECT_FALSE(next.mismatched);
     for (unsigned unit = 0; unit < record_units; ++unit) {
-        EXPECT_EQ(records.included(next)[unit] | records.sent(next)[unit] | records.told(next)[unit], 0U) << unit;
+        EXPECT_EQ(records.included(next)[unit] | records.sent(next)[unit] | records.notified(next)[unit], 0U) << unit;
     }
 }
 
@@ -66,12 +67,13 @@ TEST(FragmentRecords, AMemberIsToldOncePerInterval) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
     const Time now{std::chrono::seconds(1)};
-    EXPECT_EQ(records.not_yet_told(record, 1, 0x3, now, milliseconds(2)), 0x3U);
-    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0x4U);
-    EXPECT_EQ(records.not_yet_told(record, 2, 0x1, now + milliseconds(1), milliseconds(2)), 0x1U);
-    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0U);
-    EXPECT_EQ(records.not_yet_told(record, 1, 0x5, now + milliseconds(2), milliseconds(2)), 0x5U) << "a new interval";
-    EXPECT_EQ(records.not_yet_told(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
+    EXPECT_EQ(records.not_yet_notified(record, 1, 0x3, now, milliseconds(2)), 0x3U);
+    EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0x4U);
+    EXPECT_EQ(records.not_yet_notified(record, 2, 0x1, now + milliseconds(1), milliseconds(2)), 0x1U);
+    EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0U);
+    EXPECT_EQ(records.not_yet_notified(record, 1, 0x5, now + milliseconds(2), milliseconds(2)), 0x5U)
+        << "a new interval";
+    EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
 }
 
 TEST(FragmentRecords, ResultHasHalfTheLanesInInt16AndTheAuditLaneInBoth) {

@@ -52,14 +52,14 @@ class SwitchTest : public ::testing::Test {
     Result handle(Bytes bytes, bool congested = false, std::size_t room = 512) {
         const auto size = static_cast<std::uint32_t>(bytes.size());
         bytes.resize(std::max(bytes.size(), room));
-        Parcel parcel{.data = bytes.data(),
-                      .size = size,
-                      .capacity = static_cast<std::uint32_t>(room),
-                      .congested = congested,
-                      .verdict = {}};
-        machine.handle_packet(parcel, now);
-        bytes.resize(parcel.size);
-        return {parcel.verdict, bytes};
+        PacketBuffer packet_buffer{.data = bytes.data(),
+                                   .size = size,
+                                   .capacity = static_cast<std::uint32_t>(room),
+                                   .congested = congested,
+                                   .verdict = {}};
+        machine.handle_packet(packet_buffer, now);
+        bytes.resize(packet_buffer.size);
+        return {packet_buffer.verdict, bytes};
     }
     Result handle(const atp_header& header, const Lanes& lanes = {}) { return handle(make_packet(header, lanes)); }
 
@@ -216,13 +216,13 @@ TEST(Switch, SwitchBeforeADedicatedServerAddsNothing) {
             header.dtype = type == ATP_TYPE_GRADIENT ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
             const Bytes before = make_packet(header, type == ATP_TYPE_GRADIENT ? Lanes{1, 2, 3} : Lanes{});
             Bytes bytes = before;
-            Parcel parcel{.data = bytes.data(),
-                          .size = static_cast<std::uint32_t>(bytes.size()),
-                          .capacity = static_cast<std::uint32_t>(bytes.size()),
-                          .congested = false,
-                          .verdict = {}};
-            machine.handle_packet(parcel, Time{});
-            EXPECT_EQ(parcel.verdict.route, type == ATP_TYPE_GRADIENT ? Route::up : Route::down);
+            PacketBuffer packet_buffer{.data = bytes.data(),
+                                       .size = static_cast<std::uint32_t>(bytes.size()),
+                                       .capacity = static_cast<std::uint32_t>(bytes.size()),
+                                       .congested = false,
+                                       .verdict = {}};
+            machine.handle_packet(packet_buffer, Time{});
+            EXPECT_EQ(packet_buffer.verdict.route, type == ATP_TYPE_GRADIENT ? Route::up : Route::down);
             EXPECT_EQ(bytes, before);
         }
     }
@@ -278,9 +278,9 @@ TEST(Switch, SwitchWithoutAggregatorsForwardsEveryPacket) {
     const ChannelConfig channel{.job = 1, .token = 7, .lanes = 2};
     Bytes bytes = make_packet(testing::gradient_of(channel, *Membership::star(2), 0, 0), {1, 2});
     const auto size = static_cast<std::uint32_t>(bytes.size());
-    Parcel parcel{.data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
-    machine.handle_packet(parcel, Time{});
-    EXPECT_EQ(parcel.verdict.route, Route::up);
+    PacketBuffer packet_buffer{.data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
+    machine.handle_packet(packet_buffer, Time{});
+    EXPECT_EQ(packet_buffer.verdict.route, Route::up);
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
@@ -447,18 +447,20 @@ TEST_F(SwitchTest, BatchEqualsItsPacketsOneByOne) {
         buffers.push_back(make_packet(gradient(random.below16(3), random.below(20)), {random.number(), 1, 2}));
     }
     std::vector<Bytes> copies = buffers;
-    std::vector<Parcel> parcels;
+    std::vector<PacketBuffer> packet_buffers;
     for (Bytes& bytes : buffers) {
         const auto size = static_cast<std::uint32_t>(bytes.size());
-        parcels.push_back({.data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}});
+        packet_buffers.push_back(
+            {.data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}});
     }
-    machine.handle_batch(parcels, now);
+    machine.handle_batch(packet_buffers, now);
     for (std::size_t i = 0; i < copies.size(); ++i) {
         const auto size = static_cast<std::uint32_t>(copies[i].size());
-        Parcel parcel{.data = copies[i].data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
-        one_by_one.handle_packet(parcel, now);
-        EXPECT_EQ(parcel.verdict.event, parcels[i].verdict.event);
-        EXPECT_EQ(parcel.verdict.route, parcels[i].verdict.route);
+        PacketBuffer packet_buffer{
+            .data = copies[i].data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
+        one_by_one.handle_packet(packet_buffer, now);
+        EXPECT_EQ(packet_buffer.verdict.event, packet_buffers[i].verdict.event);
+        EXPECT_EQ(packet_buffer.verdict.route, packet_buffers[i].verdict.route);
         EXPECT_EQ(copies[i], buffers[i]);
     }
 }

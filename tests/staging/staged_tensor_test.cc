@@ -23,10 +23,10 @@ using Bytes = std::vector<std::byte>;
 constexpr float scale = 1e6F;
 constexpr std::size_t chunk = 100;
 constexpr std::size_t payload = 7;  // elements of a fragment; not a divisor of a chunk
-constexpr auto patience = std::chrono::seconds(20);
+constexpr auto longest_wait = std::chrono::seconds(20);
 
 bool eventually(const std::function<bool()>& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + longest_wait;
     while (!condition()) {
         if (std::chrono::steady_clock::now() > deadline) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -15,7 +15,7 @@ namespace {
 
 using test::error_of;
 using test::failed_with;
-using test::patience;
+using test::longest_wait;
 using test::says;
 using test::shortly;
 
@@ -36,9 +36,9 @@ TEST(Rendezvous, EveryRankReceivesEveryValue) {
     MemoryStore store;
     run_ranks(5, [&](std::uint32_t rank) {
         Rendezvous meeting(store, party(rank, 5));
-        const auto values = meeting.all_gather("addresses", "of " + std::to_string(rank), patience());
+        const auto values = meeting.all_gather("addresses", "of " + std::to_string(rank), longest_wait());
         EXPECT_EQ(values, (Values{"of 0", "of 1", "of 2", "of 3", "of 4"})) << error_of(values);
-        const auto again = meeting.all_gather("tokens", std::string(rank, 'x'), patience());
+        const auto again = meeting.all_gather("tokens", std::string(rank, 'x'), longest_wait());
         EXPECT_EQ(again, (Values{"", "x", "xx", "xxx", "xxxx"})) << error_of(again);
     });
 }
@@ -50,14 +50,15 @@ TEST(Rendezvous, SixtyFourProcessesExchangeValues) {
     run_ranks(world, [&](std::uint32_t rank) {
         const auto store = test::connect(server->local());
         Rendezvous meeting(*store, party(rank, world));
-        const auto values = meeting.all_gather("addresses", std::string(1000, 'x') + std::to_string(rank), patience());
+        const auto values =
+            meeting.all_gather("addresses", std::string(1000, 'x') + std::to_string(rank), longest_wait());
         ASSERT_TRUE(values) << error_of(values);
         for (std::uint32_t at = 0; at < world; ++at) {
             EXPECT_EQ((*values)[at], std::string(1000, 'x') + std::to_string(at));
         }
-        const auto token = meeting.broadcast_from_zero("token", "from " + std::to_string(rank), patience());
+        const auto token = meeting.broadcast_from_zero("token", "from " + std::to_string(rank), longest_wait());
         EXPECT_EQ(token, "from 0") << error_of(token);
-        const auto met = meeting.barrier("ready", patience());
+        const auto met = meeting.barrier("ready", longest_wait());
         EXPECT_TRUE(met) << error_of(met);
         ++through;
     });
@@ -100,7 +101,7 @@ TEST(Rendezvous, BroadcastWaitsForRankZeroOnly) {
     ASSERT_TRUE(failed_with(nobody, Reason::timed_out)) << error_of(nobody);
     EXPECT_EQ(nobody.error().text, "'token': rank 0 of 2 did not arrive: check that these processes run");
     EXPECT_EQ(zero.broadcast_from_zero("token", "value", net::now()), "value");
-    EXPECT_EQ(one.broadcast_from_zero("token", "ignored", patience()), "value");
+    EXPECT_EQ(one.broadcast_from_zero("token", "ignored", longest_wait()), "value");
 }
 
 TEST(Rendezvous, BarrierReturnsOnlyAfterTheLastRankCalledIt) {
@@ -112,7 +113,7 @@ TEST(Rendezvous, BarrierReturnsOnlyAfterTheLastRankCalledIt) {
         Rendezvous meeting(store, party(rank, world));
         for (std::uint32_t round = 1; round <= rounds; ++round) {
             ++came;
-            ASSERT_TRUE(meeting.barrier("round " + std::to_string(round), patience()));
+            ASSERT_TRUE(meeting.barrier("round " + std::to_string(round), longest_wait()));
             EXPECT_GE(came, round * world);
         }
     });
@@ -121,18 +122,18 @@ TEST(Rendezvous, BarrierReturnsOnlyAfterTheLastRankCalledIt) {
 TEST(Rendezvous, GenerationsAreSeparate) {
     MemoryStore store;
     Rendezvous former(store, party(0, 1));
-    EXPECT_EQ(former.all_gather("addresses", "old", patience()), Values{"old"});
+    EXPECT_EQ(former.all_gather("addresses", "old", longest_wait()), Values{"old"});
     run_ranks(2, [&](std::uint32_t rank) {
         Rendezvous next(store, party(rank, 2, 1));
-        EXPECT_EQ(next.all_gather("addresses", "new", patience()), (Values{"new", "new"}));
+        EXPECT_EQ(next.all_gather("addresses", "new", longest_wait()), (Values{"new", "new"}));
     });
     Rendezvous eleventh(store, party(0, 1, 11));
-    EXPECT_EQ(eleventh.all_gather("addresses", "eleventh", patience()), Values{"eleventh"});
+    EXPECT_EQ(eleventh.all_gather("addresses", "eleventh", longest_wait()), Values{"eleventh"});
     ASSERT_TRUE(former.forget(1));
     Rendezvous again(store, party(0, 1, 1));
-    EXPECT_EQ(again.all_gather("addresses", "third", patience()), Values{"third"}) << "nothing is left of it";
-    EXPECT_TRUE(failed_with(former.barrier("addresses", patience()), Reason::mismatched)) << "others are untouched";
-    EXPECT_TRUE(failed_with(eleventh.barrier("addresses", patience()), Reason::mismatched));
+    EXPECT_EQ(again.all_gather("addresses", "third", longest_wait()), Values{"third"}) << "nothing is left of it";
+    EXPECT_TRUE(failed_with(former.barrier("addresses", longest_wait()), Reason::mismatched)) << "others are untouched";
+    EXPECT_TRUE(failed_with(eleventh.barrier("addresses", longest_wait()), Reason::mismatched));
 }
 
 TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
@@ -140,7 +141,7 @@ TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
     Rendezvous first(store, party(1, 2));
     Rendezvous second(store, party(1, 2));
     ASSERT_TRUE(failed_with(first.barrier("ready", net::now()), Reason::timed_out));
-    const auto met = second.barrier("ready", patience());
+    const auto met = second.barrier("ready", longest_wait());
     ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
     EXPECT_TRUE(says(met.error().text, "rank 1 arrived twice")) << met.error().text;
 }
@@ -161,7 +162,7 @@ TEST(Rendezvous, RankThatGivesUpFailsTheOthersAtOnce) {
             meeting.give_up(refused_by_switch(), all_names);
             return;
         }
-        const auto values = meeting.all_gather("addresses", "", patience());
+        const auto values = meeting.all_gather("addresses", "", longest_wait());
         ASSERT_TRUE(failed_with(values, Reason::rejected)) << error_of(values);
         EXPECT_EQ(values.error().peer, "rank 1");
         EXPECT_TRUE(says(error_of(values), "it is full")) << error_of(values);
@@ -176,8 +177,8 @@ TEST(Rendezvous, LateRankLearnsTheFirstReason) {
     EXPECT_FALSE(one.given_up());
     ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
     zero.give_up(refused_by_switch(), all_names);
-    EXPECT_TRUE(failed_with(one.all_gather("addresses", "", patience()), Reason::rejected));
-    const auto token = two.broadcast_from_zero("token", "", patience());
+    EXPECT_TRUE(failed_with(one.all_gather("addresses", "", longest_wait()), Reason::rejected));
+    const auto token = two.broadcast_from_zero("token", "", longest_wait());
     EXPECT_TRUE(failed_with(token, Reason::rejected));
     // They know the reason, so a later report of their own does not replace it.
     one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
@@ -193,10 +194,10 @@ TEST(Rendezvous, SecondProcessOfARankLeavesTheOthersRunning) {
     Rendezvous again(store, party(0, 2));
     Rendezvous one(store, party(1, 2));
     ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
-    const auto taken = again.all_gather("addresses", "", patience());
+    const auto taken = again.all_gather("addresses", "", longest_wait());
     ASSERT_TRUE(failed_with(taken, Reason::mismatched));
     again.give_up(taken.error(), all_names);
-    EXPECT_TRUE(one.all_gather("addresses", "", patience()));
+    EXPECT_TRUE(one.all_gather("addresses", "", longest_wait()));
     EXPECT_FALSE(one.given_up());
 }
 
@@ -206,7 +207,7 @@ TEST(Rendezvous, MalformedReasonFailsTheOthers) {
         MemoryStore store;
         ASSERT_TRUE(store.set("job/0/addresses/1", std::string(4, '\0') + std::string(value)));
         Rendezvous zero(store, party(0, 2));
-        const auto values = zero.all_gather("addresses", "", patience());
+        const auto values = zero.all_gather("addresses", "", longest_wait());
         EXPECT_TRUE(failed_with(values, Reason::failed)) << value << ": " << error_of(values);
     }
 }
@@ -216,7 +217,7 @@ TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
     Rendezvous zero(store, party(0, 2));
     Rendezvous one(store, party(1, 3));
     ASSERT_TRUE(failed_with(one.barrier("ready", net::now()), Reason::timed_out));
-    const auto met = zero.barrier("ready", patience());
+    const auto met = zero.barrier("ready", longest_wait());
     ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
     EXPECT_EQ(met.error().text, "'ready': rank 1 expects a world of 3 ranks, rank 0 one of 2: use one world size");
 }
@@ -224,24 +225,24 @@ TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
 TEST(Rendezvous, InvalidNameOrPartyIsRefused) {
     MemoryStore store;
     Rendezvous good(store, party(0, 1));
-    EXPECT_TRUE(failed_with(good.barrier("", patience()), Reason::malformed));
-    EXPECT_TRUE(failed_with(good.barrier("a/b", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(good.barrier("", longest_wait()), Reason::malformed));
+    EXPECT_TRUE(failed_with(good.barrier("a/b", longest_wait()), Reason::malformed));
     Rendezvous outside(store, party(2, 2));
-    EXPECT_TRUE(failed_with(outside.barrier("ready", patience()), Reason::malformed));
-    EXPECT_TRUE(failed_with(outside.broadcast_from_zero("ready", "", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(outside.barrier("ready", longest_wait()), Reason::malformed));
+    EXPECT_TRUE(failed_with(outside.broadcast_from_zero("ready", "", longest_wait()), Reason::malformed));
     Rendezvous nameless(store, {.prefix = "", .generation = 0, .rank = 0, .world = 1});
-    EXPECT_TRUE(failed_with(nameless.barrier("ready", patience()), Reason::malformed));
+    EXPECT_TRUE(failed_with(nameless.barrier("ready", longest_wait()), Reason::malformed));
     EXPECT_TRUE(failed_with(nameless.forget(0), Reason::malformed));
 }
 
 TEST(Rendezvous, ClosedStoreFailsTheRendezvous) {
     MemoryStore store;
     std::thread closer([&] {
-        EXPECT_TRUE(store.get("job/0/ready/0", patience()));
+        EXPECT_TRUE(store.get("job/0/ready/0", longest_wait()));
         store.close();
     });
     Rendezvous zero(store, party(0, 2));
-    const auto met = zero.barrier("ready", patience());
+    const auto met = zero.barrier("ready", longest_wait());
     closer.join();
     EXPECT_TRUE(failed_with(met, Reason::closed)) << error_of(met);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using test::error_of;
 using test::failed_with;
-using test::patience;
+using test::longest_wait;
 using test::says;
 using test::shortly;
 
@@ -75,21 +75,21 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Which::memory, W
 TEST_P(StoreContract, ValueOfOneRankIsReadByAnother) {
     const std::string value("any\0bytes\xFF", 10);
     ASSERT_TRUE(rank(0).set("key", value));
-    EXPECT_EQ(rank(1).get("key", patience()), value);
-    EXPECT_EQ(rank(1).get("key", patience()), value) << "getting leaves it there";
+    EXPECT_EQ(rank(1).get("key", longest_wait()), value);
+    EXPECT_EQ(rank(1).get("key", longest_wait()), value) << "getting leaves it there";
 }
 
 TEST_P(StoreContract, LastValueIsRead) {
     ASSERT_TRUE(rank(0).set("key", "first"));
     ASSERT_TRUE(rank(1).set("key", ""));
-    EXPECT_EQ(rank(0).get("key", patience()), "");
+    EXPECT_EQ(rank(0).get("key", longest_wait()), "");
 }
 
 TEST_P(StoreContract, GetWaitsForALaterSet) {
     Store& early = rank(0);
     Store& late = rank(1);
     Result<std::string> got;
-    std::thread other([&] { got = early.get("key", patience()); });
+    std::thread other([&] { got = early.get("key", longest_wait()); });
     ASSERT_TRUE(late.set("another", "x"));
     ASSERT_TRUE(late.set("key", "value"));
     other.join();
@@ -102,7 +102,7 @@ TEST_P(StoreContract, WaitReturnsWhenAllKeysAreSetInAnyOrder) {
     Result<void> waited;
     bool was_set = false;
     std::thread other([&] {
-        waited = waiter.wait(Keys{"a", "b", "a", "c"}, patience());
+        waited = waiter.wait(Keys{"a", "b", "a", "c"}, longest_wait());
         was_set = last_is_set;
     });
     ASSERT_TRUE(rank(1).set("c", ""));
@@ -122,10 +122,10 @@ TEST_P(StoreContract, ManyKeysAreReadInTheirOrder) {
         values.push_back("value " + std::to_string(i * i));
         ASSERT_TRUE(rank(0).set(keys.back(), values.back()));
     }
-    EXPECT_EQ(rank(1).get_all(keys, patience()), values);
-    EXPECT_TRUE(rank(1).wait(keys, patience()));
+    EXPECT_EQ(rank(1).get_all(keys, longest_wait()), values);
+    EXPECT_TRUE(rank(1).wait(keys, longest_wait()));
     EXPECT_EQ(rank(1).missing(keys), Keys{});
-    EXPECT_EQ(rank(1).get_all({}, patience()), Keys{});
+    EXPECT_EQ(rank(1).get_all({}, longest_wait()), Keys{});
 }
 
 TEST_P(StoreContract, LongestValuesAreReadTogether) {
@@ -136,7 +136,7 @@ TEST_P(StoreContract, LongestValuesAreReadTogether) {
         values.emplace_back(max_value_bytes, c);
         ASSERT_TRUE(rank(0).set(keys.back(), values.back()));
     }
-    EXPECT_TRUE(rank(1).get_all(keys, patience()) == values);
+    EXPECT_TRUE(rank(1).get_all(keys, longest_wait()) == values);
 }
 
 TEST_P(StoreContract, PassedDeadlineNamesTheMissingKeys) {
@@ -169,7 +169,7 @@ TEST_P(StoreContract, AnswerAtTheDeadlineIsTheValueOrATimeout) {
         ASSERT_TRUE(rank(1).set(key, key));
         other.join();
         EXPECT_TRUE(got == key || failed_with(got, Reason::timed_out)) << error_of(got);
-        EXPECT_EQ(waiter.get(key, patience()), key) << "answers belong to their questions";
+        EXPECT_EQ(waiter.get(key, longest_wait()), key) << "answers belong to their questions";
     }
 }
 
@@ -190,14 +190,14 @@ TEST_P(StoreContract, CounterCountsEveryCall) {
     }
     for (std::thread& other : others) other.join();
     EXPECT_EQ(lasts, 1) << "exactly one call is the last";
-    EXPECT_EQ(rank(0).get("counter", patience()), std::to_string(threads * calls));
+    EXPECT_EQ(rank(0).get("counter", longest_wait()), std::to_string(threads * calls));
     EXPECT_EQ(rank(0).add("counter", -threads * calls - 7), -7);
 }
 
 TEST_P(StoreContract, CounterWakesItsWaiters) {
     Store& waiter = rank(0);
     Result<std::string> got;
-    std::thread other([&] { got = waiter.get("counter", patience()); });
+    std::thread other([&] { got = waiter.get("counter", longest_wait()); });
     ASSERT_TRUE(rank(1).add("counter", 5));
     other.join();
     EXPECT_EQ(got, "5") << error_of(got);
@@ -210,7 +210,7 @@ TEST_P(StoreContract, AdditionToTextOrBeyond64BitsIsRejected) {
     EXPECT_TRUE(says(sum.error().text, "value of 'text' is not a number"));
     ASSERT_TRUE(rank(0).set("full", std::to_string(INT64_MAX)));
     EXPECT_TRUE(failed_with(rank(0).add("full", 1), Reason::rejected));
-    EXPECT_EQ(rank(0).get("full", patience()), std::to_string(INT64_MAX));
+    EXPECT_EQ(rank(0).get("full", longest_wait()), std::to_string(INT64_MAX));
     EXPECT_EQ(rank(0).add("full", INT64_MIN), -1);
 }
 
@@ -237,7 +237,7 @@ TEST_P(StoreContract, TooLargeKeyOrValueIsRefusedAndTheStoreContinues) {
     EXPECT_TRUE(failed_with(rank(0).add(long_key, 1), Reason::too_large));
     EXPECT_TRUE(failed_with(rank(0).set("", "no key"), Reason::malformed));
     ASSERT_TRUE(rank(0).set("key", "value"));
-    EXPECT_EQ(rank(0).get("key", patience()), "value");
+    EXPECT_EQ(rank(0).get("key", longest_wait()), "value");
 }
 
 TEST_P(StoreContract, FullStoreRefusesNewBytesAndTakesSmallerOnes) {
@@ -262,7 +262,7 @@ TEST_P(StoreContract, CloseEndsPendingAndLaterCalls) {
     std::atomic<bool> begun = false;
     std::thread other([&] {
         begun = true;
-        got = store.get("key", patience());
+        got = store.get("key", longest_wait());
     });
     while (!begun) std::this_thread::yield();
     store.close();
@@ -270,7 +270,7 @@ TEST_P(StoreContract, CloseEndsPendingAndLaterCalls) {
     EXPECT_TRUE(failed_with(got, Reason::closed)) << error_of(got);
     EXPECT_TRUE(failed_with(store.set("key", ""), Reason::closed));
     EXPECT_TRUE(failed_with(store.add("key", 1), Reason::closed));
-    EXPECT_TRUE(failed_with(store.wait(Keys{"key"}, patience()), Reason::closed));
+    EXPECT_TRUE(failed_with(store.wait(Keys{"key"}, longest_wait()), Reason::closed));
     EXPECT_TRUE(failed_with(store.missing(Keys{"key"}), Reason::closed));
     EXPECT_TRUE(failed_with(store.remove("key"), Reason::closed));
 }

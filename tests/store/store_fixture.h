@@ -17,7 +17,7 @@
 namespace atp::test {
 
 // Deadline for events that a test expects.
-inline Time patience() { return net::now() + std::chrono::seconds(60); }
+inline Time longest_wait() { return net::now() + std::chrono::seconds(60); }
 // Deadline for events that a test expects not to happen.
 inline Time shortly() { return net::now() + std::chrono::milliseconds(30); }
 
@@ -36,7 +36,7 @@ inline std::unique_ptr<store::TcpStoreServer> serve(const store::TcpStoreServerC
 }
 
 inline std::unique_ptr<store::TcpStore> connect(const wire::Address& server) {
-    auto store = store::TcpStore::connect(server, patience());
+    auto store = store::TcpStore::connect(server, longest_wait());
     if (!store) {
         ADD_FAILURE() << to_string(store.error());
         return nullptr;

@@ -26,7 +26,7 @@ using std::chrono::seconds;
 using test::connect;
 using test::error_of;
 using test::failed_with;
-using test::patience;
+using test::longest_wait;
 using test::says;
 using test::serve;
 using test::shortly;
@@ -110,7 +110,7 @@ class Port {
 TEST(TcpStore, ConnectSucceedsWhenTheServerStartsLater) {
     const Port port;
     Result<std::unique_ptr<TcpStore>> early;
-    std::thread rank([&] { early = TcpStore::connect(port.address(), patience()); });
+    std::thread rank([&] { early = TcpStore::connect(port.address(), longest_wait()); });
     // by now the client has met the closed port, or will meet it at once
     std::this_thread::sleep_for(milliseconds(50));
     const auto server = serve(port.address());
@@ -180,7 +180,7 @@ TEST(TcpStore, ServerOfAnotherKindOrVersionFailsAtOnce) {
             client.read();  // its hello; then it leaves
             client.read();
         });
-        const auto store = TcpStore::connect(port.address(), patience());
+        const auto store = TcpStore::connect(port.address(), longest_wait());
         other.join();
         EXPECT_TRUE(failed_with(store, reason)) << error_of(store);
     }
@@ -195,7 +195,7 @@ TEST(TcpStore, ServerThatFallsSilentEndsTheWaitAndClosesTheStore) {
         client.write(encode(Reply{}));
         while (!client.read().empty()) continue;
     });
-    auto store = TcpStore::connect(port.address(), patience(),
+    auto store = TcpStore::connect(port.address(), longest_wait(),
                                    {.answer_timeout = seconds(60), .last_word_timeout = milliseconds(20)});
     ASSERT_TRUE(store) << error_of(store);
     const auto got = (*store)->get("key", shortly());
@@ -217,7 +217,7 @@ TEST(TcpStore, SetWithoutAnAnswerTimesOut) {
         client.write(encode(Reply{}));
         while (!client.read().empty()) continue;
     });
-    auto store = TcpStore::connect(port.address(), patience(), {.answer_timeout = milliseconds(30)});
+    auto store = TcpStore::connect(port.address(), longest_wait(), {.answer_timeout = milliseconds(30)});
     ASSERT_TRUE(store) << error_of(store);
     EXPECT_TRUE(failed_with((*store)->set("key", "value"), Reason::timed_out));
     store->reset();
@@ -231,9 +231,9 @@ TEST(TcpStore, ServerThatStopsDuringAWaitClosesTheStore) {
     Result<std::string> got;
     std::thread other([&] {
         EXPECT_TRUE(waiter->set("begun", ""));
-        got = waiter->get("key", patience());
+        got = waiter->get("key", longest_wait());
     });
-    EXPECT_TRUE(witness->get("begun", patience()));
+    EXPECT_TRUE(witness->get("begun", longest_wait()));
     EXPECT_TRUE(server->stop());
     other.join();
     ASSERT_TRUE(failed_with(got, Reason::closed)) << error_of(got);
@@ -253,7 +253,7 @@ TEST(TcpStore, RestartedServerTakesItsPortWithoutOldKeys) {
     server.reset();
     server = serve(address);
     ASSERT_NE(server, nullptr);
-    EXPECT_TRUE(failed_with(before->get("key", patience()), Reason::closed));
+    EXPECT_TRUE(failed_with(before->get("key", longest_wait()), Reason::closed));
     const auto after = connect(address);
     EXPECT_EQ(after->missing(Keys{"key"}), Keys{"key"});
 }
@@ -276,7 +276,7 @@ TEST(TcpStore, Ipv6ServerServesItsClients) {
     const auto first = connect((*server)->local());
     const auto second = connect((*server)->local());
     ASSERT_TRUE(first->set("key", "value"));
-    EXPECT_EQ(second->get("key", patience()), "value");
+    EXPECT_EQ(second->get("key", longest_wait()), "value");
 }
 
 TEST(TcpStoreServer, GarbageIsAnsweredAndItsConnectionClosed) {
@@ -310,7 +310,7 @@ TEST(TcpStoreServer, RandomBytesLeaveOtherClientsServed) {
         stranger.write(bytes);
         ASSERT_TRUE(client->add("counter", 1));
     }
-    EXPECT_EQ(client->get("counter", patience()), "200");
+    EXPECT_EQ(client->get("counter", longest_wait()), "200");
 }
 
 TEST(TcpStoreServer, TooLargeMessageIsAnsweredAndItsConnectionClosed) {
@@ -338,7 +338,7 @@ TEST(TcpStoreServer, UnfinishedMessageTimesOut) {
     const auto server = serve({.limits = {}, .clients = 10, .message_timeout = milliseconds(50)});
     const auto patient = connect(server->local());
     Result<std::string> got;
-    std::thread other([&] { got = patient->get("key", patience()); });
+    std::thread other([&] { got = patient->get("key", longest_wait()); });
     Stranger silent(server->local());
     Stranger halfway(server->local());
     halfway.write(hello());
@@ -365,7 +365,7 @@ TEST(TcpStoreServer, SlowClientDelaysNoOther) {
         EXPECT_EQ(slow.back()->reply(), Reply{});
         slow.back()->write(i % 2 == 0 ? get : get.substr(0, 7));  // unread answers, half-sent requests
     }
-    EXPECT_EQ(client->get("large", patience()), value);
+    EXPECT_EQ(client->get("large", longest_wait()), value);
     const auto reply = slow.front()->reply();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->fields, Keys{value}) << "slow is not lost";
@@ -414,7 +414,7 @@ TEST(TcpStoreServer, WaitDesertedReturnsAfterTheLastClientLeft) {
     first.reset();
     EXPECT_FALSE(server->wait_deserted(net::now() + milliseconds(20)));
     std::jthread leaving([&] { second.reset(); });
-    EXPECT_TRUE(server->wait_deserted(patience()));
+    EXPECT_TRUE(server->wait_deserted(longest_wait()));
 }
 
 TEST(TcpStoreServer, StopEndsAnyNumberOfWaits) {
@@ -427,11 +427,11 @@ TEST(TcpStoreServer, StopEndsAnyNumberOfWaits) {
     for (std::size_t i = 0; i < clients; ++i) {
         threads.emplace_back([&, i] {
             EXPECT_TRUE(stores[i]->add("begun", 1));
-            got[i] = stores[i]->get("key", patience());
+            got[i] = stores[i]->get("key", longest_wait());
         });
     }
     const auto witness = connect(server->local());
-    while (witness->get("begun", patience()) != std::to_string(clients)) std::this_thread::yield();
+    while (witness->get("begun", longest_wait()) != std::to_string(clients)) std::this_thread::yield();
     server.reset();
     for (std::thread& thread : threads) thread.join();
     for (const auto& one : got) EXPECT_TRUE(failed_with(one, Reason::closed)) << error_of(one);

@@ -41,7 +41,7 @@ Join join_of_server() {
     Join join = some_join();
     join.level = 2;
     join.begun = true;
-    join.hears_group = true;
+    join.receives_group = true;
     join.terms.server = {.family = 4, .port = 4791, .host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}}};
     join.units = {{.unit = 0, .members = 0x3, .mask0 = 0x3, .direct = false, .ranks = {0, 1}},
                   {.unit = 1, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {2}},
@@ -92,7 +92,7 @@ TEST(Control, JoinDecodesToItsFields) {
         EXPECT_EQ(read->terms, join.terms);
         EXPECT_EQ(read->level, join.level);
         EXPECT_EQ(read->begun, join.begun);
-        EXPECT_EQ(read->hears_group, join.hears_group);
+        EXPECT_EQ(read->receives_group, join.receives_group);
         EXPECT_EQ(read->units, join.units);
     }
 }

@@ -110,7 +110,7 @@ class Stress : public LoadedSwitch {
     }
 
     void take(const xdp::Outcome& outcome) {
-        if (outcome.fate == xdp::Fate::dropped) return;
+        if (outcome.disposition == xdp::Disposition::dropped) return;
         Unwrapped after = unwrap(outcome.frame);
         wire::Packet packet;
         if (wire::decode(after.payload, packet) != wire::DecodeError::none || after.checksum != Checksum::full) {

@@ -104,7 +104,7 @@ class SwitchInTheKernel : public LoadedSwitch {
     }
     void expect_to_leave_untouched(const Bytes& frame, std::uint32_t segment_bytes = 0) {
         const xdp::Outcome outcome = leave(frame, segment_bytes);
-        EXPECT_EQ(outcome.fate, xdp::Fate::passed);
+        EXPECT_EQ(outcome.disposition, xdp::Disposition::passed);
         EXPECT_EQ(outcome.frame, frame);
     }
     xdp::Outcome send(const atp_header& header, const Lanes& lanes, const Wrapping& wrapping = {}) {
@@ -112,7 +112,7 @@ class SwitchInTheKernel : public LoadedSwitch {
     }
     void expect_untouched(const Bytes& frame) {
         const xdp::Outcome outcome = run(frame);
-        EXPECT_EQ(outcome.fate, xdp::Fate::passed);
+        EXPECT_EQ(outcome.disposition, xdp::Disposition::passed);
         EXPECT_EQ(outcome.frame, frame);
     }
     std::uint64_t events() const {
@@ -147,7 +147,7 @@ class EveryLength : public SwitchInTheKernel {
             header.window_log2 = 0;  // each takes over the aggregator of the previous one
             header.flags = static_cast<std::uint16_t>(flags);
             outcome = send(header, addends, {.padding = seq_ % 3});
-            EXPECT_EQ(outcome.fate, member == 2 ? xdp::Fate::passed : xdp::Fate::dropped);
+            EXPECT_EQ(outcome.disposition, member == 2 ? xdp::Disposition::passed : xdp::Disposition::dropped);
         }
         Unwrapped after = unwrap(outcome.frame);
         wire::Packet packet;
@@ -206,11 +206,11 @@ TEST_F(SwitchInTheKernel, H38_FlushIsReturnedAsThePartialSumWithAValidChecksum) 
             ASSERT_TRUE(machine->write(1, {}));
             Lanes lanes(ATP_XDP_LANES);
             for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = static_cast<std::int32_t>(i * 1'000'003);
-            EXPECT_EQ(send(gradient(2), lanes).fate, xdp::Fate::dropped);
+            EXPECT_EQ(send(gradient(2), lanes).disposition, xdp::Disposition::dropped);
             const Wrapping wrapping{.ip = ip, .vlan_tags = 1, .checksum = checksum, .padding = 4};
             const Unwrapped sent = unwrap(wrap(conformance::bytes_of(flush(), {}), wrapping));
             const xdp::Outcome outcome = send(flush(), {}, wrapping);
-            ASSERT_EQ(outcome.fate, xdp::Fate::sent_back);
+            ASSERT_EQ(outcome.disposition, xdp::Disposition::sent_back);
             Unwrapped back = unwrap(outcome.frame);
             wire::Packet packet;
             ASSERT_EQ(wire::decode(back.payload, packet), wire::DecodeError::none);
@@ -233,18 +233,19 @@ TEST_F(SwitchInTheKernel, H38_FlushIsReturnedAsThePartialSumWithAValidChecksum) 
 TEST_F(SwitchInTheKernel, MulticastFlushIsDroppedAndKeepsThePartialSum) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
-    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.no_room, 1U);
     EXPECT_EQ(machine->occupied(), 1U) << "it is still there for a flush that can be answered";
 }
 
 TEST_F(SwitchInTheKernel, MulticastFlushWithoutAPartialSumIsAbsorbed) {
     if (machine == nullptr) return;
-    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLOSED], 1U);
-    EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed) << "it follows to the server";
-    EXPECT_EQ(send(gradient(0, 17), {1, 2, 3}).fate, xdp::Fate::dropped) << "another takes the aggregator";
-    EXPECT_EQ(send(flush(), {}, {.to_many = true}).fate, xdp::Fate::dropped);
+    EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::passed) << "it follows to the server";
+    EXPECT_EQ(send(gradient(0, 17), {1, 2, 3}).disposition, xdp::Disposition::dropped)
+        << "another takes the aggregator";
+    EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_PASSED], 1U);
     EXPECT_EQ(machine->counters().packets.no_room, 0U);
     EXPECT_EQ(machine->occupied(), 1U);
@@ -307,7 +308,7 @@ TEST_F(SwitchInTheKernel, LeavingResultFreesItsAggregatorOnce) {
     for (const int ip : {4, 6}) {
         for (const int tags : {0, 2}) {
             ASSERT_TRUE(machine->write(1, {}));
-            EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::dropped);
+            EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::dropped);
             EXPECT_EQ(machine->occupied(), 1U);
             const Wrapping wrapping{.ip = ip, .vlan_tags = tags, .source = port, .destination = port_of_worker};
             expect_to_leave_untouched(wrap(ack(1), wrapping));
@@ -369,7 +370,7 @@ TEST_F(SwitchInTheKernel, LeavingNackClosesItsAggregator) {
     request.bitmap0 = 0;
     expect_to_leave_untouched(wrap(conformance::bytes_of(request, {}), {.source = port}));
     EXPECT_EQ(events(), 0U) << "it holds nothing that could be freed";
-    EXPECT_EQ(send(gradient(0), {1, 2, 3}).fate, xdp::Fate::passed)
+    EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::passed)
         << "a fragment that cannot complete claims no aggregator";
 }
 
@@ -395,7 +396,7 @@ TEST_F(SwitchInTheKernel, FullChecksumThatLooksPartialStaysFull) {
     if (machine == nullptr) return;
     for (unsigned member = 0; member < 2; ++member) {
         const Lanes lanes = looking_partial(gradient(member));
-        EXPECT_EQ(send(gradient(member), lanes).fate, xdp::Fate::dropped);
+        EXPECT_EQ(send(gradient(member), lanes).disposition, xdp::Disposition::dropped);
     }
     const xdp::Outcome complete = send(gradient(2), looking_partial(gradient(2)));
     EXPECT_EQ(unwrap(complete.frame).checksum, Checksum::full);
@@ -416,7 +417,7 @@ TEST_F(SwitchInTheKernel, IndexOutsideTheTableGoesToTheServer) {
     atp_header header = gradient(0);
     header.index = 16;
     const xdp::Outcome outcome = send(header, {1, 2, 3});
-    EXPECT_EQ(outcome.fate, xdp::Fate::passed);
+    EXPECT_EQ(outcome.disposition, xdp::Disposition::passed);
     Unwrapped after = unwrap(outcome.frame);
     wire::Packet packet;
     ASSERT_EQ(wire::decode(after.payload, packet), wire::DecodeError::none);
@@ -482,14 +483,14 @@ TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
 
 std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     std::vector<Bytes> messages;
-    machine.read_letters(std::chrono::milliseconds(0),
-                         [&](auto message) { messages.emplace_back(message.begin(), message.end()); });
+    machine.read_queued_messages(std::chrono::milliseconds(0),
+                                 [&](auto message) { messages.emplace_back(message.begin(), message.end()); });
     return messages;
 }
 
 TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     if (machine == nullptr) return;
-    Bytes message(ATP_XDP_LETTER_BYTES);
+    Bytes message(ATP_XDP_QUEUED_MESSAGE_BYTES);
     for (std::size_t at = 0; at < message.size(); ++at) message[at] = std::byte(at);
     message[ATP_OFFSET_VERSION] = std::byte{ATP_CONTROL_VERSION};
     message[ATP_OFFSET_TYPE] = std::byte{ATP_TYPE_CONTROL};
@@ -570,7 +571,7 @@ TEST_F(SwitchInTheKernel, PacketsFromTwoProcessorsAreAddedExactly) {
             const Bytes frame = wrap(conformance::bytes_of(header, ones), {});
             meeting.wait();
             const auto outcome = machine->run(frame);
-            if (!outcome || outcome->fate != xdp::Fate::passed) continue;
+            if (!outcome || outcome->disposition != xdp::Disposition::passed) continue;
             header.bitmap0 = both;
             header.hop = 1;
             if (unwrap(outcome->frame).payload == conformance::bytes_of(header, sum)) ++right;

@@ -17,17 +17,17 @@ namespace {
 using conformance::DecideLanes;
 using conformance::DecideRow;
 
-std::string fate_name(xdp::Fate fate) {
-    switch (fate) {
-        case xdp::Fate::dropped: return "drop";
-        case xdp::Fate::passed: return "forward";
-        case xdp::Fate::sent_back: return "return";
+std::string fate_name(xdp::Disposition disposition) {
+    switch (disposition) {
+        case xdp::Disposition::dropped: return "drop";
+        case xdp::Disposition::passed: return "forward";
+        case xdp::Disposition::sent_back: return "return";
         default: return "failed";
     }
 }
 
 xdp::KernelTableConfig config_of(const conformance::DecideVector& given) {
-    return {.aggregators = 16, .jobs = 2, .ageing = std::chrono::microseconds(given.ageing_us), .clock_stands = true};
+    return {.aggregators = 16, .jobs = 2, .ageing = std::chrono::microseconds(given.ageing_us), .clock_is_fixed = true};
 }
 
 void put(xdp::KernelTable& machine, std::uint32_t index, const atp_aggregator& state, const DecideLanes& held) {
@@ -103,7 +103,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         ASSERT_TRUE(outcome) << to_string(outcome.error());
 
         if (!is_packet(unwrap(frame).payload)) {  // an addressed switch drops this; here the receiver refuses it
-            EXPECT_EQ(outcome->fate, xdp::Fate::passed);
+            EXPECT_EQ(outcome->disposition, xdp::Disposition::passed);
             EXPECT_EQ(outcome->frame, frame);
             expect_aggregator(*machine, packet.index, row.given.before);
             machine->dismiss(packet.job);
@@ -112,9 +112,9 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         // A switch forwards packets that have passed its level without a decision.
         const bool behind = packet.hop >= ATP_LEVELS;
         EXPECT_EQ(counted_since(before), behind ? conformance::event_name(ATP_EVENT_PASSED) : row.event);
-        EXPECT_EQ(fate_name(outcome->fate), row.packet_action);
+        EXPECT_EQ(fate_name(outcome->disposition), row.packet_action);
         expect_aggregator(*machine, packet.index, row.after);
-        if (outcome->fate != xdp::Fate::dropped) expect_frame(row, frame, outcome->frame);
+        if (outcome->disposition != xdp::Disposition::dropped) expect_frame(row, frame, outcome->frame);
         machine->dismiss(packet.job);
     }
 
@@ -176,7 +176,7 @@ TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) 
         const Bytes frame = wrap(payload, {});
         const auto outcome = machine->run(frame);
         ASSERT_TRUE(outcome) << to_string(outcome.error());
-        EXPECT_EQ(outcome->fate, xdp::Fate::passed);
+        EXPECT_EQ(outcome->disposition, xdp::Disposition::passed);
         EXPECT_EQ(outcome->frame, frame);
 
         const xdp::KernelCounters after = machine->counters();

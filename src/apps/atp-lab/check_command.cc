@@ -286,11 +286,11 @@ std::function<int()> register_check(CLI::App& program) {
                  "Most states of each configuration; the exploration stops there");
     flags.number("--threads", options->threads, 1, 1024, "Configurations explored in parallel");
     flags.flag("--json", options->json, "Print one JSON value instead of tables");
-    const auto mistake = [](std::string_view name) -> std::optional<std::string> {
+    const auto injected_fault = [](std::string_view name) -> std::optional<std::string> {
         if (name != every_break && check::find_break(name) == nullptr) return std::nullopt;
         return std::string(name);
     };
-    flags.parsed("--break", options->break_name, "NAME", mistake,
+    flags.parsed("--break", options->break_name, "NAME", injected_fault,
                  fmt::format("all, or one of {}", names_of(check::breaks())),
                  "Explore machines with an injected fault; if found, print the trace and exit with 1. all: exit with 1 "
                  "if one is missed [none]");

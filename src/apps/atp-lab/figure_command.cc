@@ -96,9 +96,9 @@ void print_text(const figure::Drawn& drawn) {
     }
     for (const figure::Check& check : drawing.checks) {
         const std::string bar = check.bar_text();
-        const std::string judged =
+        const std::string assessed =
             bar.empty() ? "" : fmt::format(" ({}: {})", bar, check.holds() ? "holds" : "differs");
-        fmt::print("{}: {}{}\n", check.what, check.value_text(), judged);
+        fmt::print("{}: {}{}\n", check.what, check.value_text(), assessed);
     }
     const figure::Verdict verdict = drawing.verdict();
     fmt::print("verdict: {}{}\n", to_string(verdict), drawing.skipped.empty() ? "" : ": " + drawing.skipped);
@@ -148,7 +148,7 @@ class Artist {
     figure::LabOptions lab_;
 };
 
-std::vector<const figure::Figure*> wanted(const std::string& what) {
+std::vector<const figure::Figure*> requested(const std::string& what) {
     const auto all = figure::catalogue();
     if (what == "all") return {all.begin(), all.end()};
     const figure::Figure* one = figure::find_figure(what);
@@ -166,7 +166,7 @@ void print_one(const figure::Drawn& drawn, bool all) {
 
 int run_figure(const FigureOptions& options) {
     if (options.what == "list") return print_list(options.json);
-    const std::vector<const figure::Figure*> figures = wanted(options.what);
+    const std::vector<const figure::Figure*> figures = requested(options.what);
     if (figures.empty()) return misused(unknown_figure(options.what));
     const bool all = options.what == "all";
     const std::filesystem::path out = !options.out.empty() ? options.out : all ? "docs/results" : ".";

@@ -53,12 +53,12 @@ std::string layers_text(const workload::Model& model) {
 }
 
 int run_models(const ModelsOptions& options) {
-    const workload::Model* wanted = workload::find_model(options.name);
-    if (wanted == nullptr && !options.name.empty()) {
+    const workload::Model* requested = workload::find_model(options.name);
+    if (requested == nullptr && !options.name.empty()) {
         fmt::print(stderr, "atp-lab models: model {} is unknown; use {}\n", options.name, workload::model_names());
         return exit_misused;
     }
-    const std::span<const workload::Model> shown = wanted == nullptr ? workload::models() : std::span(wanted, 1);
+    const std::span<const workload::Model> shown = requested == nullptr ? workload::models() : std::span(requested, 1);
     if (options.json) {
         Json all = Json::array();
         for (const workload::Model& model : shown) all.push_back(to_json(model));
@@ -68,7 +68,7 @@ int run_models(const ModelsOptions& options) {
     fmt::print("{:>10} {:>12} {:>7} {:>6} {:>10} {:>12}  {}\n", "model", "parameters", "layers", "batch", "samples/s",
                "iteration", "throughput of one worker from");
     for (const workload::Model& model : shown) fmt::print("{}", to_text(model));
-    if (wanted != nullptr) fmt::print("{}", layers_text(*wanted));
+    if (requested != nullptr) fmt::print("{}", layers_text(*requested));
     return exit_passed;
 }
 

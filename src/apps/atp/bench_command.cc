@@ -70,7 +70,7 @@ int run_rank(const BenchOptions& options) {
     const auto show = [&](const BenchSize& size) {
         if (!options.json && std::exchange(first, false)) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
-            if (options.bench.options.multicast.wanted) {
+            if (options.bench.options.multicast.requested) {
                 fmt::print("results by {}\n",
                            size.results_by_group ? "multicast" : "unicast: some rank hears no group");
             }

@@ -50,8 +50,7 @@ class FindingLine {
 void print_finding(const doctor::Finding& finding) {
     const std::string_view status =
         finding.status == doctor::Status::fail ? std::string_view("FAIL") : doctor::to_string(finding.status);
-    fmt::print("{:<5}{}: {}{}{}\n", status, finding.name, finding.found, finding.mend.empty() ? "" : "; ",
-               finding.mend);
+    fmt::print("{:<5}{}: {}{}{}\n", status, finding.name, finding.found, finding.fix.empty() ? "" : "; ", finding.fix);
     std::fflush(stdout);
 }
 
@@ -61,7 +60,7 @@ void print_json(const std::vector<doctor::Finding>& findings) {
         checks.push_back({{"name", finding.name},
                           {"status", doctor::to_string(finding.status)},
                           {"found", finding.found},
-                          {"mend", finding.mend}});
+                          {"mend", finding.fix}});
     }
     fmt::print("{}\n", Json({{"passed", doctor::passed(findings)}, {"checks", checks}}).dump());
 }

@@ -129,12 +129,12 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
         }
     }
     writer = net::Descriptor();
-    const auto told_to_stop = [&signals] { return signals.wait_for(Duration::zero()).has_value(); };
+    const auto stop_requested = [&signals] { return signals.wait_for(Duration::zero()).has_value(); };
     const Failure stopped = fail(Operation::wait, Reason::closed, "benchmark", "stopped by a signal");
     const Time begin = net::now();
     std::string text;
     while (!fleet.settled()) {
-        if (told_to_stop()) return stopped;
+        if (stop_requested()) return stopped;
         if (net::now() > deadline) {
             return tl::unexpected(Error{
                 .operation = Operation::wait,
@@ -151,7 +151,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
     }
     read_what_is_there(reader.number(), text);
     // A terminal signals the ranks too, and they may end first.
-    if (told_to_stop()) return stopped;
+    if (stop_requested()) return stopped;
     if (const Process* failed = fleet.failed()) {
         const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;
         return fail(Operation::wait, lacks ? Reason::unsupported : Reason::failed,

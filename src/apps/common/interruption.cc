@@ -46,10 +46,10 @@ bool Interruption::came() const {
 
 void Interruption::wait_for_signal() {
     for (;;) {
-        const bool told = signals_.wait_for(look_interval).has_value();
+        const bool notified = signals_.wait_for(look_interval).has_value();
         std::unique_lock lock(mutex_);
         if (over_) return;
-        if (!told) continue;
+        if (!notified) continue;
         came_ = true;
         for (const End& end : ends_) end();
         if (!changed_.wait_for(lock, grace, [this] { return over_; })) _exit(exit_interrupted);

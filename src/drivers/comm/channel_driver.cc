@@ -239,9 +239,9 @@ bool ChannelDriver::is_mine(const Message& message) const {
 
 void ChannelDriver::handle_group_datagram(const wire::Datagram& datagram, Time now) {
     if (const auto joined = wire::decode_joined(datagram.bytes)) {
-        if (is_mine(*joined) && hearing_.handle_message(now)) join_next_ = now;
+        if (is_mine(*joined) && reception_.handle_message(now)) join_next_ = now;
     } else if (receiver_of_result(datagram.bytes) && !ended_) {
-        hearing_.handle_group_result();
+        reception_.handle_group_result();
         results_by_group_ = true;
         ++group_results_;
         worker_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
@@ -274,7 +274,7 @@ void ChannelDriver::note_own_result(std::span<const std::byte> bytes) {
     if (receiver == ATP_WORKER_ALL) {
         results_by_group_ = false;
     } else if (receiver) {
-        hearing_.handle_own_result();
+        reception_.handle_own_result();
     }
 }
 
@@ -311,7 +311,7 @@ void ChannelDriver::handle_control(const wire::Datagram& datagram, Time now) {
 }
 
 void ChannelDriver::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
-    switch_heard_ = now;
+    switch_answered_ = now;
     data_address_ = from;
     if (joined.ready) {
         standing_ = Standing::ready;
@@ -360,16 +360,16 @@ void ChannelDriver::answer_join(const wire::Join& join, const wire::Address& fro
 
 void ChannelDriver::join(Time now) {
     const bool ready = standing_ == Standing::ready;
-    const bool hears_group = group_socket_ != nullptr && hearing_.judge(now, ready);
-    if (group_socket_ != nullptr && hearing_.reports_anew()) report_group();
-    const bool hurries = !ready || (group_socket_ != nullptr && hearing_.hurries());
+    const bool receives_group = group_socket_ != nullptr && reception_.assess(now, ready);
+    if (group_socket_ != nullptr && reception_.reports_again()) report_group();
+    const bool hurries = !ready || (group_socket_ != nullptr && reception_.hurries());
     join_next_ = now + (hurries ? join_impatient : join_refresh);
     const std::span<std::byte> room = socket_->reserve(256);
     if (room.empty()) return;
     const wire::Join join{.terms = plan_.terms,
                           .level = plan_.level,
                           .begun = standing_ != Standing::joining,
-                          .hears_group = hears_group,
+                          .receives_group = receives_group,
                           .units = {plan_.unit}};
     const std::size_t size = wire::encode(join, room);
     if (size != 0) socket_->commit(size, plan_.switch_address, wire::Ecn::not_capable);
@@ -397,7 +397,7 @@ void ChannelDriver::take_submissions(Time now) {
             if (!worker_->failed()) return;  // its queue is full: the next event makes room
             break;
         }
-        under_way_.push_back(std::move(part));
+        in_flight_.push_back(std::move(part));
         waiting_.pop_front();
     }
 }
@@ -410,8 +410,8 @@ void ChannelDriver::take_events(Time now) {
             fail(describe(*event, now), now);
             return;
         }
-        const Part part = std::move(under_way_.front());
-        under_way_.pop_front();
+        const Part part = std::move(in_flight_.front());
+        in_flight_.pop_front();
         part.work->finish_part(std::nullopt);
     }
     if (!waiting_.empty()) take_submissions(now);
@@ -460,7 +460,7 @@ void ChannelDriver::handle_timeout(Time now) {
     if (now >= join_next_) join(now);
     worker_->handle_timeout(now);
     take_events(now);
-    const bool pending = !under_way_.empty() || !waiting_.empty();
+    const bool pending = !in_flight_.empty() || !waiting_.empty();
     if (standing_ == Standing::lost && pending && now - lost_since_ > lost_grace) {
         fail({.operation = Operation::wait,
               .reason = Reason::failed,
@@ -489,7 +489,7 @@ Time ChannelDriver::poll_timeout() const {
 // once their part is finished here.
 void ChannelDriver::fail(const Error& error, Time now) {
     std::deque<Part> parts;
-    parts.swap(under_way_);
+    parts.swap(in_flight_);
     std::ranges::move(waiting_, std::back_inserter(parts));
     waiting_.clear();
     {
@@ -536,7 +536,7 @@ Error ChannelDriver::describe_silence(const endpoint::EngineEvent& event, Time n
     Error error{.reason = Reason::timed_out, .elapsed = event.elapsed};
     const std::string missing = missing_ranks(event.missing_units, event.missing_members);
     // Ranks that were missing may have joined since the last message of the switch.
-    const bool switch_silent = now - switch_heard_ > 3 * join_refresh;
+    const bool switch_silent = now - switch_answered_ > 3 * join_refresh;
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
         error.text = "no data of this operation arrived: check that these processes run and call it";
@@ -545,7 +545,7 @@ Error ChannelDriver::describe_silence(const endpoint::EngineEvent& event, Time n
             "nothing was received from the {} {}", worker_->answerer(),
             event.answered ? fmt::format("for {:.1f} s", to_seconds(now - event.answered_at)) : std::string("at all"));
         if (switch_silent) {
-            error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(now - switch_heard_));
+            error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(now - switch_answered_));
         }
     } else {
         error.text = fmt::format("the {} answers, but the operation did not get through in time", worker_->answerer());

@@ -127,19 +127,19 @@ class ChannelDriver final : private net::Actor {
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<net::UdpSocket> socket_;
     std::unique_ptr<net::UdpSocket> group_socket_;
-    control::GroupReception hearing_;
+    control::GroupReception reception_;
     std::unique_ptr<endpoint::ChannelEngine> worker_;
     bool has_tokens_;  // of worker_
     std::unique_ptr<endpoint::HostedServer> server_;
     wire::Address server_down_;  // switch that receives the hosted server's results
     std::vector<wire::Datagram> datagrams_;
-    std::deque<Part> under_way_;  // accepted by the worker, in its order
+    std::deque<Part> in_flight_;  // accepted by the worker, in its order
     std::deque<Part> waiting_;    // not accepted yet: the worker's queue is full
     wire::Address data_address_;  // destination of gradients: sender of the last JOINED
     Standing standing_ = Standing::joining;
     Time lost_since_{};
     Time join_next_{};
-    Time switch_heard_{};
+    Time switch_answered_{};
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
     std::string waiting_for_;  // the two above as a list of ranks

@@ -45,7 +45,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
                                            .narrow_lanes = options.lane_type != tensor::LaneType::int32,
                                            .placed_servers = options.server != ServerPlace::on_switch,
                                            .names_racks = !options.rack.empty(),
-                                           .multicast = options.multicast.wanted});
+                                           .multicast = options.multicast.requested});
 }
 
 }  // namespace
@@ -113,9 +113,9 @@ Result<void> Communicator::wait_ready(ChannelDriver& channel, store::Rendezvous&
         auto ready = channel.wait_ready(until);
         if (ready || ready.error().reason != Reason::timed_out || net::now() < until) return ready;
         if (world_ > 1) {
-            if (auto told = rendezvous.given_up()) {
-                told->value().elapsed = net::now() - begin;
-                return *std::move(told);
+            if (auto notified = rendezvous.given_up()) {
+                notified->value().elapsed = net::now() - begin;
+                return *std::move(notified);
             }
         }
         if (net::now() < deadline) continue;

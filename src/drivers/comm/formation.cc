@@ -75,7 +75,7 @@ Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
     SwitchReach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
-    if (options.multicast.wanted && reach.address.family() != wire::Family::ipv4) {
+    if (options.multicast.requested && reach.address.family() != wire::Family::ipv4) {
         return refuse(Operation::join, Reason::unsupported, to_string(reach.address),
                       "multicast needs IPv4: use an IPv4 address of the switch, or disable multicast");
     }
@@ -124,8 +124,8 @@ Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options&
     return sockets;
 }
 
-Result<std::vector<control::Announcement>> tell_each_other(store::Rendezvous& rendezvous, std::size_t attempt,
-                                                           const control::Announcement& own, Time deadline) {
+Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezvous& rendezvous, std::size_t attempt,
+                                                                  const control::Announcement& own, Time deadline) {
     const auto texts = rendezvous.all_gather(names[attempt], control::to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<control::Announcement> announcements;
@@ -152,7 +152,7 @@ struct Placed {
 Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own,
                            const wire::Address& switch_address, Time deadline) {
     for (std::size_t attempt = 0;; ++attempt) {
-        auto announcements = tell_each_other(rendezvous, attempt, own, deadline);
+        auto announcements = exchange_announcements(rendezvous, attempt, own, deadline);
         if (!announcements) return tl::unexpected(announcements.error());
         auto membership = control::place_ranks(*announcements);
         if (membership) return Placed{*std::move(announcements), *std::move(membership)};

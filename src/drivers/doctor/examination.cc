@@ -12,32 +12,32 @@
 namespace atp::doctor {
 namespace {
 
-using Tell = std::function<void(const Finding&)>;
+using Notify = std::function<void(const Finding&)>;
 
 Finding unresolved(std::string name, const Error& error) {
     return {.status = Status::fail,
             .name = std::move(name),
             .found = to_string(error),
-            .mend = "correct the name, or make it resolvable on this host (`getent hosts NAME`)"};
+            .fix = "correct the name, or make it resolvable on this host (`getent hosts NAME`)"};
 }
 
-void examine_switch(const std::string& name, const Request& request, const Progress& progress, const Tell& tell) {
+void examine_switch(const std::string& name, const Request& request, const Progress& progress, const Notify& notify) {
     const auto addresses = net::resolve(name);
-    if (!addresses) return tell(unresolved("reachability " + name, addresses.error()));
+    if (!addresses) return notify(unresolved("reachability " + name, addresses.error()));
     const PathFacts facts = measure_path(addresses->front(), request.timeout, progress);
-    for (const Finding& finding : check_path(facts, software_name())) tell(finding);
+    for (const Finding& finding : check_path(facts, software_name())) notify(finding);
 }
 
-void examine_peer(const std::string& name, const Request& request, const Progress& progress, const Tell& tell) {
+void examine_peer(const std::string& name, const Request& request, const Progress& progress, const Notify& notify) {
     const auto addresses = net::resolve(name);
-    if (!addresses) return tell(unresolved("peer " + name, addresses.error()));
+    if (!addresses) return notify(unresolved("peer " + name, addresses.error()));
     progress(name + ": connecting");
-    tell(check_peer(name, time_to_connect(addresses->front(), net::now() + request.timeout)));
+    notify(check_peer(name, time_to_connect(addresses->front(), net::now() + request.timeout)));
 }
 
 }  // namespace
 
-void examine(const Request& request, const Progress& progress, const Tell& found) {
+void examine(const Request& request, const Progress& progress, const Notify& found) {
     progress("this host");
     const HostFacts host = read_host();
     for (const Finding& finding : check_host(host)) found(finding);

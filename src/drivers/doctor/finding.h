@@ -19,7 +19,7 @@ struct Finding {
     Status status = Status::ok;
     std::string name = {};
     std::string found = {};
-    std::string mend = {};  // what to do; empty: nothing
+    std::string fix = {};  // what to do; empty: nothing
 };
 
 [[nodiscard]] std::string_view to_string(Status status);

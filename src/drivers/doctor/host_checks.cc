@@ -70,13 +70,13 @@ Finding check_buffer(const HostFacts& facts, const BufferKind& kind, std::uint64
     Finding finding{.name = std::string(kind.name), .found = state.text};
     const std::string cure =
         fmt::format("run `sysctl -w {0}={1}`, and add the line {0}={1} to /etc/sysctl.d/90-atp.conf", kind.sysctl,
-                    wanted_buffer_bytes);
+                    requested_buffer_bytes);
     if (!state.in_use) {
         finding.status = Status::warn;
         finding.found = fmt::format("{} bytes are allowed, {} are required: bursts are dropped or delayed", limit,
-                                    wanted_buffer_bytes);
-        finding.mend = cure;
-    } else if (limit != 0 && limit < wanted_buffer_bytes) {
+                                    requested_buffer_bytes);
+        finding.fix = cure;
+    } else if (limit != 0 && limit < requested_buffer_bytes) {
         finding.found += fmt::format(" by privilege; {} grants {} to unprivileged processes", kind.sysctl, limit);
     }
     return finding;
@@ -97,7 +97,7 @@ Finding check_kernel(const HostFacts& facts) {
     finding.found += *version < has_gso   ? ": sends and receives UDP packet by packet"
                      : *version < has_gro ? ": receives UDP packet by packet"
                                           : ": waits in whole milliseconds";
-    finding.mend = "run Linux 5.11 or newer (UDP GSO since 4.18, UDP GRO since 5.0, epoll_pwait2 since 5.11)";
+    finding.fix = "run Linux 5.11 or newer (UDP GSO since 4.18, UDP GRO since 5.0, epoll_pwait2 since 5.11)";
     return finding;
 }
 
@@ -111,7 +111,7 @@ Finding check_clock(const HostFacts& facts) {
     if (known && facts.clock_reading <= slow_reading) return finding;
     finding.status = Status::warn;
     finding.found += ": slow, and every batch of packets reads it";
-    finding.mend =
+    finding.fix =
         "select a source of /sys/devices/system/clocksource/clocksource0/available_clocksource; boot with "
         "clocksource=tsc if the processor's TSC is stable";
     return finding;
@@ -125,7 +125,7 @@ Finding check_frequency(const HostFacts& facts) {
     if (facts.governors == std::vector<std::string>{"performance"}) return finding;
     finding.status = Status::warn;
     finding.found += ": idle cores may be slow when packets arrive";
-    finding.mend = "run `cpupower frequency-set -g performance`";
+    finding.fix = "run `cpupower frequency-set -g performance`";
     return finding;
 }
 
@@ -137,8 +137,8 @@ Finding check_cores(const HostFacts& facts) {
     if (limit >= 2 && facts.cores >= 2) return finding;
     finding.status = Status::warn;
     finding.found += ": packets wait while the job computes";
-    finding.mend = facts.cores < 2 ? "give the process at least 2 cores (affinity, cpuset, size of the host)"
-                                   : "raise cpu.max of the control group to at least 2 cores";
+    finding.fix = facts.cores < 2 ? "give the process at least 2 cores (affinity, cpuset, size of the host)"
+                                  : "raise cpu.max of the control group to at least 2 cores";
     return finding;
 }
 
@@ -151,7 +151,7 @@ Finding check_multicast(const HostFacts& facts) {
     return {.status = Status::warn,
             .name = "multicast",
             .found = "only the loopback interface carries it; `atp switch` needs it only for results by multicast",
-            .mend = "to receive results by multicast, run `ip link set dev DEVICE multicast on`"};
+            .fix = "to receive results by multicast, run `ip link set dev DEVICE multicast on`"};
 }
 
 Finding check_receive_buffer(const HostFacts& facts) {
@@ -171,7 +171,7 @@ Finding check_feature(const HostFacts& facts, net::Feature feature) {
     if (state.in_use) return finding;
     finding.status = Status::warn;
     finding.found = fmt::format("not in use ({}): {}", state.text, use_of(feature));
-    finding.mend = cure_of(feature);
+    finding.fix = cure_of(feature);
     return finding;
 }
 
@@ -193,10 +193,10 @@ Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after) 
     finding.status = Status::warn;
     if (full_now + backlog_now != 0)
         finding.found += fmt::format("; {} of them during this examination", full_now + backlog_now);
-    if (buffers) finding.mend = "raise net.core.rmem_max, and give each receiving process its own core";
+    if (buffers) finding.fix = "raise net.core.rmem_max, and give each receiving process its own core";
     if (backlog) {
-        finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += "raise net.core.netdev_max_backlog, and spread the interrupts of the device over several cores";
+        finding.fix += finding.fix.empty() ? "" : "; ";
+        finding.fix += "raise net.core.netdev_max_backlog, and spread the interrupts of the device over several cores";
     }
     return finding;
 }
@@ -208,7 +208,7 @@ std::vector<Finding> check_host(const HostFacts& facts) {
         findings.push_back({.status = Status::fail,
                             .name = "socket",
                             .found = "a UDP socket cannot be opened: " + facts.socket_error,
-                            .mend = "allow UDP sockets in the container or sandbox"});
+                            .fix = "allow UDP sockets in the container or sandbox"});
         return findings;
     }
     findings.push_back(check_receive_buffer(facts));

@@ -162,8 +162,8 @@ void exchange_with_itself(net::UdpSocket& socket) {
 
 void read_socket(HostFacts& facts) {
     const net::UdpConfig config{.local = wire::Address::loopback(wire::Family::ipv4, 0),
-                                .receive_buffer_bytes = wanted_buffer_bytes,
-                                .send_buffer_bytes = wanted_buffer_bytes};
+                                .receive_buffer_bytes = requested_buffer_bytes,
+                                .send_buffer_bytes = requested_buffer_bytes};
     auto socket = net::UdpSocket::open(config);
     if (!socket) {
         facts.socket_error = to_string(socket.error());

@@ -45,7 +45,7 @@ struct HostFacts {
 };
 
 // Size of the buffers that a worker's socket requests.
-inline constexpr std::uint32_t wanted_buffer_bytes = 8U << 20U;
+inline constexpr std::uint32_t requested_buffer_bytes = 8U << 20U;
 
 // Reads files of /proc and /sys under `root` only; a fact whose file is missing keeps its default. Does not wait.
 [[nodiscard]] HostFacts read_host_files(const std::filesystem::path& root);

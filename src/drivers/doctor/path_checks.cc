@@ -57,10 +57,10 @@ double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void add(Finding& finding, const std::string& found, const std::string& mend) {
+void add(Finding& finding, const std::string& found, const std::string& fix) {
     finding.status = Status::warn;
     finding.found += "; " + found;
-    finding.mend += (finding.mend.empty() ? "" : "; ") + mend;
+    finding.fix += (finding.fix.empty() ? "" : "; ") + fix;
 }
 
 // Packets that this host sends over loopback do not pass the kernel's program.
@@ -88,15 +88,15 @@ bool misses_workers(const protocol::SwitchCounters& packets) {
 }
 
 void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& finding) {
-    std::string gone;
+    std::string lost;
     for (const auto& [interface, mode] : kernel.interfaces) {
-        if (mode == "gone") gone += (gone.empty() ? "" : ", ") + interface;
+        if (mode == "gone") lost += (lost.empty() ? "" : ", ") + interface;
     }
-    if (gone.empty()) return;
+    if (lost.empty()) return;
     add(finding,
         fmt::format(
             "the program is no longer attached to {}: another process detached it, or the interface was created again",
-            gone),
+            lost),
         "restart that switch");
 }
 
@@ -133,16 +133,16 @@ Finding check_reachability(const PathFacts& facts) {
     if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
     finding.status = Status::fail;
     finding.found = to_string(*facts.silence);
-    finding.mend = is(facts, Reason::refused) ? fmt::format(
-                                                    "no process listens on that port: start `atp switch --listen "
-                                                    "0.0.0.0:{}` there, or correct the address",
-                                                    facts.address.port())
-                   : is(facts, Reason::unreachable)
-                       ? "this host has no route to that address: correct the address or the routes (`ip route get`)"
-                       : fmt::format(
-                             "check that `atp switch` runs there and listens on that address, and that every firewall "
-                             "in the path passes UDP port {} in both directions",
-                             facts.address.port());
+    finding.fix = is(facts, Reason::refused) ? fmt::format(
+                                                   "no process listens on that port: start `atp switch --listen "
+                                                   "0.0.0.0:{}` there, or correct the address",
+                                                   facts.address.port())
+                  : is(facts, Reason::unreachable)
+                      ? "this host has no route to that address: correct the address or the routes (`ip route get`)"
+                      : fmt::format(
+                            "check that `atp switch` runs there and listens on that address, and that every firewall "
+                            "in the path passes UDP port {} in both directions",
+                            facts.address.port());
     return finding;
 }
 
@@ -151,12 +151,12 @@ Finding check_version(const PathFacts& facts, const std::string& own_software) {
     if (is(facts, Reason::version_mismatch)) {
         finding.status = Status::fail;
         finding.found = fmt::format("{}; here is {}", facts.silence->text, own_software);
-        finding.mend = "run the same version of atp on workers and switches";
+        finding.fix = "run the same version of atp on workers and switches";
     } else if (facts.welcome.software != own_software) {
         finding.status = Status::warn;
         finding.found = fmt::format("it runs {}, this host runs {}; both speak the same version of the protocol",
                                     facts.welcome.software, own_software);
-        finding.mend = "install the same version on all hosts at the next restart";
+        finding.fix = "install the same version on all hosts at the next restart";
     }
     return finding;
 }
@@ -167,7 +167,7 @@ Finding check_tree(const PathFacts& facts) {
         finding.status = Status::fail;
         finding.found = facts.silence->text;
         const bool parent = facts.report && !facts.report->parent.empty();
-        finding.mend =
+        finding.fix =
             parent
                 ? fmt::format(
                       "start `atp switch` at {}, or correct --parent; firewalls must pass UDP between the two switches",
@@ -193,7 +193,7 @@ Finding check_round_trip(const PathFacts& facts) {
     if (median <= far) return finding;
     finding.status = Status::warn;
     finding.found += ": long for aggregation in the network";
-    finding.mend = "move the switch closer to the workers, and check that no other process uses its cores";
+    finding.fix = "move the switch closer to the workers, and check that no other process uses its cores";
     return finding;
 }
 
@@ -213,7 +213,7 @@ Finding check_aggregators(const PathFacts& facts) {
     if (!least) {
         finding.status = Status::warn;
         finding.found += ": nothing is aggregated in the network";
-        finding.mend =
+        finding.fix =
             "let workers address a switch with --memory above 0; a switch without aggregators only hosts parameter "
             "servers";
         return finding;
@@ -224,7 +224,7 @@ Finding check_aggregators(const PathFacts& facts) {
     if (*least < window) {
         finding.status = Status::warn;
         finding.found += fmt::format(": fewer than the packets that a channel may have in flight ({})", window);
-        finding.mend = "restart the switch with more --memory, or with fewer --lanes or --threads";
+        finding.fix = "restart the switch with more --memory, or with fewer --lanes or --threads";
     }
     return finding;
 }
@@ -237,11 +237,11 @@ Finding check_path_mtu(const PathFacts& facts) {
     if (facts.found_payload_bytes == 0) {
         finding.status = Status::fail;
         finding.found = "short packets arrive, but packets of 1,232 bytes do not";
-        finding.mend = "look for a link or tunnel in the path with an MTU below 1,280";
+        finding.fix = "look for a link or tunnel in the path with an MTU below 1,280";
     } else if (facts.found_payload_bytes + found_to_within < facts.interface_payload_bytes) {
         finding.status = Status::warn;
         finding.found = fmt::format("{}, but the interface has {}: longer packets are lost", found, interface);
-        finding.mend = fmt::format(
+        finding.fix = fmt::format(
             "raise the MTU of the path to {}, or lower the MTU of the interface to {} (`ip link set dev DEVICE mtu "
             "{}`)",
             interface, found, found);
@@ -259,7 +259,7 @@ Finding check_symmetry(const PathFacts& facts) {
         finding.status = Status::warn;
         finding.found =
             fmt::format("packets of {} bytes reach the switch, but do not return", facts.interface_payload_bytes);
-        finding.mend = "raise the MTU of the switch's interface, or of the path from it";
+        finding.fix = "raise the MTU of the switch's interface, or of the path from it";
     } else {
         finding.found = "long packets are lost in the direction to the switch";
     }
@@ -276,12 +276,12 @@ Finding check_lanes(const PathFacts& facts) {
         finding.found +=
             ": workers send at most the lanes of an aggregator; longer packets (--lanes) would be forwarded "
             "unaggregated";
-        finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
+        finding.fix = fmt::format("start every switch of the tree with --lanes {}", pass);
     } else if (aggregate > pass + pass / 8) {
         finding.status = Status::warn;
         finding.found += fmt::format(": {:.0f} % of the memory of the aggregators is unused",
                                      100.0 * (1.0 - static_cast<double>(pass) / aggregate));
-        finding.mend = fmt::format("start every switch of the tree with --lanes {}", pass);
+        finding.fix = fmt::format("start every switch of the tree with --lanes {}", pass);
     }
     return finding;
 }
@@ -316,16 +316,16 @@ Finding check_train(const PathFacts& facts, const std::string& size, const Train
     const bool reordered = train.most_newer >= newer_that_resend;
     if (train.lost() != 0) {
         finding.status = share(train.lost(), train.sent) >= failing_loss ? Status::fail : Status::warn;
-        finding.mend =
+        finding.fix =
             "look for drops in the path (`ip -s link`, `ethtool -S`, `tc -s qdisc`, `atp stats` of the switch), for "
             "full buffers, faulty cables and policers";
     }
     if (reordered || train.repeated != 0) {
         if (finding.status == Status::ok) finding.status = Status::warn;
-        finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += reordered ? "keep the packets of one flow on one path (no per-packet balancing, no bonding "
-                                    "mode balance-rr): a packet that three later ones overtake is resent needlessly"
-                                  : "look for two paths that both deliver the packets (bonding, mirrored ports, loops)";
+        finding.fix += finding.fix.empty() ? "" : "; ";
+        finding.fix += reordered ? "keep the packets of one flow on one path (no per-packet balancing, no bonding "
+                                   "mode balance-rr): a packet that three later ones overtake is resent needlessly"
+                                 : "look for two paths that both deliver the packets (bonding, mirrored ports, loops)";
     }
     return finding;
 }
@@ -346,12 +346,12 @@ Finding check_marks(const PathFacts& facts) {
     if (congested != 0) {
         finding.status = Status::warn;
         finding.found += ": a queue in the path is long";
-        finding.mend = "find the loaded link (`tc -s qdisc`); marks halve the windows of the workers";
+        finding.fix = "find the loaded link (`tc -s qdisc`); marks halve the windows of the workers";
     } else if (kept != train.answered) {
         finding.status = Status::warn;
         finding.found +=
             ": a device in the path clears the ECN bits, so congestion causes packet loss instead of marks";
-        finding.mend = "configure routers and tunnels in the path to keep the two ECN bits of the IP header";
+        finding.fix = "configure routers and tunnels in the path to keep the two ECN bits of the IP header";
     }
     return finding;
 }
@@ -371,14 +371,14 @@ Finding check_switch_drops(const PathFacts& facts) {
             udp.dropped_packets, arrived, udp.refused_packets, joins_refused)};
     if (share(udp.dropped_packets, arrived) > notable_drop_share) {
         finding.status = Status::warn;
-        finding.mend =
+        finding.fix =
             "on the host of the switch, raise net.core.rmem_max, or restart the switch with more --threads or with "
             "--pin";
     }
     if (udp.refused_packets != 0) {
         finding.status = Status::warn;
-        finding.mend += finding.mend.empty() ? "" : "; ";
-        finding.mend += "check the MTU of the switch's interface, and its route to each worker";
+        finding.fix += finding.fix.empty() ? "" : "; ";
+        finding.fix += "check the MTU of the switch's interface, and its route to each worker";
     }
     return finding;
 }
@@ -392,7 +392,7 @@ Finding check_emulation(const PathFacts& facts) {
         "this switch emulates ports and drops {:.4g} % of gradients and results in each direction; the packets of this "
         "examination bypass these ports",
         100 * *loss);
-    finding.mend = "in production, start it without --port-rate, --queue, --ecn and --loss";
+    finding.fix = "in production, start it without --port-rate, --queue, --ecn and --loss";
     return finding;
 }
 
@@ -429,10 +429,10 @@ Finding check_peer(const std::string& name, const Result<Duration>& connected) {
     }
     finding.status = Status::fail;
     finding.found = to_string(connected.error());
-    finding.mend = connected.error().reason == Reason::refused
-                       ? "the host is up, but no process listens on that port: start rank 0 first, or correct the "
-                         "rendezvous address"
-                       : "check that the host is up, and that every firewall in the path passes that TCP port";
+    finding.fix = connected.error().reason == Reason::refused
+                      ? "the host is up, but no process listens on that port: start rank 0 first, or correct the "
+                        "rendezvous address"
+                      : "check that the host is up, and that every firewall in the path passes that TCP port";
     return finding;
 }
 

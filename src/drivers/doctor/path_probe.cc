@@ -27,11 +27,11 @@ constexpr std::uint32_t long_train = 200;
 constexpr std::uint32_t long_train_pace = 1;
 constexpr Duration tick = std::chrono::milliseconds(1);
 constexpr std::chrono::milliseconds refusal_wait(200);
-constexpr Duration least_patience = std::chrono::milliseconds(100);
+constexpr Duration least_wait = std::chrono::milliseconds(100);
 
 // Long enough for any answer that arrives, short enough for many that do not.
-Duration patience_of(const PathFacts& facts, Duration timeout) {
-    return std::min(timeout, std::max(least_patience, 8 * facts.round_trips.back()));
+Duration longest_wait_of(const PathFacts& facts, Duration timeout) {
+    return std::min(timeout, std::max(least_wait, 8 * facts.round_trips.back()));
 }
 
 void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
@@ -66,13 +66,14 @@ bool stays_on_this_host(const wire::Address& address) {
     return address.is_loopback() || (local && *local == address.with_port(0));
 }
 
-void find_payload(client::SwitchClient& client, PathProbe& probe, Duration patience, PathFacts& facts) {
+void find_payload(client::SwitchClient& client, PathProbe& probe, Duration longest_wait, PathFacts& facts) {
     const auto mtu = net::route_mtu(facts.address);
     if (!mtu) return;
     facts.interface_payload_bytes =
         std::min(control::payload_of_mtu(*mtu, facts.address.family()), ATP_MAX_PACKET_BYTES);
     const auto ask = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
-        const auto answer = client.hello(net::now() + patience, std::min(bytes, ATP_MAX_PACKET_BYTES), patience);
+        const auto answer =
+            client.hello(net::now() + longest_wait, std::min(bytes, ATP_MAX_PACKET_BYTES), longest_wait);
         if (answer) return client::ProbeOutcome::arrived;
         if (answer.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
         if (answer.error().reason == Reason::timed_out) return client::ProbeOutcome::lost;
@@ -82,7 +83,8 @@ void find_payload(client::SwitchClient& client, PathProbe& probe, Duration patie
         facts.found_payload_bytes = std::min(*payload, ATP_MAX_PACKET_BYTES);
     }
     if (facts.found_payload_bytes >= facts.interface_payload_bytes) return;
-    if (const auto heard = probe.hears(facts.interface_payload_bytes, patience)) facts.long_question_arrives = *heard;
+    if (const auto received = probe.receives(facts.interface_payload_bytes, longest_wait))
+        facts.long_question_arrives = *received;
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ PathProbe::PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocke
       next_nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
 
 Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
-                                         Duration patience) {
+                                         Duration longest_wait) {
     Train train(bytes);
     const std::uint64_t first = next_nonce_;
     next_nonce_ += count;
@@ -123,7 +125,7 @@ Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t byte
         }
         take_answers(train, first, next);
     }
-    const Time end = net::now() + patience;
+    const Time end = net::now() + longest_wait;
     while (!train.complete() && net::now() < end) take_answers(train, first, std::min(end, net::now() + tick));
     // A duplicate arrives soon after its original.
     take_answers(train, first, net::now() + tick);
@@ -147,7 +149,7 @@ void PathProbe::take_answers(Train& train, std::uint64_t first, Time until) {
     }
 }
 
-Result<bool> PathProbe::hears(std::uint32_t bytes, Duration patience) {
+Result<bool> PathProbe::receives(std::uint32_t bytes, Duration longest_wait) {
     constexpr int attempts = 3;
     std::array<wire::Datagram, 8> datagrams;
     for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -158,7 +160,7 @@ Result<bool> PathProbe::hears(std::uint32_t bytes, Duration patience) {
         const std::size_t least = wire::encode(question, room);
         socket_->commit(std::max<std::size_t>(least, bytes), address_);
         if (socket_->flush().refused != 0) return false;  // this host cannot send it
-        const Time end = net::now() + patience;
+        const Time end = net::now() + longest_wait;
         for (Time at = net::now(); at < end; at = net::now()) {
             pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - at).count();
@@ -195,16 +197,16 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
     }
     if (const auto text = (*client)->report(net::now() + timeout)) facts.report = client::read_switch_report(*text);
     if (facts.silence) return facts;
-    const Duration patience = patience_of(facts, timeout);
+    const Duration longest_wait = longest_wait_of(facts, timeout);
     progress(fmt::format("{}: measuring the path MTU", name));
-    find_payload(**client, **probe, patience, facts);
+    find_payload(**client, **probe, longest_wait, facts);
     facts.reads_marks = (*probe)->reads_marks();
     progress(fmt::format("{}: sending {} short packets", name, short_train));
-    if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, patience))
+    if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, longest_wait))
         facts.short_packets = *train;
     if (facts.found_payload_bytes == 0) return facts;
     progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
-    if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, patience)) {
+    if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, longest_wait)) {
         facts.long_packets = *train;
     }
     return facts;

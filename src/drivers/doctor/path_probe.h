@@ -51,9 +51,9 @@ class PathProbe {
 
     // Sends `count` HELLOs of `bytes`, `per_millisecond` per ms, then waits at most `patience` for missing answers.
     [[nodiscard]] Result<TrainReport> run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
-                                                Duration patience);
+                                                Duration longest_wait);
     // Whether the switch answers a question of `bytes` bytes whose answer is short.
-    [[nodiscard]] Result<bool> hears(std::uint32_t bytes, Duration patience);
+    [[nodiscard]] Result<bool> receives(std::uint32_t bytes, Duration longest_wait);
 
     [[nodiscard]] bool reads_marks() const { return socket_->report().in_use(net::Feature::ecn); }
 

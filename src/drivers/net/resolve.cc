@@ -48,20 +48,21 @@ Failure failed(std::string_view text, int status, int code, Duration elapsed) {
                          .text = gai_strerror(status)});
 }
 
-Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wire::HostPort& wanted,
+Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wire::HostPort& requested,
                                                 wire::Family family) {
     addrinfo hints{};
     hints.ai_family = native(family);
     hints.ai_socktype = SOCK_DGRAM;
     addrinfo* first = nullptr;
     const Time start = now();
-    const int status = getaddrinfo(std::string(wanted.host).c_str(), nullptr, &hints, &first);
+    const int status = getaddrinfo(std::string(requested.host).c_str(), nullptr, &hints, &first);
     const int code = errno;
     if (status != 0) return failed(text, status, code, now() - start);
     const std::unique_ptr<addrinfo, FreeAnswers> answers(first);
     std::vector<wire::Address> found;
     for (const addrinfo* answer = first; answer != nullptr; answer = answer->ai_next) {
-        const wire::Address address = wire::Address::from(answer->ai_addr, answer->ai_addrlen).with_port(wanted.port);
+        const wire::Address address =
+            wire::Address::from(answer->ai_addr, answer->ai_addrlen).with_port(requested.port);
         if (address.family() != wire::Family::none && std::ranges::find(found, address) == found.end()) {
             found.push_back(address);
         }
@@ -73,11 +74,11 @@ Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wir
 // A host name consists of letters, digits, '-', '_' and '.'. A last label that begins with a digit is a mistyped
 // number, which a resolver would refuse too, but only after a delay.
 bool looks_like_a_name(std::string_view host) {
-    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto is_alphabetic = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const std::size_t last_label = host.substr(0, host.size() - 1).rfind('.') + 1;
     return !is_digit(host[last_label]) && std::ranges::all_of(host, [&](char c) {
-        return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
+        return is_alphabetic(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
     });
 }
 
@@ -100,8 +101,8 @@ Result<std::string> with_numbered_interface(std::string_view text) {
 }  // namespace
 
 Result<std::vector<wire::Address>> resolve(std::string_view text, wire::Family family) {
-    const auto wanted = wire::split_host_port(text);
-    if (!wanted) return Failure(wanted.error());
+    const auto requested = wire::split_host_port(text);
+    if (!requested) return Failure(requested.error());
     const auto numbered = with_numbered_interface(text);
     if (!numbered) return tl::unexpected(numbered.error());
     const auto numeric = wire::Address::parse(*numbered);
@@ -111,8 +112,8 @@ Result<std::vector<wire::Address>> resolve(std::string_view text, wire::Family f
             Operation::resolve, Reason::malformed, std::string(text),
             fmt::format("this is an {} address, but {} is required", to_string(numeric->family()), to_string(family)));
     }
-    if (!looks_like_a_name(wanted->host)) return Failure(numeric.error());
-    return ask_resolver(text, *wanted, family);
+    if (!looks_like_a_name(requested->host)) return Failure(numeric.error());
+    return ask_resolver(text, *requested, family);
 }
 
 }  // namespace atp::net

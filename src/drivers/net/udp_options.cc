@@ -27,7 +27,9 @@ int get_option(const Descriptor& socket, int level, int name) {
     return getsockopt(socket.number(), level, name, &value, &size) == 0 ? value : -1;
 }
 
-std::string kernel_says(const char* option, int code) { return fmt::format("{}: {}", option, strerrordesc_np(code)); }
+std::string kernel_reports(const char* option, int code) {
+    return fmt::format("{}: {}", option, strerrordesc_np(code));
+}
 
 bool is_v6(const UdpConfig& config) { return config.local.family() == wire::Family::ipv6; }
 
@@ -35,13 +37,13 @@ bool is_v6(const UdpConfig& config) { return config.local.family() == wire::Fami
 void try_gso(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
     if (!config.gso) return report.set(Feature::gso, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_UDP, UDP_SEGMENT, 0);
-    report.set(Feature::gso, true, code == 0, code == 0 ? "" : kernel_says("UDP_SEGMENT", code));
+    report.set(Feature::gso, true, code == 0, code == 0 ? "" : kernel_reports("UDP_SEGMENT", code));
 }
 
 void try_gro(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
     if (!config.gro) return report.set(Feature::gro, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_UDP, UDP_GRO, on);
-    report.set(Feature::gro, true, code == 0, code == 0 ? "" : kernel_says("UDP_GRO", code));
+    report.set(Feature::gro, true, code == 0, code == 0 ? "" : kernel_reports("UDP_GRO", code));
 }
 
 void try_ecn(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
@@ -55,7 +57,7 @@ void try_ecn(const Descriptor& socket, const UdpConfig& config, UdpReport& repor
             v6 ? set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, on) : set_option(socket, IPPROTO_IP, IP_RECVTOS, on);
     }
     const char* const option = v6 ? "IPV6_TCLASS" : "IP_TOS";
-    report.set(Feature::ecn, true, code == 0, code == 0 ? "ECT(0)" : kernel_says(option, code));
+    report.set(Feature::ecn, true, code == 0, code == 0 ? "ECT(0)" : kernel_reports(option, code));
 }
 
 void try_no_fragments(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
@@ -63,13 +65,13 @@ void try_no_fragments(const Descriptor& socket, const UdpConfig& config, UdpRepo
         const int code = is_v6(config) ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT)
                                        : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
         return report.set(Feature::no_fragments, false, false,
-                          code == 0 ? "disabled by configuration" : kernel_says("MTU_DISCOVER", code));
+                          code == 0 ? "disabled by configuration" : kernel_reports("MTU_DISCOVER", code));
     }
     int code = is_v6(config) ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
                              : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
     // Without this option, IPv6 still fragments packets that are longer than the interface's MTU.
     if (code == 0 && is_v6(config)) code = set_option(socket, IPPROTO_IPV6, IPV6_DONTFRAG, on);
-    report.set(Feature::no_fragments, true, code == 0, code == 0 ? "DF" : kernel_says("MTU_DISCOVER", code));
+    report.set(Feature::no_fragments, true, code == 0, code == 0 ? "DF" : kernel_reports("MTU_DISCOVER", code));
 }
 
 struct BufferOption {
@@ -82,15 +84,15 @@ struct BufferOption {
 // The forced option may exceed the system's limit and needs privilege. The kernel reports twice the size that it
 // grants.
 void try_buffer(const Descriptor& socket, const BufferOption& buffer, std::uint32_t bytes, UdpReport& report) {
-    const int wanted = static_cast<int>(bytes);
-    if (set_option(socket, SOL_SOCKET, buffer.forced, wanted) != 0) {
-        set_option(socket, SOL_SOCKET, buffer.option, wanted);
+    const int requested = static_cast<int>(bytes);
+    if (set_option(socket, SOL_SOCKET, buffer.forced, requested) != 0) {
+        set_option(socket, SOL_SOCKET, buffer.option, requested);
     }
     const int granted = get_option(socket, SOL_SOCKET, buffer.option) / 2;
-    const bool enough = granted >= wanted;
+    const bool enough = granted >= requested;
     std::string text = fmt::format("{} bytes", granted);
     if (!enough)
-        text += fmt::format(" granted, {} requested: raise {}, or run with CAP_NET_ADMIN", wanted, buffer.sysctl);
+        text += fmt::format(" granted, {} requested: raise {}, or run with CAP_NET_ADMIN", requested, buffer.sysctl);
     report.set(buffer.feature, true, enough, std::move(text));
 }
 
@@ -98,7 +100,7 @@ void try_busy_poll(const Descriptor& socket, const UdpConfig& config, UdpReport&
     if (config.busy_poll_us == 0) return report.set(Feature::busy_poll, false, false, "disabled by configuration");
     const int code = set_option(socket, SOL_SOCKET, SO_BUSY_POLL, static_cast<int>(config.busy_poll_us));
     report.set(Feature::busy_poll, true, code == 0,
-               code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_says("SO_BUSY_POLL", code));
+               code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_reports("SO_BUSY_POLL", code));
 }
 
 // Enough for the routers of one fabric, and too few to leave it.

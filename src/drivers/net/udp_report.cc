@@ -35,18 +35,20 @@ std::string UdpReport::to_string() const {
     std::string lines;
     for (std::size_t i = 0; i < feature_count; ++i) {
         const FeatureState& state = states_[i];
-        const char* const standing = state.in_use ? "on" : state.wanted ? "off, requested" : "off";
+        const char* const standing = state.in_use ? "on" : state.requested ? "off, requested" : "off";
         lines += fmt::format("{}: {}{}{}\n", net::to_string(static_cast<Feature>(i)), standing,
                              state.text.empty() ? "" : ": ", state.text);
     }
     return lines;
 }
 
-void UdpReport::set(Feature feature, bool wanted, bool in_use, std::string text) {
-    states_[static_cast<std::size_t>(feature)] = {wanted, in_use, std::move(text)};
+void UdpReport::set(Feature feature, bool requested, bool in_use, std::string text) {
+    states_[static_cast<std::size_t>(feature)] = {requested, in_use, std::move(text)};
     ++revision_;
 }
 
-void UdpReport::lose(Feature feature, std::string why) { set(feature, (*this)[feature].wanted, false, std::move(why)); }
+void UdpReport::lose(Feature feature, std::string why) {
+    set(feature, (*this)[feature].requested, false, std::move(why));
+}
 
 }  // namespace atp::net

@@ -19,11 +19,11 @@ inline constexpr std::size_t feature_count = 8;
 [[nodiscard]] std::string_view to_string(Feature feature);
 
 struct FeatureState {
-    bool wanted = false;  // configured
+    bool requested = false;  // configured
     bool in_use = false;
     std::string text;  // the setting in use, or why the feature is not in use
 
-    [[nodiscard]] bool missing() const { return wanted && !in_use; }
+    [[nodiscard]] bool missing() const { return requested && !in_use; }
 };
 
 // The state of each feature of a socket. With some kernels and devices, only a send reveals that a feature is missing.
@@ -42,7 +42,7 @@ class UdpReport {
     // One line for each feature: "gso: off, wanted: EIO from the device ...".
     [[nodiscard]] std::string to_string() const;
 
-    void set(Feature feature, bool wanted, bool in_use, std::string text);
+    void set(Feature feature, bool requested, bool in_use, std::string text);
     void lose(Feature feature, std::string why);
 
   private:

@@ -109,7 +109,7 @@ bool UdpSender::recover(int code, Flush& flush) {
         report_.lose(Feature::mmsg, fmt::format("sendmmsg: {}", strerrordesc_np(code)));
         return true;
     }
-    if (messages_[0].packets > 1 && doubt_gso(code)) return true;
+    if (messages_[0].packets > 1 && suspect_gso(code)) return true;
     refuse(code, flush);
     return true;
 }
@@ -117,7 +117,7 @@ bool UdpSender::recover(int code, Flush& flush) {
 // True: the failure may be caused by GSO, and the packets are sent again in another form.
 // EIO: the device cannot compute checksums, which GSO needs. EINVAL and EMSGSIZE: too many packets for this kernel,
 // packets longer than the MTU, or another limit of GSO.
-bool UdpSender::doubt_gso(int code) {
+bool UdpSender::suspect_gso(int code) {
     const std::uint32_t packets = messages_[0].packets;
     if (code == EIO) {
         give_up_gso(describe_failure(code));

@@ -67,7 +67,7 @@ class UdpSender {
     [[nodiscard]] int transmit(std::size_t messages);
     void account(std::size_t messages, Flush& flush);
     [[nodiscard]] bool recover(int code, Flush& flush);
-    [[nodiscard]] bool doubt_gso(int code);
+    [[nodiscard]] bool suspect_gso(int code);
     void acquit();
     void refuse(int code, Flush& flush);
     [[nodiscard]] std::string describe_failure(int code) const;

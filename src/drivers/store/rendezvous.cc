@@ -77,8 +77,8 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
 }
 
 void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
-    if (told_ || displaced_ || names.empty() || !check(names.front())) return;
-    told_ = true;
+    if (notified_ || displaced_ || names.empty() || !check(names.front())) return;
+    notified_ = true;
     const std::string text = to_string(error).substr(0, max_value_bytes / 2);
     const std::string value =
         with_world(gave_up, fmt::format("{} {} {}", party_.rank, static_cast<unsigned>(error.reason), text));
@@ -104,7 +104,7 @@ std::optional<Failure> Rendezvous::given_up() {
 }
 
 Failure Rendezvous::reason_of_giving_up(std::string_view value) {
-    told_ = true;
+    notified_ = true;
     value.remove_prefix(world_bytes);
     const auto rank = take_number(value);
     const auto reason = take_number(value);
@@ -173,7 +173,7 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     const Time begin = net::now();
     auto values = store_.get_all(keys, deadline);
     if (!values && values.error().reason == Reason::timed_out) {
-        return who_is_missing(name, ranks, std::move(values).error());
+        return missing_parties(name, ranks, std::move(values).error());
     }
     if (!values) return values;
     for (std::size_t at = 0; at < ranks.size(); ++at) {
@@ -195,7 +195,7 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
 }
 
 // A rank that arrived after the timeout is not listed.
-Failure Rendezvous::who_is_missing(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error) {
+Failure Rendezvous::missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error) {
     std::vector<std::string> keys;
     keys.reserve(ranks.size());
     for (const std::uint32_t rank : ranks) keys.push_back(key_of(name, rank));

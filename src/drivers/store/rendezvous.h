@@ -60,7 +60,7 @@ class Rendezvous {
     [[nodiscard]] Result<void> leave(std::string_view name, std::string_view value);
     [[nodiscard]] Result<std::vector<std::string>> collect(std::string_view name,
                                                            const std::vector<std::uint32_t>& ranks, Time deadline);
-    [[nodiscard]] Failure who_is_missing(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
+    [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
     [[nodiscard]] Failure mismatched(std::string text) const;
     [[nodiscard]] std::vector<std::string> keys_of(std::string_view name) const;
     [[nodiscard]] std::string key_of_giving_up() const;
@@ -70,7 +70,7 @@ class Rendezvous {
     Store& store_;
     Party party_;
     std::string last_name_;   // of the operation that this rank called last
-    bool told_ = false;       // this rank gave up, or knows that another did: give_up() does nothing
+    bool notified_ = false;   // this rank gave up, or knows that another did: give_up() does nothing
     bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks
 };
 

@@ -166,8 +166,8 @@ Result<Reply> TcpStore::ask(const StoreRequest& request, Time deadline) {
 }
 
 Result<Reply> TcpStore::exchange(const StoreRequest& request, Time deadline) {
-    const Time patience = after(net::now(), config_.answer_timeout);
-    if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
+    const Time longest_wait = after(net::now(), config_.answer_timeout);
+    if (auto sent = connection_.send(encode(request), longest_wait); !sent) return Failure(std::move(sent).error());
     auto reply = connection_.receive(deadline);
     const bool timed_out = !reply && reply.error().reason == Reason::timed_out;
     return timed_out && waits(request.kind) ? cancel() : reply;
@@ -175,10 +175,10 @@ Result<Reply> TcpStore::exchange(const StoreRequest& request, Time deadline) {
 
 // Returns either the missing keys, or the reply that the server sent before it received `cancel`.
 Result<Reply> TcpStore::cancel() {
-    const Time patience = after(net::now(), config_.last_word_timeout);
+    const Time longest_wait = after(net::now(), config_.last_word_timeout);
     const StoreRequest request{.kind = Kind::cancel, .number = 0, .keys = {}, .value = {}};
-    if (auto sent = connection_.send(encode(request), patience); !sent) return Failure(std::move(sent).error());
-    return connection_.receive(patience);
+    if (auto sent = connection_.send(encode(request), longest_wait); !sent) return Failure(std::move(sent).error());
+    return connection_.receive(longest_wait);
 }
 
 Failure TcpStore::ended() const {

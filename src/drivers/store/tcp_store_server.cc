@@ -109,10 +109,10 @@ class TcpStoreServer::Connections : public net::Actor {
   private:
     struct Connection {
         net::Descriptor descriptor;
-        Time deadline = never;  // when the client must have sent its message or read its reply
-        bool writes = false;    // waits to become writable
-        bool said_all = false;  // the sending direction is shut down
-        bool gone = false;      // the peer closed, or the socket failed
+        Time deadline = never;      // when the client must have sent its message or read its reply
+        bool writes = false;        // waits to become writable
+        bool reported_all = false;  // the sending direction is shut down
+        bool closed = false;        // the peer closed, or the socket failed
     };
 
     void accept_some(Time now);
@@ -204,7 +204,7 @@ void TcpStoreServer::Connections::send_some(int id) {
         const ssize_t sent = send(id, output.data(), output.size(), MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) {
-            at->second.gone = errno != EAGAIN;
+            at->second.closed = errno != EAGAIN;
             return;
         }
         service_.sent(id, static_cast<std::size_t>(sent));
@@ -214,12 +214,12 @@ void TcpStoreServer::Connections::send_some(int id) {
 // One recv() per call, so that no client delays the others.
 void TcpStoreServer::Connections::receive_some(int id) {
     const auto at = connections_.find(id);
-    if (at == connections_.end() || at->second.gone) return;
+    if (at == connections_.end() || at->second.closed) return;
     const ssize_t received = recv(id, received_.data(), received_.size(), 0);
     if (received > 0) {
         service_.handle_bytes(id, {received_.data(), static_cast<std::size_t>(received)});
     } else {
-        at->second.gone = received == 0 || (errno != EAGAIN && errno != EINTR);
+        at->second.closed = received == 0 || (errno != EAGAIN && errno != EINTR);
     }
 }
 
@@ -228,16 +228,16 @@ void TcpStoreServer::Connections::settle(int id, Time now) {
     const auto at = connections_.find(id);
     if (at == connections_.end()) return;
     Connection& connection = at->second;
-    if (connection.gone) return drop(id);
+    if (connection.closed) return drop(id);
     const bool has_output = !service_.output(id).empty();
     if (connection.writes != has_output) {
         if (!loop_.change(id, {.read = true, .write = has_output})) return drop(id);
         connection.writes = has_output;
     }
     // close() with unread bytes would reset the connection and discard the last reply: the client must close first.
-    if (service_.finished(id) && !has_output && !connection.said_all) {
+    if (service_.finished(id) && !has_output && !connection.reported_all) {
         shutdown(id, SHUT_WR);
-        connection.said_all = true;
+        connection.reported_all = true;
     }
     if (!has_output && !service_.finished(id) && !service_.owes_bytes(id)) {
         connection.deadline = never;

@@ -49,13 +49,13 @@ void ParentLink::handle_ready(int, net::Ready, Time now) {
         if (!welcome || welcome->nonce != nonce_ || *datagrams[i].from != parent_) continue;
         path_ = welcome->path;
         answers_ = true;
-        heard_ = now;
+        answered_at_ = now;
     }
 }
 
 void ParentLink::handle_timeout(Time now) {
     if (now < next_) return;
-    if (now - heard_ > hold) {
+    if (now - answered_at_ > hold) {
         path_.clear();
         answers_ = false;
     }

@@ -40,7 +40,7 @@ class ParentLink final : public net::Actor {
     std::unique_ptr<net::UdpSocket> socket_;
     std::vector<wire::PathSwitch> path_;
     std::atomic<bool> answers_{false};
-    Time heard_{};
+    Time answered_at_{};
     Time next_{};
     std::uint64_t nonce_;
 };

@@ -13,7 +13,7 @@
 namespace atp::switchd {
 namespace {
 
-constexpr std::size_t mailbox_letters = 1024;
+constexpr std::size_t mailbox_messages = 1024;
 constexpr Duration publish_interval = std::chrono::milliseconds(100);
 
 std::uint8_t type_of(std::span<const std::byte> bytes) { return wire::load_u8(bytes.data() + ATP_OFFSET_TYPE); }
@@ -81,7 +81,7 @@ ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, n
       datagrams_(batch_packets),
       scratch_(net::allocate_aligned((batch_packets + 1) * std::size_t{ATP_MAX_PACKET_BYTES})),
       packet_bytes_(ATP_MAX_PACKET_BYTES) {
-    parcels_.reserve(batch_packets);
+    packet_buffers_.reserve(batch_packets);
     publish();
 }
 
@@ -140,11 +140,11 @@ void ShardDriver::add_packet(std::span<std::byte> bytes, std::size_t capacity, b
         capacity = packet_bytes_;
         pass_to_racks(bytes);
     }
-    parcels_.push_back({.data = bytes.data(),
-                        .size = static_cast<std::uint32_t>(bytes.size()),
-                        .capacity = static_cast<std::uint32_t>(capacity),
-                        .congested = congested,
-                        .verdict = {}});
+    packet_buffers_.push_back({.data = bytes.data(),
+                               .size = static_cast<std::uint32_t>(bytes.size()),
+                               .capacity = static_cast<std::uint32_t>(capacity),
+                               .congested = congested,
+                               .verdict = {}});
 }
 
 // For a FLUSH of a server elsewhere: this switch may absorb it, but a switch in the path to a rack's workers needs it
@@ -156,11 +156,11 @@ void ShardDriver::pass_to_racks(std::span<const std::byte> flush) {
 }
 
 void ShardDriver::process_batch(Time now) {
-    switch_.handle_batch(parcels_, now);
-    for (const protocol::Parcel& parcel : parcels_) {
-        if (parcel.verdict.route != protocol::Route::drop) forward(parcel, now);
+    switch_.handle_batch(packet_buffers_, now);
+    for (const protocol::PacketBuffer& packet_buffer : packet_buffers_) {
+        if (packet_buffer.verdict.route != protocol::Route::drop) forward(packet_buffer, now);
     }
-    parcels_.clear();
+    packet_buffers_.clear();
     scratch_used_ = 0;
 }
 
@@ -175,19 +175,19 @@ void ShardDriver::answer_by_protocol(std::span<std::byte> bytes, const wire::Add
 
 // --------------------------------------------------------------------------------------------------------- Departures
 
-void ShardDriver::forward(const protocol::Parcel& parcel, Time now) {
-    const std::span<const std::byte> bytes(parcel.data, parcel.size);
+void ShardDriver::forward(const protocol::PacketBuffer& packet_buffer, Time now) {
+    const std::span<const std::byte> bytes(packet_buffer.data, packet_buffer.size);
     control::Branch* branch = tree_.find(job_of(bytes), channel_of(bytes));
     if (branch == nullptr) {
         ++counters_.unrouted;
-    } else if (parcel.verdict.route == protocol::Route::up) {
-        forward_up(parcel, *branch, now);
+    } else if (packet_buffer.verdict.route == protocol::Route::up) {
+        forward_up(packet_buffer, *branch, now);
     } else {
-        forward_down(bytes, parcel.congested, *branch, parcel.verdict);
+        forward_down(bytes, packet_buffer.congested, *branch, packet_buffer.verdict);
     }
 }
 
-void ShardDriver::forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now) {
+void ShardDriver::forward_up(const protocol::PacketBuffer& packet_buffer, control::Branch& branch, Time now) {
     if (!branch.hosts) {
         // Also while the branch above is incomplete: workers that are done have left, and a worker that missed the last
         // result still requests it.
@@ -196,7 +196,7 @@ void ShardDriver::forward_up(const protocol::Parcel& parcel, control::Branch& br
             return;
         }
         // The gradient carries its congestion as a flag by now, so the network may mark its IP header again.
-        send({parcel.data, parcel.size}, branch.up_data, wire::Ecn::capable_0, false);
+        send({packet_buffer.data, packet_buffer.size}, branch.up_data, wire::Ecn::capable_0, false);
         return;
     }
     const auto host = servers_.find(&branch);
@@ -204,7 +204,7 @@ void ShardDriver::forward_up(const protocol::Parcel& parcel, control::Branch& br
         ++counters_.unrouted;
         return;
     }
-    feed_server(*host->second, {parcel.data, parcel.size}, parcel.congested, now);
+    feed_server(*host->second, {packet_buffer.data, packet_buffer.size}, packet_buffer.congested, now);
     if (!host->second->queued && host->second->server.has_transmit()) {
         host->second->queued = true;
         busy_servers_.push_back(host->second.get());
@@ -294,7 +294,7 @@ bool ShardDriver::drain(endpoint::HostedServer& host, Time now) {
         if (buffer.empty()) return false;
         const auto transmit = host.server.poll_transmit(buffer);
         if (!transmit) return true;
-        protocol::Parcel parcel{
+        protocol::PacketBuffer packet_buffer{
             .data = buffer.data(),
             .size = static_cast<std::uint32_t>(transmit->size),
             .capacity = static_cast<std::uint32_t>(buffer.size()),
@@ -303,13 +303,13 @@ bool ShardDriver::drain(endpoint::HostedServer& host, Time now) {
         std::array<std::byte, ATP_HEADER_BYTES> flush{};
         const bool is_flush = type_of(buffer) == ATP_TYPE_FLUSH;
         if (is_flush) std::memcpy(flush.data(), buffer.data(), flush.size());
-        switch_.handle_packet(parcel, now);
-        if (parcel.verdict.route == protocol::Route::up) {
-            feed_server(host, {parcel.data, parcel.size}, false, now);
-        } else if (parcel.verdict.route == protocol::Route::down) {
-            answer(parcel, branch);
+        switch_.handle_packet(packet_buffer, now);
+        if (packet_buffer.verdict.route == protocol::Route::up) {
+            feed_server(host, {packet_buffer.data, packet_buffer.size}, false, now);
+        } else if (packet_buffer.verdict.route == protocol::Route::down) {
+            answer(packet_buffer, branch);
         } else if (is_flush && !branch.has_racks) {
-            pass_flush({parcel.data, parcel.size}, branch);
+            pass_flush({packet_buffer.data, packet_buffer.size}, branch);
         }
         if (is_flush) flush_racks(flush, branch, transmit->units);
     }
@@ -325,17 +325,17 @@ void ShardDriver::pass_flush(std::span<const std::byte> bytes, const control::Br
 }
 
 // For a hosted server's packet, which is in the room that was reserved for it.
-void ShardDriver::answer(const protocol::Parcel& parcel, const control::Branch& branch) {
-    const std::span<const std::byte> bytes(parcel.data, parcel.size);
-    if (goes_to_group(bytes, branch, parcel.verdict)) {
+void ShardDriver::answer(const protocol::PacketBuffer& packet_buffer, const control::Branch& branch) {
+    const std::span<const std::byte> bytes(packet_buffer.data, packet_buffer.size);
+    if (goes_to_group(bytes, branch, packet_buffer.verdict)) {
         ++counters_.grouped;
-        socket_->commit(parcel.size, branch.group, wire::Ecn::capable_0);
+        socket_->commit(packet_buffer.size, branch.group, wire::Ecn::capable_0);
         return;
     }
     bool first = true;
-    for_each_receiver(bytes, branch, parcel.verdict, [&](const control::Branch::Child& child) {
+    for_each_receiver(bytes, branch, packet_buffer.verdict, [&](const control::Branch::Child& child) {
         if (std::exchange(first, false)) {
-            socket_->commit(parcel.size, child.address, wire::Ecn::capable_0);
+            socket_->commit(packet_buffer.size, child.address, wire::Ecn::capable_0);
         } else if (!socket_->repeat(child.address)) {
             ++counters_.unrouted;
         }
@@ -378,42 +378,44 @@ void ShardDriver::flush() {
 
 // ---------------------------------------------------------------------------------------------------------- Mailboxes
 
-void ShardDriver::deliver(ControlLetter letter) {
+void ShardDriver::deliver(QueuedMessage queued_message) {
     {
         const std::scoped_lock lock(mutex_);
-        if (letters_.size() >= mailbox_letters) {
-            ++letters_lost_;
+        if (queued_messages_.size() >= mailbox_messages) {
+            ++queued_messages_lost_;
             return;
         }
-        letters_.push_back(std::move(letter));
+        queued_messages_.push_back(std::move(queued_message));
     }
     loop_.wake();
 }
 
-void ShardDriver::post(ControlLetter letter) {
+void ShardDriver::post(QueuedMessage queued_message) {
     {
         const std::scoped_lock lock(mutex_);
-        if (posts_.size() >= mailbox_letters) {
-            ++letters_lost_;
+        if (posts_.size() >= mailbox_messages) {
+            ++queued_messages_lost_;
             return;
         }
-        posts_.push_back(std::move(letter));
+        posts_.push_back(std::move(queued_message));
     }
     loop_.wake();
 }
 
-void ShardDriver::handle_wake(Time now) { read_letters(now); }
+void ShardDriver::handle_wake(Time now) { read_queued_messages(now); }
 
-void ShardDriver::read_letters(Time now) {
-    std::vector<ControlLetter> letters;
-    std::vector<ControlLetter> posts;
+void ShardDriver::read_queued_messages(Time now) {
+    std::vector<QueuedMessage> queued_messages;
+    std::vector<QueuedMessage> posts;
     {
         const std::scoped_lock lock(mutex_);
-        letters.swap(letters_);
+        queued_messages.swap(queued_messages_);
         posts.swap(posts_);
     }
-    for (const ControlLetter& letter : letters) handle_control(letter.bytes, letter.from, now);
-    for (const ControlLetter& letter : posts) send_copy(letter.bytes, letter.from, letter.ecn);
+    for (const QueuedMessage& queued_message : queued_messages)
+        handle_control(queued_message.bytes, queued_message.from, now);
+    for (const QueuedMessage& queued_message : posts)
+        send_copy(queued_message.bytes, queued_message.from, queued_message.ecn);
 }
 
 void ShardDriver::handle_timeout(Time now) {

@@ -23,7 +23,7 @@
 namespace atp::switchd {
 
 // A control message for another shard, or a datagram that another shard sends.
-struct ControlLetter {
+struct QueuedMessage {
     wire::Address from;
     std::vector<std::byte> bytes;
     wire::Ecn ecn = wire::Ecn::not_capable;
@@ -57,9 +57,9 @@ class ShardDriver final : public net::Actor {
 
     // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon. If the mailbox is full, the
     // message is counted and dropped; its sender repeats it.
-    void deliver(ControlLetter letter);
+    void deliver(QueuedMessage queued_message);
     // A datagram of the node, which the shard's thread sends.
-    void post(ControlLetter letter);  // `from`: the receiver
+    void post(QueuedMessage queued_message);  // `from`: the receiver
     [[nodiscard]] client::ShardReport snapshot() const;
     // Renews the snapshot; on the loop's thread.
     void publish();
@@ -81,8 +81,8 @@ class ShardDriver final : public net::Actor {
     void pass_to_racks(std::span<const std::byte> flush);
     void process_batch(Time now);
     void answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from);
-    void forward(const protocol::Parcel& parcel, Time now);
-    void forward_up(const protocol::Parcel& parcel, control::Branch& branch, Time now);
+    void forward(const protocol::PacketBuffer& packet_buffer, Time now);
+    void forward_up(const protocol::PacketBuffer& packet_buffer, control::Branch& branch, Time now);
     void forward_down(std::span<const std::byte> bytes, bool congested, const control::Branch& branch,
                       const protocol::Verdict& verdict);
     [[nodiscard]] bool goes_to_group(std::span<const std::byte> bytes, const control::Branch& branch,
@@ -96,7 +96,7 @@ class ShardDriver final : public net::Actor {
     bool drain(endpoint::HostedServer& host, Time now);
     void pass_flush(std::span<const std::byte> bytes, const control::Branch& branch);
     [[nodiscard]] std::span<std::byte> room_for_copies(const control::Branch& branch);
-    void answer(const protocol::Parcel& parcel, const control::Branch& branch);
+    void answer(const protocol::PacketBuffer& packet_buffer, const control::Branch& branch);
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn);
 
@@ -107,7 +107,7 @@ class ShardDriver final : public net::Actor {
     void open_server(const control::Branch& branch);
     void open_other(const control::Branch& branch);
     void close_channel(const control::TreeEvent& event);
-    void read_letters(Time now);
+    void read_queued_messages(Time now);
     void flush();
 
     SwitchNodeConfig config_;
@@ -121,7 +121,7 @@ class ShardDriver final : public net::Actor {
     std::vector<endpoint::HostedServer*> busy_servers_;
     std::vector<const control::Branch*> busy_branches_;  // in the order of busy_servers_
     std::vector<wire::Datagram> datagrams_;
-    std::vector<protocol::Parcel> parcels_;
+    std::vector<protocol::PacketBuffer> packet_buffers_;
     net::AlignedBytes scratch_;  // for packets that grow, and for packets of servers
     std::size_t scratch_used_ = 0;
     std::size_t packet_bytes_;
@@ -130,9 +130,9 @@ class ShardDriver final : public net::Actor {
     client::ShardCounters counters_;
 
     mutable std::mutex mutex_;  // guards the mailboxes and the published copy; never locked on the packet path
-    std::vector<ControlLetter> letters_;
-    std::vector<ControlLetter> posts_;
-    std::uint64_t letters_lost_ = 0;
+    std::vector<QueuedMessage> queued_messages_;
+    std::vector<QueuedMessage> posts_;
+    std::uint64_t queued_messages_lost_ = 0;
     client::ShardReport published_;
     bool changed_ = false;
     Time publish_at_{};

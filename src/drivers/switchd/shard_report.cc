@@ -38,7 +38,7 @@ void ShardDriver::publish() {
         snapshot.channels.push_back(std::move(channel));
     });
     const std::scoped_lock lock(mutex_);
-    snapshot.shard.control_lost = letters_lost_;
+    snapshot.shard.control_lost = queued_messages_lost_;
     published_ = std::move(snapshot);
 }
 

@@ -107,9 +107,9 @@ void Agent::undo() {
 
 void Agent::run() {
     while (!stopping_) {
-        kernel_->read_letters(longest_wait, [this](auto message) { handle_message(message, net::now()); });
+        kernel_->read_queued_messages(longest_wait, [this](auto message) { handle_message(message, net::now()); });
         expire(net::now());
-        judge(net::now());
+        assess(net::now());
     }
 }
 
@@ -132,14 +132,14 @@ void Agent::expire(Time now) {
     }
 }
 
-void Agent::judge(Time now) {
+void Agent::assess(Time now) {
     if (now < judges_next_) return;
     judges_next_ = now + time_between_judgements;
     const std::scoped_lock lock(mutex_);
     for (const control::AdmittedJob& job : kernel_->jobs()) {
         const auto counters = kernel_->job_counters(job.job);
         if (!counters) continue;
-        const bool aggregates = coverage_.judge(job.job, counters->packets, now);
+        const bool aggregates = coverage_.assess(job.job, counters->packets, now);
         kernel_->set_level(job.job, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
     }
 }
@@ -161,7 +161,7 @@ client::ShardReport Agent::snapshot() const {
                        .not_admitted = admission_.not_admitted()};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(),
-                                                 attachment.stands() ? to_string(attachment.mode()) : "gone");
+                                                 attachment.is_attached() ? to_string(attachment.mode()) : "gone");
     }
     for (const control::AdmittedJob& job : kernel_->jobs()) {
         if (const auto of_job = kernel_->job_counters(job.job)) {

@@ -67,7 +67,7 @@ class Agent {
     void run();
     void handle_message(std::span<const std::byte> message, Time now);
     void expire(Time now);
-    void judge(Time now);
+    void assess(Time now);
 
     AgentConfig config_;
     PinFolder folder_;

@@ -69,15 +69,15 @@ Result<Attachment> Attachment::attach(const std::string& interface, int program)
     return attached;
 }
 
-bool Attachment::stands() const { return is_ours(programs_at(index_), program_); }
+bool Attachment::is_attached() const { return is_ours(programs_at(index_), program_); }
 
 Result<void> Attachment::detach() const {
-    if (!stands()) return {};
+    if (!is_attached()) return {};
     bpf_xdp_attach_opts options{};
     options.sz = sizeof options;
     options.old_prog_fd = program_;
     const int code = bpf_xdp_detach(index_, flags_of(mode_) | XDP_FLAGS_REPLACE, &options);
-    if (code != 0 && stands()) {
+    if (code != 0 && is_attached()) {
         return fail_with_errno(Operation::open, -code, interface_, "the XDP program cannot be detached");
     }
     if (began_merging_) stop_merging_received(interface_);

@@ -28,7 +28,7 @@ class Attachment {
     [[nodiscard]] Result<void> detach() const;
 
     // False if the program was detached from outside, or the name belongs to another interface now.
-    [[nodiscard]] bool stands() const;
+    [[nodiscard]] bool is_attached() const;
 
     [[nodiscard]] const std::string& interface() const { return interface_; }
     [[nodiscard]] AttachMode mode() const { return mode_; }

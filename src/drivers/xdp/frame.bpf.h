@@ -194,8 +194,8 @@ static inline void atp_update_checksum(const struct xdp_md* context, const struc
 
 /* Cuts or extends the frame to a payload of `bytes`. */
 static inline int atp_resize(struct xdp_md* context, const struct atp_frame* frame, uint32_t bytes) {
-    uint64_t wanted = frame->datagram + sizeof(struct udphdr) + bytes;
-    return bpf_xdp_adjust_tail(context, (int)(wanted - atp_length(context))) == 0;
+    uint64_t requested = frame->datagram + sizeof(struct udphdr) + bytes;
+    return bpf_xdp_adjust_tail(context, (int)(requested - atp_length(context))) == 0;
 }
 
 /* A multicast address cannot be the source of a datagram. */

@@ -63,16 +63,16 @@ void add(const atp_xdp_counters& from, KernelCounters& to) {
     to.damaged += from.damaged;
 }
 
-Fate egress_fate_of(std::uint32_t verdict) {
-    return verdict == static_cast<std::uint32_t>(TC_ACT_UNSPEC) ? Fate::passed : Fate::failed;
+Disposition egress_disposition_of(std::uint32_t verdict) {
+    return verdict == static_cast<std::uint32_t>(TC_ACT_UNSPEC) ? Disposition::passed : Disposition::failed;
 }
 
-Fate fate_of(std::uint32_t verdict) {
+Disposition disposition_of(std::uint32_t verdict) {
     switch (verdict) {
-        case XDP_DROP: return Fate::dropped;
-        case XDP_PASS: return Fate::passed;
-        case XDP_TX: return Fate::sent_back;
-        default: return Fate::failed;
+        case XDP_DROP: return Disposition::dropped;
+        case XDP_PASS: return Disposition::passed;
+        case XDP_TX: return Disposition::sent_back;
+        default: return Disposition::failed;
     }
 }
 
@@ -97,29 +97,31 @@ Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test
 }
 
 // The maps of an earlier start are usable if their sizes are equal.
-Result<void> check_pinned(const std::string& path, const bpf_map* wanted) {
+Result<void> check_pinned(const std::string& path, const bpf_map* requested) {
     const net::Descriptor pinned(bpf_obj_get(path.c_str()));
     bpf_map_info found{};
     std::uint32_t size = sizeof found;
     if (!pinned.valid() || bpf_obj_get_info_by_fd(pinned.number(), &found, &size) != 0) return {};
-    if (found.max_entries == bpf_map__max_entries(wanted) && found.value_size == bpf_map__value_size(wanted)) return {};
+    if (found.max_entries == bpf_map__max_entries(requested) && found.value_size == bpf_map__value_size(requested))
+        return {};
     return fail(
         Operation::open, Reason::mismatched, path,
         fmt::format("has {} entries of {} bytes, but {} of {} are required: use --memory and --jobs of the switch that "
                     "left it, or remove the file",
-                    found.max_entries, found.value_size, bpf_map__max_entries(wanted), bpf_map__value_size(wanted)));
+                    found.max_entries, found.value_size, bpf_map__max_entries(requested),
+                    bpf_map__value_size(requested)));
 }
 
 }  // namespace
 
 struct KernelTable::Skeleton {
     kernel_switch_program* program = nullptr;
-    ring_buffer* letters = nullptr;
+    ring_buffer* queued_messages = nullptr;
     const Visit* visit = nullptr;  // while read_letters() runs
 
     Skeleton() = default;
     ~Skeleton() {
-        ring_buffer__free(letters);
+        ring_buffer__free(queued_messages);
         kernel_switch_program__destroy(program);
     }
     Skeleton(const Skeleton&) = delete;
@@ -131,10 +133,10 @@ struct KernelTable::Skeleton {
     [[nodiscard]] std::array<bpf_map*, 3> kept() const {
         return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_counters};
     }
-    static int open_letter(void* self, void* data, std::size_t) {
-        const auto& letter = *static_cast<const atp_xdp_letter*>(data);
-        const auto bytes = std::as_bytes(std::span(letter.message));
-        (*static_cast<Skeleton*>(self)->visit)(bytes.first(std::min<std::size_t>(letter.bytes, bytes.size())));
+    static int open_queued_message(void* self, void* data, std::size_t) {
+        const auto& queued_message = *static_cast<const atp_xdp_queued_message*>(data);
+        const auto bytes = std::as_bytes(std::span(queued_message.message));
+        (*static_cast<Skeleton*>(self)->visit)(bytes.first(std::min<std::size_t>(queued_message.bytes, bytes.size())));
         return 0;
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
@@ -160,7 +162,7 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
     if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
     program->rodata->atp_port_be = htons(config.port);
     program->rodata->atp_ageing_us = ageing_us(config.ageing);
-    program->rodata->atp_clock_stands = config.clock_stands ? 1 : 0;
+    program->rodata->atp_clock_is_fixed = config.clock_is_fixed ? 1 : 0;
     bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
     bpf_map__set_max_entries(program->maps.atp_jobs, config.jobs);
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
@@ -171,9 +173,9 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
     loaded->skeleton_->log_to({});
     if (code != 0) return load_failure(-code, {log.data(), log.size()});
     Skeleton& skeleton = *loaded->skeleton_;
-    skeleton.letters =
-        ring_buffer__new(bpf_map__fd(program->maps.atp_letters), &Skeleton::open_letter, &skeleton, nullptr);
-    if (skeleton.letters == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
+    skeleton.queued_messages = ring_buffer__new(bpf_map__fd(program->maps.atp_message_queue),
+                                                &Skeleton::open_queued_message, &skeleton, nullptr);
+    if (skeleton.queued_messages == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
     loaded->recover_slots();
     return loaded;
 }
@@ -219,9 +221,9 @@ std::vector<control::AdmittedJob> KernelTable::jobs() const {
     return found;
 }
 
-void KernelTable::read_letters(std::chrono::milliseconds at_most, const Visit& visit) {
+void KernelTable::read_queued_messages(std::chrono::milliseconds at_most, const Visit& visit) {
     skeleton_->visit = &visit;
-    ring_buffer__poll(skeleton_->letters, static_cast<int>(at_most.count()));
+    ring_buffer__poll(skeleton_->queued_messages, static_cast<int>(at_most.count()));
     skeleton_->visit = nullptr;
 }
 
@@ -299,7 +301,7 @@ Result<Outcome> KernelTable::run(std::span<const std::byte> frame, std::uint32_t
     bpf_test_run_opts options{};
     options.repeat = static_cast<int>(repeat);
     auto outcome = run_program(skeleton_->code(), frame, options);
-    if (outcome) outcome->fate = fate_of(options.retval);
+    if (outcome) outcome->disposition = disposition_of(options.retval);
     return outcome;
 }
 
@@ -310,7 +312,7 @@ Result<Outcome> KernelTable::run_egress(std::span<const std::byte> frame, std::u
     options.ctx_in = &buffer;
     options.ctx_size_in = sizeof buffer;
     auto outcome = run_program(skeleton_->egress_code(), frame, options);
-    if (outcome) outcome->fate = egress_fate_of(options.retval);
+    if (outcome) outcome->disposition = egress_disposition_of(options.retval);
     return outcome;
 }
 

@@ -25,7 +25,7 @@ struct KernelTableConfig {
     std::uint32_t jobs = 64;           // admitted at the same time, at most
     std::uint16_t port = 4790;         // UDP port of either end; the program ignores packets of other ports
     Duration ageing = std::chrono::milliseconds(500);
-    bool clock_stands = false;  // for tests: set_now_us() sets the time
+    bool clock_is_fixed = false;  // for tests: set_now_us() sets the time
     // Folder of a bpffs that keeps the table, the jobs and the counters: the next load() with this folder continues
     // with them. Empty: they end with this process.
     std::string pins = {};
@@ -38,10 +38,10 @@ struct KernelCounters {
 };
 
 // What the program did with a frame.
-enum class Fate : std::uint8_t { dropped, passed, sent_back, failed };
+enum class Disposition : std::uint8_t { dropped, passed, sent_back, failed };
 
 struct Outcome {
-    Fate fate = Fate::failed;
+    Disposition disposition = Disposition::failed;
     std::vector<std::byte> frame;  // as the program left it
     std::uint32_t duration_ns = 0;
 };
@@ -80,7 +80,7 @@ class KernelTable {
 
     // Waits at most `at_most` for control messages that passed, and gives each whole message to `visit`.
     using Visit = std::function<void(std::span<const std::byte> message)>;
-    void read_letters(std::chrono::milliseconds at_most, const Visit& visit);
+    void read_queued_messages(std::chrono::milliseconds at_most, const Visit& visit);
 
     // Of the programs, to attach them: for frames that arrive, and for frames that leave.
     [[nodiscard]] int descriptor() const;

@@ -28,11 +28,11 @@ struct atp_xdp_job {
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-#define ATP_XDP_LETTER_BYTES 160u /* the longest useful message, a JOIN of 32 members of a unit, has 155 */
-#define ATP_XDP_LETTERS_BYTES (64u * 1024u)
-struct atp_xdp_letter {
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 160u /* the longest useful message, a JOIN of 32 members of a unit, has 155 */
+#define ATP_XDP_MESSAGE_QUEUE_BYTES (64u * 1024u)
+struct atp_xdp_queued_message {
     uint32_t bytes;
-    uint8_t message[ATP_XDP_LETTER_BYTES];
+    uint8_t message[ATP_XDP_QUEUED_MESSAGE_BYTES];
 };
 
 /* Counters of one processor. Slot 0 counts all packets, the slot of a job those of the job. */

@@ -39,7 +39,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, ATP_XDP_LETTERS_BYTES);
-} atp_letters SEC(".maps");
+    __uint(max_entries, ATP_XDP_MESSAGE_QUEUE_BYTES);
+} atp_message_queue SEC(".maps");
 
 #endif

@@ -22,7 +22,7 @@
 /* Set before the program is loaded. */
 const volatile uint16_t atp_port_be = 0;
 const volatile uint32_t atp_ageing_us = 0;
-const volatile uint8_t atp_clock_stands = 0; /* for tests: user space sets the time */
+const volatile uint8_t atp_clock_is_fixed = 0; /* for tests: user space sets the time */
 
 uint32_t atp_standing_now_us = 0;
 
@@ -87,7 +87,7 @@ static inline void atp_count_event(struct atp_tellers tellers, uint8_t event) {
 }
 
 static inline uint32_t atp_now_us(void) {
-    if (atp_clock_stands) return atp_standing_now_us;
+    if (atp_clock_is_fixed) return atp_standing_now_us;
     return (uint32_t)(bpf_ktime_get_coarse_ns() / 1000);
 }
 
@@ -115,17 +115,17 @@ static inline int atp_is_control(const struct xdp_md* context, const struct atp_
 }
 
 /* Copies a control message for user space, which learns the members from it. The message itself passes. */
-static inline void atp_copy_letter(struct xdp_md* context, const struct atp_frame* frame) {
+static inline void atp_copy_message(struct xdp_md* context, const struct atp_frame* frame) {
     uint32_t bytes_but_one = atp_forgotten(frame->bytes - sizeof(struct udphdr) - 1);
-    if (bytes_but_one >= ATP_XDP_LETTER_BYTES) return;
-    struct atp_xdp_letter* letter = bpf_ringbuf_reserve(&atp_letters, sizeof *letter, 0);
-    if (!letter) return; /* it will be sent again */
-    letter->bytes = bytes_but_one + 1;
+    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) return;
+    struct atp_xdp_queued_message* queued_message = bpf_ringbuf_reserve(&atp_message_queue, sizeof *queued_message, 0);
+    if (!queued_message) return; /* it will be sent again */
+    queued_message->bytes = bytes_but_one + 1;
     uint32_t at = frame->datagram + sizeof(struct udphdr);
-    if (bpf_xdp_load_bytes(context, at, letter->message, bytes_but_one + 1) != 0) {
-        bpf_ringbuf_discard(letter, 0);
+    if (bpf_xdp_load_bytes(context, at, queued_message->message, bytes_but_one + 1) != 0) {
+        bpf_ringbuf_discard(queued_message, 0);
     } else {
-        bpf_ringbuf_submit(letter, 0);
+        bpf_ringbuf_submit(queued_message, 0);
     }
 }
 
@@ -137,7 +137,7 @@ static inline int atp_has_port(const struct atp_frame* frame) {
 static inline int atp_open_frame(struct xdp_md* context, struct atp_notes* notes) {
     if (!atp_read_frame(context, &notes->frame) || !atp_has_port(&notes->frame)) return 0;
     if (!atp_is_control(context, &notes->frame)) return 1;
-    atp_copy_letter(context, &notes->frame);
+    atp_copy_message(context, &notes->frame);
     return 0;
 }
 

@@ -45,7 +45,7 @@ Report Explorer::run() {
     }
     report_.exhausted = sound && !full_;
     report_.states = parents_.size();
-    if (sound) judge_calm_paths();
+    if (sound) assess_calm_paths();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return std::move(report_);
 }
@@ -64,13 +64,13 @@ bool Explorer::add(std::span<const std::uint32_t> state, std::uint32_t parent, A
     ++next_layer_.count;
     full_ = parents_.size() >= limits_.max_states;
     if ((fresh & progress_mask) == progress_mask) show_progress(next_layer_.count);
-    return judge(state, fingerprint, fresh);
+    return assess(state, fingerprint, fresh);
 }
 
-bool Explorer::judge(std::span<const std::uint32_t> state, std::uint64_t fingerprint, std::uint32_t number) {
+bool Explorer::assess(std::span<const std::uint32_t> state, std::uint64_t fingerprint, std::uint32_t number) {
     const bool quiet = model_.quiet(state);
     if (quiet) calm_next_[number] = number;
-    if (quiet && !model_.judge_quiet(state)) {
+    if (quiet && !model_.assess_quiet(state)) {
         fail(number, model_.violation());
         return false;
     }
@@ -100,7 +100,7 @@ bool Explorer::expand(std::span<const std::uint32_t> state, std::uint32_t number
 
 // Follows deliveries from every state to one with nothing in flight. If deliveries form a cycle, a fair run decides: it
 // never delivers one packet for ever while others wait.
-bool Explorer::judge_calm_paths() {
+bool Explorer::assess_calm_paths() {
     constexpr std::uint8_t unknown = 0;
     constexpr std::uint8_t on_path = 1;
     constexpr std::uint8_t ends = 2;
@@ -197,7 +197,7 @@ std::string replay(Model& model, const std::vector<TraceStep>& trace) {
         if (!model.apply(at, *action, next)) return model.violation();
         at.swap(next);
     }
-    if (model.quiet(at) && !model.judge_quiet(at)) return model.violation();
+    if (model.quiet(at) && !model.assess_quiet(at)) return model.violation();
     return HealedRun(model).run(at);
 }
 

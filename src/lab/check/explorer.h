@@ -39,8 +39,8 @@ class Explorer {
 
     bool add(std::span<const std::uint32_t> state, std::uint32_t parent, Action action, std::uint32_t& number);
     bool expand(std::span<const std::uint32_t> state, std::uint32_t number);
-    bool judge(std::span<const std::uint32_t> state, std::uint64_t fingerprint, std::uint32_t number);
-    bool judge_calm_paths();
+    bool assess(std::span<const std::uint32_t> state, std::uint64_t fingerprint, std::uint32_t number);
+    bool assess_calm_paths();
     void fail(std::uint32_t state, const std::string& what);
     void fail_at(std::uint32_t parent, Action action, const std::string& what);
     void fail_healing(std::uint32_t state);

@@ -168,7 +168,7 @@ void Machines::step_node(unsigned node, Input input, Step& step) {
 
 void Machines::step_worker(unsigned node, Input input, Step& step) {
     WorkerNode& worker = workers_[node];
-    const JudgedStores judged(worker.owned, worker.stored, step.violation);
+    const CheckedStores assessed(worker.owned, worker.stored, step.violation);
     worker.handle(input, used_packet());
     drain_worker(node, time_of(input), step);
 }
@@ -180,7 +180,7 @@ void Machines::drain_worker(unsigned node, Time now, Step& step) {
     sent.to = layout_.up(node, place.job);
     while (const auto size = worker.machine->poll_transmit(sent.bytes, now)) {
         sent.size = static_cast<std::uint32_t>(*size);
-        judge_sending(worker, sent, step);
+        assess_sending(worker, sent, step);
         const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
         if (gradient && configuration_.marked_worker == place.index) {
             std::byte* flags = sent.bytes.data() + ATP_OFFSET_FLAGS;
@@ -188,18 +188,18 @@ void Machines::drain_worker(unsigned node, Time now, Step& step) {
         }
         step.sent.push_back(sent);
     }
-    while (const auto event = worker.machine->poll_event()) judge_event(worker, *event, step);
+    while (const auto event = worker.machine->poll_event()) assess_event(worker, *event, step);
 }
 
 void Machines::step_server(unsigned node, Input input, Step& step) {
     ServerNode& server = servers_[node];
     const protocol::ServerCounters before = server.machine->counters();
     server.machine->handle_packet(used_packet(), input == Input::packet_marked, model_now);
-    judge_merge(server, before, step);
+    assess_merge(server, before, step);
     Sent sent;
     while (const auto transmit = server.machine->poll_transmit(sent.bytes)) {
         sent.size = static_cast<std::uint32_t>(transmit->size);
-        judge_answer(sent, step);
+        assess_answer(sent, step);
         layout_.down(node, layout_.node(node).job, {}, next_);
         sent.to = next_.front();
         step.sent.push_back(sent);
@@ -220,15 +220,15 @@ void Machines::step_switch(unsigned node, Input input, Step& step) {
         return;
     }
     const atp_aggregator before = at.machine->aggregator(packet.header.index);
-    protocol::Parcel parcel{.data = packet_.bytes.data(),
-                            .size = packet_.size,
-                            .capacity = packet_capacity,
-                            .congested = input == Input::packet_marked,
-                            .verdict = {}};
-    at.machine->handle_packet(parcel, time_of(input));
-    judge_switch(at, packet.header, before, input, parcel.verdict.event, step);
-    packet_.size = parcel.size;
-    if (parcel.verdict.route != protocol::Route::drop) route(node, parcel.verdict, step);
+    protocol::PacketBuffer packet_buffer{.data = packet_.bytes.data(),
+                                         .size = packet_.size,
+                                         .capacity = packet_capacity,
+                                         .congested = input == Input::packet_marked,
+                                         .verdict = {}};
+    at.machine->handle_packet(packet_buffer, time_of(input));
+    assess_switch(at, packet.header, before, input, packet_buffer.verdict.event, step);
+    packet_.size = packet_buffer.size;
+    if (packet_buffer.verdict.route != protocol::Route::drop) route(node, packet_buffer.verdict, step);
 }
 
 void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step) {

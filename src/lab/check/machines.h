@@ -43,7 +43,7 @@ class Machines final : public NodeBase {
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
-    [[nodiscard]] SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const override;
+    [[nodiscard]] SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const override;
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
@@ -84,13 +84,13 @@ class Machines final : public NodeBase {
     void step_switch(unsigned node, Input input, Step& step);
     void route(unsigned node, const protocol::Verdict& verdict, Step& step);
 
-    // Defined in judgement.cc.
-    void judge_sending(WorkerNode& worker, const Sent& sent, Step& step);
-    void judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
-    void judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
-    void judge_answer(const Sent& sent, Step& step);
-    void judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
-                      std::uint8_t event, Step& step);
+    // Defined in assessment.cc.
+    void assess_sending(WorkerNode& worker, const Sent& sent, Step& step);
+    void assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
+    void assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
+    void assess_answer(const Sent& sent, Step& step);
+    void assess_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+                       std::uint8_t event, Step& step);
     [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
     [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;

@@ -145,21 +145,21 @@ bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& ne
         const auto begin = next.begin() + static_cast<std::ptrdiff_t>(first_packet_);
         next.insert(std::upper_bound(begin, next.end(), sent), sent);
     }
-    return judge_system(node, taken, next);
+    return assess_system(node, taken, next);
 }
 
 // Invariants that need several nodes.
-bool Model::judge_system(unsigned node, const Transition& taken, Words& next) {
+bool Model::assess_system(unsigned node, const Transition& taken, Words& next) {
     if (taken.violation != 0) {
         violation_ = violations_[taken.violation];
         return false;
     }
     if (!taken.concerns_others) return true;
     for (unsigned other = 0; other < nodes(); ++other) summaries_[other] = &summary(next, other);
-    const SystemJudgement judgement = system_->judge(node, taken.claims, summaries_);
-    if (judgement.late_claim) next[0] |= late_claim;
-    violation_ = judgement.violation;
-    return judgement.violation.empty();
+    const SystemAssessment assessment = system_->assess(node, taken.claims, summaries_);
+    if (assessment.late_claim) next[0] |= late_claim;
+    violation_ = assessment.violation;
+    return assessment.violation.empty();
 }
 
 bool Model::done(std::span<const std::uint32_t> state, unsigned node) const {
@@ -184,7 +184,7 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
 // which may have removed an ACK before this switch. Or a late copy claimed the aggregator after another fragment had
 // overwritten its tombstone. Such leftovers occupy memory, but do not change sums. Every state of every switch is
 // checked to be reclaimable.
-bool Model::judge_quiet(std::span<const std::uint32_t> state) {
+bool Model::assess_quiet(std::span<const std::uint32_t> state) {
     if (!all_done(state) || state[0] != full_budget_) return true;
     if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out
     for (unsigned node = 0; node < nodes(); ++node) {

@@ -41,7 +41,7 @@ class Model {
     // Executes an action. A fault is subtracted from its budget. False if an invariant is violated: see violation().
     [[nodiscard]] bool apply(std::span<const std::uint32_t> state, Action action, Words& next);
     // Checks the invariants of a state in which nothing is in flight.
-    [[nodiscard]] bool judge_quiet(std::span<const std::uint32_t> state);
+    [[nodiscard]] bool assess_quiet(std::span<const std::uint32_t> state);
     [[nodiscard]] const std::string& violation() const { return violation_; }
 
     [[nodiscard]] bool quiet(std::span<const std::uint32_t> state) const { return state.size() == first_packet_; }
@@ -84,7 +84,7 @@ class Model {
     const Transition& transition(unsigned node, std::uint32_t node_state, Input input, std::uint32_t packet);
     std::uint32_t remember(unsigned node, const Step& step);
     std::uint32_t intern_packet(const Sent& sent);
-    [[nodiscard]] bool judge_system(unsigned node, const Transition& taken, Words& next);
+    [[nodiscard]] bool assess_system(unsigned node, const Transition& taken, Words& next);
     [[nodiscard]] const Summary& summary(std::span<const std::uint32_t> state, unsigned node) const {
         return states_[node].summaries[state[node + 1]];
     }

@@ -26,7 +26,7 @@ class ModelTensor final : public protocol::Tensor {
           purpose_(purpose) {}
 
     // Sets the destinations: a bit mask of delivered fragments, and a description of the first violation.
-    void judge_into(std::uint32_t* stored, std::string* violation) {
+    void assess_into(std::uint32_t* stored, std::string* violation) {
         stored_ = stored;
         violation_ = violation;
     }
@@ -49,8 +49,8 @@ class ModelTensor final : public protocol::Tensor {
         if (violation_ == nullptr) return;
         const std::int32_t offset = offset_of(first);
         const std::uint32_t bit = 1U << static_cast<unsigned>(offset);
-        const std::uint32_t wanted = truth_.sum_bits(earlier_incarnation_, offset);
-        if (violation_->empty() && wire::load_u32(lanes.data()) != wanted) *violation_ = "a wrong sum was delivered";
+        const std::uint32_t requested = truth_.sum_bits(earlier_incarnation_, offset);
+        if (violation_->empty() && wire::load_u32(lanes.data()) != requested) *violation_ = "a wrong sum was delivered";
         if (violation_->empty() && (*stored_ & bit) != 0) *violation_ = "a sum was delivered twice";
         *stored_ |= bit;
     }
@@ -74,17 +74,17 @@ class ModelTensor final : public protocol::Tensor {
 };
 
 // Enables the checks of a worker's tensors during its lifetime.
-class JudgedStores {
+class CheckedStores {
   public:
-    JudgedStores(std::vector<std::unique_ptr<ModelTensor>>& tensors, std::uint32_t& stored, std::string& violation)
+    CheckedStores(std::vector<std::unique_ptr<ModelTensor>>& tensors, std::uint32_t& stored, std::string& violation)
         : tensors_(tensors) {
-        for (auto& tensor : tensors_) tensor->judge_into(&stored, &violation);
+        for (auto& tensor : tensors_) tensor->assess_into(&stored, &violation);
     }
-    ~JudgedStores() {
-        for (auto& tensor : tensors_) tensor->judge_into(nullptr, nullptr);
+    ~CheckedStores() {
+        for (auto& tensor : tensors_) tensor->assess_into(nullptr, nullptr);
     }
-    JudgedStores(const JudgedStores&) = delete;
-    JudgedStores& operator=(const JudgedStores&) = delete;
+    CheckedStores(const CheckedStores&) = delete;
+    CheckedStores& operator=(const CheckedStores&) = delete;
 
   private:
     std::vector<std::unique_ptr<ModelTensor>>& tensors_;

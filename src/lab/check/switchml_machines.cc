@@ -101,7 +101,7 @@ void SwitchMlMachines::step_node(unsigned node, Input input, Step& step) {
 }
 
 void SwitchMlMachines::step_worker(WorkerNode& worker, Input input, Step& step) {
-    const JudgedStores judged(worker.owned, worker.stored, step.violation);
+    const CheckedStores assessed(worker.owned, worker.stored, step.violation);
     worker.handle(input, used_packet());
     drain(worker, time_of(input), step);
 }
@@ -131,7 +131,7 @@ void SwitchMlMachines::step_switch(Input input, Step& step) {
         step.violate("the switch was sent what no worker can have sent");
     }
     if (verdict.route == Route::drop) return;
-    judge_result(used_packet(), step);
+    assess_result(used_packet(), step);
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
         if (verdict.route == Route::worker && verdict.worker != rank) continue;
         packet_.to = first_node_of(verdict.job) + rank;
@@ -140,7 +140,7 @@ void SwitchMlMachines::step_switch(Input input, Step& step) {
 }
 
 // Every result must include every worker exactly once.
-void SwitchMlMachines::judge_result(std::span<std::byte> result, Step& step) const {
+void SwitchMlMachines::assess_result(std::span<std::byte> result, Step& step) const {
     switchml::Packet packet;
     if (switchml::decode(result, packet) != switchml::DecodeError::none) {
         step.violate("the switch sent a packet that cannot be decoded");
@@ -169,7 +169,7 @@ void SwitchMlMachines::summarise(const WorkerNode& worker, Step& step) const {
 }
 
 // No worker may be more than one phase behind another (§3.5). One shadow copy is sufficient for this reason only.
-SystemJudgement SwitchMlMachines::judge(unsigned node, const Claims& /*claims*/, Summaries after) const {
+SystemAssessment SwitchMlMachines::assess(unsigned node, const Claims& /*claims*/, Summaries after) const {
     const unsigned first = first_node_of(node / membership_.workers());
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
         const Summary& other = *after[first + rank];

@@ -32,7 +32,7 @@ class SwitchMlMachines final : public NodeBase {
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
-    [[nodiscard]] SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const override;
+    [[nodiscard]] SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const override;
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
@@ -50,7 +50,7 @@ class SwitchMlMachines final : public NodeBase {
     void step_worker(WorkerNode& worker, Input input, Step& step);
     void drain(WorkerNode& worker, Time now, Step& step);
     void step_switch(Input input, Step& step);
-    void judge_result(std::span<std::byte> result, Step& step) const;
+    void assess_result(std::span<std::byte> result, Step& step) const;
     void summarise(const WorkerNode& worker, Step& step) const;
 
     Configuration configuration_;

@@ -101,7 +101,7 @@ struct Step {
 };
 
 // Result of the checks that need several nodes.
-struct SystemJudgement {
+struct SystemAssessment {
     std::string_view violation;  // empty: none
     bool late_claim = false;     // a late copy claimed an aggregator for a fragment that was already complete
 };
@@ -130,7 +130,7 @@ class System {
     virtual void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
                       Step& step) = 0;
     // Checks a worker's step that sent packets, or a switch's step with claims. `after`: all nodes after the step.
-    [[nodiscard]] virtual SystemJudgement judge(unsigned node, const Claims& claims, Summaries after) const = 0;
+    [[nodiscard]] virtual SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const = 0;
     // A short description of a packet for users.
     [[nodiscard]] virtual std::string describe(std::span<const std::byte> packet) const = 0;
 };

@@ -23,9 +23,9 @@ constexpr float too_large = 3e9F;
 // The sum of two of these exceeds 32 bits.
 constexpr float near_limit = 2e9F;
 
-std::string text_of(const char* format, std::uint32_t found, std::uint32_t wanted) {
+std::string text_of(const char* format, std::uint32_t found, std::uint32_t requested) {
     std::array<char, 160> text{};
-    std::snprintf(text.data(), text.size(), format, found, wanted);
+    std::snprintf(text.data(), text.size(), format, found, requested);
     return text.data();
 }
 
@@ -113,10 +113,10 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     if (audit_found != audit) return text_of("audit lane is 0x%x, its set has 0x%x", audit_found, audit);
     if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the packet declares its element invalid
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
-    const std::uint32_t wanted = header.dtype == ATP_DTYPE_FLOAT32
-                                     ? std::bit_cast<std::uint32_t>(last_value)
-                                     : static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
-    if (found != wanted) return text_of("element is 0x%x, its set sums to 0x%x", found, wanted);
+    const std::uint32_t requested = header.dtype == ATP_DTYPE_FLOAT32
+                                        ? std::bit_cast<std::uint32_t>(last_value)
+                                        : static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
+    if (found != requested) return text_of("element is 0x%x, its set sums to 0x%x", found, requested);
     return {};
 }
 
@@ -125,9 +125,9 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const bool earlier = packet.header.token == job_token(job, true);
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::int32_t offset = offset_of(packet.header.seq);
-    const std::uint32_t wanted = sum_bits(earlier, offset);
+    const std::uint32_t requested = sum_bits(earlier, offset);
     if ((packet.header.dtype == ATP_DTYPE_INT32) != plain(offset)) return "a result is of the wrong kind of numbers";
-    if (found != wanted) return text_of("result is 0x%x, the sum is 0x%x", found, wanted);
+    if (found != requested) return text_of("result is 0x%x, the sum is 0x%x", found, requested);
     return {};
 }
 

@@ -46,7 +46,7 @@ Check between(double least, double most, std::string what, double value) {
     return {.what = std::move(what), .value = value, .least = least, .most = most};
 }
 
-Check told(std::string what, double value) { return {.what = std::move(what), .value = value}; }
+Check notified(std::string what, double value) { return {.what = std::move(what), .value = value}; }
 
 std::string_view to_string(Verdict verdict) {
     switch (verdict) {

@@ -25,7 +25,7 @@ struct Check {
 [[nodiscard]] Check at_most(double bar, std::string what, double value);
 [[nodiscard]] Check between(double least, double most, std::string what, double value);
 // A value without bounds: reported only.
-[[nodiscard]] Check told(std::string what, double value);
+[[nodiscard]] Check notified(std::string what, double value);
 
 enum class Verdict { holds, differs, skipped };
 

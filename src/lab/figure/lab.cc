@@ -16,19 +16,19 @@ namespace {
 // Computes the progress of all points from the progress of each point.
 class SharedProgress {
   public:
-    SharedProgress(std::size_t points, const std::function<void(double)>& tell) : shares_(points), tell_(tell) {}
+    SharedProgress(std::size_t points, const std::function<void(double)>& notify) : shares_(points), notify_(notify) {}
 
     void set(std::size_t point, double share) {
-        if (!tell_) return;
+        if (!notify_) return;
         const std::scoped_lock lock(mutex_);
         shares_[point] = share;
-        tell_(std::accumulate(shares_.begin(), shares_.end(), 0.0) / static_cast<double>(shares_.size()));
+        notify_(std::accumulate(shares_.begin(), shares_.end(), 0.0) / static_cast<double>(shares_.size()));
     }
 
   private:
     std::mutex mutex_;
     std::vector<double> shares_;
-    const std::function<void(double)>& tell_;
+    const std::function<void(double)>& notify_;
 };
 
 std::string failure_of(const sim::Report& report) {
@@ -37,7 +37,7 @@ std::string failure_of(const sim::Report& report) {
 
 }  // namespace
 
-void Lab::stop_if_told() const {
+void Lab::stop_if_requested() const {
     if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw Interrupted{};
 }
 
@@ -49,11 +49,11 @@ std::vector<sim::Report> Lab::run(std::vector<sim::Scenario> points) const {
     std::vector<sim::Report> reports(points.size());
     SharedProgress progress(points.size(), options_.progress);
     for_each_on_threads(points.size(), options_.threads, [&](std::size_t i) {
-        stop_if_told();
+        stop_if_requested();
         reports[i] = sim::run(points[i], {.trace = nullptr, .stop = options_.stop, .progress = [&](double share) {
                                               progress.set(i, share);
                                           }});
-        stop_if_told();
+        stop_if_requested();
         progress.set(i, 1);
     });
     for (std::size_t i = 0; i < reports.size(); ++i) {
@@ -69,7 +69,7 @@ sim::Report Lab::run(const sim::Scenario& point) const { return std::move(run(st
 std::string Lab::output_of(const std::vector<std::string>& command) const {
     if (!options_.command) throw Failed(command.front() + ": there is nothing here that runs commands");
     auto output = options_.command(command);
-    stop_if_told();
+    stop_if_requested();
     if (!output && output.error().lacks) throw Lacking(output.error().text);
     if (!output) throw Failed(output.error().text);
     return *std::move(output);

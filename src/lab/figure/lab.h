@@ -64,7 +64,7 @@ class Lab {
     [[nodiscard]] std::string output_of(const std::vector<std::string>& command) const;
 
   private:
-    void stop_if_told() const;
+    void stop_if_requested() const;
 
     LabOptions options_;
 };

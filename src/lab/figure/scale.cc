@@ -10,7 +10,7 @@
 namespace atp::figure {
 namespace {
 
-constexpr double ticks_wanted = 5;
+constexpr double ticks_required = 5;
 constexpr double decades_most = 9;  // with one tick each
 // Prevents the loss of the last tick by rounding.
 constexpr double slack = 1e-9;
@@ -61,7 +61,7 @@ void Scale::choose_ticks_at(std::vector<double> numbers) {
 
 void Scale::choose_linear_ticks(const Axis& axis) {
     if (from_ == to_) to_ = from_ + std::max(1.0, std::abs(from_));
-    const double step = round_step((to_ - from_) / ticks_wanted);
+    const double step = round_step((to_ - from_) / ticks_required);
     if (!axis.from || from_ < *axis.from) from_ = std::floor(from_ / step + slack) * step;
     if (!axis.to || to_ > *axis.to) to_ = std::ceil(to_ / step - slack) * step;
     const double first = std::ceil(from_ / step - slack);

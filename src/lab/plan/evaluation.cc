@@ -40,8 +40,8 @@ Rush Rates::rush(const std::vector<bool>& active) {
     Rush rush;
     for (const Share& share : of(active)) rush.rates.push_back(share.rate);
     for (std::size_t at = 0; at < memories_.size(); ++at) {
-        rush.wanted.emplace_back();
-        for (std::size_t job = 0; job < jobs; ++job) rush.wanted[at].push_back(wanted(at, job, rush.rates[job]));
+        rush.requested.emplace_back();
+        for (std::size_t job = 0; job < jobs; ++job) rush.requested[at].push_back(requested(at, job, rush.rates[job]));
     }
     rush.added = added_at(rush.rates);
     return rush;
@@ -71,17 +71,17 @@ std::vector<double> Rates::added_at(std::span<const double> rates) const {
     std::vector<double> added(memories_.size(), 1);
     for (std::size_t at = 0; at < memories_.size(); ++at) {
         double demand = 0;
-        for (std::size_t job = 0; job < rates.size(); ++job) demand += wanted(at, job, rates[job]);
+        for (std::size_t job = 0; job < rates.size(); ++job) demand += requested(at, job, rates[job]);
         if (demand > memories_[at]) added[at] = memories_[at] / demand;
     }
     return added;
 }
 
-double Rates::wanted(std::size_t at, std::size_t job, double rate) const {
+double Rates::requested(std::size_t at, std::size_t job, double rate) const {
     const Cluster& cluster = network_.cluster();
     const System& system = systems_[job];
     const bool used = rate != 0 && system.kind == System::Kind::atp && system.aggregates[at];
-    return used && cluster.serves(at, cluster.jobs[job]) ? streams_[job].under_way(rate) : 0;
+    return used && cluster.serves(at, cluster.jobs[job]) ? streams_[job].in_flight(rate) : 0;
 }
 
 std::vector<JobOutcome> evaluate(const Network& network, const System& system, const Memories& memories) {

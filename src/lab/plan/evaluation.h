@@ -25,9 +25,9 @@ struct JobOutcome {
 
 // State of the network while a given set of jobs sends.
 struct Rush {
-    std::vector<double> rates;                // by job: bytes of gradients per second
-    std::vector<std::vector<double>> wanted;  // required aggregators, by switch and job
-    std::vector<double> added;                // by switch: share of packets that get an aggregator, 0 to 1
+    std::vector<double> rates;                   // by job: bytes of gradients per second
+    std::vector<std::vector<double>> requested;  // required aggregators, by switch and job
+    std::vector<double> added;                   // by switch: share of packets that get an aggregator, 0 to 1
 };
 
 // Rates of jobs that share a network and a system. A job that ATP cannot serve uses a parameter server.
@@ -45,7 +45,7 @@ class Rates {
   private:
     [[nodiscard]] std::vector<Resource> resources_at(std::span<const double> rates) const;
     [[nodiscard]] std::vector<double> added_at(std::span<const double> rates) const;
-    [[nodiscard]] double wanted(std::size_t at, std::size_t job, double rate) const;
+    [[nodiscard]] double requested(std::size_t at, std::size_t job, double rate) const;
 
     const Network& network_;
     std::vector<System> systems_;  // by job

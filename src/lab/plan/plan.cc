@@ -100,23 +100,23 @@ class Planner {
         const Rush truth = Rates(network_, everything(), memories).rush(everybody);
         for (std::size_t job = 0; job < jobs; ++job) plan_.jobs[job].bytes_per_s = truth.rates[job];
         for (std::size_t at = 0; at < switches(); ++at) {
-            plan_.switches.push_back({.aggregators = memories[at], .wanted = {}, .added = truth.added[at]});
+            plan_.switches.push_back({.aggregators = memories[at], .requested = {}, .added = truth.added[at]});
         }
-        Rates wishes(network_, everything(), Memories(switches(), unbounded));
-        want(wishes.rush(everybody));
+        Rates demands(network_, everything(), Memories(switches(), unbounded));
+        demand(demands.rush(everybody));
         for (std::size_t job = 0; job < jobs; ++job) {
             std::vector<bool> alone(jobs);
             alone[job] = true;
-            want(wishes.rush(alone));
+            demand(demands.rush(alone));
         }
     }
 
-    void want(const Rush& rush) {
+    void demand(const Rush& rush) {
         for (std::size_t at = 0; at < switches(); ++at) {
             SwitchPlan& one = plan_.switches[at];
-            if (one.wanted.empty()) one.wanted = rush.wanted[at];
-            const double together = std::accumulate(rush.wanted[at].begin(), rush.wanted[at].end(), 0.0);
-            one.wanted_at_most = std::max(one.wanted_at_most, together);
+            if (one.requested.empty()) one.requested = rush.requested[at];
+            const double together = std::accumulate(rush.requested[at].begin(), rush.requested[at].end(), 0.0);
+            one.requested_at_most = std::max(one.requested_at_most, together);
         }
     }
 
@@ -184,10 +184,10 @@ class Planner {
     // Each single switch, the leaves of each job, and all leaves: some switches gain only together.
     [[nodiscard]] std::set<Set> steps_from(const Set& bought) const {
         std::set<Set> steps;
-        const auto add = [&](auto&& wanted) {
+        const auto add = [&](auto&& requested) {
             Set step(switches());
             for (std::size_t at = 0; at < switches(); ++at) {
-                step[at] = everything().aggregates[at] && !bought[at] && wanted(at);
+                step[at] = everything().aggregates[at] && !bought[at] && requested(at);
             }
             if (step != Set(switches())) steps.insert(std::move(step));
         };
@@ -249,7 +249,7 @@ class Planner {
     void try_shortages() {
         for (const double share : {1.0, 0.5, 0.25, 0.1}) {
             Memories memories;
-            for (const SwitchPlan& one : plan_.switches) memories.push_back(share * one.wanted_at_most);
+            for (const SwitchPlan& one : plan_.switches) memories.push_back(share * one.requested_at_most);
             Shortage shortage{.share = share, .iterations = {}};
             for (const JobOutcome& outcome : evaluate(network_, everything(), memories)) {
                 shortage.iterations.push_back(outcome.iteration);

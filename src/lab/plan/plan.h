@@ -38,9 +38,9 @@ struct JobPlan {
 
 struct SwitchPlan {
     double aggregators = 0;
-    std::vector<double> wanted;  // required aggregators by job, while every job sends
-    double wanted_at_most = 0;   // larger of the requirement of all jobs together and that of one job alone
-    double added = 1;            // share of packets that get an aggregator while every job sends, 0 to 1
+    std::vector<double> requested;  // required aggregators by job, while every job sends
+    double requested_at_most = 0;   // larger of the requirement of all jobs together and that of one job alone
+    double added = 1;               // share of packets that get an aggregator while every job sends, 0 to 1
 };
 
 // The next switches to purchase: one, or several that gain only together. Iterations of all jobs with these and the

@@ -142,10 +142,10 @@ std::string memory_text(const Cluster& cluster, const Plan& plan) {
     Table table(std::move(head));
     for (std::size_t at = 0; at < plan.switches.size(); ++at) {
         const SwitchPlan& one = plan.switches[at];
-        if (one.wanted_at_most == 0) continue;
+        if (one.requested_at_most == 0) continue;
         std::vector<std::string> row{name_of(cluster, at), fmt::format("{:.0f}", one.aggregators),
-                                     fmt::format("{:.0f}", std::ceil(one.wanted_at_most))};
-        for (const double wanted : one.wanted) row.push_back(fmt::format("{:.0f}", std::ceil(wanted)));
+                                     fmt::format("{:.0f}", std::ceil(one.requested_at_most))};
+        for (const double requested : one.requested) row.push_back(fmt::format("{:.0f}", std::ceil(requested)));
         row.push_back(fmt::format("{:.0f} %", 100 * one.added));
         table.add(std::move(row));
     }
@@ -212,12 +212,12 @@ Json job_json(const Cluster& cluster, const Plan& plan, std::size_t i) {
 
 Json switch_json(const Cluster& cluster, const Plan& plan, std::size_t at) {
     const SwitchPlan& one = plan.switches[at];
-    Json wanted = Json::object();
-    for (std::size_t i = 0; i < one.wanted.size(); ++i) wanted[cluster.jobs[i].name] = one.wanted[i];
+    Json requested = Json::object();
+    for (std::size_t i = 0; i < one.requested.size(); ++i) requested[cluster.jobs[i].name] = one.requested[i];
     return Json{{"name", name_of(cluster, at)},
                 {"aggregators", one.aggregators},
-                {"wanted", one.wanted_at_most},
-                {"wanted_by_job", std::move(wanted)},
+                {"wanted", one.requested_at_most},
+                {"wanted_by_job", std::move(requested)},
                 {"find_room", one.added}};
 }
 

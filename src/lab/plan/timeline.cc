@@ -9,7 +9,7 @@ namespace atp::plan {
 namespace {
 
 // Per job. Jobs with iterations of different lengths overlap differently each time; the mean converges soon.
-constexpr unsigned iterations_wanted = 12;
+constexpr unsigned iterations_required = 12;
 constexpr unsigned no_last_iteration = std::numeric_limits<unsigned>::max();
 
 Duration time_for(double bytes, double bytes_per_s) {
@@ -52,7 +52,7 @@ std::vector<Course> Timeline::run(const Rates& rates, std::size_t resources) {
 
 bool Timeline::enough() const {
     return std::ranges::all_of(jobs_,
-                               [](const Job& job) { return job.training.iterations_done(0) > iterations_wanted; });
+                               [](const Job& job) { return job.training.iterations_done(0) > iterations_required; });
 }
 
 void Timeline::share(const Rates& rates) {

@@ -250,9 +250,9 @@ std::vector<protocol::Unit> units_of(const Placed& placed, const std::vector<boo
 
 }  // namespace
 
-double Stream::under_way(double bytes_per_s) const {
-    const std::chrono::duration<double> way = round_trip + queueing;
-    return std::min(window, bytes_per_s / payload_bytes * way.count());
+double Stream::in_flight(double bytes_per_s) const {
+    const std::chrono::duration<double> delay = round_trip + queueing;
+    return std::min(window, bytes_per_s / payload_bytes * delay.count());
 }
 
 double Stream::window_bytes_per_s() const {

@@ -39,7 +39,7 @@ struct Stream {
     double window = 0;      // maximum packets in flight
 
     // Packets in flight per worker at this rate.
-    [[nodiscard]] double under_way(double bytes_per_s) const;
+    [[nodiscard]] double in_flight(double bytes_per_s) const;
     // Gradient rate of a full window.
     [[nodiscard]] double window_bytes_per_s() const;
 };

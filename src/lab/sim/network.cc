@@ -110,11 +110,11 @@ void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
     const Link::Departure departure =
         link.enqueue(pool_.wire_size(packet) + scenario_.overhead_bytes, service_of(link, packet), now);
     if (departure.dropped) {
-        tell(link, packet, "dropped", now);
+        notify(link, packet, "dropped", now);
         pool_.release(packet);
         return;
     }
-    tell(link, packet, departure.marked ? "sent marked" : "sent", now);
+    notify(link, packet, departure.marked ? "sent marked" : "sent", now);
     const Arrival arrival{
         .time = departure.arrival, .packet = packet, .to = link.ends().to, .congested = congested || departure.marked};
     if (harmful_ && link.config().faulty && now < scenario_.faults.until) {
@@ -124,51 +124,51 @@ void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
     }
 }
 
-Fate Network::fate_of(const Link& link, PacketId packet, Time now) {
+Disposition Network::disposition_of(const Link& link, PacketId packet, Time now) {
     const Faults& faults = scenario_.faults;
-    Fate fate;
+    Disposition disposition;
     if (faults.interfere) {
         wire::Packet decoded;
         if (wire::decode(pool_.bytes(packet), decoded) == wire::DecodeError::none) {
             const auto& nodes = fabric_.nodes;
-            fate = faults.interfere({.from = nodes[link.ends().from].name,
-                                     .to = nodes[link.ends().to].name,
-                                     .header = decoded.header,
-                                     .now = now});
+            disposition = faults.interfere({.from = nodes[link.ends().from].name,
+                                            .to = nodes[link.ends().to].name,
+                                            .header = decoded.header,
+                                            .now = now});
         }
     }
-    if (link.config().loss > 0 && random_.chance(link.config().loss)) fate.lose = true;
-    if (faults.duplicate > 0 && random_.chance(faults.duplicate)) fate.duplicate = true;
+    if (link.config().loss > 0 && random_.chance(link.config().loss)) disposition.lose = true;
+    if (faults.duplicate > 0 && random_.chance(faults.duplicate)) disposition.duplicate = true;
     if (faults.reorder > 0 && random_.chance(faults.reorder)) {
-        fate.delay += Duration(
+        disposition.delay += Duration(
             1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(faults.reorder_delay.count()))));
     }
-    return fate;
+    return disposition;
 }
 
 void Network::harm_and_carry(LinkId id, Arrival arrival, Time now) {
     Link& link = links_[id];
-    const Fate fate = fate_of(link, arrival.packet, now);
+    const Disposition disposition = disposition_of(link, arrival.packet, now);
     if (scenario_.faults.replay > 0 && random_.chance(scenario_.faults.replay)) keep(arrival);
-    if (fate.duplicate) {
+    if (disposition.duplicate) {
         ++link.counters().duplicated;
-        tell(link, arrival.packet, "duplicated", now);
+        notify(link, arrival.packet, "duplicated", now);
         Arrival second = arrival;
         const auto spread = static_cast<std::uint64_t>(scenario_.faults.reorder_delay.count());
         second.time += Duration(static_cast<std::int64_t>(random_.below(spread)));
         pool_.retain(second.packet);
         carry_loose(second);
     }
-    if (fate.lose) {
+    if (disposition.lose) {
         ++link.counters().lost;
-        tell(link, arrival.packet, "lost", now);
+        notify(link, arrival.packet, "lost", now);
         pool_.release(arrival.packet);
         return;
     }
-    if (fate.delay != Duration::zero()) {
+    if (disposition.delay != Duration::zero()) {
         ++link.counters().reordered;
-        tell(link, arrival.packet, "held back", now);
-        arrival.time += fate.delay;
+        notify(link, arrival.packet, "held back", now);
+        arrival.time += disposition.delay;
         carry_loose(arrival);
         return;
     }

@@ -45,7 +45,7 @@ class Network {
     void charge(ProgramId program, const HostCost& cost);
 
     // Writes a line about a packet at a node to the trace.
-    void tell(NodeId at, std::string_view what, PacketId packet, Time now) {
+    void notify(NodeId at, std::string_view what, PacketId packet, Time now) {
         if (trace_ != nullptr) write_trace(fabric_.nodes[at].name, packet, what, now);
     }
 
@@ -66,8 +66,8 @@ class Network {
     void carry(LinkId id, const Arrival& arrival);
     void carry_loose(const Arrival& arrival);
     void keep(const Arrival& arrival);
-    Fate fate_of(const Link& link, PacketId packet, Time now);
-    void tell(const Link& link, PacketId packet, std::string_view what, Time now) {
+    Disposition disposition_of(const Link& link, PacketId packet, Time now);
+    void notify(const Link& link, PacketId packet, std::string_view what, Time now) {
         if (trace_ != nullptr) write_trace(name_of(link), packet, what, now);
     }
     [[nodiscard]] Link::Service service_of(const Link& link, PacketId packet) const;

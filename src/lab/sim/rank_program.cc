@@ -327,10 +327,10 @@ void AtpJob::on_event(std::uint32_t id, const protocol::WorkerEvent& event, Time
 // nothing.
 void AtpJob::set_timer(std::uint32_t id) {
     Endpoint& endpoint = endpoints_[id];
-    const Time wanted = endpoint.worker->poll_timeout();
-    if (wanted >= endpoint.wake_at) return;
-    endpoint.wake_at = wanted;
-    wake_system_at(wanted, id);
+    const Time requested = endpoint.worker->poll_timeout();
+    if (requested >= endpoint.wake_at) return;
+    endpoint.wake_at = requested;
+    wake_system_at(requested, id);
 }
 
 void AtpJob::on_timer(std::uint32_t id, Time now) {

@@ -163,7 +163,7 @@ struct Passage {
     const atp_header& header;
     Time now;
 };
-struct Fate {
+struct Disposition {
     bool lose = false;
     bool duplicate = false;
     Duration delay{};  // added to the delay of the link; later packets may overtake
@@ -180,7 +180,7 @@ struct Faults {
     double replay = 0;
     Time until = never;  // links are perfect from this time on
     std::vector<Outage> outages;
-    std::function<Fate(const Passage&)> interfere;  // tests only
+    std::function<Disposition(const Passage&)> interfere;  // tests only
 };
 
 struct Scenario {

@@ -108,9 +108,9 @@ TextForm<T> words(std::string placeholder, const std::array<Word<T>, N>& words) 
         }
         return std::nullopt;
     };
-    const auto print = [words](const T& wanted) {
+    const auto print = [words](const T& requested) {
         for (const auto& [word, value] : words) {
-            if (value == wanted) return std::string(word);
+            if (value == requested) return std::string(word);
         }
         return std::string("unknown");
     };

@@ -44,15 +44,15 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
         return;
     }
     const PacketId packet = pool.exclusive(arrival.packet);
-    protocol::Parcel parcel{.data = pool.data(packet),
-                            .size = pool.size(packet),
-                            .capacity = static_cast<std::uint32_t>(pool.capacity()),
-                            .congested = arrival.congested,
-                            .verdict = {}};
-    shared_.switches[at].handle_packet(parcel, now);
-    pool.resize(packet, parcel.size);
-    const protocol::Verdict& verdict = parcel.verdict;
-    shared_.network.tell(at, event_name(verdict.event), packet, now);
+    protocol::PacketBuffer packet_buffer{.data = pool.data(packet),
+                                         .size = pool.size(packet),
+                                         .capacity = static_cast<std::uint32_t>(pool.capacity()),
+                                         .congested = arrival.congested,
+                                         .verdict = {}};
+    shared_.switches[at].handle_packet(packet_buffer, now);
+    pool.resize(packet, packet_buffer.size);
+    const protocol::Verdict& verdict = packet_buffer.verdict;
+    shared_.network.notify(at, event_name(verdict.event), packet, now);
     if (verdict.route == protocol::Route::drop) {
         pool.release(packet);
         return;

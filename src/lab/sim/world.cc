@@ -112,7 +112,7 @@ void World::arrive(const Event& event) {
         return;
     }
     if (node.down) {
-        network_.tell(at, "down", arrival.packet, now_);
+        network_.notify(at, "down", arrival.packet, now_);
         pool.release(arrival.packet);
         return;
     }
@@ -121,7 +121,7 @@ void World::arrive(const Event& event) {
         owner.forward(arrival, now_);
         return;
     }
-    network_.tell(at, arrival.congested ? "received marked" : "received", arrival.packet, now_);
+    network_.notify(at, arrival.congested ? "received marked" : "received", arrival.packet, now_);
     owner.receive(arrival, now_);
     pool.release(arrival.packet);
 }

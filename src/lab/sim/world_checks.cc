@@ -80,9 +80,10 @@ void World::check_reclaimable() {
             header.bitmap0 = header.bitmap1 = header.mask1 = 1;
             header.mask0 = 3;
             wire::encode_header(header, bytes);
-            protocol::Parcel parcel{.data = bytes, .size = sizeof bytes, .capacity = sizeof bytes, .verdict = {}};
-            at.handle_packet(parcel, later);
-            if (parcel.verdict.event == ATP_EVENT_TAKEN_OVER) continue;
+            protocol::PacketBuffer packet_buffer{
+                .data = bytes, .size = sizeof bytes, .capacity = sizeof bytes, .verdict = {}};
+            at.handle_packet(packet_buffer, later);
+            if (packet_buffer.verdict.event == ATP_EVENT_TAKEN_OVER) continue;
             failures_.push_back(fmt::format("s{}: aggregator {} stays occupied after ageing", s, index));
             return;
         }

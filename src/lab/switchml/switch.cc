@@ -45,11 +45,11 @@ void Switch::dismiss(std::uint8_t job) { jobs_[job].reset(); }
 std::optional<std::uint32_t> Switch::room_for(std::uint32_t slots) const {
     std::uint32_t first = 0;
     while (slots <= config_.slots && first <= config_.slots - slots) {
-        const auto in_the_way = std::ranges::find_if(jobs_, [&](const std::optional<Job>& job) {
+        const auto blocking = std::ranges::find_if(jobs_, [&](const std::optional<Job>& job) {
             return job && job->first_slot < first + slots && first < job->end_slot();
         });
-        if (in_the_way == jobs_.end()) return first;
-        first = (*in_the_way)->end_slot();
+        if (blocking == jobs_.end()) return first;
+        first = (*blocking)->end_slot();
     }
     return std::nullopt;
 }
@@ -97,7 +97,7 @@ Verdict Switch::handle_packet(std::span<std::byte> bytes) {
         ++counters_.events[static_cast<std::size_t>(Event::forged)];
         return {.event = Event::forged};
     }
-    const Verdict verdict = judge(*job, packet);
+    const Verdict verdict = assess(*job, packet);
     count(*job, verdict.event);
     if (verdict.route != Route::drop) switchml::encode_header(packet.header, bytes);
     return verdict;
@@ -118,7 +118,7 @@ bool Switch::fits(const JobConfig& config, const Packet& packet) {
     return header.slot == config.slot(header.offset) && header.version() == config.version(header.offset);
 }
 
-Verdict Switch::judge(Job& job, Packet& packet) {
+Verdict Switch::assess(Job& job, Packet& packet) {
     Verdict verdict{.route = Route::drop, .job = job.config.job, .worker = packet.header.worker};
     if (!fits(job.config, packet)) {
         verdict.event = Event::misfit;

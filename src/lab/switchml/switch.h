@@ -119,7 +119,7 @@ class Switch {
     [[nodiscard]] std::optional<std::uint32_t> room_for(std::uint32_t slots) const;
     void reset(const Job& job);
     [[nodiscard]] static bool fits(const JobConfig& config, const Packet& packet);
-    Verdict judge(Job& job, Packet& packet);
+    Verdict assess(Job& job, Packet& packet);
     [[nodiscard]] static Standing standing(const JobConfig& config, const Packet& packet, const Copy& copy,
                                            const Copy& other);
     Verdict gather(Job& job, Packet& packet);

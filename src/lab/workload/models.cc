@@ -146,7 +146,7 @@ std::vector<Model> build_models() {
     return all;
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
+bool same_characters(std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b,
                               [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
@@ -241,7 +241,7 @@ std::span<const Model> models() {
 
 const Model* find_model(std::string_view name) {
     const auto found =
-        std::ranges::find_if(models(), [&](const Model& model) { return same_letters(model.name, name); });
+        std::ranges::find_if(models(), [&](const Model& model) { return same_characters(model.name, name); });
     return found == models().end() ? nullptr : &*found;
 }
 

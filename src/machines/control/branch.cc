@@ -35,51 +35,52 @@ Branch Branch::of(const wire::Join& join) {
     return branch;
 }
 
-Branch::Seat Branch::seat_of(std::uint8_t level, const wire::JoiningUnit& unit) {
+Branch::Position Branch::position_of(std::uint8_t level, const wire::JoiningUnit& unit) {
     if (level == 0) return {.bit = lowest(unit.members)};
     if (level == ATP_LEVELS) return {.bit = 0};
     const bool whole = unit.members == unit.mask0;
-    return {.bit = unit.unit, .member = whole ? Seat::no_member : lowest(unit.members)};
+    return {.bit = unit.unit, .member = whole ? Position::no_member : lowest(unit.members)};
 }
 
-const Branch::Child* Branch::at(const Seat& seat) const {
-    const Rack* const rack = racks[seat.bit].get();
-    if (!seat.in_rack()) return rack == nullptr && (present >> seat.bit & 1U) != 0 ? &children[seat.bit] : nullptr;
-    return rack != nullptr && (rack->present >> seat.member & 1U) != 0 ? &rack->members[seat.member] : nullptr;
+const Branch::Child* Branch::at(const Position& position) const {
+    const Rack* const rack = racks[position.bit].get();
+    if (!position.in_rack())
+        return rack == nullptr && (present >> position.bit & 1U) != 0 ? &children[position.bit] : nullptr;
+    return rack != nullptr && (rack->present >> position.member & 1U) != 0 ? &rack->members[position.member] : nullptr;
 }
 
-Branch::Child& Branch::take(const Seat& seat, std::uint32_t rack_mask) {
-    if (!seat.in_rack()) {
-        present |= 1U << seat.bit;
-        return children[seat.bit];
+Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
+    if (!position.in_rack()) {
+        present |= 1U << position.bit;
+        return children[position.bit];
     }
-    std::unique_ptr<Rack>& rack = racks[seat.bit];
+    std::unique_ptr<Rack>& rack = racks[position.bit];
     if (rack == nullptr) rack = std::make_unique<Rack>();
     has_racks = true;
     rack->mask = rack_mask;
-    rack->present |= 1U << seat.member;
-    if (rack->present == rack->mask) present |= 1U << seat.bit;
-    return rack->members[seat.member];
+    rack->present |= 1U << position.member;
+    if (rack->present == rack->mask) present |= 1U << position.bit;
+    return rack->members[position.member];
 }
 
-void Branch::seat(const wire::Join& join, const wire::Address& from, Time now) {
-    const Seat seat = seat_of(join);
-    Child& child = take(seat, join.units.front().mask0);
-    child = {.address = from, .refreshed = now, .unit = join.units.front(), .hears_group = join.hears_group};
+void Branch::attach(const wire::Join& join, const wire::Address& from, Time now) {
+    const Position position = position_of(join);
+    Child& child = take(position, join.units.front().mask0);
+    child = {.address = from, .refreshed = now, .unit = join.units.front(), .receives_group = join.receives_group};
     begun = begun || join.begun;
     if (level == ATP_LEVELS) units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {
-        for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = seat.bit;
+        for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = position.bit;
     }
     note_children();
 }
 
-void Branch::unseat(const Seat& seat) {
-    present &= ~(1U << seat.bit);
-    if (seat.in_rack()) {
-        Rack& rack = *racks[seat.bit];
-        rack.present &= ~(1U << seat.member);
-        if (rack.present == 0) racks[seat.bit].reset();
+void Branch::detach(const Position& position) {
+    present &= ~(1U << position.bit);
+    if (position.in_rack()) {
+        Rack& rack = *racks[position.bit];
+        rack.present &= ~(1U << position.member);
+        if (rack.present == 0) racks[position.bit].reset();
     }
     note_children();
 }
@@ -89,7 +90,7 @@ void Branch::note_children() {
     by_group = group.family() != wire::Family::none && complete();
     receivers = 0;
     for_each_child([this](const Child& child) {
-        by_group = by_group && child.hears_group;
+        by_group = by_group && child.receives_group;
         ++receivers;
     });
 }

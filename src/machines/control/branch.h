@@ -28,7 +28,7 @@ struct Branch {
         wire::Address address;
         Time refreshed{};
         wire::JoiningUnit unit;
-        bool hears_group = false;
+        bool receives_group = false;
     };
     // A unit whose members join here separately, because the switch that aggregates for it has no address.
     struct Rack {
@@ -37,7 +37,7 @@ struct Branch {
         std::array<Child, ATP_BITMAP_BITS> members;
     };
     // Position of a child: children[bit], or member `member` of racks[bit].
-    struct Seat {
+    struct Position {
         static constexpr std::uint8_t no_member = 0xFF;
 
         std::uint8_t bit = 0;
@@ -63,7 +63,7 @@ struct Branch {
     wire::Address up;         // !hosts: destination of JOINs
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
     bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
-    Time up_heard{};          // when the last JOINED from above arrived; Time{}: none yet
+    Time up_received_at{};    // when the last JOINED from above arrived; Time{}: none yet
     Time up_next{};           // when to send the next JOIN upwards
     std::uint32_t missing_units_above = 0;
     wire::Address group;    // last switch, if the terms name a group; otherwise of no family
@@ -73,12 +73,14 @@ struct Branch {
     // The branch of this JOIN's channel, without children.
     [[nodiscard]] static Branch of(const wire::Join& join);
 
-    [[nodiscard]] static Seat seat_of(std::uint8_t level, const wire::JoiningUnit& unit);
-    [[nodiscard]] static Seat seat_of(const wire::Join& join) { return seat_of(join.level, join.units.front()); }
+    [[nodiscard]] static Position position_of(std::uint8_t level, const wire::JoiningUnit& unit);
+    [[nodiscard]] static Position position_of(const wire::Join& join) {
+        return position_of(join.level, join.units.front());
+    }
     // nullptr: no child has this position.
-    [[nodiscard]] const Child* at(const Seat& seat) const;
-    void seat(const wire::Join& join, const wire::Address& from, Time now);
-    void unseat(const Seat& seat);
+    [[nodiscard]] const Child* at(const Position& position) const;
+    void attach(const wire::Join& join, const wire::Address& from, Time now);
+    void detach(const Position& position);
     // Visits each child of these bits that has joined, and each member of a rack. Without `bits`: of all bits.
     template <class Visit>
     void for_each_child(std::uint32_t bits, Visit&& visit) const;
@@ -103,7 +105,7 @@ struct Branch {
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 
   private:
-    [[nodiscard]] Child& take(const Seat& seat, std::uint32_t rack_mask);
+    [[nodiscard]] Child& take(const Position& position, std::uint32_t rack_mask);
     void note_children();
 };
 

@@ -5,7 +5,7 @@
 
 namespace atp::control {
 
-bool Coverage::judge(std::uint32_t job, const protocol::SwitchCounters& counters, Time now) {
+bool Coverage::assess(std::uint32_t job, const protocol::SwitchCounters& counters, Time now) {
     CoveredJob& known = jobs_[job];
     const Counted counted{.claimed = counters.events[ATP_EVENT_CLAIMED],
                           .completed = counters.events[ATP_EVENT_COMPLETED],

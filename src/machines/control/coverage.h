@@ -27,7 +27,7 @@ class Coverage {
     static constexpr Duration longest_pause = std::chrono::minutes(32);
 
     // `counters` are the totals of the job. True: aggregate the job; false: forward it unaggregated.
-    [[nodiscard]] bool judge(std::uint32_t job, const protocol::SwitchCounters& counters, Time now);
+    [[nodiscard]] bool assess(std::uint32_t job, const protocol::SwitchCounters& counters, Time now);
     void forget(std::uint32_t job) { jobs_.erase(job); }
 
     // The jobs for which the last judge() returned false, in ascending order.

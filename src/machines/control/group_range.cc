@@ -25,7 +25,7 @@ std::uint32_t host_bits(std::uint8_t prefix_bits) {
 
 std::optional<Multicast> parse_multicast(std::string_view text) {
     if (text == "off") return Multicast{};
-    Multicast multicast{.wanted = true};
+    Multicast multicast{.requested = true};
     if (text == "on") return multicast;
     const std::size_t slash = text.find('/');
     multicast.prefix_bits = address_bits;
@@ -44,14 +44,14 @@ std::optional<Multicast> parse_multicast(std::string_view text) {
 }
 
 std::string to_string(const Multicast& multicast) {
-    if (!multicast.wanted) return "off";
+    if (!multicast.requested) return "off";
     const std::uint32_t network = multicast.network;
     return fmt::format("{}.{}.{}.{}/{}", network >> 24U, network >> 16U & 0xFFU, network >> 8U & 0xFFU, network & 0xFFU,
                        multicast.prefix_bits);
 }
 
 wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint32_t token, std::uint16_t channel) {
-    if (!multicast.wanted) return {};
+    if (!multicast.requested) return {};
     const std::uint32_t hash = mix(mix(mix(job) + token) + channel);
     wire::Endpoint group{.family = 4, .port = Multicast::port, .host = {}};
     wire::store_u32(group.host.data(), multicast.network | (hash & host_bits(multicast.prefix_bits)));

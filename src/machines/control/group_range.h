@@ -15,7 +15,7 @@ namespace atp::control {
 struct Multicast {
     static constexpr std::uint16_t port = 4792;
 
-    bool wanted = false;                 // results go by multicast
+    bool requested = false;              // results go by multicast
     std::uint32_t network = 0xEFC00000;  // in host order. 239.192.0.0: organisation-local scope (RFC 2365)
     std::uint8_t prefix_bits = 16;       // 4 to 32
 

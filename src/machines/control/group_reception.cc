@@ -6,22 +6,22 @@
 namespace atp::control {
 
 bool GroupReception::handle_message(Time now) {
-    heard_until_ = now + memory;
-    return !said_ && hears(now);
+    received_until_ = now + memory;
+    return !reported_ && receives(now);
 }
 
-bool GroupReception::judge(Time now, bool let_in) {
+bool GroupReception::assess(Time now, bool let_in) {
     if (group_results_ > own_results_) {
-        distrust_ = first_distrust;
-    } else if (said_ && own_results_ > most_results_asked_for) {
-        heard_until_ = {};
-        distrusts_until_ = now + distrust_;
-        distrust_ = std::min(2 * distrust_, longest_distrust);
+        pause_ = first_pause;
+    } else if (reported_ && own_results_ > most_results_asked_for) {
+        received_until_ = {};
+        distrusts_until_ = now + pause_;
+        pause_ = std::min(2 * pause_, longest_pause);
     }
     group_results_ = own_results_ = 0;
-    said_ = hears(now);
-    deaf_joins_ = said_ || !let_in ? 0 : deaf_joins_ + 1;
-    return said_;
+    reported_ = receives(now);
+    unanswered_joins_ = reported_ || !let_in ? 0 : unanswered_joins_ + 1;
+    return reported_;
 }
 
 }  // namespace atp::control

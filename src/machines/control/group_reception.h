@@ -19,8 +19,8 @@ class GroupReception {
     // is treated as not received: it was lost, or the path forwards only a part of it. That lasts 1 s, and each
     // repetition twice as long, up to 32 s. The time returns to 1 s when most results arrive by the group.
     static constexpr std::uint64_t most_results_asked_for = 16;
-    static constexpr Duration first_distrust = std::chrono::seconds(1);
-    static constexpr Duration longest_distrust = std::chrono::seconds(32);
+    static constexpr Duration first_pause = std::chrono::seconds(1);
+    static constexpr Duration longest_pause = std::chrono::seconds(32);
     // The switch sends JOINED to the group after a JOIN. A bridge on the path may not know this member yet and drop the
     // first ones. This many JOINs without the group therefore follow each other early.
     static constexpr unsigned most_hurried = 20;
@@ -34,22 +34,24 @@ class GroupReception {
     void handle_group_result() { ++group_results_; }
     void handle_own_result() { ++own_results_; }
     // The report for the next JOIN. `let_in`: the switch has admitted this worker.
-    [[nodiscard]] bool judge(Time now, bool let_in);
+    [[nodiscard]] bool assess(Time now, bool let_in);
     // After judge() with `let_in`: send the JOIN after this one early.
-    [[nodiscard]] bool hurries() const { return !said_ && deaf_joins_ <= most_hurried; }
+    [[nodiscard]] bool hurries() const { return !reported_ && unanswered_joins_ <= most_hurried; }
     // After judge() with `let_in`: leave the group and join it again, so that bridges learn this member.
-    [[nodiscard]] bool reports_anew() const { return deaf_joins_ != 0 && deaf_joins_ % joins_between_reports == 0; }
+    [[nodiscard]] bool reports_again() const {
+        return unanswered_joins_ != 0 && unanswered_joins_ % joins_between_reports == 0;
+    }
 
   private:
-    [[nodiscard]] bool hears(Time now) const { return now < heard_until_ && now >= distrusts_until_; }
+    [[nodiscard]] bool receives(Time now) const { return now < received_until_ && now >= distrusts_until_; }
 
-    Time heard_until_{};                  // `memory` after the last JOINED by the group
-    Time distrusts_until_{};              // until then, the group is treated as not received
-    std::uint64_t group_results_ = 0;     // by the group, since the last JOIN
-    std::uint64_t own_results_ = 0;       // requested and received by unicast, since the last JOIN
-    Duration distrust_ = first_distrust;  // length of the next period without the group
-    unsigned deaf_joins_ = 0;             // JOINs in a row that reported false, since the worker was admitted
-    bool said_ = false;                   // report of the last JOIN
+    Time received_until_{};            // `memory` after the last JOINED by the group
+    Time distrusts_until_{};           // until then, the group is treated as not received
+    std::uint64_t group_results_ = 0;  // by the group, since the last JOIN
+    std::uint64_t own_results_ = 0;    // requested and received by unicast, since the last JOIN
+    Duration pause_ = first_pause;     // length of the next period without the group
+    unsigned unanswered_joins_ = 0;    // JOINs in a row that reported false, since the worker was admitted
+    bool reported_ = false;            // report of the last JOIN
 };
 
 }  // namespace atp::control

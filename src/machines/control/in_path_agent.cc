@@ -19,7 +19,7 @@ bool InPathAgent::passes_here(const wire::Join& join) const {
 }
 
 void InPathAgent::remember(const AdmittedJob& job, Time now) {
-    heard_.insert_or_assign(job.job, Heard{.job = job, .until = now + hold_});
+    known_jobs_.insert_or_assign(job.job, KnownJob{.job = job, .until = now + hold_});
 }
 
 InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> message, Time now) {
@@ -31,9 +31,9 @@ InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> 
 }
 
 InPathAgent::AgentChange InPathAgent::handle_join(const AdmittedJob& job, Time now) {
-    const auto known = heard_.find(job.job);
-    if (known == heard_.end()) {
-        if (heard_.size() >= jobs_limit_) {
+    const auto known = known_jobs_.find(job.job);
+    if (known == known_jobs_.end()) {
+        if (known_jobs_.size() >= jobs_limit_) {
             ++not_admitted_;
             return {};
         }
@@ -48,17 +48,17 @@ InPathAgent::AgentChange InPathAgent::handle_join(const AdmittedJob& job, Time n
 }
 
 void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
-    const auto known = heard_.find(leave.job);
-    if (known == heard_.end() || known->second.job.token != leave.token) return;
+    const auto known = known_jobs_.find(leave.job);
+    if (known == known_jobs_.end() || known->second.job.token != leave.token) return;
     known->second.left = true;
     known->second.until = std::min(known->second.until, now + time_of_two_joins);
 }
 
 std::optional<AdmittedJob> InPathAgent::poll_expired(Time now) {
-    const auto silent = std::ranges::find_if(heard_, [&](const auto& each) { return now > each.second.until; });
-    if (silent == heard_.end()) return std::nullopt;
+    const auto silent = std::ranges::find_if(known_jobs_, [&](const auto& each) { return now > each.second.until; });
+    if (silent == known_jobs_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;
-    heard_.erase(silent);
+    known_jobs_.erase(silent);
     return job;
 }
 

@@ -45,7 +45,7 @@ class InPathAgent {
     [[nodiscard]] std::uint64_t not_admitted() const { return not_admitted_; }
 
   private:
-    struct Heard {
+    struct KnownJob {
         AdmittedJob job;
         Time until;         // when the job expires
         bool left = false;  // a LEAVE arrived, and no JOIN since
@@ -58,7 +58,7 @@ class InPathAgent {
     std::uint32_t jobs_limit_;
     Duration hold_;
     std::uint8_t level_;
-    std::map<std::uint32_t, Heard> heard_;  // at most jobs_limit_
+    std::map<std::uint32_t, KnownJob> known_jobs_;  // at most jobs_limit_
     std::uint64_t not_admitted_ = 0;
 };
 

@@ -121,12 +121,12 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::restarted,
                          "this switch no longer has the sums of this job: the job must form again"};
     }
-    const Branch::Seat seat = Branch::seat_of(join);
-    const Branch::Child* const child = branch.at(seat);
+    const Branch::Position position = Branch::position_of(join);
+    const Branch::Child* const child = branch.at(position);
     if (child == nullptr) return std::nullopt;
     const bool changed = child->unit != join.units.front() || (branch.level == 2 && branch.units_below != join.units);
     // A restarted switch may send from another port. Its token proves that it serves the same incarnation.
-    const bool restarted_switch = branch.level != 0 && join.begun && !seat.in_rack() && !join.units.front().direct;
+    const bool restarted_switch = branch.level != 0 && join.begun && !position.in_rack() && !join.units.front().direct;
     if (changed && (child->address == from || restarted_switch)) {
         return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
     }
@@ -141,10 +141,10 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
 // Checks that this member expects the same set of members as the others.
 std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& branch, const wire::Join& join) {
     const wire::JoiningUnit& unit = join.units.front();
-    const Branch::Seat seat = Branch::seat_of(join);
-    const Branch::Rack* const rack = branch.racks[seat.bit].get();
-    const bool another_rack = rack != nullptr ? !seat.in_rack() || rack->mask != unit.mask0
-                                              : seat.in_rack() && (branch.present >> seat.bit & 1U) != 0;
+    const Branch::Position position = Branch::position_of(join);
+    const Branch::Rack* const rack = branch.racks[position.bit].get();
+    const bool another_rack = rack != nullptr ? !position.in_rack() || rack->mask != unit.mask0
+                                              : position.in_rack() && (branch.present >> position.bit & 1U) != 0;
     if (Branch::of(join).mask != branch.mask || another_rack) {
         return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
     }

@@ -50,7 +50,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     if (branch == nullptr) branch = &open_branch(join, now);
     const bool was_ready = branch->ready();
-    branch->seat(join, from, now);
+    branch->attach(join, from, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         refuse_all(*branch,
@@ -66,12 +66,12 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     ascend(*branch, now);
     // This JOIN made the branch ready: notify every child, not only the sender.
     if (branch->ready() && !was_ready) {
-        tell_all(*branch);
+        notify_all(*branch);
         branch->group_next = now;
     } else {
-        tell(*branch, *branch->at(Branch::seat_of(join)));
+        notify(*branch, *branch->at(Branch::position_of(join)));
     }
-    tell_group(*branch, from, now);
+    notify_group(*branch, from, now);
     wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
 }
 
@@ -119,7 +119,7 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel, std::uint8_t str
     if (branch == nullptr) return;
     branch->opened = true;
     branch->stream = stream;
-    tell_all(*branch);
+    notify_all(*branch);
 }
 
 void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::string why) {
@@ -137,31 +137,31 @@ void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::str
 void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time) {
     Branch* branch = find(leave.job, leave.channel);
     const bool known = branch != nullptr && branch->terms.token == leave.token;
-    Branch::Seat seat;
-    if (known && branch->level == 0) seat.bit = leave.member;
+    Branch::Position position;
+    if (known && branch->level == 0) position.bit = leave.member;
     if (known && branch->level == 1) {
-        seat.bit = leave.unit;
-        if (branch->racks[leave.unit] != nullptr) seat.member = leave.member;
+        position.bit = leave.unit;
+        if (branch->racks[leave.unit] != nullptr) position.member = leave.member;
     }
-    const Branch::Child* const child = known ? branch->at(seat) : nullptr;
+    const Branch::Child* const child = known ? branch->at(position) : nullptr;
     if (child == nullptr || child->address != from) {
         ++counters_.forged;
         return;
     }
     ++counters_.left;
-    unseat(*branch, seat);
+    detach(*branch, position);
 }
 
 // An incarnation cannot continue without one of its members. The others are therefore notified which one is missing.
-bool JoinTree::unseat(Branch& branch, const Branch::Seat& seat) {
-    branch.unseat(seat);
-    const bool gone = branch.deserted();
-    if (gone) {
+bool JoinTree::detach(Branch& branch, const Branch::Position& position) {
+    branch.detach(position);
+    const bool empty = branch.deserted();
+    if (empty) {
         close(branch);
     } else {
-        tell_all(branch);
+        notify_all(branch);
     }
-    return gone;
+    return empty;
 }
 
 // ------------------------------------------------------------------------------------------------------- From above
@@ -173,11 +173,11 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
         return;
     }
     const bool was_ready = branch->ready();
-    branch->up_heard = now;
+    branch->up_received_at = now;
     branch->up_data = from;
     branch->up_ready = joined.ready;
     branch->missing_units_above = joined.missing_units;
-    if (branch->ready() != was_ready) tell_all(*branch);
+    if (branch->ready() != was_ready) notify_all(*branch);
 }
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
@@ -213,7 +213,7 @@ void JoinTree::ascend(Branch& branch, Time now) {
 // ------------------------------------------------------------------------------------------------------------ Others
 
 // Reports the missing members of the child's own unit if this switch knows them, otherwise the missing units.
-void JoinTree::tell(const Branch& branch, const Branch::Child& child) {
+void JoinTree::notify(const Branch& branch, const Branch::Child& child) {
     wire::Joined joined = joined_of(branch);
     const std::uint8_t unit = child.unit.unit;
     joined.missing_members = branch.missing_members(unit);
@@ -231,19 +231,19 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
 
 // Each member reports in its next JOIN whether it receives the group. Until all do, the group gets a JOINED after a
 // JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a loss.
-void JoinTree::tell_group(Branch& branch, const wire::Address& near, Time now) {
+void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now) {
     if (branch.group.family() != near.family() || now < branch.group_next) return;
     outbox_.push_back({branch.group, joined_of(branch), near});
     branch.group_next = now + (branch.by_group ? config_.refresh : config_.impatient);
 }
 
-void JoinTree::tell_all(const Branch& branch) {
-    branch.for_each_child([&](const Branch::Child& child) { tell(branch, child); });
+void JoinTree::notify_all(const Branch& branch) {
+    branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
 }
 
 void JoinTree::close(Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
-    if (!branch.hosts && branch.up_heard != Time{}) {
+    if (!branch.hosts && branch.up_received_at != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
         outbox_.push_back(
             {branch.up,
@@ -273,20 +273,20 @@ void JoinTree::handle_timeout(Time now) {
     branches.reserve(branches_.size());
     for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
     for (Branch* branch : branches) {
-        std::vector<Branch::Seat> silent;
+        std::vector<Branch::Position> silent;
         branch->for_each_child([&](const Branch::Child& child) {
-            if (now - child.refreshed > config_.hold) silent.push_back(Branch::seat_of(branch->level, child.unit));
+            if (now - child.refreshed > config_.hold) silent.push_back(Branch::position_of(branch->level, child.unit));
         });
         counters_.expired += silent.size();
-        if (!branch->hosts && branch->up_ready && now - branch->up_heard > config_.hold) {
+        if (!branch->hosts && branch->up_ready && now - branch->up_received_at > config_.hold) {
             branch->up_ready = false;
             branch->missing_units_above = branch->terms.mask1;
-            tell_all(*branch);
+            notify_all(*branch);
         }
         ascend(*branch, now);
         wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
-        for (const Branch::Seat& seat : silent) {
-            if (unseat(*branch, seat)) break;
+        for (const Branch::Position& position : silent) {
+            if (detach(*branch, position)) break;
         }
     }
 }

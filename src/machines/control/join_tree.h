@@ -127,16 +127,16 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const wire::Address& from, Time now) const;
     Branch& open_branch(const wire::Join& join, Time now);
-    void seat(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
+    void attach(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
     // True: this was the last child, and the branch is destroyed.
-    bool unseat(Branch& branch, const Branch::Seat& seat);
+    bool detach(Branch& branch, const Branch::Position& position);
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
     void open_server(const Branch& branch);
     void refuse_all(const Branch& branch, const wire::Refused& refused);
     void ascend(Branch& branch, Time now);
-    void tell(const Branch& branch, const Branch::Child& child);
-    void tell_all(const Branch& branch);
-    void tell_group(Branch& branch, const wire::Address& near, Time now);
+    void notify(const Branch& branch, const Branch::Child& child);
+    void notify_all(const Branch& branch);
+    void notify_group(Branch& branch, const wire::Address& near, Time now);
     void close(Branch& branch);
     [[nodiscard]] static wire::Join join_upwards(const Branch& branch);
     [[nodiscard]] static wire::Joined joined_of(const Branch& branch);

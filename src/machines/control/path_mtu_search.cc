@@ -20,12 +20,12 @@ std::uint32_t payload_of_mtu(std::uint32_t mtu_bytes, wire::Family family) {
     return mtu_bytes <= headers ? 0 : std::min(mtu_bytes - headers, wire::max_udp_payload_bytes);
 }
 
-PathMtuSearch::PathMtuSearch(std::uint32_t floor_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes,
+PathMtuSearch::PathMtuSearch(std::uint32_t least_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes,
                              std::uint32_t attempts)
-    : floor_bytes_(std::clamp(floor_bytes, 1U, std::max(ceiling_bytes, 1U))),
+    : least_bytes_(std::clamp(least_bytes, 1U, std::max(ceiling_bytes, 1U))),
       step_bytes_(std::max(step_bytes, 1U)),
       attempts_(std::max(attempts, 1U)),
-      too_long_bytes_(std::max(ceiling_bytes, floor_bytes_) + 1),
+      too_long_bytes_(std::max(ceiling_bytes, least_bytes_) + 1),
       probe_bytes_(too_long_bytes_ - 1) {}
 
 void PathMtuSearch::handle_arrived(std::uint32_t bytes) {
@@ -47,11 +47,11 @@ void PathMtuSearch::handle_too_long(std::uint32_t bytes) {
 
 void PathMtuSearch::choose() {
     const std::uint32_t before = probe_bytes_;
-    if (too_long_bytes_ <= floor_bytes_) {
+    if (too_long_bytes_ <= least_bytes_) {
         probe_bytes_ = 0;
-    } else if (arrived_bytes_ < floor_bytes_) {
+    } else if (arrived_bytes_ < least_bytes_) {
         // Halving needs a lower end that arrives.
-        probe_bytes_ = floor_bytes_;
+        probe_bytes_ = least_bytes_;
     } else {
         const std::uint32_t gap = too_long_bytes_ - arrived_bytes_;
         probe_bytes_ = gap <= step_bytes_ ? 0 : arrived_bytes_ + gap / 2;

@@ -28,7 +28,7 @@ class PathMtuSearch {
   public:
     // `floor_bytes` is probed only after the ceiling was too long. found_bytes() is less than `step_bytes` below the
     // longest size that arrives, unless that is below `floor_bytes`.
-    PathMtuSearch(std::uint32_t floor_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes = 8,
+    PathMtuSearch(std::uint32_t least_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes = 8,
                   std::uint32_t attempts = 3);
 
     [[nodiscard]] bool done() const { return probe_bytes_ == 0; }
@@ -43,7 +43,7 @@ class PathMtuSearch {
   private:
     void choose();
 
-    std::uint32_t floor_bytes_;
+    std::uint32_t least_bytes_;
     std::uint32_t step_bytes_;
     std::uint32_t attempts_;
     std::uint32_t arrived_bytes_ = 0;  // longest probe that arrived; 0: none

@@ -37,16 +37,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T, std::size_t widest, class Kernel>
 HWY_INLINE bool run(const Kernel& kernel, std::size_t count) {
     std::size_t at = 0;
-    bool said = false;
+    bool reported = false;
 #if ATP_NUMERIC_VECTORS
-    said |= kernel.vectors(hn::CappedTag<T, widest>(), at, count);
-    said |= kernel.vectors(hn::CappedTag<T, widest / 2>(), at, count);
-    said |= kernel.vectors(hn::CappedTag<T, widest / 4>(), at, count);
+    reported |= kernel.vectors(hn::CappedTag<T, widest>(), at, count);
+    reported |= kernel.vectors(hn::CappedTag<T, widest / 2>(), at, count);
+    reported |= kernel.vectors(hn::CappedTag<T, widest / 4>(), at, count);
 #endif
     for (; at < count; ++at) {
-        said |= kernel.single(at);
+        reported |= kernel.single(at);
     }
-    return said;
+    return reported;
 }
 
 template <class Kernel>

@@ -13,38 +13,38 @@
 HWY_BEFORE_NAMESPACE();
 namespace atp::numeric::HWY_NAMESPACE {
 
-bool quantise_shorts(const float* values, std::size_t count, float scale, std::byte* shorts) {
+bool quantise_int16(const float* values, std::size_t count, float scale, std::byte* int16_lanes) {
     std::int32_t fits = 1;
-    for (std::size_t at = 0; at < count; ++at) fits &= short_lane::quantise(values[at], scale, shorts + 2 * at);
+    for (std::size_t at = 0; at < count; ++at) fits &= short_lane::quantise(values[at], scale, int16_lanes + 2 * at);
     return fits != 0;
 }
 
-void shorts_to_floats(const std::byte* shorts, std::size_t count, double inverse_scale, std::byte* wire) {
+void int16_to_floats(const std::byte* int16_lanes, std::size_t count, double inverse_scale, std::byte* wire) {
     for (std::size_t at = 0; at < count; ++at) {
-        lane::store(lane::sum_to_float(short_lane::load(shorts + 2 * at), inverse_scale), wire + 4 * at);
+        lane::store(lane::sum_to_float(short_lane::load(int16_lanes + 2 * at), inverse_scale), wire + 4 * at);
     }
 }
 
-bool shorts_add(const std::byte* shorts, std::size_t count, std::byte* sums) {
+bool int16_add(const std::byte* int16_lanes, std::size_t count, std::byte* sums) {
     std::int32_t left = 0;
-    for (std::size_t at = 0; at < count; ++at) left |= short_lane::add(shorts + 2 * at, sums + 2 * at);
+    for (std::size_t at = 0; at < count; ++at) left |= short_lane::add(int16_lanes + 2 * at, sums + 2 * at);
     return left != 0;
 }
 
-void sums_assign_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
-    for (std::size_t at = 0; at < count; ++at) sums[at] = short_lane::load(shorts + 2 * at);
+void sums_assign_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums) {
+    for (std::size_t at = 0; at < count; ++at) sums[at] = short_lane::load(int16_lanes + 2 * at);
 }
 
-void sums_add_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
-    for (std::size_t at = 0; at < count; ++at) sums[at] += short_lane::load(shorts + 2 * at);
+void sums_add_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums) {
+    for (std::size_t at = 0; at < count; ++at) sums[at] += short_lane::load(int16_lanes + 2 * at);
 }
 
-bool sums_to_shorts(const std::int64_t* sums, std::size_t count, std::byte* shorts) {
+bool sums_to_int16(const std::int64_t* sums, std::size_t count, std::byte* int16_lanes) {
     std::int64_t beyond = 0;
     for (std::size_t at = 0; at < count; ++at) {
         const auto lane = static_cast<std::int16_t>(sums[at]);
         beyond |= sums[at] ^ lane;
-        short_lane::store(lane, shorts + 2 * at);
+        short_lane::store(lane, int16_lanes + 2 * at);
     }
     return beyond == 0;
 }
@@ -56,31 +56,31 @@ HWY_AFTER_NAMESPACE();
 namespace atp::numeric {
 
 namespace {
-HWY_EXPORT(quantise_shorts);
-HWY_EXPORT(shorts_to_floats);
-HWY_EXPORT(shorts_add);
-HWY_EXPORT(sums_assign_shorts);
-HWY_EXPORT(sums_add_shorts);
-HWY_EXPORT(sums_to_shorts);
+HWY_EXPORT(quantise_int16);
+HWY_EXPORT(int16_to_floats);
+HWY_EXPORT(int16_add);
+HWY_EXPORT(sums_assign_int16);
+HWY_EXPORT(sums_add_int16);
+HWY_EXPORT(sums_to_int16);
 }  // namespace
 
-bool quantise_shorts(const float* values, std::size_t count, float scale, std::byte* shorts) {
-    return HWY_DYNAMIC_DISPATCH(quantise_shorts)(values, count, scale, shorts);
+bool quantise_int16(const float* values, std::size_t count, float scale, std::byte* int16_lanes) {
+    return HWY_DYNAMIC_DISPATCH(quantise_int16)(values, count, scale, int16_lanes);
 }
-void shorts_to_floats(const std::byte* shorts, std::size_t count, double inverse_scale, std::byte* wire) {
-    HWY_DYNAMIC_DISPATCH(shorts_to_floats)(shorts, count, inverse_scale, wire);
+void int16_to_floats(const std::byte* int16_lanes, std::size_t count, double inverse_scale, std::byte* wire) {
+    HWY_DYNAMIC_DISPATCH(int16_to_floats)(int16_lanes, count, inverse_scale, wire);
 }
-bool shorts_add(const std::byte* shorts, std::size_t count, std::byte* sums) {
-    return HWY_DYNAMIC_DISPATCH(shorts_add)(shorts, count, sums);
+bool int16_add(const std::byte* int16_lanes, std::size_t count, std::byte* sums) {
+    return HWY_DYNAMIC_DISPATCH(int16_add)(int16_lanes, count, sums);
 }
-void sums_assign_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
-    HWY_DYNAMIC_DISPATCH(sums_assign_shorts)(shorts, count, sums);
+void sums_assign_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums) {
+    HWY_DYNAMIC_DISPATCH(sums_assign_int16)(int16_lanes, count, sums);
 }
-void sums_add_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums) {
-    HWY_DYNAMIC_DISPATCH(sums_add_shorts)(shorts, count, sums);
+void sums_add_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums) {
+    HWY_DYNAMIC_DISPATCH(sums_add_int16)(int16_lanes, count, sums);
 }
-bool sums_to_shorts(const std::int64_t* sums, std::size_t count, std::byte* shorts) {
-    return HWY_DYNAMIC_DISPATCH(sums_to_shorts)(sums, count, shorts);
+bool sums_to_int16(const std::int64_t* sums, std::size_t count, std::byte* int16_lanes) {
+    return HWY_DYNAMIC_DISPATCH(sums_to_int16)(sums, count, int16_lanes);
 }
 
 }  // namespace atp::numeric

@@ -17,21 +17,21 @@ inline constexpr std::size_t short_bytes = 2;
 
 // Writes round(values[i] * scale), ties to even, of the float32 product. Returns false if a product is NaN, infinite,
 // or at least 2^15 - 1/2 in magnitude: the lanes are then invalid. Otherwise they are within +-(2^15 - 1).
-[[nodiscard]] bool quantise_shorts(const float* values, std::size_t count, float scale, std::byte* shorts);
+[[nodiscard]] bool quantise_int16(const float* values, std::size_t count, float scale, std::byte* int16_lanes);
 
 // float32(lane * inverse_scale), each step rounded to nearest even.
-void shorts_to_floats(const std::byte* shorts, std::size_t count, double inverse_scale, std::byte* wire);
+void int16_to_floats(const std::byte* int16_lanes, std::size_t count, double inverse_scale, std::byte* wire);
 
 // ---------------------------------------------------------------------------------------------------------- Switch
 
 // sums[i] += shorts[i]. A sum beyond 16 bits saturates; returns true if any sum of this call did.
-[[nodiscard]] bool shorts_add(const std::byte* shorts, std::size_t count, std::byte* sums);
+[[nodiscard]] bool int16_add(const std::byte* int16_lanes, std::size_t count, std::byte* sums);
 
 // ---------------------------------------------------------------------------------------------------------- Server
 
-void sums_assign_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums);
-void sums_add_shorts(const std::byte* shorts, std::size_t count, std::int64_t* sums);
+void sums_assign_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums);
+void sums_add_int16(const std::byte* int16_lanes, std::size_t count, std::int64_t* sums);
 // Returns false if a sum exceeds 16 bits: the lanes are then invalid.
-[[nodiscard]] bool sums_to_shorts(const std::int64_t* sums, std::size_t count, std::byte* shorts);
+[[nodiscard]] bool sums_to_int16(const std::int64_t* sums, std::size_t count, std::byte* int16_lanes);
 
 }  // namespace atp::numeric

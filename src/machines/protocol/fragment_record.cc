@@ -23,7 +23,7 @@ FragmentRecords::FragmentRecords(const ChannelConfig& channel, unsigned units)
       records_(2U * channel.window()),
       in_(records_.size() * units),
       sent_(in_.size()),
-      told_(in_.size()),
+      notified_(in_.size()),
       sums_(claim_pages<std::int64_t>(records_.size() * lanes_)),
       exact_(claim_pages<numeric::ExactLane>(records_.size() * lanes_)),
       results_(claim_pages<std::byte>(records_.size() * lanes_ * ATP_LANE_BYTES)) {}
@@ -36,17 +36,17 @@ FragmentRecord& FragmentRecords::open(std::uint32_t seq, std::uint32_t index) {
     record.index = index;
     std::ranges::fill(included(record), 0U);
     std::ranges::fill(sent(record), 0U);
-    std::ranges::fill(told(record), 0U);
+    std::ranges::fill(notified(record), 0U);
     return record;
 }
 
-std::uint32_t FragmentRecords::not_yet_told(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
-                                            Duration interval) {
-    if (now >= record.told_until) {
-        std::ranges::fill(told(record), 0U);
-        record.told_until = now + interval;
+std::uint32_t FragmentRecords::not_yet_notified(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
+                                                Duration interval) {
+    if (now >= record.notified_until) {
+        std::ranges::fill(notified(record), 0U);
+        record.notified_until = now + interval;
     }
-    std::uint32_t& answered = told(record)[unit];
+    std::uint32_t& answered = notified(record)[unit];
     const std::uint32_t fresh = members & ~answered;
     answered |= fresh;
     return fresh;

@@ -23,9 +23,9 @@ struct FragmentRecord {
 
     // How contributions must arrive, in ascending order. The mode of a record never decreases.
     enum class Mode : std::uint8_t {
-        aggregated,  // integers, added by switches and server
-        singly,      // integers with BYPASS: a sum overflowed on the path
-        floats,      // values that do not fit integers: the exact sum of the floats of all workers
+        aggregated,    // integers, added by switches and server
+        unaggregated,  // integers with BYPASS: a sum overflowed on the path
+        floats,        // values that do not fit integers: the exact sum of the floats of all workers
     };
 
     std::uint32_t seq = 0;
@@ -35,7 +35,7 @@ struct FragmentRecord {
     bool collision = false;
     // Of the included packets:
     bool plain = false;
-    bool shorts = false;
+    bool int16_lanes = false;
     std::uint8_t scale = scale_of_job;
     std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements
     std::uint32_t purpose = 0;
@@ -48,7 +48,7 @@ struct FragmentRecord {
     std::uint32_t next_index = 0;     // aggregator index of seq + W
     std::uint32_t count = 0;          // workers included
     std::uint32_t merges = 0;         // additions by this server
-    Time told_until{};                // answers in told() are not repeated before this time
+    Time notified_until{};            // answers in told() are not repeated before this time
 
     [[nodiscard]] std::uint8_t result_dtype() const {
         if (short_result) return ATP_DTYPE_INT16;
@@ -76,11 +76,11 @@ class FragmentRecords {
     // Members of each unit: included in the sum, known to have sent, answered in this repeat interval.
     [[nodiscard]] std::span<std::uint32_t> included(const FragmentRecord& record) { return row(in_, record); }
     [[nodiscard]] std::span<std::uint32_t> sent(const FragmentRecord& record) { return row(sent_, record); }
-    [[nodiscard]] std::span<std::uint32_t> told(const FragmentRecord& record) { return row(told_, record); }
+    [[nodiscard]] std::span<std::uint32_t> notified(const FragmentRecord& record) { return row(notified_, record); }
 
     // Those of `members` without an answer in the current repeat interval. It marks them as answered.
-    std::uint32_t not_yet_told(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
-                               Duration interval);
+    std::uint32_t not_yet_notified(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
+                                   Duration interval);
 
     [[nodiscard]] std::span<std::int64_t> sums(const FragmentRecord& record) {
         return {sums_.get() + position(record) * lanes_, lanes_};
@@ -123,7 +123,7 @@ class FragmentRecords {
     void persist(Archive& archive, FragmentRecord& r) {
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
-        archive.value(r.shorts), archive.value(r.scale);
+        archive.value(r.int16_lanes), archive.value(r.scale);
         const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may bring any number
         if (r.state == FragmentRecord::State::complete) {
             archive.value(r.short_result), archive.value(r.next_index);
@@ -138,8 +138,8 @@ class FragmentRecords {
             }
             for (unsigned u = 0; u < units_; ++u) archive.value(included(r)[u]), archive.value(sent(r)[u]);
         }
-        archive.time(r.told_until);
-        for (std::uint32_t& members : told(r)) archive.value(members);
+        archive.time(r.notified_until);
+        for (std::uint32_t& members : notified(r)) archive.value(members);
     }
 
     [[nodiscard]] std::size_t position(const FragmentRecord& record) const {
@@ -155,7 +155,7 @@ class FragmentRecords {
     std::vector<FragmentRecord> records_;  // 2W
     std::vector<std::uint32_t> in_;        // per record and unit
     std::vector<std::uint32_t> sent_;      // per record and unit
-    std::vector<std::uint32_t> told_;      // per record and unit
+    std::vector<std::uint32_t> notified_;  // per record and unit
     Pages<std::int64_t> sums_;             // per record and lane
     Pages<numeric::ExactLane> exact_;      // per record and lane
     Pages<std::byte> results_;

@@ -112,7 +112,7 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     if (record == nullptr) return;
     if (record->mismatched || differs(*record, packet)) {
         ++counters_.mismatched;
-        tell_mismatch(*record, *set, now);
+        notify_mismatch(*record, *set, now);
         return;
     }
     ++counters_.gradients;
@@ -136,7 +136,7 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
     // The first included packet decides for the record.
     if (record.count == 0) return;
     record.plain = is_plain(packet.header);
-    record.shorts = is_short(packet.header);
+    record.int16_lanes = is_short(packet.header);
     record.scale = packet.header.scale;
     record.lanes = static_cast<std::uint16_t>(lanes_of(packet));
     record.purpose = packet.header.argument;
@@ -151,12 +151,12 @@ bool Server::differs(const Record& record, const wire::Packet& packet) const {
 
 // The fragment can never complete, so the server tells all workers. The sender of this packet has not received an
 // earlier WAIT, so it gets one even within the repeat interval.
-void Server::tell_mismatch(Record& record, const WorkerSet& set, Time now) {
+void Server::notify_mismatch(Record& record, const WorkerSet& set, Time now) {
     record.mismatched = true;
-    const std::span<std::uint32_t> told = records_.told(record);
-    for_each_bit(set.units, [&](unsigned unit) { told[unit] &= ~set.members_of(unit, membership_); });
+    const std::span<std::uint32_t> notified = records_.notified(record);
+    for_each_bit(set.units, [&](unsigned unit) { notified[unit] &= ~set.members_of(unit, membership_); });
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
-        if (not_yet_told(record, unit, membership_.unit_mask(unit), now) == 0) continue;
+        if (not_yet_notified(record, unit, membership_.unit_mask(unit), now) == 0) continue;
         send(Answer{.type = ATP_TYPE_WAIT, .seq = record.seq, .units = 1U << unit}, counters_.waits);
     }
 }
@@ -164,13 +164,13 @@ void Server::tell_mismatch(Record& record, const WorkerSet& set, Time now) {
 void Server::merge_integers(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
     if (record.mode == Mode::floats && !ATP_BREAK(mix_modes)) {
         // The sender has not received an earlier NACK, so it gets one even within the repeat interval.
-        if (!set.whole) records_.told(record)[set.unit()] &= ~set.members;
+        if (!set.whole) records_.notified(record)[set.unit()] &= ~set.members;
         ask_missing(record, now);
         return;
     }
     if ((packet.header.flags & ATP_FLAG_OVERFLOW) != 0 && !ATP_BREAK(trust_overflowed_lanes)) {
         ++counters_.overflowed;
-        raise_mode(record, Mode::singly, now);
+        raise_mode(record, Mode::unaggregated, now);
         ask_missing(record, now);
         return;
     }
@@ -188,7 +188,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
             if (record.count == 0) {
                 assign(record, packet, set);
             } else {
-                const auto add = is_short(packet.header) ? numeric::sums_add_shorts : numeric::sums_add;
+                const auto add = is_short(packet.header) ? numeric::sums_add_int16 : numeric::sums_add;
                 add(packet.lanes.data(), sums.size(), sums.data());
                 ++record.merges;
             }
@@ -219,7 +219,7 @@ void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet&
     } else if (record.converted) {
         numeric::lanes_to_floats(lanes, elements, inverse_scale(packet.header.scale), records_.result(record).data());
     } else if (is_short(packet.header)) {
-        numeric::sums_assign_shorts(lanes, elements, records_.sums(record).data());
+        numeric::sums_assign_int16(lanes, elements, records_.sums(record).data());
     } else {
         numeric::sums_assign(lanes, elements, records_.sums(record).data());
     }
@@ -262,7 +262,7 @@ void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
 void Server::raise_mode(Record& record, Mode mode, Time now) {
     if (record.mode >= mode) return;
     record.mode = mode;
-    record.told_until = now;
+    record.notified_until = now;
     if (mode != Mode::floats) return;
     ++counters_.float_fragments;
     std::ranges::fill(records_.included(record), 0U);
@@ -319,7 +319,7 @@ void Server::freeze(Record& record) {
     const auto [next_index, moved] = indices_.next(record.seq, record.index, record.collision);
     record.next_index = next_index;
     counters_.remapped += moved ? 1 : 0;
-    std::ranges::fill(records_.told(record), 0U);
+    std::ranges::fill(records_.notified(record), 0U);
     const std::span<std::byte> result = records_.result(record);
     const std::size_t lanes = records_.payload_of(record.lanes);
     if (record.plain) {
@@ -327,8 +327,8 @@ void Server::freeze(Record& record) {
     } else if (record.mode == Mode::floats) {
         numeric::exact_round(records_.exact(record).data(), lanes, result.data());
     } else if (record.converted) {
-        record.short_result = record.shorts;  // assign() wrote the result
-    } else if (record.shorts && numeric::sums_to_shorts(records_.sums(record).data(), lanes, result.data())) {
+        record.short_result = record.int16_lanes;  // assign() wrote the result
+    } else if (record.int16_lanes && numeric::sums_to_int16(records_.sums(record).data(), lanes, result.data())) {
         record.short_result = true;
     } else {
         numeric::sums_to_floats(records_.sums(record).data(), lanes, inverse_scale(record.scale), result.data());
@@ -370,7 +370,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
     const bool asker_missing = (in[place.unit] & bit) == 0;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.
-        (void)not_yet_told(*record, place.unit, bit, now);
+        (void)not_yet_notified(*record, place.unit, bit, now);
         ask(*record, place.unit, bit, header.worker);
         return;
     }
@@ -385,7 +385,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
 void Server::ask_missing(Record& record, Time now) {
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         const std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
-        const std::uint32_t asked = not_yet_told(record, unit, missing, now);
+        const std::uint32_t asked = not_yet_notified(record, unit, missing, now);
         if (asked != 0) ask(record, unit, asked, ATP_WORKER_ALL);
     }
 }
@@ -408,7 +408,7 @@ void Server::answer_again(Record& record, std::uint16_t rank, Time now) {
     if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;
     const Place& place = membership_.place(rank);
     const std::uint32_t bit = 1U << place.member;
-    if (not_yet_told(record, place.unit, bit, now) == 0) return;
+    if (not_yet_notified(record, place.unit, bit, now) == 0) return;
     send(Answer{.type = ATP_TYPE_ACK, .worker = rank, .seq = record.seq, .members = bit, .units = 1U << place.unit},
          counters_.reacks);
 }

@@ -108,7 +108,7 @@ class Server {
     void assign(Record& record, const wire::Packet& packet, const WorkerSet& set);
     void merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
     [[nodiscard]] bool differs(const Record& record, const wire::Packet& packet) const;
-    void tell_mismatch(Record& record, const WorkerSet& set, Time now);
+    void notify_mismatch(Record& record, const WorkerSet& set, Time now);
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
@@ -118,8 +118,8 @@ class Server {
     void ask_missing(Record& record, Time now);
     void ask(Record& record, unsigned unit, std::uint32_t members, std::uint16_t worker);
     void answer_again(Record& record, std::uint16_t rank, Time now);
-    std::uint32_t not_yet_told(Record& record, unsigned unit, std::uint32_t members, Time now) {
-        return records_.not_yet_told(record, unit, members, now, config_.repeat_interval);
+    std::uint32_t not_yet_notified(Record& record, unsigned unit, std::uint32_t members, Time now) {
+        return records_.not_yet_notified(record, unit, members, now, config_.repeat_interval);
     }
     void send(const Answer& answer, std::uint64_t& counter);
 

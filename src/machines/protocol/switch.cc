@@ -31,10 +31,10 @@ std::uint32_t clamp_to_u31(std::int64_t value) {
 }
 
 // A packet that has just arrived is rarely in a cache.
-void prefetch_packet(const Parcel& parcel) {
+void prefetch_packet(const PacketBuffer& packet_buffer) {
     constexpr std::uint32_t enough_bytes = 1024;  // beyond this the hardware prefetcher follows the pattern
-    for (std::uint32_t at = 0; at < parcel.size && at < enough_bytes; at += cache_line_bytes) {
-        __builtin_prefetch(parcel.data + at);
+    for (std::uint32_t at = 0; at < packet_buffer.size && at < enough_bytes; at += cache_line_bytes) {
+        __builtin_prefetch(packet_buffer.data + at);
     }
 }
 
@@ -56,14 +56,14 @@ bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action
 }
 
 // True if an addition exceeded 16 bits. int16 lanes are stored as in packets.
-bool move_shorts(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+bool move_int16(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
     auto* held = reinterpret_cast<std::byte*>(lanes);
     const std::size_t bytes = count * ATP_LANE_BYTES;
     bool overflowed = false;
     if (action == ATP_LANES_STORE) {
         std::memcpy(held, wire_lanes, bytes);
     } else if (action != ATP_LANES_EMIT) {
-        overflowed = numeric::shorts_add(wire_lanes, bytes / numeric::short_bytes, held);
+        overflowed = numeric::int16_add(wire_lanes, bytes / numeric::short_bytes, held);
     }
     if (emits(action)) std::memcpy(wire_lanes, held, bytes);
     return overflowed;
@@ -133,35 +133,35 @@ Switch::Job* Switch::find_job(std::uint32_t job) {
     return const_cast<Job*>(static_cast<const Switch*>(this)->find_job(job));
 }
 
-void Switch::handle_packet(Parcel& parcel, Time now) {
+void Switch::handle_packet(PacketBuffer& packet_buffer, Time now) {
     wire::Packet packet;
-    if (Job* job = receive(parcel, packet)) decide(parcel, packet, *job, now);
+    if (Job* job = receive(packet_buffer, packet)) decide(packet_buffer, packet, *job, now);
 }
 
-void Switch::handle_batch(std::span<Parcel> parcels, Time now) {
+void Switch::handle_batch(std::span<PacketBuffer> packet_buffers, Time now) {
     struct Received {
         wire::Packet packet;
         Job* job = nullptr;
     };
     std::array<Received, batch_packets> received;
-    while (!parcels.empty()) {
-        const std::span<Parcel> batch = parcels.first(std::min(parcels.size(), batch_packets));
+    while (!packet_buffers.empty()) {
+        const std::span<PacketBuffer> batch = packet_buffers.first(std::min(packet_buffers.size(), batch_packets));
         for (std::size_t i = 0; i < batch.size(); ++i) {
             received[i].job = receive(batch[i], received[i].packet);
         }
         for (std::size_t i = 0; i < batch.size(); ++i) {
             // Prefetches the next batch while this one is added.
-            if (batch.size() + i < parcels.size()) prefetch_packet(parcels[batch.size() + i]);
+            if (batch.size() + i < packet_buffers.size()) prefetch_packet(packet_buffers[batch.size() + i]);
             if (received[i].job != nullptr) decide(batch[i], received[i].packet, *received[i].job, now);
         }
-        parcels = parcels.subspan(batch.size());
+        packet_buffers = packet_buffers.subspan(batch.size());
     }
 }
 
 // Decodes the packet, checks its job and prefetches the aggregator. nullptr: the packet is dropped.
-Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
-    parcel.verdict = Verdict{};
-    const wire::DecodeError error = wire::decode({parcel.data, parcel.size}, packet);
+Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) {
+    packet_buffer.verdict = Verdict{};
+    const wire::DecodeError error = wire::decode({packet_buffer.data, packet_buffer.size}, packet);
     if (error != wire::DecodeError::none) {
         ++counters_.refused[static_cast<std::size_t>(error)];
         return nullptr;
@@ -172,8 +172,8 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
         if (job != nullptr) ++job->counters.forged;
         return nullptr;
     }
-    parcel.verdict.job = job->job;
-    if (parcel.congested) {
+    packet_buffer.verdict.job = job->job;
+    if (packet_buffer.congested) {
         // An ACK keeps the mark in its IP header: only the workers behind this link would see the flag, and all
         // windows must stay equal. These workers report the mark with their next gradients (H32,
         // docs/protocol.md#h32).
@@ -191,21 +191,21 @@ Switch::Job* Switch::receive(Parcel& parcel, wire::Packet& packet) {
     return job;
 }
 
-void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
+void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now) {
     atp_header& header = packet.header;
     // Sums of other switches belong to the next level, if any: here they would wait for units that never pass. A
     // switch of level 2 aggregates nothing.
     const bool crosses = header.type == ATP_TYPE_GRADIENT && header.hop > job.level;
     if (crosses || job.level >= ATP_LEVELS) {
-        finish(parcel, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
+        finish(packet_buffer, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
         return;
     }
     if (header.index >= config_.aggregators || packet.lane_count() > config_.lanes) {
-        pass_without_aggregator(parcel, packet, job);
+        pass_without_aggregator(packet_buffer, packet, job);
         return;
     }
     const bool flush_here = header.type == ATP_TYPE_FLUSH && header.hop == job.level;
-    if (flush_here && flush_needs(header) > parcel.capacity) {
+    if (flush_here && flush_needs(header) > packet_buffer.capacity) {
         ++counters_.no_room;
         ++job.counters.no_room;
         return;
@@ -216,15 +216,15 @@ void Switch::decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now) {
         atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
                    microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));
     if (decision.packet == ATP_PACKET_RETURN) {
-        parcel.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
-        packet.lanes = {parcel.data + ATP_HEADER_BYTES, std::size_t{aggregator.lanes} * ATP_LANE_BYTES};
+        packet_buffer.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
+        packet.lanes = {packet_buffer.data + ATP_HEADER_BYTES, std::size_t{aggregator.lanes} * ATP_LANE_BYTES};
     }
     if (decision.lanes != ATP_LANES_NONE && move_lanes(packet, decision.lanes, index)) {
         ++counters_.overflows;
         ++job.counters.overflows;
         atp_overflowed(&header, decision, &aggregator);
     }
-    finish(parcel, packet, decision, job);
+    finish(packet_buffer, packet, decision, job);
 }
 
 // Length of the packet that the FLUSH becomes, in bytes.
@@ -234,7 +234,7 @@ std::uint32_t Switch::flush_needs(const atp_header& header) const {
 
 // For an index or a number of lanes beyond this table: forwards a gradient alone, absorbs a FLUSH of this level, and
 // forwards any other packet unchanged.
-void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& job) {
+void Switch::pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job) {
     const bool flush_here = packet.header.type == ATP_TYPE_FLUSH && packet.header.hop == job.level;
     atp_decision decision =
         atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
@@ -242,7 +242,7 @@ void Switch::pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& 
     if (packet.header.type == ATP_TYPE_GRADIENT && !already_alone) {
         decision = atp_forward_alone(&packet.header, ATP_EVENT_MISFIT);
     }
-    finish(parcel, packet, decision, job);
+    finish(packet_buffer, packet, decision, job);
 }
 
 // True if an addition overflowed.
@@ -251,7 +251,7 @@ bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::ui
     const std::size_t count = packet.lane_count() - (audit ? 1 : 0);
     std::int32_t* lanes = lanes_of(index).data();
     std::byte* wire_lanes = packet.lanes.data();
-    const bool overflowed = packet.header.dtype == ATP_DTYPE_INT16 ? move_shorts(wire_lanes, count, action, lanes)
+    const bool overflowed = packet.header.dtype == ATP_DTYPE_INT16 ? move_int16(wire_lanes, count, action, lanes)
                                                                    : move_integers(wire_lanes, count, action, lanes);
     if (!audit) return overflowed;
     std::byte* audit_lane = wire_lanes + count * ATP_LANE_BYTES;
@@ -261,14 +261,14 @@ bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::ui
     return overflowed;
 }
 
-void Switch::finish(Parcel& parcel, const wire::Packet& packet, atp_decision decision, Job& job) {
+void Switch::finish(PacketBuffer& packet_buffer, const wire::Packet& packet, atp_decision decision, Job& job) {
     ++counters_.events[decision.event];
     ++job.counters.events[decision.event];
-    Verdict& verdict = parcel.verdict;
+    Verdict& verdict = packet_buffer.verdict;
     verdict.event = decision.event;
     if (decision.packet == ATP_PACKET_DROP) return;
     const atp_header& header = packet.header;
-    wire::encode_header(header, {parcel.data, parcel.size});
+    wire::encode_header(header, {packet_buffer.data, packet_buffer.size});
     const bool upwards = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_PROBE;
     verdict.route = upwards ? Route::up : Route::down;
     verdict.worker = header.worker;

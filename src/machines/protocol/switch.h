@@ -43,7 +43,7 @@ struct Verdict {
 };
 
 // A packet buffer of the driver. The switch rewrites the packet and its `size` in place.
-struct Parcel {
+struct PacketBuffer {
     std::byte* data = nullptr;
     std::uint32_t size = 0;
     std::uint32_t capacity = 0;  // bytes; a FLUSH that would grow beyond is dropped
@@ -81,8 +81,8 @@ class Switch {
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
 
-    void handle_batch(std::span<Parcel> parcels, Time now);
-    void handle_packet(Parcel& parcel, Time now);
+    void handle_batch(std::span<PacketBuffer> packet_buffers, Time now);
+    void handle_packet(PacketBuffer& packet_buffer, Time now);
     // Frees every aggregator and erases its tombstone, as a restart does. Jobs stay admitted.
     void clear();
 
@@ -123,12 +123,12 @@ class Switch {
 
     [[nodiscard]] Job* find_job(std::uint32_t job);
     [[nodiscard]] const Job* find_job(std::uint32_t job) const;
-    Job* receive(Parcel& parcel, wire::Packet& packet);
-    void decide(Parcel& parcel, wire::Packet& packet, Job& job, Time now);
-    void pass_without_aggregator(Parcel& parcel, wire::Packet& packet, Job& job);
+    Job* receive(PacketBuffer& packet_buffer, wire::Packet& packet);
+    void decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now);
+    void pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job);
     [[nodiscard]] std::uint32_t flush_needs(const atp_header& header) const;
     bool move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index);
-    void finish(Parcel& parcel, const wire::Packet& packet, atp_decision decision, Job& job);
+    void finish(PacketBuffer& packet_buffer, const wire::Packet& packet, atp_decision decision, Job& job);
     [[nodiscard]] std::span<std::int32_t> lanes_of(std::uint32_t index) const {
         return {lanes_.get() + std::size_t{index} * lane_stride_, config_.lanes};
     }

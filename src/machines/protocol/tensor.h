@@ -18,14 +18,14 @@ namespace atp::protocol {
 // Format of a fragment's integers. All workers of a job must use the same format for a fragment.
 struct Format {
     std::uint8_t scale = scale_of_job;
-    bool shorts = false;  // two elements in each lane
+    bool int16_lanes = false;  // two elements in each lane
 
     // Part of a gradient's argument. It keeps gradients of different formats from being added.
     [[nodiscard]] constexpr std::uint16_t mark() const {
-        return static_cast<std::uint16_t>(scale | (shorts ? 1U : 0U) << 8U);
+        return static_cast<std::uint16_t>(scale | (int16_lanes ? 1U : 0U) << 8U);
     }
     [[nodiscard]] constexpr std::size_t lanes_of(std::size_t elements) const {
-        return shorts ? elements / 2 : elements;
+        return int16_lanes ? elements / 2 : elements;
     }
 };
 
@@ -55,7 +55,7 @@ class Tensor {
     // Fragments arrive in any order, each once.
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
     // The same for a result in int16 lanes.
-    virtual void store_shorts(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
+    virtual void store_int16(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 };
 
 // Unscaled integers, summed modulo 2^32.

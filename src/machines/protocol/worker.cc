@@ -121,11 +121,11 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
 bool Worker::ack_fits(const wire::Packet& packet) const {
     const std::uint32_t seq = packet.header.seq;
     if (packet.header.dtype == ATP_DTYPE_INT16) {
-        const Format format = format_of(seq);
-        return format.shorts && packet.header.scale == format.scale && packet.lane_count() == lanes_of(seq, format);
+        const Format own = format_of(seq);
+        return own.int16_lanes && packet.header.scale == own.scale && packet.lane_count() == lanes_of(seq, own);
     }
-    const atp_dtype wanted = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    return packet.header.dtype == wanted && packet.lane_count() == lanes_of(seq, Format{});
+    const atp_dtype requested = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    return packet.header.dtype == requested && packet.lane_count() == lanes_of(seq, Format{});
 }
 
 void Worker::deliver(const wire::Packet& packet) {
@@ -134,7 +134,7 @@ void Worker::deliver(const wire::Packet& packet) {
     const std::size_t lanes = packet.lane_count() - (config_.channel.audit ? 1 : 0);
     const std::span<const std::byte> sums = packet.lanes.first(lanes * ATP_LANE_BYTES);
     if (packet.header.dtype == ATP_DTYPE_INT16) {
-        operation.tensor->store_shorts(first_element(operation, seq), sums);
+        operation.tensor->store_int16(first_element(operation, seq), sums);
     } else {
         operation.tensor->store(first_element(operation, seq), sums);
     }
@@ -177,7 +177,7 @@ void Worker::congested_once() {
 // The server answered without a result: fragments in flight wait for a slow worker, or for timers of workers that
 // lost something. Their round trips are excluded, and so is the minimum that was learned from such ones. Timers that
 // learn from each other would stay at their ceiling.
-void Worker::lose_patience() {
+void Worker::give_up_waiting() {
     late_from_ = next_seq_;
     round_trip_.reset_minimum();
 }
@@ -209,12 +209,12 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     }
     ++counters_.nacks;
     Slot& asked = slot(header.seq);
-    const Mode wanted = header.dtype == ATP_DTYPE_FLOAT32       ? Mode::floats
-                        : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::singly
-                                                                : Mode::aggregated;
-    asked.mode = std::max(asked.mode, wanted);
+    const Mode requested = header.dtype == ATP_DTYPE_FLOAT32       ? Mode::floats
+                           : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::unaggregated
+                                                                   : Mode::aggregated;
+    asked.mode = std::max(asked.mode, requested);
     queue_resend(header.seq);
-    lose_patience();
+    give_up_waiting();
     arm(now);
 }
 
@@ -226,7 +226,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
         fail(now);
         return;
     }
-    lose_patience();
+    give_up_waiting();
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
 }
@@ -372,10 +372,10 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, 
         slot.mode = Mode::floats;
         return;
     }
-    const bool judged = slot.mode == Mode::aggregated && !operation.tensor->plain() && !format.shorts;
-    if (!judged || !could_overflow(lanes)) return;
+    const bool assessed = slot.mode == Mode::aggregated && !operation.tensor->plain() && !format.int16_lanes;
+    if (!assessed || !could_overflow(lanes)) return;
     ++counters_.bypassed;
-    slot.mode = Mode::singly;
+    slot.mode = Mode::unaggregated;
 }
 
 atp_header Worker::header_for(std::uint32_t seq) const {
@@ -421,7 +421,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
-    const atp_dtype integers = format.shorts ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
+    const atp_dtype integers = format.int16_lanes ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
     atp_header header = header_for(seq);
     header.scale = format.scale;
     header.argument = operation.tensor->purpose() ^ format.mark();

@@ -124,7 +124,7 @@ class Worker {
 
   private:
     enum class State : std::uint8_t { free, sent, acked };
-    enum class Mode : std::uint8_t { aggregated, singly, floats };
+    enum class Mode : std::uint8_t { aggregated, unaggregated, floats };
 
     struct Slot {
         Time sent_at{};            // first sending
@@ -152,7 +152,7 @@ class Worker {
     void advance(Time now);
     void resend_overtaken();
     void congested_once();
-    void lose_patience();
+    void give_up_waiting();
     [[nodiscard]] Duration lateness(Duration timeout) const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);

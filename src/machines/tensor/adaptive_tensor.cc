@@ -30,7 +30,7 @@ constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::sho
 // NaN counts as larger than any number.
 float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
 
-const Width& width_of(bool shorts) { return shorts ? narrow : wide; }
+const Width& width_of(bool int16_lanes) { return int16_lanes ? narrow : wide; }
 
 }  // namespace
 
@@ -55,20 +55,20 @@ bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
 protocol::Format FittedTensor::format(std::uint64_t first, std::uint64_t count) const {
     const std::uint8_t scale = history_ == nullptr ? protocol::scale_of_job : history_->scale(first);
     const bool unknown = form_.scaling == Scaling::dynamic && scale == protocol::scale_of_job;
-    return {.scale = scale, .shorts = may_be_short(count) && !unknown};
+    return {.scale = scale, .int16_lanes = may_be_short(count) && !unknown};
 }
 
 // With fixed scaling, small numbers are rounded to multiples of the job's scale, and none is too small.
 bool FittedTensor::is_too_fine(float largest, const protocol::Format& format) const {
     if (form_.scaling == Scaling::fixed || largest == 0) return false;
-    return double{largest} * protocol::scale_from(format.scale, form_.scale) < width_of(format.shorts).least;
+    return double{largest} * protocol::scale_from(format.scale, form_.scale) < width_of(format.int16_lanes).least;
 }
 
 bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
     const std::size_t elements = count_at(first);
     const protocol::Format own = format(first, elements);
     const auto scale = static_cast<float>(protocol::scale_from(own.scale, form_.scale));
-    const auto quantise = own.shorts ? numeric::quantise_shorts : numeric::quantise;
+    const auto quantise = own.int16_lanes ? numeric::quantise_int16 : numeric::quantise;
     Lanes wire;
     Floats values;
     float largest = 0;
@@ -76,7 +76,7 @@ bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes
         const std::size_t count = std::min(block, elements - at);
         tensor_->load_floats(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, values.data());
-        if (!quantise(values.data(), count, scale, lanes.data() + at * width_of(own.shorts).bytes)) return false;
+        if (!quantise(values.data(), count, scale, lanes.data() + at * width_of(own.int16_lanes).bytes)) return false;
         largest = larger(largest, numeric::largest_magnitude(values.data(), count));
     }
     return !is_too_fine(largest, own);
@@ -96,7 +96,7 @@ void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) 
     settle(first, largest);
 }
 
-void FittedTensor::store_shorts(std::uint64_t first, std::span<const std::byte> lanes) {
+void FittedTensor::store_int16(std::uint64_t first, std::span<const std::byte> lanes) {
     const std::size_t elements = lanes.size() / numeric::short_bytes;
     const double inverse = 1.0 / protocol::scale_from(format(first, elements).scale, form_.scale);
     Lanes wire;
@@ -104,7 +104,7 @@ void FittedTensor::store_shorts(std::uint64_t first, std::span<const std::byte> 
     float largest = 0;
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
-        numeric::shorts_to_floats(lanes.data() + at * numeric::short_bytes, count, inverse, wire.data());
+        numeric::int16_to_floats(lanes.data() + at * numeric::short_bytes, count, inverse, wire.data());
         tensor_->store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, sums.data());
         largest = larger(largest, numeric::largest_magnitude(sums.data(), count));

@@ -36,7 +36,7 @@ class FittedTensor final : public protocol::Tensor {
         tensor_->load_floats(first, lanes);
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
-    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override;
+    void store_int16(std::uint64_t first, std::span<const std::byte> lanes) override;
 
   private:
     [[nodiscard]] std::uint64_t count_at(std::uint64_t first) const;

@@ -31,8 +31,8 @@ class Slice final : public protocol::Tensor {
         whole_.load_floats(first_ + first, lanes);
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
-    void store_shorts(std::uint64_t first, std::span<const std::byte> lanes) override {
-        whole_.store_shorts(first_ + first, lanes);
+    void store_int16(std::uint64_t first, std::span<const std::byte> lanes) override {
+        whole_.store_int16(first_ + first, lanes);
     }
 
   private:

@@ -224,7 +224,7 @@ std::optional<std::uint8_t> refusal_version(std::span<const std::byte> bytes) {
 std::size_t encode(const Join& message, std::span<std::byte> bytes) {
     Writer writer(bytes, ControlType::join);
     write_terms(writer, message.terms);
-    writer.u8(message.level), writer.flag(message.begun), writer.flag(message.hears_group);
+    writer.u8(message.level), writer.flag(message.begun), writer.flag(message.receives_group);
     writer.u8(static_cast<std::uint8_t>(message.units.size()));
     for (const JoiningUnit& unit : message.units) {
         writer.u8(unit.unit), writer.flag(unit.direct), writer.u32(unit.members), writer.u32(unit.mask0);
@@ -237,7 +237,7 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
     Reader reader(bytes, ControlType::join);
     Join message;
     message.terms = read_terms(reader);
-    message.level = reader.u8(), message.begun = reader.flag(), message.hears_group = reader.flag();
+    message.level = reader.u8(), message.begun = reader.flag(), message.receives_group = reader.flag();
     const std::size_t units = reader.u8();
     reader.check(message.level <= ATP_LEVELS && units >= 1 && units <= ATP_BITMAP_BITS);
     std::uint32_t seen = 0;

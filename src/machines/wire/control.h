@@ -95,7 +95,7 @@ struct Join {
     ChannelTerms terms;
     std::uint8_t level = 0;  // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
     bool begun = false;  // the sender, or a member below it, received `ready` before: the server must know the channel
-    bool hears_group = false;  // a packet to the group of the terms arrived here recently
+    bool receives_group = false;  // a packet to the group of the terms arrived here recently
     std::vector<JoiningUnit> units;
 };
 

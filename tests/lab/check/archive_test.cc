@@ -144,9 +144,9 @@ class Shadowed {
             return lanes ? static_cast<std::uint32_t>(packet.size()) : ATP_HEADER_BYTES;
         }();
         const auto capacity = static_cast<std::uint32_t>(packet.size());
-        protocol::Parcel mine{
+        protocol::PacketBuffer mine{
             .data = packet.data(), .size = size, .capacity = capacity, .congested = false, .verdict = {}};
-        protocol::Parcel other{
+        protocol::PacketBuffer other{
             .data = copy.data(), .size = size, .capacity = capacity, .congested = false, .verdict = {}};
         switch_.handle_packet(mine, now_);
         shadow.handle_packet(other, now_);

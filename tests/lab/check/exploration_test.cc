@@ -18,7 +18,7 @@ namespace {
 
 std::string name_of(const testing::TestParamInfo<Configuration>& info) {
     std::string name{info.param.name};
-    for (char& letter : name) letter = letter == '-' ? '_' : letter;
+    for (char& queued_message : name) queued_message = queued_message == '-' ? '_' : queued_message;
     return name;
 }
 

@@ -55,9 +55,9 @@ TEST(Evaluation, RequiredAggregatorsAreAtMostTheWindow) {
     const Network network(cluster);
     const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     const Stream stream = stream_of(cluster, 0, {true});
-    EXPECT_DOUBLE_EQ(rush.wanted[0][0], stream.under_way(rush.rates[0]));
-    EXPECT_LE(rush.wanted[0][0], 256);
-    EXPECT_GT(rush.wanted[0][0], 100);
+    EXPECT_DOUBLE_EQ(rush.requested[0][0], stream.in_flight(rush.rates[0]));
+    EXPECT_LE(rush.requested[0][0], 256);
+    EXPECT_GT(rush.requested[0][0], 100);
     EXPECT_DOUBLE_EQ(rush.added[0], 1);
 }
 
@@ -67,7 +67,7 @@ TEST(Evaluation, ScarceMemoryLoadsTheLinkOfTheServer) {
     cluster.jobs[0].server = ServerPlacement::dedicated;
     const Network network(cluster);
     const Rush roomy = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
-    const Rush half = Rates(network, everywhere(cluster), {roomy.wanted[0][0] / 2}).rush(all_jobs(cluster));
+    const Rush half = Rates(network, everywhere(cluster), {roomy.requested[0][0] / 2}).rush(all_jobs(cluster));
     EXPECT_LT(half.rates[0], roomy.rates[0]);
     EXPECT_NEAR(half.rates[0] * (half.added[0] + (1 - half.added[0]) * 8), roomy.rates[0], 1e3);
     const Rush none = Rates(network, everywhere(cluster), {0}).rush(all_jobs(cluster));

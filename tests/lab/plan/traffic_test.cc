@@ -81,7 +81,7 @@ TEST(Traffic, RoundTripCountsEveryHop) {
     EXPECT_EQ(stream.window, 256);
     cluster.switches[1].queue_bytes = cluster.switches[2].queue_bytes = cluster.switches[0].queue_bytes = 0;
     const double rate = 1e9;
-    EXPECT_NEAR(stream_of(cluster, 0, {true, true, true}).under_way(rate),
+    EXPECT_NEAR(stream_of(cluster, 0, {true, true, true}).in_flight(rate),
                 rate * 6 * hop_ns / 1e9 / stream.payload_bytes, 0.01);
 }
 

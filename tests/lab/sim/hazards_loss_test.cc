@@ -32,7 +32,7 @@ bool first_sending(const atp_header& header) {
 TEST(Hazard, H05_LostLastFragmentsAreRecoveredByATimer) {
     Scenario s = hundred_fragments("racks:2x2");
     s.faults.interfere = [](const Passage& p) {
-        return Fate{.lose = p.from == "h1" && first_sending(p.header) && p.header.seq + 3 >= fragments};
+        return Disposition{.lose = p.from == "h1" && first_sending(p.header) && p.header.seq + 3 >= fragments};
     };
     const Report report = run_verified(s);
     EXPECT_GE(workers_of(report).probes, 3U);
@@ -46,7 +46,7 @@ TEST(Hazard, H05_LastResultLostToOneWorkerIsRecoveredByATimer) {
     std::set<std::uint32_t> lost;
     s.faults.interfere = [&lost](const Passage& p) {
         const bool last = p.to == "h3" && p.header.type == ATP_TYPE_ACK && p.header.seq + 3 >= fragments;
-        return Fate{.lose = last && lost.insert(p.header.seq).second};
+        return Disposition{.lose = last && lost.insert(p.header.seq).second};
     };
     const Report report = run_verified(s);
     EXPECT_EQ(servers_of(report).reacks, 3U);
@@ -89,7 +89,7 @@ TEST(Hazard, H08_ResultLostOnTheLastLinkIsRepeatedWithoutATimer) {
     bool lost = false;
     s.faults.interfere = [&lost](const Passage& p) {
         const bool hit = p.to == "h0" && p.header.type == ATP_TYPE_ACK && p.header.seq == 40;
-        return Fate{.lose = hit && !std::exchange(lost, true)};
+        return Disposition{.lose = hit && !std::exchange(lost, true)};
     };
     const Report report = run_verified(s);
     EXPECT_TRUE(lost);
@@ -106,7 +106,7 @@ TEST(Hazard, H09_AckLostBeforeASwitchBlocksNoSlot) {
     std::set<std::uint32_t> lost;
     s.faults.interfere = [&lost](const Passage& p) {
         const bool hit = p.from == "s2" && p.to == "s0" && p.header.type == ATP_TYPE_ACK && p.header.seq % 8 == 2;
-        return Fate{.lose = hit && lost.insert(p.header.seq).second};
+        return Disposition{.lose = hit && lost.insert(p.header.seq).second};
     };
     const Report report = run_verified(s);
     EXPECT_GE(lost.size(), 12U);
@@ -131,7 +131,7 @@ TEST(Hazard, H14_CollisionAtOneRackCausesNoResendOfTheOther) {
             ++resent[std::string(p.from)];
         }
         const bool first_job_ack = p.header.type == ATP_TYPE_ACK && p.header.job == 1;
-        return Fate{.lose = first_job_ack && p.to == "s0" && p.now < Time(milliseconds(10))};
+        return Disposition{.lose = first_job_ack && p.to == "s0" && p.now < Time(milliseconds(10))};
     };
     const Report report = run_verified(s);
     EXPECT_EQ(report.switches[0].counters.events[ATP_EVENT_COLLIDED], 2U);

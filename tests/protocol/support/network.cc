@@ -115,11 +115,11 @@ void Network::submit_all(std::size_t elements, const std::function<float(unsigne
     }
 }
 
-void Network::fate_of_next(Fate fate, Match match, int times) {
-    set_rule([fate, match = std::move(match), times](Flight& flight) mutable {
-        if (times == 0 || !match(flight)) return Fate::deliver;
+void Network::fate_of_next(Disposition disposition, Match match, int times) {
+    set_rule([disposition, match = std::move(match), times](Flight& flight) mutable {
+        if (times == 0 || !match(flight)) return Disposition::deliver;
         --times;
-        return fate;
+        return disposition;
     });
 }
 
@@ -155,13 +155,13 @@ void Network::collect() {
 }
 
 void Network::put(Flight flight) {
-    const Fate fate = rule_ ? rule_(flight) : Fate::deliver;
-    if (fate == Fate::drop) return;
-    if (fate == Fate::hold) {
+    const Disposition disposition = rule_ ? rule_(flight) : Disposition::deliver;
+    if (disposition == Disposition::drop) return;
+    if (disposition == Disposition::hold) {
         held_.push_back(std::move(flight));
         return;
     }
-    if (fate == Fate::duplicate) links_.push_back(flight);
+    if (disposition == Disposition::duplicate) links_.push_back(flight);
     links_.push_back(std::move(flight));
 }
 
@@ -189,17 +189,17 @@ void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std
 void Network::through_switch(protocol::Switch& machine, Flight& flight) {
     auto size = static_cast<std::uint32_t>(flight.bytes.size());
     flight.bytes.resize(std::max<std::size_t>(size, server_->packet_bytes()));
-    protocol::Parcel parcel{.data = flight.bytes.data(),
-                            .size = size,
-                            .capacity = static_cast<std::uint32_t>(flight.bytes.size()),
-                            .congested = flight.congested,
-                            .verdict = {}};
-    machine.handle_packet(parcel, now_);
-    flight.bytes.resize(parcel.size);
-    if (parcel.verdict.route == Route::up) {
+    protocol::PacketBuffer packet_buffer{.data = flight.bytes.data(),
+                                         .size = size,
+                                         .capacity = static_cast<std::uint32_t>(flight.bytes.size()),
+                                         .congested = flight.congested,
+                                         .verdict = {}};
+    machine.handle_packet(packet_buffer, now_);
+    flight.bytes.resize(packet_buffer.size);
+    if (packet_buffer.verdict.route == Route::up) {
         put({flight.to, above(flight.to), flight.bytes});
-    } else if (parcel.verdict.route == Route::down) {
-        send_down(flight.to, flight.bytes, parcel.verdict.worker, parcel.verdict.units, flight.congested);
+    } else if (packet_buffer.verdict.route == Route::down) {
+        send_down(flight.to, flight.bytes, packet_buffer.verdict.worker, packet_buffer.verdict.units, flight.congested);
     }
 }
 

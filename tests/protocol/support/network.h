@@ -72,8 +72,8 @@ struct Faults {
 // Calling order: submit() to the workers, then run() or finish(). The script may change the rule between calls.
 class Network {
   public:
-    enum class Fate : std::uint8_t { deliver, drop, hold, duplicate };
-    using Rule = std::function<Fate(Flight&)>;
+    enum class Disposition : std::uint8_t { deliver, drop, hold, duplicate };
+    using Rule = std::function<Disposition(Flight&)>;
     using Match = std::function<bool(const Flight&)>;
 
     explicit Network(const NetworkConfig& config);
@@ -92,9 +92,9 @@ class Network {
     void set_rule(Rule rule) { rule_ = std::move(rule); }
     void clear_rule() { rule_ = nullptr; }
     // The outcome of the next `times` packets that match; the others are delivered. Shorthands for set_rule().
-    void drop_next(Match match, int times = 1) { fate_of_next(Fate::drop, std::move(match), times); }
-    void hold_next(Match match, int times = 1) { fate_of_next(Fate::hold, std::move(match), times); }
-    void duplicate_next(Match match, int times = 1) { fate_of_next(Fate::duplicate, std::move(match), times); }
+    void drop_next(Match match, int times = 1) { fate_of_next(Disposition::drop, std::move(match), times); }
+    void hold_next(Match match, int times = 1) { fate_of_next(Disposition::hold, std::move(match), times); }
+    void duplicate_next(Match match, int times = 1) { fate_of_next(Disposition::duplicate, std::move(match), times); }
 
     // Delivers until every link is empty. Held packets stay held.
     void run();
@@ -150,7 +150,7 @@ class Network {
     };
 
     [[nodiscard]] bool integers_are_right(std::size_t tensor) const;
-    void fate_of_next(Fate fate, Match match, int times);
+    void fate_of_next(Disposition disposition, Match match, int times);
     void collect();
     void put(Flight flight);
     void deliver(Flight flight);

@@ -38,9 +38,9 @@ class Stranger {
   private:
     void pass(Bytes bytes) {
         const auto size = static_cast<std::uint32_t>(bytes.size());
-        protocol::Parcel parcel{
+        protocol::PacketBuffer packet_buffer{
             .data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
-        machine_.handle_packet(parcel, network_.now());
+        machine_.handle_packet(packet_buffer, network_.now());
     }
 
     Network& network_;

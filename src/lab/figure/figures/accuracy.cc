@@ -60,7 +60,8 @@ Drawing draw_steps(const Lab& lab, const char* id) {
         drawing.checks.push_back(
             between(0.8, 1.25, form + ": steps to the target, times with floats", number_of(what.at("times_floats"))));
         const Json& error = what.at("times_floats_error");
-        if (!error.is_null()) drawing.checks.push_back(told(form + ": standard error of that, from its seeds", error));
+        if (!error.is_null())
+            drawing.checks.push_back(notified(form + ": standard error of that, from its seeds", error));
         drawing.checks.push_back(at_most(as_accurate, form + ": how far it ends from floats",
                                          std::abs(what.at("final").get<double>() - reference)));
     }
@@ -86,7 +87,7 @@ Drawing draw_switchml_fig10(const Lab& lab) {
         at_least(4, "orders of magnitude of the scale over which SwitchML is as accurate as floats",
                  decades.at(1).get<double>() - decades.at(0).get<double>()),
         at_least(0.1, "what the smallest scale loses of the accuracy", reference - switchml.y.front()),
-        told("what the largest scale loses of the accuracy, where it ends at all", reference - switchml.y.back())};
+        notified("what the largest scale loses of the accuracy, where it ends at all", reference - switchml.y.back())};
     drawing.charts = {chart};
     return drawing;
 }

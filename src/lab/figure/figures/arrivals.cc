@@ -38,7 +38,7 @@ Drawing draw_arrivals(const Lab& lab) {
     const auto gain = [&](std::size_t i) { return chart.lines[0].y[i] / chart.lines[1].y[i]; };
     Drawing drawing;
     drawing.checks = {at_least(1.2, "shared, times parts, with the most jobs", gain(counts.size() - 1)),
-                      told("shared, times parts, with 8 jobs", gain(lab.pick(0U, 1U)))};
+                      notified("shared, times parts, with 8 jobs", gain(lab.pick(0U, 1U)))};
     drawing.charts = {chart};
     return drawing;
 }

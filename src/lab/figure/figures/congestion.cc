@@ -51,8 +51,8 @@ Drawing draw_fig15(const Lab& lab) {
     collapsed.y.resize(kept);
     Drawing drawing;
     drawing.checks = {at_least(2, "images a second with congestion control, times without", images[0] / images[1]),
-                      told("images a second with it", images[0]), told("images a second without", images[1]),
-                      told("images a second without, queues of 500 kB", images[2])};
+                      notified("images a second with it", images[0]), notified("images a second without", images[1]),
+                      notified("images a second without, queues of 500 kB", images[2])};
     drawing.charts = {chart};
     return drawing;
 }

@@ -118,8 +118,8 @@ Drawing draw_switchml_fig7(const Lab& lab) {
     drawing.checks = {
         between(0.6, 0.8, "time with packets of an MTU, times with 32 elements",
                 chart.bars[1].values.back() / chart.bars[0].values.back()),
-        told("share of headers and gaps with 32 elements", 1 - share_of_lanes(points.front(), lanes[0])),
-        told("share of headers and gaps with 366 elements", 1 - share_of_lanes(points.front(), lanes[1]))};
+        notified("share of headers and gaps with 32 elements", 1 - share_of_lanes(points.front(), lanes[0])),
+        notified("share of headers and gaps with 366 elements", 1 - share_of_lanes(points.front(), lanes[1]))};
     drawing.charts = {chart};
     return drawing;
 }

@@ -29,7 +29,7 @@ Drawing draw_fig19(const Lab& lab) {
     Drawing drawing;
     drawing.checks = {at_least(6, "everything, times plain sockets", times.back())};
     for (std::size_t i = 1; i < times.size(); ++i) {
-        drawing.checks.push_back(told(chart.categories[i] + ", times the one before", times[i] / times[i - 1]));
+        drawing.checks.push_back(notified(chart.categories[i] + ", times the one before", times[i] / times[i - 1]));
     }
     drawing.charts = {chart};
     return drawing;

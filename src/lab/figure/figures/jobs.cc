@@ -47,8 +47,8 @@ Drawing draw_fig20(const Lab& lab) {
                       between(0.75, 0.98, "equal jobs: beside each other, times alone", std::min(first[0], second[0])),
                       at_least(1, "two workers, times five, in samples a second",
                                reports[2].jobs[1].samples_per_s / reports[2].jobs[0].samples_per_s),
-                      told("VGG16 beside ResNet50, times alone", first[2]),
-                      told("ResNet50 beside VGG16, times alone", second[2]),
+                      notified("VGG16 beside ResNet50, times alone", first[2]),
+                      notified("ResNet50 beside VGG16, times alone", second[2]),
                       at_least(1, "what VGG16 keeps beside ResNet50, times what that keeps", first[2] / second[2])};
     drawing.charts = {chart};
     return drawing;

@@ -93,8 +93,8 @@ Drawing draw_fig10(const Lab& lab) {
         drawing.checks.push_back(at_least(1, "the microbenchmark" + at, lead(of_micro, i)));
     }
     drawing.checks.push_back(
-        told("the microbenchmark over ATP at 1 %, of its throughput without loss", of_micro.lines[0].y.back()));
-    drawing.checks.push_back(told("the same with a timer of 0.1 ms", goodput_gbps(reports.back()) / micro.front()));
+        notified("the microbenchmark over ATP at 1 %, of its throughput without loss", of_micro.lines[0].y.back()));
+    drawing.checks.push_back(notified("the same with a timer of 0.1 ms", goodput_gbps(reports.back()) / micro.front()));
     drawing.charts = {of_model, of_micro};
     return drawing;
 }
@@ -166,9 +166,9 @@ Drawing draw_switchml_fig6(const Lab& lab) {
     Drawing drawing;
     drawing.checks = {at_least(0.9, "sending rate at 0.01 %, times that without loss", rate(1) / rate(0)),
                       at_least(0.4, "sending rate at 1 %, times that without loss", rate(2) / rate(0)),
-                      told("time at 1 %, times that without loss", ends[2] / ends[0]),
-                      told("the same with 512 slots", ends[3] / ends[0]),
-                      told("the same with a timer of 0.1 ms", ends[4] / ends[0])};
+                      notified("time at 1 %, times that without loss", ends[2] / ends[0]),
+                      notified("the same with 512 slots", ends[3] / ends[0]),
+                      notified("the same with a timer of 0.1 ms", ends[4] / ends[0])};
     drawing.charts = {chart};
     return drawing;
 }

@@ -35,10 +35,10 @@ double share_overflowed(const sim::Report& report) {
 }
 
 Drawing draw_table1(const Lab& lab) {
-    std::vector<Row> wanted(std::begin(rows), std::end(rows));
-    if (lab.quick()) wanted = {rows[1], rows[3]};
+    std::vector<Row> requested(std::begin(rows), std::end(rows));
+    if (lab.quick()) requested = {rows[1], rows[3]};
     std::vector<sim::Scenario> points;
-    for (const Row& row : wanted) {
+    for (const Row& row : requested) {
         sim::Scenario point = testbed(topology_of(row.workers));
         point.gradients = sim::gradients_of_papers;
         // Equal numbers of packets for each row: with few workers overflows are rare.
@@ -52,15 +52,15 @@ Drawing draw_table1(const Lab& lab) {
     Line proactive{.name = "proactive: bypass the switch"};
     Line reactive{.name = "reactive: overflow and are sent again"};
     Line paper{.name = "proactive, in the paper"};
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        for (Line* line : {&proactive, &reactive, &paper}) line->x.push_back(wanted[i].workers);
+    for (std::size_t i = 0; i < requested.size(); ++i) {
+        for (Line* line : {&proactive, &reactive, &paper}) line->x.push_back(requested[i].workers);
         reactive.y.push_back(share_overflowed(reports[2 * i]) * packets_an_epoch);
         proactive.y.push_back(share_bypassed(reports[2 * i + 1]) * packets_an_epoch);
-        paper.y.push_back(wanted[i].of_paper);
+        paper.y.push_back(requested[i].of_paper);
     }
     Drawing drawing;
     drawing.checks = {
-        at_least(4, fmt::format("proactive: packets with 64 workers, times with {}", wanted.front().workers),
+        at_least(4, fmt::format("proactive: packets with 64 workers, times with {}", requested.front().workers),
                  proactive.y.back() / proactive.y.front()),
         between(0.2, 5, "proactive: packets with 64 workers, times the paper's", proactive.y.back() / paper.y.back()),
         at_most(0.05, "reactive: packets with 64 workers, times proactive", reactive.y.back() / proactive.y.back())};

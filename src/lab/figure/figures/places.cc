@@ -48,10 +48,10 @@ Drawing draw_server(const Lab& lab) {
     Drawing drawing;
     drawing.checks = {between(0.95, 1.1, "one tensor, on the switch: times a dedicated host", ratio(goodput, 1, 0)),
                       between(0.4, 0.6, "one tensor, beside a worker: times a dedicated host", ratio(goodput, 2, 0)),
-                      told("scarce memory, on the switch: times a dedicated host", ratio(goodput, 1, 1)),
-                      told("scarce memory, beside a worker: times a dedicated host", ratio(goodput, 2, 1)),
+                      notified("scarce memory, on the switch: times a dedicated host", ratio(goodput, 1, 1)),
+                      notified("scarce memory, beside a worker: times a dedicated host", ratio(goodput, 2, 1)),
                       between(0.97, 1.03, "training, on the switch: times a dedicated host", ratio(throughput, 1, 0)),
-                      told("training, beside a worker: times a dedicated host", ratio(throughput, 2, 0))};
+                      notified("training, beside a worker: times a dedicated host", ratio(throughput, 2, 0))};
     drawing.charts = {goodput, throughput};
     return drawing;
 }

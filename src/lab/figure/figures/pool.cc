@@ -45,7 +45,7 @@ Drawing draw_switchml_fig2(const Lab& lab) {
     const auto wide = static_cast<std::size_t>(std::ranges::lower_bound(pools, 2 * slots) - pools.begin());
     Drawing drawing;
     drawing.checks = {
-        told("slots that the bandwidth-delay product fills", slots),
+        notified("slots that the bandwidth-delay product fills", slots),
         at_least(1.5, "time with the fewest slots, times the least", time.y.front() / least),
         at_most(1.05, "time with twice the product or more, times the least",
                 *std::max_element(time.y.begin() + static_cast<std::ptrdiff_t>(wide), time.y.end()) / least),

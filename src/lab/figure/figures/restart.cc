@@ -33,8 +33,8 @@ Drawing draw_restart(const Lab& lab) {
         between(0.9, 2.5, "time lost, times the outage", lost / outage),
         at_least(0.95, "goodput after it, times before",
                  average_between(lines[1], back, end) / average_between(lines[1], 0, to_milliseconds(at))),
-        told("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
-                                           static_cast<double>(reports[1].jobs.front().worker.sent))};
+        notified("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
+                                               static_cast<double>(reports[1].jobs.front().worker.sent))};
     drawing.charts = {LineChart{.title = "Four workers, one tensor",
                                 .x = {.label = "time, ms", .from = 0},
                                 .y = {.label = "goodput of a worker, Gbit/s", .from = 0},

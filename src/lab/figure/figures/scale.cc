@@ -37,7 +37,7 @@ Drawing draw_scale(const Lab& lab) {
     drawing.checks = {
         at_least(0.9, "ATP without collisions, the most workers: goodput, times that of four",
                  lines[0].y.back() / lines[0].y[0]),
-        told("ATP, hashed, the most workers: goodput, times that of four", lines[1].y.back() / lines[1].y[0]),
+        notified("ATP, hashed, the most workers: goodput, times that of four", lines[1].y.back() / lines[1].y[0]),
         at_least(2, "ATP, hashed, the most workers: goodput, times the ring's", lines[1].y.back() / lines[2].y.back())};
     drawing.charts = {LineChart{.title = "As many racks as workers in each",
                                 .x = {.label = "workers", .logarithmic = true, .ticks_at_numbers = true},

@@ -48,8 +48,8 @@ Drawing draw_probe(const Lab& lab) {
         at_least(1.2, "bytes into the server with blind resends, times with probes",
                  bytes.bars[0].values[1] / bytes.bars[0].values[0]),
         at_most(1e-6, "fragments sent again with probes, of all", packets.bars[1].values[0]),
-        told("time with blind resends, times with probes",
-             to_milliseconds(reports[1].jobs.front().time()) / to_milliseconds(reports[0].jobs.front().time()))};
+        notified("time with blind resends, times with probes",
+                 to_milliseconds(reports[1].jobs.front().time()) / to_milliseconds(reports[0].jobs.front().time()))};
     drawing.charts = {bytes, packets};
     return drawing;
 }

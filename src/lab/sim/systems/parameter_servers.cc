@@ -20,9 +20,9 @@ ParameterServers::ParameterServers(const Shared& shared, ProgramId id, unsigned 
             if (local(rank, server)) continue;
             const NodeId host = site().worker_hosts[rank];
             pushes_.back() = add_flow(host, servers_[server]);
-            ways_.push_back({.rank = rank, .server = server, .push = true});
+            transfers_.push_back({.rank = rank, .server = server, .push = true});
             pulls_.back() = add_flow(servers_[server], host);
-            ways_.push_back({.rank = rank, .server = server, .push = false});
+            transfers_.push_back({.rank = rank, .server = server, .push = false});
         }
     }
 }
@@ -48,11 +48,11 @@ void ParameterServers::submit(unsigned rank, workload::Training::Buckets buckets
 }
 
 void ParameterServers::on_message(std::uint32_t flow, const Message& message, Time now) {
-    const Way& way = ways_[flow];
-    if (way.push) {
-        on_push(way.server, message, now);
+    const Transfer& transfer = transfers_[flow];
+    if (transfer.push) {
+        on_push(transfer.server, message, now);
     } else {
-        on_pulled(way.rank, way.server, message, now);
+        on_pulled(transfer.rank, transfer.server, message, now);
     }
 }
 

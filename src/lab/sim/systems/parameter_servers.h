@@ -22,7 +22,7 @@ class ParameterServers final : public FlowJob {
 
   private:
     // The path from a worker to a server, or back.
-    struct Way {
+    struct Transfer {
         unsigned rank = 0;
         unsigned server = 0;
         bool push = false;
@@ -47,7 +47,7 @@ class ParameterServers final : public FlowJob {
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket, unsigned server) const;
 
     std::vector<NodeId> servers_;
-    std::vector<Way> ways_;                      // by flow
+    std::vector<Transfer> transfers_;            // by flow
     std::vector<std::uint32_t> pushes_;          // flows, by place()
     std::vector<std::uint32_t> pulls_;           // flows, by place()
     std::vector<std::vector<Part>> parts_;       // by server and bucket

@@ -133,7 +133,7 @@ void SwitchmlJob::forward(const Arrival& arrival, Time now) {
     Network& network = shared_.network;
     const PacketId packet = network.pool().exclusive(arrival.packet);
     const Verdict verdict = shared_.switchml.handle_packet(network.pool().bytes(packet));
-    network.tell(arrival.to, to_string(verdict.event), packet, now);
+    network.notify(arrival.to, to_string(verdict.event), packet, now);
     const auto send_copy = [&](unsigned rank) {
         network.pool().retain(packet);
         network.send(shared_.fabric.next_hop(arrival.to, site().worker_hosts[rank]), packet, arrival.congested, now);
@@ -270,9 +270,9 @@ void SwitchmlJob::check(const JobReport& job) {
         fail(fmt::format("{} fragments completed, but {} workers took {} results", own.count(SwitchEvent::completed),
                          job.workers, own.workers.results));
     }
-    const bool told_alike = std::ranges::all_of(
+    const bool notified_alike = std::ranges::all_of(
         endpoints_, [&](const Endpoint& endpoint) { return endpoint.overflowed == endpoints_.front().overflowed; });
-    if (!told_alike) fail("workers received different overflow reports");
+    if (!notified_alike) fail("workers received different overflow reports");
 }
 
 }  // namespace atp::sim

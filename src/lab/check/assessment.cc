@@ -39,7 +39,7 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
 }  // namespace
 
 // A worker is never more than W ahead of its results, and all packets of a fragment name the same aggregator.
-void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
+void Machines::assess_sending(WorkerNode& worker, const Sent& sent, Step& step) {
     const std::uint32_t seq = wire::load_u32(sent.bytes.data() + ATP_OFFSET_SEQ);
     const std::uint32_t index = wire::load_u32(sent.bytes.data() + ATP_OFFSET_INDEX);
     const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);
@@ -57,7 +57,7 @@ void Machines::judge_sending(WorkerNode& worker, const Sent& sent, Step& step) {
     }
 }
 
-void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
+void Machines::assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
     const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
     if (means_another && configuration_.mismatched_worker < 0)
         step.violate("workers called the same operation, and one received a mismatch");
@@ -69,7 +69,7 @@ void Machines::judge_event(const WorkerNode& worker, const protocol::WorkerEvent
 }
 
 // An accepted set is disjoint from the included set, or a superset of it. A complete set has every worker exactly once.
-void Machines::judge_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
+void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
     const protocol::ServerCounters& after = server.machine->counters();
     if (after.audit_failures != before.audit_failures) step.violate("the audit lane caught a wrong sum at the server");
     if (after.gradients == before.gradients) return;
@@ -96,7 +96,7 @@ void Machines::judge_merge(ServerNode& server, const protocol::ServerCounters& b
     server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
 }
 
-void Machines::judge_answer(const Sent& sent, Step& step) {
+void Machines::assess_answer(const Sent& sent, Step& step) {
     Sent copy = sent;
     wire::Packet packet;
     if (wire::decode(std::span(copy.bytes).first(copy.size), packet) != wire::DecodeError::none) {
@@ -117,8 +117,8 @@ FragmentPlace Machines::place_of(std::uint32_t job, std::uint32_t seq) const {
     return {static_cast<std::uint8_t>(job - job_number(0)), static_cast<std::int8_t>(truth_.offset_of(seq))};
 }
 
-void Machines::judge_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
-                            std::uint8_t event, Step& step) {
+void Machines::assess_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+                             std::uint8_t event, Step& step) {
     const atp_aggregator& after = node.machine->aggregator(header.index);
     FragmentId& released = node.released[header.index];
     const FragmentId mine = id_of(header);
@@ -148,7 +148,7 @@ void Machines::judge_switch(SwitchNode& node, const atp_header& header, const at
     }
 }
 
-SystemJudgement Machines::judge(unsigned node, const Claims& claims, Summaries after) const {
+SystemAssessment Machines::assess(unsigned node, const Claims& claims, Summaries after) const {
     if (claims.superseded && !complete(after, *claims.superseded)) {
         return {.violation = "an aggregator was superseded before its fragment was complete"};
     }
@@ -233,13 +233,13 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
                                 .bitmap1 = 1,
                                 .mask1 = 3};
         wire::encode_header(header, sent.bytes);
-        protocol::Parcel parcel{.data = sent.bytes.data(),
-                                .size = static_cast<std::uint32_t>(sent.bytes.size()),
-                                .capacity = static_cast<std::uint32_t>(sent.bytes.size()),
-                                .congested = false,
-                                .verdict = {}};
-        machine.handle_packet(parcel, after_ageing + 2 * model_ageing);
-        return parcel.verdict.event;
+        protocol::PacketBuffer packet_buffer{.data = sent.bytes.data(),
+                                             .size = static_cast<std::uint32_t>(sent.bytes.size()),
+                                             .capacity = static_cast<std::uint32_t>(sent.bytes.size()),
+                                             .congested = false,
+                                             .verdict = {}};
+        machine.handle_packet(packet_buffer, after_ageing + 2 * model_ageing);
+        return packet_buffer.verdict.event;
     };
     if (event_of(held.seq - 1) != ATP_EVENT_TAKEN_OVER) return false;
     return event_of(held.seq - 1 + configuration_.window()) == ATP_EVENT_SUPERSEDED;
