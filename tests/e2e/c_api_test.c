@@ -322,15 +322,15 @@ static void check_options(void) {
     REQUIRE(strstr(error.text, "server: '3' is invalid; use switch, colocated or dedicated") != NULL);
     options.server = 256; /* 0 in a byte */
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "server: '256' is not accepted") != NULL);
+    REQUIRE(strstr(error.text, "server: '256' is invalid") != NULL);
     options.server = ATP_SERVER_ON_SWITCH;
     options.lane_type = -1;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "lane_type: '-1' is not accepted") != NULL);
+    REQUIRE(strstr(error.text, "lane_type: '-1' is invalid") != NULL);
     options.lane_type = ATP_LANE_INT32;
     options.multicast = "10.0.0.0/8";
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "multicast: '10.0.0.0/8' is not accepted") != NULL);
+    REQUIRE(strstr(error.text, "multicast: '10.0.0.0/8' is invalid") != NULL);
     options.multicast = NULL;
     options.channels = 65;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);

@@ -81,7 +81,9 @@ TEST(StoreMessage, OtherVersionIsRefusedAsSuch) {
     const auto reply = decode_reply("\x07");
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().status, StoreStatus::version_mismatch);
-    EXPECT_EQ(reply.error().text, "this end speaks version 1, the other 7");
+    EXPECT_EQ(reply.error().text,
+              "this host speaks version 1 of the store protocol, the peer version 7: run the same version of atp on "
+              "all ranks");
 }
 
 TEST(StoreMessage, FieldsThatAKindLacksAreRefused) {

@@ -47,7 +47,7 @@ std::unique_ptr<endpoint::ChannelEngine> engine_of(const ChannelPlan& plan) {
 
 std::string without_server(const wire::Endpoint& server) {
     const std::string where = server.family == 0 ? "" : " at " + to_string(control::address_of(server));
-    return fmt::format("the switches have not found the parameter server{} yet", where);
+    return fmt::format("the switches did not reach the parameter server{}", where);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ Result<void> ChannelDriver::wait_ready(Time deadline) {
         .reason = Reason::timed_out,
         .peer = to_string(plan_.switch_address),
         .elapsed = net::now() - begin,
-        .text = joining_text_.empty() ? "the switch does not answer: `atp doctor` may find out why" : joining_text_});
+        .text = joining_text_.empty() ? "the switch does not answer: diagnose it with `atp doctor`" : joining_text_});
 }
 
 void ChannelDriver::submit(const Handle& work, std::size_t part) {
@@ -117,7 +117,7 @@ void ChannelDriver::submit(const Handle& work, std::size_t part) {
     error->operation = work->operation();
     error->reason = Reason::closed;
     error->elapsed = {};
-    error->text = "an earlier failure ended this communicator: " + error->text;
+    error->text = "an earlier error closed this communicator; form a new one. First error: " + error->text;
     work->finish_part(std::move(error));
 }
 
@@ -466,8 +466,8 @@ void ChannelDriver::handle_timeout(Time now) {
               .reason = Reason::failed,
               .peer = waiting_for_.empty() ? to_string(plan_.switch_address) : waiting_for_,
               .elapsed = now - lost_since_,
-              .text = waiting_for_.empty() ? "the switches lost the parameter server"
-                                           : waiting_for_ + " left the job, or cannot be reached any more"},
+              .text = waiting_for_.empty() ? "the switches lost the parameter server: check its process"
+                                           : waiting_for_ + " left the job or is unreachable: check its process"},
              now);
     }
     publish(now);
@@ -520,8 +520,8 @@ Error ChannelDriver::describe(const endpoint::EngineEvent& event, Time now) cons
             return {.reason = Reason::mismatched,
                     .elapsed = event.elapsed,
                     .text =
-                        "the ranks do different things: another operation, type or number of elements was called "
-                        "at this place by some rank"};
+                        "the ranks called different operations: make all ranks call the same sequence with equal types "
+                        "and sizes"};
         case endpoint::EngineEvent::Kind::overflowed:
             return {.reason = Reason::too_large,
                     .elapsed = event.elapsed,
@@ -539,7 +539,7 @@ Error ChannelDriver::describe_silence(const endpoint::EngineEvent& event, Time n
     const bool switch_silent = now - switch_answered_ > 3 * join_refresh;
     error.peer = missing.empty() || switch_silent ? to_string(plan_.switch_address) : missing;
     if (!missing.empty() && !switch_silent) {
-        error.text = "no data of this operation arrived: check that these processes run and call it";
+        error.text = "no data of this operation arrived from them: check that these processes run and call it";
     } else if (!event.answered || now - event.answered_at > std::chrono::seconds(1)) {
         error.text = fmt::format(
             "nothing was received from the {} {}", worker_->answerer(),
@@ -548,7 +548,7 @@ Error ChannelDriver::describe_silence(const endpoint::EngineEvent& event, Time n
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(now - switch_answered_));
         }
     } else {
-        error.text = fmt::format("the {} answers, but the operation did not get through in time", worker_->answerer());
+        error.text = fmt::format("timed out although the {} answers: raise the timeout", worker_->answerer());
     }
     return error;
 }

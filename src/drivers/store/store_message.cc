@@ -81,7 +81,7 @@ class Cursor {
 };
 
 tl::unexpected<StoreRefusal> cut_short() {
-    return refuse(StoreStatus::malformed, "the message ends before what it announces");
+    return refuse(StoreStatus::malformed, "the message is shorter than its fields");
 }
 
 // The version is the first field in every version, so a peer of another version can report the mismatch.
@@ -91,7 +91,9 @@ Outcome<std::uint8_t> take_version_and_next(Cursor& cursor) {
     if (!cursor.take(version)) return cut_short();
     if (version != store_version) {
         return refuse(StoreStatus::version_mismatch,
-                      fmt::format("this end speaks version {}, the other {}", store_version, version));
+                      fmt::format("this host speaks version {} of the store protocol, the peer version {}: run the "
+                                  "same version of atp on all ranks",
+                                  store_version, version));
     }
     if (!cursor.take(next)) return cut_short();
     return next;
@@ -125,7 +127,8 @@ Outcome<void> check_shape(const StoreRequest& request) {
     const bool stranger = request.kind == Kind::hello && request.number != hello_number;
     if (stranger || keys < shape.least_keys || keys > shape.most_keys || (!shape.number && request.number != 0) ||
         (!shape.value && !request.value.empty())) {
-        return refuse(StoreStatus::malformed, fmt::format("this is no '{}'", to_string(request.kind)));
+        return refuse(StoreStatus::malformed,
+                      fmt::format("the fields do not form a '{}' request", to_string(request.kind)));
     }
     return {};
 }
@@ -134,7 +137,8 @@ Outcome<void> take_keys(Cursor& cursor, std::vector<std::string>& keys) {
     std::uint16_t count = 0;
     if (!cursor.take(count)) return cut_short();
     if (count > max_keys_per_request) {
-        return refuse(StoreStatus::too_large, fmt::format("{} keys; {} are accepted", count, max_keys_per_request));
+        return refuse(StoreStatus::too_large,
+                      fmt::format("{} keys in one request; use at most {}", count, max_keys_per_request));
     }
     keys.reserve(count);
     for (std::uint16_t at = 0; at < count; ++at) {
@@ -184,14 +188,14 @@ Outcome<StoreRequest> decode_request(std::string_view message) {
     StoreRequest request;
     request.kind = static_cast<Kind>(*kind);
     if (to_string(request.kind) == "unknown") {
-        return refuse(StoreStatus::malformed, fmt::format("there is no request of kind {}", *kind));
+        return refuse(StoreStatus::malformed, fmt::format("{} is not a kind of request", *kind));
     }
     if (!cursor.take(request.number)) return cut_short();
     if (const auto keys = take_keys(cursor, request.keys); !keys) return tl::unexpected<StoreRefusal>(keys.error());
     std::string_view value;
     if (!cursor.take_bytes<std::uint32_t>(value)) return cut_short();
     if (const auto checked = check_value(value); !checked) return tl::unexpected<StoreRefusal>(checked.error());
-    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message goes on after its end");
+    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message is longer than its fields");
     request.value = value;
     if (const auto fits = check_shape(request); !fits) return tl::unexpected<StoreRefusal>(fits.error());
     return request;
@@ -204,7 +208,7 @@ Outcome<Reply> decode_reply(std::string_view message) {
     Reply reply;
     reply.status = static_cast<StoreStatus>(*status);
     if (reply.status < StoreStatus::done || reply.status > last_status) {
-        return refuse(StoreStatus::malformed, fmt::format("there is no reply of status {}", *status));
+        return refuse(StoreStatus::malformed, fmt::format("{} is not a status of a reply", *status));
     }
     std::uint16_t count = 0;
     if (!cursor.take(reply.number) || !cursor.take(count)) return cut_short();
@@ -213,7 +217,7 @@ Outcome<Reply> decode_reply(std::string_view message) {
         if (!cursor.take_bytes<std::uint32_t>(field)) return cut_short();
         reply.fields.emplace_back(field);
     }
-    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message goes on after its end");
+    if (!cursor.empty()) return refuse(StoreStatus::malformed, "the message is longer than its fields");
     return reply;
 }
 
@@ -229,7 +233,7 @@ Outcome<std::optional<std::string_view>> MessageReader::next() {
     if (!Cursor(rest).take(length)) return std::nullopt;
     if (length > max_message_bytes) {
         return refuse(StoreStatus::too_large,
-                      fmt::format("a message of {} bytes; {} are accepted", length, max_message_bytes));
+                      fmt::format("the message has {} bytes; the limit is {}", length, max_message_bytes));
     }
     if (rest.size() - length_bytes < length) return std::nullopt;
     at_ += length_bytes + length;

@@ -42,12 +42,15 @@ void StoreService::handle_bytes(ClientId id, std::string_view bytes) {
 
 void StoreService::handle_request(ClientId id, Client& client, StoreRequest request) {
     if (client.greeted == (request.kind == Kind::hello)) {
-        return refuse_and_finish(id, client, {StoreStatus::malformed, "a client begins with one hello"});
+        return refuse_and_finish(
+            id, client,
+            {StoreStatus::malformed, "the first request of a connection must be 'hello', and only the first"});
     }
     if (request.kind == Kind::cancel) return cancel(id, client);
     // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
     if (client.pending || !client.output.empty()) {
-        return refuse_and_finish(id, client, {StoreStatus::malformed, "a request before the last one was answered"});
+        return refuse_and_finish(
+            id, client, {StoreStatus::malformed, "the client sent a request before the reply to the last one"});
     }
     switch (request.kind) {
         case Kind::hello: client.greeted = true; return reply(id, client, {});

@@ -22,16 +22,16 @@ std::optional<std::int64_t> to_number(std::string_view text) {
 }  // namespace
 
 Outcome<void> check_key(std::string_view key) {
-    if (key.empty()) return refuse(StoreStatus::malformed, "a key has at least one byte");
+    if (key.empty()) return refuse(StoreStatus::malformed, "the key is empty; use 1 or more bytes");
     if (key.size() <= max_key_bytes) return {};
-    return refuse(StoreStatus::too_large, fmt::format("a key of {} bytes; {} are accepted: '{}...'", key.size(),
+    return refuse(StoreStatus::too_large, fmt::format("the key has {} bytes; the limit is {}: '{}...'", key.size(),
                                                       max_key_bytes, key.substr(0, 32)));
 }
 
 Outcome<void> check_value(std::string_view value) {
     if (value.size() <= max_value_bytes) return {};
     return refuse(StoreStatus::too_large,
-                  fmt::format("a value of {} bytes; {} are accepted", value.size(), max_value_bytes));
+                  fmt::format("the value has {} bytes; the limit is {}", value.size(), max_value_bytes));
 }
 
 Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
@@ -40,11 +40,12 @@ Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
     const auto at = values_.find(key);
     const bool is_new = at == values_.end();
     if (is_new && values_.size() >= limits_.keys) {
-        return refuse(StoreStatus::exhausted, fmt::format("the store holds {} keys already", limits_.keys));
+        return refuse(StoreStatus::exhausted, fmt::format("the store is full: it holds {} keys", limits_.keys));
     }
     const std::size_t others = is_new ? bytes_ + key.size() : bytes_ - at->second.size();
     if (others + value.size() > limits_.bytes) {
-        return refuse(StoreStatus::exhausted, fmt::format("the store holds {} bytes of {}", bytes_, limits_.bytes));
+        return refuse(StoreStatus::exhausted,
+                      fmt::format("the store is full: it holds {} of {} bytes", bytes_, limits_.bytes));
     }
     if (is_new) {
         values_.emplace(key, value);
@@ -59,10 +60,9 @@ Outcome<std::int64_t> StoreTable::add(std::string_view key, std::int64_t delta) 
     std::int64_t sum = delta;
     if (const std::string* const held = find(key); held != nullptr) {
         const auto before = to_number(*held);
-        if (!before)
-            return refuse(StoreStatus::rejected, fmt::format("'{}' holds no number that can be added to", key));
+        if (!before) return refuse(StoreStatus::rejected, fmt::format("the value of '{}' is not a number", key));
         if (__builtin_add_overflow(*before, delta, &sum)) {
-            return refuse(StoreStatus::rejected, fmt::format("'{}' would leave the range of 64 bits", key));
+            return refuse(StoreStatus::rejected, fmt::format("the sum at '{}' does not fit 64 bits", key));
         }
     }
     if (const auto stored = set(key, std::to_string(sum)); !stored) return tl::unexpected<StoreRefusal>(stored.error());

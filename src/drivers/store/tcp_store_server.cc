@@ -146,7 +146,7 @@ net::Descriptor TcpStoreServer::Connections::accept_one() const {
 }
 
 StoreRefusal TcpStoreServer::Connections::everybody_is_there() const {
-    return {StoreStatus::exhausted, fmt::format("{} clients are connected already", config_.clients)};
+    return {StoreStatus::exhausted, fmt::format("{} clients are connected, which is the limit", config_.clients)};
 }
 
 void TcpStoreServer::Connections::accept_some(Time now) {
@@ -179,7 +179,7 @@ bool TcpStoreServer::Connections::turn_one_away(Time now) {
     }
     take_in(std::move(descriptor), now,
             StoreRefusal{StoreStatus::exhausted,
-                         "the store's process has no file descriptors left: raise its `ulimit -n`"});
+                         "the process of the store has no free file descriptor: raise its `ulimit -n`"});
     return true;
 }
 

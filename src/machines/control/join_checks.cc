@@ -18,7 +18,7 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
     if (a.first_seq != b.first_seq) return "first sequence number";
     if (a.mask1 != b.mask1) return "units of the job";
     if (a.scale != b.scale) return "scale";
-    if (a.server != b.server) return "place of the server";
+    if (a.server != b.server) return "address of the server";
     if (a.protocol != b.protocol) return "protocol";
     if (a.group != b.group) return "multicast group";
     return nullptr;
@@ -30,16 +30,16 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
     if (auto objection = objection_to_ranks(join)) return objection;
     const auto job = jobs_.find(join.terms.job);
     if (job != jobs_.end() && job->second.token != join.terms.token) {
-        return Objection{wire::Refusal::token,
-                         fmt::format("job {:#x} runs here in another incarnation, which is "
-                                     "forgotten {} s after its last worker fell silent",
-                                     join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
+        return Objection{
+            wire::Refusal::token,
+            fmt::format("job {:#x} is in use by another incarnation: retry {} s after its last worker ends",
+                        join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
     }
     if (job != jobs_.end() && job->second.level != join.level) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this switch serves level {} of the job, not level {}: do its members see "
-                                     "different trees of switches?",
-                                     job->second.level, join.level)};
+        return Objection{
+            wire::Refusal::terms,
+            fmt::format("this switch serves level {} of the job, not level {}: check --parent of each switch",
+                        job->second.level, join.level)};
     }
     const Branch* branch = find(join.terms.job, join.terms.channel);
     return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
@@ -60,8 +60,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
     if (auto objection = objection_to_protocol(join)) return objection;
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && config_.parent.family() == wire::Family::none) {
-        return Objection{wire::Refusal::parent,
-                         "the job spans several switches, and this one has no --parent that joins them"};
+        return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
     }
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
@@ -76,10 +75,11 @@ std::optional<JoinTree::Objection> JoinTree::take_room(std::uint32_t job) {
     const SwitchRoom::RoomAnswer answer = config_.room->take(job);
     if (answer == SwitchRoom::RoomAnswer::granted) return std::nullopt;
     const bool channels = answer == SwitchRoom::RoomAnswer::no_channel;
-    return Objection{wire::Refusal::full,
-                     fmt::format("the table of {0} is full ({1}); wait for another job to end, or "
-                                 "start the switch with more --{0}",
-                                 channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
+    return Objection{
+        wire::Refusal::full,
+        fmt::format(
+            "the table of {0} is full ({1}): wait for another job to end, or restart the switch with more --{0}",
+            channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::Join& join) const {
@@ -98,13 +98,12 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::Cha
     if (terms.protocol != wire::ChannelProtocol::atp) return std::nullopt;
     if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,
-                         "this switch hosts no parameter servers (--no-server): let the job "
-                         "have them colocated or dedicated"};
+                         "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};
     }
     if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
         return Objection{wire::Refusal::full,
-                         fmt::format("no memory is left for another parameter server: {} of {} MB are in use and this "
-                                     "one needs {} MB; start the switch with more --server-memory",
+                         fmt::format("no memory for another parameter server: {} of {} MB in use, {} MB needed: "
+                                     "restart the switch with more --server-memory",
                                      server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U)};
     }
     return std::nullopt;
@@ -113,8 +112,10 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::Cha
 std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,
                                                                 const wire::Address& from, Time now) const {
     if (const char* field = difference(branch.terms, join.terms)) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this member and the others of the job differ in the {}", field)};
+        return Objection{
+            wire::Refusal::terms,
+            fmt::format("this member and the others of the job differ in the {}: use equal options on all ranks",
+                        field)};
     }
     if (auto objection = objection_to_shape(branch, join)) return objection;
     if (branch.hosts && !branch.opened && join.begun) {
@@ -128,12 +129,13 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     // A restarted switch may send from another port. Its token proves that it serves the same incarnation.
     const bool restarted_switch = branch.level != 0 && join.begun && !position.in_rack() && !join.units.front().direct;
     if (changed && (child->address == from || restarted_switch)) {
-        return Objection{wire::Refusal::place, "this member took part in another place of the job before"};
+        return Objection{wire::Refusal::place,
+                         "this member joined at another position before: form a new communicator"};
     }
     if (child->address != from && !restarted_switch && now - child->refreshed < config_.hold) {
         return Objection{wire::Refusal::place,
-                         fmt::format("the place of rank {} is taken by {}", join.units.front().ranks.front(),
-                                     to_string(child->address))};
+                         fmt::format("the position of rank {} is taken by {}: end that process, or correct the rank",
+                                     join.units.front().ranks.front(), to_string(child->address))};
     }
     return std::nullopt;
 }
@@ -146,13 +148,16 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& br
     const bool another_rack = rack != nullptr ? !position.in_rack() || rack->mask != unit.mask0
                                               : position.in_rack() && (branch.present >> position.bit & 1U) != 0;
     if (Branch::of(join).mask != branch.mask || another_rack) {
-        return Objection{wire::Refusal::terms, "this member and the others of the job differ in who takes part"};
+        return Objection{
+            wire::Refusal::terms,
+            "this member and the others of the job expect different members: use equal ranks and racks on all ranks"};
     }
     if (branch.level == 0 && unit.unit != branch.unit()) {
-        return Objection{wire::Refusal::terms,
-                         fmt::format("this switch serves unit {} of the job, not unit {}: racks need switches of "
-                                     "their own, or names",
-                                     branch.unit(), unit.unit)};
+        return Objection{
+            wire::Refusal::terms,
+            fmt::format(
+                "this switch serves unit {} of the job, not unit {}: give each rack its own switch or a --rack name",
+                branch.unit(), unit.unit)};
     }
     return std::nullopt;
 }
