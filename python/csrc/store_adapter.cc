@@ -65,7 +65,7 @@ Result<void> StoreAdapter::wait(std::span<const std::string> keys, Time deadline
     const auto absent = missing(keys);
     if (!absent) return tl::unexpected(absent.error());
     if (absent->empty()) return {};
-    return store::nobody_has_set(*absent, {}, net::now() - begin);
+    return store::keys_not_set(*absent, {}, net::now() - begin);
 }
 
 Result<std::vector<std::string>> StoreAdapter::get_all(std::span<const std::string> keys, Time deadline) {

@@ -25,14 +25,16 @@ constexpr std::int16_t highest = std::numeric_limits<std::int16_t>::max();
 constexpr std::int16_t lowest = std::numeric_limits<std::int16_t>::min();
 
 Bytes wire_of(const Shorts& lanes) {
-    Bytes bytes(lanes.size() * short_bytes);
-    for (std::size_t at = 0; at < lanes.size(); ++at) short_lane::store(lanes[at], bytes.data() + at * short_bytes);
+    Bytes bytes(lanes.size() * int16_lane_bytes);
+    for (std::size_t at = 0; at < lanes.size(); ++at)
+        short_lane::store(lanes[at], bytes.data() + at * int16_lane_bytes);
     return bytes;
 }
 
 Shorts shorts_in(const Bytes& bytes) {
-    Shorts lanes(bytes.size() / short_bytes);
-    for (std::size_t at = 0; at < lanes.size(); ++at) lanes[at] = short_lane::load(bytes.data() + at * short_bytes);
+    Shorts lanes(bytes.size() / int16_lane_bytes);
+    for (std::size_t at = 0; at < lanes.size(); ++at)
+        lanes[at] = short_lane::load(bytes.data() + at * int16_lane_bytes);
     return lanes;
 }
 
@@ -43,7 +45,7 @@ std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 
 
 TEST(Int16Lanes, LanesAreBigEndian) {
     const float value = 258;
-    Bytes bytes(short_bytes);
+    Bytes bytes(int16_lane_bytes);
     ASSERT_TRUE(quantise_int16(&value, 1, 1, bytes.data()));
     EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
 }
@@ -63,7 +65,7 @@ TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
         for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest_shorts - 1}) {
             std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;
-            Bytes bytes(longest_shorts * short_bytes);
+            Bytes bytes(longest_shorts * int16_lane_bytes);
             EXPECT_EQ(quantise_int16(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
             if (one.fits) {
                 EXPECT_EQ(shorts_in(bytes)[place], one.lane) << one.product;
@@ -118,14 +120,14 @@ TEST(Int16Lanes, ServerSumsWithoutOverflow) {
 
 TEST(Int16Lanes, SumsConvertOnlyIfAllFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
-        Bytes wire(longest_shorts * short_bytes);
+        Bytes wire(longest_shorts * int16_lane_bytes);
         EXPECT_TRUE(sums_to_int16(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
         EXPECT_EQ(shorts_in(wire), Shorts(longest_shorts, static_cast<std::int16_t>(sum)));
     }
     for (const std::int64_t sum : {highest + std::int64_t{1}, lowest - std::int64_t{1}, std::int64_t{1} << 40}) {
         Sums sums(longest_shorts, 5);
         sums.back() = sum;
-        Bytes wire(longest_shorts * short_bytes);
+        Bytes wire(longest_shorts * int16_lane_bytes);
         EXPECT_FALSE(sums_to_int16(sums.data(), longest_shorts, wire.data())) << sum;
     }
 }

@@ -5,7 +5,7 @@ execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE}/machines 
                 COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${OUTPUT} ptx)
 foreach(kernel load_integers load_floats store)
-  foreach(format Float32 Float64 Float16 Bfloat16)
+  foreach(format DeviceFloat32 DeviceFloat64 DeviceFloat16 DeviceBfloat16)
     if(NOT ptx MATCHES "\\.entry [^\n(]*${kernel}_kernel[^\n(]*[0-9]${format}E")
       message(SEND_ERROR "no kernel ${kernel} of ${format}")
     endif()

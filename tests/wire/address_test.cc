@@ -86,7 +86,7 @@ TEST(Address, EmptyAddressEqualsOnlyItself) {
     EXPECT_EQ(none.size(), 0U);
     EXPECT_NE(none, Address::any(Family::ipv4, 0));
     EXPECT_NE(none, Address::any(Family::ipv6, 0));
-    EXPECT_EQ(to_string(none), "nobody");
+    EXPECT_EQ(to_string(none), "none");
     sockaddr_in6 bytes{};
     bytes.sin6_family = AF_UNIX;
     sockaddr generic{};

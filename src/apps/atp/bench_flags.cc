@@ -64,14 +64,14 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
                 "Number of ranks, one process each, at one switch [4]")
         ->excludes(single);
-    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "of the switch that is started [64MB]")
+    here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "Memory of the started switch [64MB]")
         ->excludes(single)
         ->excludes(at_switch);
     CLI::Option* const peer = here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo",
                                           "Measure this library as well, alternating with ATP")
                                   ->excludes(single);
     here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
-                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "of Gloo [best]")
+                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "Algorithm of Gloo [best]")
         ->needs(peer);
     here.flag("--ladder", options->ladder,
               "Measure the gain of mmsg, gso, gro and threads, each added to the ones before")

@@ -49,7 +49,7 @@ class PathProbe {
   public:
     [[nodiscard]] static Result<std::unique_ptr<PathProbe>> open(const wire::Address& address);
 
-    // Sends `count` HELLOs of `bytes`, `per_millisecond` per ms, then waits at most `patience` for missing answers.
+    // Sends `count` HELLOs of `bytes`, `per_millisecond` per ms, then waits at most `longest_wait` for missing answers.
     [[nodiscard]] Result<TrainReport> run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                                 Duration longest_wait);
     // Whether the switch answers a question of `bytes` bytes whose answer is short.

@@ -69,7 +69,7 @@ struct DeviceFloat16 {
     }
 };
 
-struct Bfloat16 {
+struct DeviceBfloat16 {
     using Element = std::uint16_t;
     ATP_HOST_DEVICE static std::uint32_t to_float(Element element) {
         return std::bit_cast<std::uint32_t>(numeric::half::bfloat_to_float(element));
@@ -86,7 +86,7 @@ void with_format(numeric::ElementType type, const Call& call) {
         case numeric::ElementType::float32: return call(DeviceFloat32());
         case numeric::ElementType::float64: return call(DeviceFloat64());
         case numeric::ElementType::float16: return call(DeviceFloat16());
-        case numeric::ElementType::bfloat16: return call(Bfloat16());
+        case numeric::ElementType::bfloat16: return call(DeviceBfloat16());
         case numeric::ElementType::int32:
         case numeric::ElementType::int64: return;
     }

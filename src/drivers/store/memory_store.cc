@@ -77,7 +77,7 @@ Result<void> MemoryStore::wait(Lock& lock, std::span<const std::string> keys, Ti
         if (closed_) return closed();
         if (std::ranges::all_of(keys, is_there)) return {};
         const Time now = net::now();
-        if (now >= deadline) return nobody_has_set(absent(keys), {}, now - start);
+        if (now >= deadline) return keys_not_set(absent(keys), {}, now - start);
         changed_.wait_for(lock, std::min<Duration>(deadline - now, net::longest_sleep));
     }
 }

@@ -34,7 +34,7 @@ Failure to_failure(const StoreRefusal& refusal, std::string peer) {
     return fail(Operation::rendezvous, reason_of(refusal.status), std::move(peer), refusal.text);
 }
 
-Failure nobody_has_set(std::span<const std::string> keys, std::string peer, Duration elapsed) {
+Failure keys_not_set(std::span<const std::string> keys, std::string peer, Duration elapsed) {
     std::vector<std::string> quoted;
     quoted.reserve(keys.size());
     for (const std::string& key : keys) quoted.push_back(fmt::format("'{}'", key));

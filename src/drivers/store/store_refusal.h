@@ -37,6 +37,6 @@ using Outcome = tl::expected<Value, StoreRefusal>;
 // The error that callers of Store get.
 [[nodiscard]] Failure to_failure(const StoreRefusal& refusal, std::string peer);
 // A timeout, with the keys that are missing.
-[[nodiscard]] Failure nobody_has_set(std::span<const std::string> keys, std::string peer, Duration elapsed);
+[[nodiscard]] Failure keys_not_set(std::span<const std::string> keys, std::string peer, Duration elapsed);
 
 }  // namespace atp::store

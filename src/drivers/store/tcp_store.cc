@@ -159,7 +159,7 @@ Result<Reply> TcpStore::ask(const StoreRequest& request, Time deadline) {
         return reply;
     }
     if (reply->status == StoreStatus::done) return reply;
-    if (reply->status == StoreStatus::cancelled) return nobody_has_set(reply->fields, peer(), net::now() - start);
+    if (reply->status == StoreStatus::cancelled) return keys_not_set(reply->fields, peer(), net::now() - start);
     auto refused = to_failure({reply->status, reply->fields.empty() ? std::string() : reply->fields.front()}, peer());
     if (ends_the_connection(reply->status)) broken_ = refused.value();
     return refused;

@@ -18,8 +18,8 @@ namespace atp::control {
 // One channel on one switch: its children, its parent, and whether packets may flow.
 //
 // Ownership: a JoinTree owns each branch and changes it. Drivers read it to route packets.
-// Calling order: of(), then seat() for each JOIN and unseat() for each child that leaves or expires.
-// Threads: none. Failure: none; JoinTree checks each JOIN before seat().
+// Calling order: of(), then attach() for each JOIN and detach() for each child that leaves or expires.
+// Threads: none. Failure: none; JoinTree checks each JOIN before attach().
 struct Branch {
     static constexpr std::uint8_t no_child = 0xFF;
     static constexpr std::size_t max_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;

@@ -15,7 +15,7 @@ namespace atp::control {
 // Such a job is forwarded unaggregated for 30 s, and each time for twice as long, up to 32 min.
 // The pause returns to 30 s when most of the job's claimed fragments complete here.
 //
-// Calling order: judge() for each job about once a second; forget() when a job is removed.
+// Calling order: assess() for each job about once a second; forget() when a job is removed.
 // Threads: none. Failure: none.
 class Coverage {
   public:
@@ -30,16 +30,16 @@ class Coverage {
     [[nodiscard]] bool assess(std::uint32_t job, const protocol::SwitchCounters& counters, Time now);
     void forget(std::uint32_t job) { jobs_.erase(job); }
 
-    // The jobs for which the last judge() returned false, in ascending order.
+    // The jobs for which the last assess() returned false, in ascending order.
     [[nodiscard]] std::vector<std::uint32_t> passing() const;
 
   private:
-    struct Counted {  // totals at the last judge()
+    struct Counted {  // totals at the last assess()
         std::uint64_t claimed = 0, completed = 0, fetched = 0;
     };
     struct CoveredJob {
         Counted counted;
-        unsigned fruitless = 0;  // calls of judge() in a row with claims, few completions and many fetches
+        unsigned fruitless = 0;  // calls of assess() in a row with claims, few completions and many fetches
         bool passes = false;     // forwarded unaggregated until `until`
         Time until{};
         Duration pause = first_pause;  // length of the next pause

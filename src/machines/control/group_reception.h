@@ -9,7 +9,7 @@ namespace atp::control {
 
 // Decides whether this worker receives the multicast group of its channel. The next JOIN reports the decision.
 //
-// Calling order: handle_*() for each packet, then judge() once for each JOIN. Threads: none.
+// Calling order: handle_*() for each packet, then assess() once for each JOIN. Threads: none.
 // Failure: while the worker suspects loss, it reports false, and the switch sends unicast copies instead.
 class GroupReception {
   public:
@@ -35,9 +35,9 @@ class GroupReception {
     void handle_own_result() { ++own_results_; }
     // The report for the next JOIN. `let_in`: the switch has admitted this worker.
     [[nodiscard]] bool assess(Time now, bool let_in);
-    // After judge() with `let_in`: send the JOIN after this one early.
+    // After assess() with `let_in`: send the JOIN after this one early.
     [[nodiscard]] bool hurries() const { return !reported_ && unanswered_joins_ <= most_hurried; }
-    // After judge() with `let_in`: leave the group and join it again, so that bridges learn this member.
+    // After assess() with `let_in`: leave the group and join it again, so that bridges learn this member.
     [[nodiscard]] bool reports_again() const {
         return unanswered_joins_ != 0 && unanswered_joins_ % joins_between_reports == 0;
     }

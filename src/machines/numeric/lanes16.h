@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// int16 lanes: half the bytes, for elements whose scaled values fit 16 bits.
+// int16 lanes: half the bytes, for elements whose scaled values fit 16 bits. In a packet and in the memory of the switch
+// a lane has 2 bytes, two's complement, big-endian, at any alignment.
 //
-// "shorts" are int16 lanes as in a packet and in the memory of the switch: 2 bytes each, two's complement,
-// big-endian, at any alignment. "wire" is lanes of 4 bytes as in lanes32_worker.h. The buffers of one call must not
-// overlap. The functions have no state, so any thread may call them. Every instruction set gives the same bits.
+// `wire` is lanes of 4 bytes as in lanes32_worker.h. The buffers of one call must not overlap. The functions have no
+// state, so any thread may call them. Every instruction set gives the same bits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace atp::numeric {
 
-inline constexpr std::size_t short_bytes = 2;
+inline constexpr std::size_t int16_lane_bytes = 2;
 
 // ---------------------------------------------------------------------------------------------------------- Worker
 
@@ -24,7 +24,7 @@ void int16_to_floats(const std::byte* int16_lanes, std::size_t count, double inv
 
 // ---------------------------------------------------------------------------------------------------------- Switch
 
-// sums[i] += shorts[i]. A sum beyond 16 bits saturates; returns true if any sum of this call did.
+// sums[i] += int16_lanes[i]. A sum beyond 16 bits saturates; returns true if any sum of this call did.
 [[nodiscard]] bool int16_add(const std::byte* int16_lanes, std::size_t count, std::byte* sums);
 
 // ---------------------------------------------------------------------------------------------------------- Server

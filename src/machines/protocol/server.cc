@@ -215,7 +215,7 @@ void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet&
     const bool is_whole = set.count(membership_) == membership_.workers();
     record.converted = is_whole && !is_plain(packet.header);
     if (is_whole && is_short(packet.header)) {
-        std::copy_n(lanes, elements * numeric::short_bytes, records_.result(record).data());
+        std::copy_n(lanes, elements * numeric::int16_lane_bytes, records_.result(record).data());
     } else if (record.converted) {
         numeric::lanes_to_floats(lanes, elements, inverse_scale(packet.header.scale), records_.result(record).data());
     } else if (is_short(packet.header)) {

@@ -63,7 +63,7 @@ bool move_int16(std::byte* wire_lanes, std::size_t count, std::uint8_t action, s
     if (action == ATP_LANES_STORE) {
         std::memcpy(held, wire_lanes, bytes);
     } else if (action != ATP_LANES_EMIT) {
-        overflowed = numeric::int16_add(wire_lanes, bytes / numeric::short_bytes, held);
+        overflowed = numeric::int16_add(wire_lanes, bytes / numeric::int16_lane_bytes, held);
     }
     if (emits(action)) std::memcpy(wire_lanes, held, bytes);
     return overflowed;

@@ -64,8 +64,9 @@ struct SwitchCounters {
 
 // Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it.
 //
-// Ownership: owns the table, allocated at construction; it never grows. Borrows parcels for the duration of a call.
-// Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each parcel as its
+// Ownership: owns the table, allocated at construction; it never grows. Borrows packet buffers for the duration of a
+// call. Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each packet as
+// its
 //   verdict requires. Each packet gives at most one packet, in the same buffer. The switch has no timers.
 // Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
 //   thread.

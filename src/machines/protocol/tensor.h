@@ -43,8 +43,8 @@ class Tensor {
     // True if these elements can be read. A worker waits for elements that are not ready, and sends no later elements
     // before them. The code that makes elements ready must have the worker polled. Ready elements stay ready.
     [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
-    // Format of the fragment with these elements; constant until the fragment has a result. `shorts` requires an even
-    // number of elements and a tensor that is not plain.
+    // Format of the fragment with these elements; constant until the fragment has a result. `int16_lanes` requires an
+    // even number of elements and a tensor that is not plain.
     [[nodiscard]] virtual Format format(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return {}; }
     // Writes elements first, first + 1, ... as big-endian lanes in the fragment's format, as many as fit. Returns
     // false if an element has no integer at its scale (NaN, Inf, too large): the fragment then travels as floats. A

@@ -25,7 +25,7 @@ struct Width {
 };
 // float32 has 24 bits: the largest number keeps all of them, and sums may grow 64-fold from one operation to the next.
 constexpr Width wide{.bits_of_sum = 25, .least = 0x1p11F, .bytes = ATP_LANE_BYTES};
-constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::short_bytes};
+constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::int16_lane_bytes};
 
 // NaN counts as larger than any number.
 float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
@@ -97,14 +97,14 @@ void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) 
 }
 
 void FittedTensor::store_int16(std::uint64_t first, std::span<const std::byte> lanes) {
-    const std::size_t elements = lanes.size() / numeric::short_bytes;
+    const std::size_t elements = lanes.size() / numeric::int16_lane_bytes;
     const double inverse = 1.0 / protocol::scale_from(format(first, elements).scale, form_.scale);
     Lanes wire;
     Floats sums;
     float largest = 0;
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
-        numeric::int16_to_floats(lanes.data() + at * numeric::short_bytes, count, inverse, wire.data());
+        numeric::int16_to_floats(lanes.data() + at * numeric::int16_lane_bytes, count, inverse, wire.data());
         tensor_->store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, sums.data());
         largest = larger(largest, numeric::largest_magnitude(sums.data(), count));

@@ -214,7 +214,7 @@ std::string_view to_string(Family family) {
 }
 
 std::string to_string(const Address& address) {
-    if (address.family() == Family::none) return "nobody";
+    if (address.family() == Family::none) return "none";
     std::array<char, INET6_ADDRSTRLEN> host{};
     if (address.family() == Family::ipv4) {
         sockaddr_in v4{};

@@ -60,7 +60,7 @@ class Address {
 };
 
 [[nodiscard]] std::string_view to_string(Family family);
-// Text that parse() accepts; "nobody" for family none.
+// Text that parse() accepts; "none" for family none.
 [[nodiscard]] std::string to_string(const Address& address);
 
 // "host:port" or "[host]:port", split. The port is checked; the host is not empty and otherwise unchecked.
