@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// int16 lanes: half the bytes, for elements whose scaled values fit 16 bits. In a packet and in the memory of the switch
-// a lane has 2 bytes, two's complement, big-endian, at any alignment.
+// int16 lanes: half the bytes, for elements whose scaled values fit 16 bits. In a packet and in the memory of the
+// switch a lane has 2 bytes, two's complement, big-endian, at any alignment.
 //
 // `wire` is lanes of 4 bytes as in lanes32_worker.h. The buffers of one call must not overlap. The functions have no
 // state, so any thread may call them. Every instruction set gives the same bits.
