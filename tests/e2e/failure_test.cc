@@ -502,7 +502,7 @@ TEST(Departure, OfASwitchBlamesTheSwitchDespiteAnEarlierLateRank) {
     const Error error = error_of(work);
     EXPECT_EQ(error.reason, Reason::timed_out);
     EXPECT_EQ(error.peer, address_of(*node));
-    EXPECT_TRUE(says(error, "none from the switch"));
+    EXPECT_TRUE(says(error, "nothing from the switch"));
 }
 
 TEST(LateRank, TimesOutWithItsNumber) {

@@ -91,9 +91,9 @@ def test_options_override_the_environment():
         ("ATP_CHANNELS", "0", "from 1 to 64"),
         ("ATP_CHANNELS", "65", "from 1 to 64"),
         ("ATP_CHANNELS", "two", "from 1 to 64"),
-        ("ATP_TIMEOUT", "0", "seconds above zero"),
-        ("ATP_TIMEOUT", "soon", "seconds above zero"),
-        ("ATP_TIMEOUT", "inf", "seconds above zero"),
+        ("ATP_TIMEOUT", "0", "a number of seconds from 0.001 to 31536000"),
+        ("ATP_TIMEOUT", "soon", "a number of seconds from 0.001 to 31536000"),
+        ("ATP_TIMEOUT", "inf", "a number of seconds from 0.001 to 31536000"),
     ],
 )
 def test_wrong_value_is_named_with_the_accepted_values(variable, value, accepted):

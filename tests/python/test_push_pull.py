@@ -94,7 +94,7 @@ def test_wrong_calls_raise_and_leave_the_keys():
     for errors, values in values_of(run_ranks(make_wrong_calls, 2)):
         assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
         assert "this rank has not pushed key 6" in errors["never pushed"]
-        assert "key 5 has 10 elements of float32" in errors["other size"]
+        assert "key 5 has 10 elements of type float32" in errors["other size"]
         assert "not 10 of int32" in errors["other type"]
         assert errors["no type of keys"].startswith("TypeError: atp: push and pull accept floats")
         assert errors["no key"].startswith("TypeError")

@@ -52,7 +52,7 @@ class Doctor(networks.NetworkTest):
         self.assertGreater(kernel["packets"]["forged"], 0, "the switch does not serve this job")
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
-        self.assertIn("JOINs found no room", finding["found"])
+        self.assertIn("JOINs found no free job or channel", finding["found"])
         self.assertIn("--jobs", finding["mend"])
         self.stop(switch)
 

@@ -53,7 +53,7 @@ Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
         if (error.reason == Reason::timed_out) {
             // The last reason of the switch helps more than the timeout.
             if (refusal) return tl::unexpected(*std::move(refusal));
-            error.text += " and check the path with `atp doctor`";
+            error.text += "; `atp doctor` checks the path";
         }
         if (error.reason != Reason::rejected) return tl::unexpected(std::move(error));
         refusal = std::move(error);

@@ -110,7 +110,7 @@ Failure Rendezvous::reason_of_giving_up(std::string_view value) {
     const auto reason = take_number(value);
     const bool known = reason && *reason <= static_cast<std::uint32_t>(Reason::failed);
     return fail(Operation::rendezvous, known ? static_cast<Reason>(*reason) : Reason::failed,
-                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("it failed: {}", value));
+                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("gave up: {}", value));
 }
 
 Result<void> Rendezvous::forget(std::uint32_t generation) {

@@ -30,7 +30,7 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 
 Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
     return fail(Operation::open, Reason::exhausted, "--memory",
-                fmt::format("aggregators of {:.1f} GB do not fit: {}",
+                fmt::format("no memory for {:.1f} GB of aggregators: {}",
                             gigabytes(config.memory_bytes) + gigabytes(config.other_bytes), why));
 }
 
