@@ -78,7 +78,7 @@ class Flags {
 
     // `set` returns false if it does not accept the text.
     template <class Set>
-    CLI::Option* set(const std::string& flag, std::string_view placeholder, Set set, std::string_view accepted,
+    CLI::Option* set(const std::string& flag, std::string_view placeholder, const Set& set, std::string_view accepted,
                      const std::string& help) {
         const auto read = [flag, set, accepted = std::string(accepted)](const std::string& text) {
             if (!set(std::string_view(text))) refuse(flag, text, accepted);

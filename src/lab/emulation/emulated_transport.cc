@@ -67,7 +67,7 @@ Result<std::size_t> EmulatedTransport::receive(std::span<wire::Datagram> datagra
     }
     ports_.forget_idle(now);
     while (true) {
-        const auto count = socket_->receive(datagrams);
+        auto count = socket_->receive(datagrams);
         if (!count || *count == 0) return count;
         std::size_t kept = 0;
         for (std::size_t i = 0; i < *count; ++i) {

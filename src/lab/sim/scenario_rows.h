@@ -101,7 +101,7 @@ using Word = std::pair<std::string_view, T>;
 
 // One of a few words.
 template <class T, std::size_t N>
-TextForm<T> words(std::string placeholder, const std::array<Word<T>, N>& words) {
+TextForm<T> words(const std::string& placeholder, const std::array<Word<T>, N>& words) {
     const auto parse = [words](std::string_view text) -> std::optional<T> {
         for (const auto& [word, value] : words) {
             if (word == text) return value;
@@ -118,7 +118,7 @@ TextForm<T> words(std::string placeholder, const std::array<Word<T>, N>& words) 
     for (std::size_t i = 0; i < N; ++i) {
         accepted += fmt::format("{}{}", i == 0 ? "" : i + 1 == N ? " or " : ", ", words[i].first);
     }
-    return {.placeholder = std::move(placeholder), .accepted = std::move(accepted), .parse = parse, .print = print};
+    return {.placeholder = placeholder, .accepted = std::move(accepted), .parse = parse, .print = print};
 }
 
 namespace detail {
@@ -136,19 +136,22 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 // A field with a value. If the field is a vector, the flag repeats; an optional field is written if it has a value.
 template <auto... Path, class T>
-ScenarioRow row(ScenarioRow::Group group, std::string flag, TextForm<T> form, std::string help, Draw draw = nullptr) {
+ScenarioRow row(ScenarioRow::Group group, const std::string& flag, const TextForm<T>& form, const std::string& help,
+                Draw draw = nullptr) {
     using Field = std::remove_reference_t<decltype(field_of<Path...>(std::declval<Scenario&>()))>;
     ScenarioRow row{.group = group,
-                    .flag = std::move(flag),
+                    .flag = flag,
                     .placeholder = form.placeholder,
                     .accepted = form.accepted,
-                    .help = std::move(help),
+                    .help = help,
                     .repeats = detail::IsVector<Field>::value};
     row.read = [parse = form.parse](std::string_view text, Scenario& scenario) {
         auto value = parse(text);
         if (!value) return false;
         if constexpr (detail::IsVector<Field>::value) {
             field_of<Path...>(scenario).push_back(*std::move(value));
+        } else if constexpr (detail::IsOptional<Field>::value) {
+            field_of<Path...>(scenario) = std::move(value);
         } else {
             field_of<Path...>(scenario) = *std::move(value);
         }
@@ -172,10 +175,11 @@ ScenarioRow row(ScenarioRow::Group group, std::string flag, TextForm<T> form, st
 
 // A flag without a value that sets a field to `value`. The default is the opposite.
 template <auto... Path>
-ScenarioRow toggle(ScenarioRow::Group group, std::string flag, bool value, std::string help, Draw draw = nullptr) {
+ScenarioRow toggle(ScenarioRow::Group group, const std::string& flag, bool value, const std::string& help,
+                   Draw draw = nullptr) {
     return {.group = group,
-            .flag = std::move(flag),
-            .help = std::move(help),
+            .flag = flag,
+            .help = help,
             .read =
                 [value](std::string_view /*text*/, Scenario& scenario) {
                     field_of<Path...>(scenario) = value;

@@ -77,9 +77,10 @@ tl::expected<std::uint8_t, std::string> StreamPool::open(const control::Branch& 
                         terms.lanes, switch_.config().lanes));
     }
     const auto number = free_number();
-    if (!number)
+    if (!number) {
         return tl::unexpected(
             std::string("all 256 SwitchML streams of this switch are in use: wait for another job to end"));
+    }
     JobConfig config = stream_config(terms, static_cast<unsigned>(std::popcount(branch.mask)));
     config.job = *number;
     if (!switch_.admit(config)) {

@@ -87,9 +87,10 @@ Result<protocol::Membership> place_ranks(std::span<const Announcement> announcem
                                   membership.size(), ATP_BITMAP_BITS));
     }
     auto placed = protocol::Membership::make(std::move(membership));
-    if (!placed)
+    if (!placed) {
         return refuse(Reason::mismatched,
                       "the switches that the ranks name form no tree: check --parent of each switch");
+    }
     return *std::move(placed);
 }
 

@@ -46,7 +46,7 @@ TEST(Figure, ImpossibleScenarioIsReportedWithTheReason) {
                         }};
     const auto drawing = draw(figure, {});
     ASSERT_FALSE(drawing.has_value());
-    EXPECT_NE(drawing.error().text.find("0 jobs"), std::string::npos) << drawing.error().text;
+    EXPECT_NE(drawing.error().text.find("--jobs 0"), std::string::npos) << drawing.error().text;
 }
 
 TEST(Figure, StopFlagInterruptsTheDrawing) {

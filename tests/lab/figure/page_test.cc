@@ -2,6 +2,7 @@
 #include "figure/page.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -47,7 +48,8 @@ class Files : public testing::Test {
   protected:
     void SetUp() override { std::filesystem::remove_all(folder_); }
     void TearDown() override { std::filesystem::remove_all(folder_); }
-    const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "atp_figure_page_test";
+    const std::filesystem::path folder_ =
+        std::filesystem::path(testing::TempDir()) / ("atp_figure_page_test_" + std::to_string(getpid()));
 };
 
 TEST_F(Files, AreWrittenIntoANewFolder) {
