@@ -19,10 +19,10 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
-// Converts to each type that a field may have. Never evaluated.
+// Initializes a field of each type. Never evaluated.
 struct AnyField {
     template <class T>
-    requires(!is_optional<T>) operator T() const;  // NOLINT(google-explicit-constructor): initializes a field
+    requires(!is_optional<T>) operator T() const { return T(); }
 };
 
 template <class T, std::size_t... I>
