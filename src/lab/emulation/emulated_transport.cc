@@ -157,10 +157,11 @@ std::string EmulatedTransport::report_parts() const {
 
 std::string report_of(const PortTableConfig& config) {
     const PortConfig& port = config.in;  // both directions are equal
-    return Json{{"rate_bps", port.rate_bits_per_s},
-                {"queue_bytes", port.queue_bytes},
-                {"ecn_bytes", port.ecn_bytes},
-                {"loss", port.loss}}
+    return Json{{"emulated_ports",
+                 {{"rate_bps", port.rate_bits_per_s},
+                  {"queue_bytes", port.queue_bytes},
+                  {"ecn_bytes", port.ecn_bytes},
+                  {"loss", port.loss}}}}
         .dump();
 }
 

@@ -68,7 +68,7 @@ class EmulatedTransport final : public net::Transport {
     std::uint64_t unheld_ = 0;  // packets dropped, since held_packets waited
 };
 
-// The configuration as the node's report has it: one JSON object.
+// "emulated_ports": the configuration, for the report of the node.
 [[nodiscard]] std::string report_of(const PortTableConfig& config);
 
 }  // namespace atp::emulation
