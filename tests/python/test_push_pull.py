@@ -95,7 +95,7 @@ def test_wrong_calls_raise_and_leave_the_keys():
         assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
         assert "this rank has not pushed key 6" in errors["never pushed"]
         assert "key 5 has 10 elements of type float32" in errors["other size"]
-        assert "not 10 of int32" in errors["other type"]
+        assert "but the push has 10 of type int32" in errors["other type"]
         assert errors["no type of keys"].startswith("TypeError: atp: push and pull accept floats")
         assert errors["no key"].startswith("TypeError")
         assert errors["other backend"] == "ValueError: the process group does not use the backend 'atp'"
