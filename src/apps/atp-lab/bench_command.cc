@@ -13,7 +13,7 @@
 
 #include "apps/atp/bench_command.h"
 #include "apps/common/flags.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "policy/experiment.h"
 #include "switchml/rank.h"
 #include "switchml/stream_pool.h"

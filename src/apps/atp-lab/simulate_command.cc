@@ -24,7 +24,7 @@
 #include "apps/atp-lab/scenario_flags.h"
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "sim/scenario_table.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"

@@ -12,7 +12,7 @@
 
 #include "apps/atp/switch_command.h"
 #include "apps/common/flags.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "emulation/emulated_transport.h"
 #include "switchml/stream_pool.h"
 

@@ -19,8 +19,8 @@
 #include "apps/atp/bench_here.h"
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
-#include "apps/common/value_texts.h"
 #include "base/median.h"
+#include "base/units.h"
 
 namespace atp::apps {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "apps/atp/option_flags.h"
 #include "apps/common/flags.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 
 namespace atp::apps {
 namespace {

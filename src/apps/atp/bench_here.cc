@@ -10,7 +10,7 @@
 
 #include "apps/atp/option_flags.h"
 #include "apps/common/child_processes.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "net/clock.h"
 #include "store/tcp_store_server.h"
 

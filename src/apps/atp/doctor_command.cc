@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "apps/common/flags.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "doctor/examination.h"
 #include "wire/address.h"
 

@@ -13,7 +13,7 @@
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "client/switch_client.h"
 #include "client/switch_report.h"
 #include "net/clock.h"

@@ -18,7 +18,7 @@
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
-#include "apps/common/value_texts.h"
+#include "base/units.h"
 #include "control/path_mtu_search.h"
 #include "net/affinity.h"
 #include "net/interface_mtu.h"
