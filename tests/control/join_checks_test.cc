@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// JOINs that a tree refuses, with the reason.
+// Which workers may join, how members leave or expire, and which members are notified.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "join_tree_fixture.h"
+
+namespace atp::control {
+namespace {
+
+// --- refusals
+
+class StarWithOneMember : public ::testing::Test {
+  protected:
+    StarWithOneMember() { star.join(join_of_member(0, 2, 0), worker(0)); }
+    void expect_second_refused(const wire::Join& join, Refusal reason, const std::string& text) {
+        star.forget();
+        star.join(join, worker(1));
+        star.expect_refused(worker(1), reason, text);
+        EXPECT_TRUE(star.events.empty()) << "what is refused changes nothing";
+        EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);
+    }
+
+    Tree star;
+};
+
+TEST_F(StarWithOneMember, OtherTokenIsRefused) {
+    expect_second_refused(but(join_of_member(0, 2, 1), [](auto& join) { join.terms.token = 9; }), Refusal::token,
+                          "another incarnation");
+}
+
+TEST_F(StarWithOneMember, OtherTokenOnAnotherChannelIsRefused) {
+    expect_second_refused(but(join_of_member(0, 2, 1),
+                              [](auto& join) {
+                                  join.terms.token = 9;
+                                  join.terms.channel = 4;
+                              }),
+                          Refusal::token, "another incarnation");
+}
+
+TEST_F(StarWithOneMember, OtherTermsAreRefusedByName) {
+    using Terms = wire::ChannelTerms;
+    const std::vector<std::pair<const char*, void (*)(Terms&)>> changes = {
+        {"lanes of a packet", [](Terms& terms) { terms.lanes = 61; }},
+        {"window", [](Terms& terms) { terms.window_log2 = 5; }},
+        {"audit lane", [](Terms& terms) { terms.audit = true; }},
+        {"multicast group", [](Terms& terms) { terms.group.family = 4; }},
+        {"number of aggregators", [](Terms& terms) { terms.aggregators = 9; }},
+        {"first sequence number", [](Terms& terms) { terms.first_seq = 9; }},
+        {"scale", [](Terms& terms) { terms.scale = 1; }},
+        {"address of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
+        {"units of the job", [](Terms& terms) { terms.mask1 = 0x3; }},
+        {"protocol", [](Terms& terms) { terms.protocol = wire::ChannelProtocol::switchml; }},
+    };
+    for (const auto& [name, change] : changes) {
+        Tree other;
+        other.join(join_of_member(0, 2, 0), worker(0));
+        wire::Join join = join_of_member(0, 2, 1);
+        change(join.terms);
+        other.join(join, worker(1));
+        other.expect_refused(worker(1), Refusal::terms, name);
+    }
+}
+
+TEST_F(StarWithOneMember, OtherNumberOfMembersIsRefused) {
+    expect_second_refused(join_of_member(0, 3, 1), Refusal::terms, "expect different members");
+}
+
+TEST_F(StarWithOneMember, OtherLevelIsRefused) {
+    expect_second_refused(join_of_unit(0, 0, 1, 0x1, true), Refusal::terms, "level");
+}
+
+TEST(JoinChecks, SecondUnitUnderOneRackSwitchIsRefused) {
+    Tree rack(below(host(1)));
+    rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
+    rack.join(join_of_member(1, 2, 1, 2, 0x3), worker(3));
+    rack.expect_refused(worker(3), Refusal::terms, "unit 0");
+}
+
+TEST_F(StarWithOneMember, TakenPositionIsRefused) {
+    star.forget();
+    star.join(join_of_member(0, 2, 0), worker(1));
+    star.expect_refused(worker(1), Refusal::place, "10.0.0.100:4791");
+}
+
+TEST_F(StarWithOneMember, MemberThatChangesItsRankIsRefused) {
+    star.forget();
+    star.join(join_of_member(0, 2, 0, 1), worker(0));
+    star.expect_refused(worker(0), Refusal::place, "before");
+}
+
+TEST_F(StarWithOneMember, RankBeyondTheLargestJobIsRefused) {
+    expect_second_refused(join_of_member(0, 2, 1, 1023), Refusal::place, "rank 1024");
+}
+
+TEST(JoinChecks, RanksThatDoNotCountFromZeroAreRefusedToAllMembers) {
+    for (const std::uint16_t second : {std::uint16_t{0}, std::uint16_t{5}}) {
+        Tree star;
+        star.join(join_of_member(0, 2, 0), worker(0));
+        star.forget();
+        star.join(but(join_of_member(0, 2, 1), [&](auto& join) { join.units[0].ranks = {second}; }), worker(1));
+        EXPECT_EQ(star.count(Kind::opened), 0U);
+        EXPECT_EQ(star.count(Kind::closed), 1U);
+        EXPECT_EQ(star.sent_to<wire::Refused>(worker(0)).size(), 1U);
+        star.expect_refused(worker(1), Refusal::terms, "ranks");
+        EXPECT_EQ(star.tree.channels(), 0U);
+    }
+}
+
+TEST(JoinChecks, SeveralRacksWithoutAParentAreRefused) {
+    Tree rack;
+    rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
+    rack.expect_refused(worker(0), Refusal::parent, "--parent");
+    EXPECT_EQ(rack.tree.channels(), 0U);
+}
+
+TEST(JoinChecks, ChannelBeyondTheTableIsRefused) {
+    JoinTreeConfig config;
+    config.channels = 2;
+    Tree star(config);
+    for (std::uint16_t other = 0; other < 3; ++other) {
+        star.join(but(join_of_member(0, 2, 0), [&](auto& join) { join.terms.channel = other; }), worker(0));
+    }
+    star.expect_refused(worker(0), Refusal::full, "--channels");
+    EXPECT_EQ(star.tree.channels(), 2U);
+}
+
+TEST(JoinChecks, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
+    JoinTreeConfig config;
+    config.jobs = 1;
+    Tree star(config);
+    const wire::Join other = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.job = 8; });
+    star.join(join_of_member(0, 2, 0), worker(0));
+    star.join(but(join_of_member(0, 2, 0), [](auto& join) { join.terms.channel = 4; }), worker(0));
+    star.join(other, worker(1));
+    star.expect_refused(worker(1), Refusal::full, "--jobs");
+    star.pass(config.hold + std::chrono::seconds(2));
+    EXPECT_EQ(star.tree.channels(), 0U);
+    star.join(other, worker(1));
+    EXPECT_EQ(star.tree.counters().refused, 1U);
+    EXPECT_EQ(star.tree.channels(), 1U);
+}
+
+TEST(JoinChecks, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
+    JoinTreeConfig config;
+    config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
+    Tree star(config);
+    const wire::Join second = but(join_of_member(0, 1, 0), [](auto& join) { join.terms.channel = 4; });
+    star.join(join_of_member(0, 1, 0), worker(0));
+    star.join(second, worker(0));
+    star.expect_refused(worker(0), Refusal::full, "--server-memory");
+    star.leave(0, 0, worker(0));
+    star.join(second, worker(0));
+    EXPECT_EQ(star.tree.counters().refused, 1U);
+}
+
+// --- another protocol
+
+wire::Join of_other_protocol(wire::Join join) {
+    join.terms.protocol = wire::ChannelProtocol::switchml;
+    return join;
+}
+
+class OtherRules final : public ChannelRules {
+  public:
+    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join& join) const override {
+        return join.terms.audit ? std::optional<std::string>("the rules have no audit lane") : std::nullopt;
+    }
+};
+
+JoinTreeConfig serving_both() {
+    static const OtherRules rules;
+    JoinTreeConfig config;
+    config.other = &rules;
+    return config;
+}
+
+TEST(JoinChecks, ChannelOfAnotherProtocolReportsItsStreamAndHasNoServer) {
+    JoinTreeConfig config = serving_both();
+    config.server_bytes = 0;
+    Tree star(config);
+    star.stream = 9;
+    star.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
+    star.join(of_other_protocol(join_of_member(0, 2, 1)), worker(1));
+    ASSERT_EQ(star.count(Kind::opened), 1U);
+    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        ASSERT_TRUE(star.told_ready(worker(rank)));
+        EXPECT_EQ(star.sent_to<wire::Joined>(worker(rank)).back().stream, 9);
+    }
+    star.forget();
+    star.join(begun(of_other_protocol(join_of_member(0, 2, 1))), worker(1));
+    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "whenever it asks";
+    star.leave(0, 0, worker(0));
+    star.leave(0, 1, worker(1));
+    EXPECT_EQ(star.events.back().kind, Kind::closed);
+    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
+}
+
+TEST(JoinChecks, JoinOfAProtocolThatTheSwitchDoesNotServeIsRefused) {
+    Tree atp_alone;
+    atp_alone.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
+    atp_alone.expect_refused(worker(0), Refusal::unsupported, "protocol switchml");
+    JoinTreeConfig config = serving_both();
+    config.serves_atp = false;
+    Tree other_alone(config);
+    other_alone.join(join_of_member(0, 2, 0), worker(0));
+    other_alone.expect_refused(worker(0), Refusal::unsupported, "protocol atp");
+}
+
+TEST(JoinChecks, JoinThatTheOtherProtocolRefusesGetsItsReason) {
+    const wire::Join with_audit = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; });
+    Tree star(serving_both());
+    star.join(of_other_protocol(with_audit), worker(0));
+    star.expect_refused(worker(0), Refusal::unsupported, "the rules have no audit lane");
+    EXPECT_EQ(star.tree.channels(), 0U);
+    Tree atp(serving_both());
+    atp.join(with_audit, worker(0));
+    EXPECT_EQ(atp.tree.channels(), 1U) << "they are no rules of ATP";
+}
+
+TEST(JoinChecks, RestartedSwitchRefusesAChannelOfAnotherProtocolThatHadBegun) {
+    Tree star(serving_both());
+    star.join(begun(of_other_protocol(join_of_member(0, 2, 0))), worker(0));
+    star.expect_refused(worker(0), Refusal::restarted, "no longer has the sums");
+}
+
+// --- restarts
+
+TEST(JoinChecks, RestartedServerRefusesMembersThatHadBegun) {
+    Tree star;
+    star.join(begun(join_of_member(0, 2, 0)), worker(0));
+    star.expect_refused(worker(0), Refusal::restarted, "must form again");
+    EXPECT_EQ(star.tree.channels(), 0U);
+}
+
+TEST_F(StarWithOneMember, ServerThatIsNotReadyRefusesMembersThatHadBegun) {
+    expect_second_refused(begun(join_of_member(0, 2, 1)), Refusal::restarted, "must form again");
+}
+
+TEST(JoinChecks, RefusalOfARestartedRootReachesTheWorkersOfARack) {
+    Tree rack(below(host(1)));
+    for (unsigned rank = 0; rank < 2; ++rank) rack.join(join_of_member(0, 2, rank, 0, 0x3), worker(rank));
+    rack.joined(true, host(1));
+    rack.forget();
+    rack.pass(std::chrono::milliseconds(1100));
+    const auto refresh = rack.sent_to<wire::Join>(host(1));
+    ASSERT_GE(refresh.size(), 1U);
+    EXPECT_TRUE(refresh[0].begun) << "the rack itself received ready";
+
+    Tree root;
+    root.join(refresh[0], host(2));
+    root.expect_refused(host(2), Refusal::restarted, "must form again");
+
+    rack.refused(Refusal::restarted, host(1));
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        const auto refusals = rack.sent_to<wire::Refused>(worker(rank));
+        ASSERT_EQ(refusals.size(), 1U);
+        EXPECT_EQ(refusals[0].reason, Refusal::restarted);
+        EXPECT_THAT(refusals[0].text, HasSubstr("10.0.0.1:4791")) << "the sender of the refusal";
+    }
+    EXPECT_EQ(rack.count(Kind::closed), 1U);
+    EXPECT_EQ(rack.tree.channels(), 0U);
+}
+
+}  // namespace
+}  // namespace atp::control

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/switch_room.h"
+
+#include <gtest/gtest.h>
+
+namespace atp::control {
+namespace {
+
+using Answer = SwitchRoom::RoomAnswer;
+
+TEST(SwitchRoom, JobBeyondTheLimitIsRefusedUntilAnotherJobEnds) {
+    SwitchRoom room(2, 10);
+    EXPECT_EQ(room.take(1), Answer::granted);
+    EXPECT_EQ(room.take(2), Answer::granted);
+    EXPECT_EQ(room.take(3), Answer::no_job);
+    EXPECT_EQ(room.take(1), Answer::granted) << "a second channel of a job that counts already";
+    room.give_back(1);
+    EXPECT_EQ(room.take(3), Answer::no_job) << "job 1 still has a channel";
+    room.give_back(1);
+    EXPECT_EQ(room.take(3), Answer::granted);
+}
+
+TEST(SwitchRoom, ChannelBeyondTheLimitIsRefusedUntilAnotherChannelEnds) {
+    SwitchRoom room(8, 2);
+    EXPECT_EQ(room.take(1), Answer::granted);
+    EXPECT_EQ(room.take(1), Answer::granted);
+    EXPECT_EQ(room.take(1), Answer::no_channel);
+    EXPECT_EQ(room.take(2), Answer::no_channel);
+    room.give_back(1);
+    EXPECT_EQ(room.take(2), Answer::granted);
+}
+
+TEST(SwitchRoom, RefusedChannelCountsNothing) {
+    SwitchRoom room(1, 2);
+    EXPECT_EQ(room.take(1), Answer::granted);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(room.take(2), Answer::no_job);
+    EXPECT_EQ(room.take(1), Answer::granted);
+    room.give_back(2);  // of a job that has no channel
+    EXPECT_EQ(room.take(1), Answer::no_channel);
+}
+
+}  // namespace
+}  // namespace atp::control
