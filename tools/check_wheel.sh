@@ -22,7 +22,7 @@ trap clean_up EXIT
 
 "$python" -m pip wheel -qq . --no-build-isolation --no-deps --wheel-dir "$work" --config-settings build-dir=build/release \
     --config-settings cmake.define.ATP_TESTS=ON --config-settings cmake.define.ATP_BENCHMARKS=ON \
-    --config-settings cmake.define.ATP_WARNINGS_AS_ERRORS=ON
+    --config-settings cmake.define.ATP_WARNINGS_AS_ERRORS=ON --config-settings install.strip=false
 "$python" -m pip install -qq --no-deps --target "$work/site" "$work"/atp-*.whl
 
 export PYTHONPATH=$work/site OMP_NUM_THREADS=1
@@ -31,10 +31,13 @@ for held in atp/py.typed atp/_C.pyi atp/lib/libatp.so atp/include/atp/atp.h bin/
 done
 # Libraries that a wheel may load: those of the compiler, of the C library and of torch.
 may_load='^(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|c10|torch|torch_cpu|torch_python))\.so'
-for program in "$work/site/bin/atp" "$work/site/atp/lib/libatp.so" "$work"/site/atp/_C.*.so; do
+programs=("$work/site/bin/atp" "$work/site/atp/lib/libatp.so" "$work"/site/atp/_C.*.so)
+for program in "${programs[@]}"; do
     foreign=$(readelf --dynamic "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -Ev "$may_load" || true)
     [[ -z $foreign ]] || fail "${program#"$work/site/"} needs libraries outside the accepted list: ${foreign//$'\n'/ }"
 done
+# The wheel was built with its symbols, so that they can be compared with the names of the laboratory.
+"$python" -B tools/check_product build/release $(printf -- '--also %s ' "${programs[@]}")
 "$work/site/bin/atp" --help >/dev/null
 cat >"$work/sum.c" <<'END'
 #include <atp/atp.h>

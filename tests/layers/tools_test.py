@@ -151,6 +151,38 @@ class CheckSizes(ToolTest):
         self.expect(2, "size_exceptions.txt:1: an entry ends in a number")
 
 
+class CheckTests(ToolTest):
+    tool = "check_tests"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/protocol/congestion/aimd.cc", "")
+        self.write("tests/protocol/aimd_test.cc", "")
+
+    def test_source_with_a_test_of_its_name_passes(self) -> None:
+        self.expect(0, "no violations")
+
+    def test_source_without_a_test_is_reported(self) -> None:
+        self.write("src/machines/wire/packet.cc", "")
+        self.write("tests/wire/packets_test.cc", "")
+        self.expect(1, "src/machines/wire/packet.cc:1: no test has the name packet_test.cc", "1 violation")
+
+    def test_listed_source_passes_until_it_has_a_test(self) -> None:
+        self.write("src/machines/wire/packet.cc", "")
+        self.write("tools/test_exceptions.txt", "src/machines/wire/packet.cc a reason\n")
+        self.expect(0)
+        self.write("tests/wire/packet_test.cc", "")
+        self.expect(1, "tools/test_exceptions.txt:1: src/machines/wire/packet.cc has a test: remove this entry")
+
+    def test_entry_of_a_source_that_is_gone_is_reported(self) -> None:
+        self.write("tools/test_exceptions.txt", "src/machines/wire/old.cc a reason\n")
+        self.expect(1, "src/machines/wire/old.cc is no source of a machine")
+
+    def test_folder_without_machines_is_an_error(self) -> None:
+        self.root = self.root / "tests"
+        self.expect(2, "has no source")
+
+
 class CheckPurity(ToolTest):
     tool = "check_purity"
 
@@ -303,6 +335,13 @@ class CheckProduct(ToolTest):
                 self.write_program(file, ["_ZN3atp3sim3runEv"])
                 self.expect_of_build(1, f"{file}: holds atp::sim of the laboratory, such as atp::sim::run():", "1 viol")
                 self.write_program(file, [])
+
+    def test_further_file_is_checked_too(self) -> None:
+        self.write_program("site/libatp.so", ["_ZN3atp3sim3runEv"])
+        further = self.root / "build" / "site" / "libatp.so"
+        self.expect_of_build(1, "site/libatp.so: holds atp::sim", more=("--also", further))
+        further.unlink()
+        self.expect_of_build(2, "libatp.so is missing", more=("--also", further))
 
     def test_injected_faults_are_reported(self) -> None:
         for symbol, part in (("_ZN3atp8protocol9breakable6Server3runEv", "breakable"),
