@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report of a switch in which each counter has another value.
+// A report of a switch in which all counters have different values.
 #pragma once
 
 #include <array>

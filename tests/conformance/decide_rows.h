@@ -18,8 +18,8 @@ struct DecideRow {
 };
 [[nodiscard]] std::vector<DecideRow> committed_rows();
 
-// Level of the switch that decides. A FLUSH that is not for this switch is for the other level. A packet that has
-// passed both levels meets the switch of the last one.
+// Level of the switch that decides. The hop of the packet gives it, with two exceptions. A FLUSH that is not for this
+// switch names the other level. A packet that has passed both levels is at the switch of level 1.
 [[nodiscard]] std::uint8_t level_of(const DecideVector& given);
 
 // The packet as the payload of a UDP datagram.

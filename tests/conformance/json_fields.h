@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the objects that several files of vectors have.
+// Reads objects that occur in several files of vectors.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace atp::conformance {
     return bytes_of(vector.at("hex").get<std::string>(), vector.value("zero_bytes_after_hex", std::size_t{0}));
 }
 
-// A file of decisions names no version: it has packets of this version only.
+// A row without "version" (all rows of decide.json) has this version.
 [[nodiscard]] inline atp_header header_of(const nlohmann::json& fields) {
     atp_header header{};
     header.version = fields.value("version", std::uint8_t{ATP_VERSION});

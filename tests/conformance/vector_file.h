@@ -27,7 +27,7 @@ struct SpeltBytes {
 // "wire.json" as committed.
 [[nodiscard]] std::string committed_text(std::string_view file);
 
-// The inputs of the fuzzer: each vector that fits one.
+// The inputs of the fuzzer: each vector that is short enough for an input.
 template <class Vector>
 [[nodiscard]] std::vector<NamedBytes> corpus_of(const std::vector<Vector>& vectors) {
     constexpr std::size_t longest_input_bytes = 4096;
@@ -37,8 +37,8 @@ template <class Vector>
     }
     return corpus;
 }
-// Names of the inputs that a folder of tests/fuzz/corpus lacks, or has with other bytes. Other files of the folder do
-// not count.
+// Names of the inputs that a folder of tests/fuzz/corpus lacks, or has with other bytes. Ignores other files in the
+// folder.
 [[nodiscard]] std::vector<std::string> outdated_inputs(std::string_view folder, std::span<const NamedBytes> corpus);
 
 // main() of a program that writes `json` to stdout, or `corpus` as files into a folder: `--corpus FOLDER`.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A switch for programs in C, which the library's interface has none of. */
+/* Starts a switch for tests in C: the interface of the library has no switch. */
 #ifndef ATP_TESTS_C_API_SWITCH_H
 #define ATP_TESTS_C_API_SWITCH_H
 
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* "host:port" of the switch, which runs until the other call; NULL: it did not start. */
+/* Starts the switch and returns its "host:port"; NULL: it did not start. */
 const char* start_test_switch(void);
 void stop_test_switch(void);
 

@@ -23,19 +23,20 @@ namespace atp::test {
 // Longest wait of a test. Operations that should succeed take milliseconds.
 inline constexpr Duration longest_wait = std::chrono::seconds(20);
 
-// Small, and on any free port of loopback.
+// A switch with little memory, on any free port of loopback.
 [[nodiscard]] switchd::SwitchNodeConfig small_switch();
-// Adds a pool of SwitchML in each shard, with as much memory as the shard's table of ATP, or with so many slots.
+// Both add a SwitchML pool to each shard: serving_both() with as much memory as the shard's ATP table, with_pool() with
+// `slots` slots.
 [[nodiscard]] switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config);
 [[nodiscard]] switchd::SwitchNodeConfig with_pool(switchd::SwitchNodeConfig config, std::uint32_t slots);
 // Puts an emulated link of this kind between the switch and each of its neighbours, in both directions.
 [[nodiscard]] switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emulation::PortConfig& port);
-// What the first shard reports of SwitchML.
+// The SwitchML part of the first shard's report.
 [[nodiscard]] nlohmann::json switchml_report(const switchd::SwitchNode& node);
-// Null, and a failed test, if it does not start.
+// Starts a switch. If it does not start, fails the test and returns null.
 [[nodiscard]] std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config);
 [[nodiscard]] std::string address_of(const switchd::SwitchNode& node);
-// SwitchNodeConfig::memory_bytes for so many aggregators.
+// SwitchNodeConfig::memory_bytes for `aggregators` aggregators.
 [[nodiscard]] std::uint64_t memory_for(std::uint32_t aggregators, const switchd::SwitchNodeConfig& config);
 
 // Two leaves under a root.
@@ -86,7 +87,7 @@ class Job {
 // Runs `body` in a thread for each number below `count`. Returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
-// Polls the condition. False if it does not become true within `patience`.
+// Polls the condition. False if it does not become true within longest_wait.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
 
 // Waits for the operation. If it fails, returns false and fails the test with the reason.

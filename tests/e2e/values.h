@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and their exact sums. Of the code under test, the computation uses only the roundings to 16-bit floats, which
-// have tests of their own.
+// Tensors and their exact sums. The computation of the sums shares no code with the product, except the roundings to
+// 16-bit floats, which have tests of their own.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace atp::test {
 
 using Bytes = std::vector<std::byte>;
 
-// Floats within +-1, integers over the whole range; they differ between ranks and between seeds.
+// Floats within -1 to 1, integers over the whole range. Values differ between ranks and between seeds.
 [[nodiscard]] Bytes tensor_of(numeric::ElementType type, std::uint32_t rank, std::size_t elements, std::uint32_t seed);
 // Sum or average of all ranks' tensors, with every float as an integer of the scale.
 [[nodiscard]] Bytes sum_of(numeric::ElementType type, comm::Reduction reduction, const std::vector<Bytes>& tensors,

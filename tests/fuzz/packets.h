@@ -66,7 +66,7 @@ inline void mutate(Input& input, atp_header& header) {
     if ((which & 0x8000U) != 0) header.channel = input.byte() % 2;
 }
 
-// As many lanes of `value` as the type carries, and sometimes another number of them.
+// Lanes of `value`: usually as many as the type carries, sometimes another number.
 inline Bytes to_packet(Input& input, const atp_header& header, std::uint32_t value, std::size_t usual_lanes) {
     const bool carries = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_ACK;
     std::size_t lanes = carries ? usual_lanes : 0;

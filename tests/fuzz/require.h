@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assertion of fuzz targets. On failure it prints the expectation and aborts, which libFuzzer, the replay program
-// and debuggers all report.
+// The assertion of fuzz targets. On failure it prints the expectation and aborts. libFuzzer, the replay program and
+// debuggers all report an abort.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device queue on this processor: threads execute the steps in order, when the test allows it.
+// A device queue on this processor: threads execute the steps in order, as soon as the test allows each step.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class HostQueue final : public staging::DeviceQueue {
     void store(const std::byte* lanes, double factor, const staging::Elements& to, Done done) override;
     Result<void> fetch_floats(const staging::Elements& from, std::byte* lanes) override;
 
-    // Holds loads, except for so many from now on.
+    // Holds all loads from now on, except the next `loads` ones.
     void allow(std::size_t loads);
     void release();
     // Fails every step from the next one on, like a device that failed.

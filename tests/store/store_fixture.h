@@ -16,9 +16,9 @@
 
 namespace atp::test {
 
-// Deadline for events that a test expects.
+// Deadline of calls that must succeed.
 inline Time longest_wait() { return net::now() + std::chrono::seconds(60); }
-// Deadline for events that a test expects not to happen.
+// Deadline of calls that must time out.
 inline Time shortly() { return net::now() + std::chrono::milliseconds(30); }
 
 inline std::unique_ptr<store::TcpStoreServer> serve(const wire::Address& listen,

@@ -9,7 +9,7 @@
 
 namespace atp::testing {
 
-// The message as a datagram, with `padding` if its encode() takes that.
+// The message as a datagram. `padding` is passed on if the message's encode() has that parameter.
 template <class Message, class... Padding>
 std::vector<std::byte> encoded(const Message& message, Padding... padding) {
     std::vector<std::byte> bytes(wire::max_control_bytes);

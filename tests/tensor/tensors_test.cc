@@ -69,8 +69,8 @@ Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uin
     return wire;
 }
 
-// Completes fragments of `payload` lanes in an order drawn from `seed`. Like a resend, a fragment may be loaded after
-// its neighbours were stored.
+// Completes fragments of `payload` lanes in an order drawn from `seed`. A fragment may be loaded again after its
+// neighbours were stored, as for a resend.
 void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t payload, std::uint32_t seed) {
     const std::uint64_t size = tensors.front()->size();
     std::vector<std::uint64_t> firsts;

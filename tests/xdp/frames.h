@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ethernet frames around packets, written and read by separate simple code, with which tests compare the kernel
-// program.
+// Writes and reads Ethernet frames around packets with simple code of its own. Tests compare the kernel program with
+// it.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,8 @@
 
 namespace atp::test {
 
-// If the kernel forbids programs, the test is skipped. Any other reason why the program does not load fails the test.
+// If the kernel forbids programs, the fixture skips the test. If the program does not load for another reason, the test
+// fails.
 class LoadedSwitch : public testing::Test {
   protected:
     void load(const xdp::KernelTableConfig& config) {

@@ -21,7 +21,8 @@ inline void take_processor(unsigned number) {
     sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
-// Releases all threads at nearly the same moment. A barrier that sleeps would wake them one after another.
+// A barrier that spins, so that all threads continue at nearly the same moment. A sleeping barrier would wake them one
+// after another.
 class Meeting {
   public:
     explicit Meeting(std::uint32_t threads) : threads_(threads) {}

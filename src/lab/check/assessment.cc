@@ -207,8 +207,8 @@ void Machines::summarise(unsigned node, Step& step) {
     }
 }
 
-// Whether another stream gets the aggregator after ageing, and the holder's own stream at once. Queries the current
-// machine, whose state the next step replaces.
+// True if a packet of another stream can take over the aggregator after ageing, and a packet of the holder's own stream
+// at once. The probes change the machine; the next step loads another state.
 bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
     const atp_aggregator held = machine.aggregator(index);
     const std::uint8_t hop = held.unit != 0 ? 0 : 1;

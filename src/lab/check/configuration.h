@@ -12,7 +12,8 @@
 
 namespace atp::check {
 
-// Every event except a delivery. A state includes the remaining budget of each fault.
+// The faults that the checker injects. A plain delivery is no fault and costs no budget. Each state of an exploration
+// holds the remaining budget of each fault.
 enum class Fault : std::uint8_t {
     loss,       // a packet is lost
     duplicate,  // a packet is delivered, and a copy stays in flight
@@ -31,7 +32,7 @@ enum class Values : std::uint8_t {
     too_large,   // fragment 0: the second worker's value does not fit an integer
     not_finite,  // fragment 0 has an infinite value, fragment 1 a NaN
     saturating,  // fragment 0: the first two values sum to 4e9, beyond int32, and the third is negative
-    // Both: the sum exceeds 32 bits in the switch, and the last worker's value does not fit an integer.
+    // Combines both: the sum exceeds 32 bits in the switch, and the last worker's value does not fit an integer.
     saturating_and_too_large,
 };
 

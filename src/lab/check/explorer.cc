@@ -9,7 +9,7 @@
 namespace atp::check {
 namespace {
 
-// One of 64 states is also run to its end without faults, whatever is in flight.
+// For one state in 64, the explorer also starts a healed run, even with packets in flight.
 constexpr std::uint64_t sampled_mask = 63;
 constexpr std::uint64_t progress_mask = (1U << 17U) - 1;
 
@@ -98,8 +98,8 @@ bool Explorer::expand(std::span<const std::uint32_t> state, std::uint32_t number
     return sound;
 }
 
-// Follows deliveries from every state to one with nothing in flight. If deliveries form a cycle, a fair run decides: it
-// never delivers one packet for ever while others wait.
+// Follows deliveries from every state to a state with nothing in flight. If deliveries form a cycle, a healed run
+// decides: it delivers packets first in first out, so no packet waits for ever.
 bool Explorer::assess_calm_paths() {
     constexpr std::uint8_t unknown = 0;
     constexpr std::uint8_t on_path = 1;

@@ -18,8 +18,8 @@ namespace atp::check {
 //
 // Only states with untried actions are kept whole. For each other state the explorer keeps a fingerprint to recognise
 // it, the action that first led to it, and one successor: the state after the delivery of a packet. These successors
-// lead from any state to one with nothing in flight. From there a healed run was seen to complete. Every state is thus
-// shown to complete without further faults, for a few bytes per state.
+// lead from any state to a state with nothing in flight, from which the explorer has executed a healed run to its end.
+// Every state therefore completes without further faults, and the proof takes a few bytes per state.
 //
 // Calling order: run() once.
 // Threads: none.

@@ -6,7 +6,7 @@
 namespace atp::check {
 namespace {
 
-// Far more than any configuration needs: a fragment recovers within a few expiries of its workers' timers.
+// Far more than any configuration needs: a fragment recovers after its workers' timers have fired a few times.
 constexpr unsigned max_expiries = 24;
 constexpr unsigned max_deliveries_an_expiry = 600;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Liveness check: from every state, everything completes after faults stop.
+// Liveness check: after faults stop, every operation completes, from any state.
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ class HealedRun {
   public:
     explicit HealedRun(Model& model) : model_(model) {}
 
-    // Returns an empty text if everything ended correctly and in time, else the violation.
+    // Returns an empty text if every operation ended correctly and in time, otherwise the violation.
     std::string run(std::span<const std::uint32_t> state);
-    // Also records each step.
+    // The same, and appends each step to `trace`.
     std::string run(std::span<const std::uint32_t> state, std::vector<TraceStep>& trace);
 
   private:

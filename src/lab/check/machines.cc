@@ -58,7 +58,7 @@ std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earli
     config.channel = channel_of(configuration_, job, earlier);
     config.channel.first_seq = first_seq;
     config.scale = 1;
-    // Never suppress a request: time does not advance, and a suppressed request equals a lost one.
+    // The server suppresses no request: model time does not advance, so a suppressed request would be a lost one.
     config.repeat_interval = Duration::zero();
     return std::make_unique<protocol::Server>(config, layout_.membership());
 }

@@ -23,7 +23,7 @@ namespace atp::check {
 
 namespace ATP_VARIANT {
 
-// Identifies a fragment in the ghost state of a switch.
+// Identifies a fragment in the ghost state (check/system.h) of a switch.
 struct FragmentId {
     std::uint32_t job = 0;
     std::uint32_t token = 0;  // 0: none
@@ -58,7 +58,7 @@ class Machines final : public NodeBase {
     };
     struct SwitchNode {
         std::unique_ptr<protocol::Switch> machine;
-        // Ghost, by aggregator: the fragment released last, if no packet used the aggregator since.
+        // Ghost, by aggregator: the fragment released last. Empty once a packet uses the aggregator again.
         std::vector<FragmentId> released;
     };
 

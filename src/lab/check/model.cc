@@ -43,7 +43,7 @@ std::string_view verb_of(Action::Kind kind) {
 
 constexpr std::uint32_t no_packet = no_number >> 3U;
 
-// Key of a node state and an input with a packet. Requires fewer than 2^29 packets.
+// Key of (node state, input, packet). Requires fewer than 2^29 packets.
 std::uint64_t key_of(std::uint32_t node_state, Input input, std::uint32_t packet) {
     return std::uint64_t{node_state} << 32U | std::uint64_t{packet} << 3U | static_cast<std::uint64_t>(input);
 }
@@ -180,10 +180,10 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
     return false;
 }
 
-// When everything is delivered and done, no aggregator may be held, with two exceptions. A fault or a timer occurred,
-// which may have removed an ACK before this switch. Or a late copy claimed the aggregator after another fragment had
-// overwritten its tombstone. Such leftovers occupy memory, but do not change sums. Every state of every switch is
-// checked to be reclaimable.
+// If no packet is in flight and all tensors have ended, no switch may hold an aggregator. There are two exceptions:
+// - A fault or a timer occurred; a lost ACK does not release the aggregator.
+// - A late copy claimed the aggregator after another fragment had overwritten the tombstone.
+// Such an aggregator occupies memory, but changes no sum. Another check proves that ageing frees it.
 bool Model::assess_quiet(std::span<const std::uint32_t> state) {
     if (!all_done(state) || state[0] != full_budget_) return true;
     if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out

@@ -13,11 +13,12 @@ namespace atp::check {
 
 inline constexpr Time model_now{std::chrono::hours(1)};
 inline constexpr Duration model_timeout = std::chrono::milliseconds(1);
-// An armed timer fires before this: a worker may add up to half of its timeout.
+// Upper bound of an armed timer: a worker adds up to half of its timeout.
 inline constexpr Duration model_timer = 2 * model_timeout;
 inline constexpr Duration model_ageing = std::chrono::milliseconds(500);
 inline constexpr Duration model_deadline = std::chrono::hours(1);
-// Times at which every timer, every aggregator's age or every deadline has expired, and no later kind.
+// At after_timeout every timer has expired, at after_ageing also every aggregator's age, at after_deadline also every
+// deadline.
 inline constexpr Time after_timeout = model_now + model_timer;
 inline constexpr Time after_ageing = model_now + model_ageing + model_timer;
 inline constexpr Time after_deadline = model_now + model_deadline;

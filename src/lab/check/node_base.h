@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the systems of all protocols share: a worker with its tensors, and one step of a node.
+// Base of the systems of all protocols: a worker with its tensors, and one step of a node.
 #pragma once
 
 #include <algorithm>

@@ -63,7 +63,7 @@ using Summaries = std::span<const Summary* const>;  // by node
 struct Sent {
     unsigned to = 0;
     std::uint32_t size = 0;
-    std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};  // large enough for each protocol
+    std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};  // large enough for both protocols
 };
 
 // A fragment of the model: its job, and its distance from the first fragment.
@@ -72,8 +72,9 @@ struct FragmentPlace {
     std::int8_t offset = 0;
 };
 
-// Actions of a switch that only the states of other nodes can confirm. superseded: the switch gave the aggregator of
-// this fragment away, because its result must be known. claimed: the switch claimed an aggregator for this fragment.
+// Actions of a switch that are valid only in some states of other nodes.
+// superseded: the switch gave away the aggregator of this fragment; all workers must have its result.
+// claimed: the switch claimed an aggregator for this fragment.
 struct Claims {
     std::optional<FragmentPlace> superseded;
     std::optional<FragmentPlace> claimed;

@@ -11,7 +11,7 @@ namespace atp::emulation {
 
 // Bytes that a UDP payload adds to a queue: Ethernet header and FCS, IPv4 header, UDP header.
 inline constexpr std::uint32_t frame_overhead_bytes = 14 + 4 + 20 + 8;
-// Bytes that it adds on a cable: also the preamble and the gap between frames.
+// Bytes that a UDP payload adds on a cable: the same, and the preamble and the gap between frames.
 inline constexpr std::uint32_t cable_overhead_bytes = frame_overhead_bytes + 8 + 12;
 
 // Upper bound of every queue, regardless of the configuration.
@@ -83,7 +83,7 @@ class EmulatedPort {
     [[nodiscard]] Time occupy(std::uint64_t wire_bytes, Time now);
     [[nodiscard]] bool loses();
 
-    // Work is bits times nanoseconds per second: divided by the rate it gives nanoseconds.
+    // Work is in units of bit * ns/s: work divided by the rate in bit/s is a time in ns.
     std::uint64_t rate_bits_per_s_;
     std::uint64_t queue_bytes_;
     std::uint64_t ecn_work_;

@@ -22,7 +22,7 @@ struct Switch {
     std::uint64_t queue_bytes = 200'000;            // threshold of congestion marks
     std::uint64_t memory_bytes = 64'000'000;
     std::uint32_t lanes = 352;  // per aggregator
-    bool aggregates = true;     // aggregates, or would if purchased
+    bool aggregates = true;     // can aggregate, now or after a purchase
     // Network card of the host that runs `atp switch`; 0: the switch has ports instead.
     std::int64_t card_bits_per_s = 0;
 

@@ -39,7 +39,7 @@ class Rates {
 
     [[nodiscard]] const std::vector<Share>& of(const std::vector<bool>& active);
     [[nodiscard]] Rush rush(const std::vector<bool>& active);
-    [[nodiscard]] Traffic traffic(std::size_t job) const;  // with an aggregator for every packet
+    [[nodiscard]] Traffic traffic(std::size_t job) const;  // as if every packet got an aggregator
     [[nodiscard]] std::size_t resources() const { return network_.links().size() + streams_.size(); }
 
   private:

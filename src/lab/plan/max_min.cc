@@ -40,7 +40,8 @@ class Filling {
         }
     }
 
-    // Exact if loads do not depend on rates. Otherwise the bound is halved until it holds.
+    // The highest level at which no resource is overloaded. If loads do not depend on rates, a formula gives it.
+    // Otherwise bisection finds it.
     double highest_level() {
         raise_to(0);
         double most = level_of_constant_loads(resources_(rates_));

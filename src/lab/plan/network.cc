@@ -60,7 +60,8 @@ std::size_t Network::add_link(const Link& link) {
     return links_.size() - 1;
 }
 
-// Jobs that share hosts use the same hosts, from the first on. Every other job has hosts of its own.
+// Jobs with shares_hosts use the same hosts: worker i of each such job runs on host i. Every other job has hosts of its
+// own.
 void Network::add_hosts(std::size_t at) {
     const std::size_t jobs = cluster_.jobs.size();
     std::vector<std::vector<Tenancy>> shared;

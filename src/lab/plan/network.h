@@ -27,7 +27,7 @@ struct Link {
 // The roles of one job on one host.
 struct Tenancy {
     bool worker = false;
-    bool only_server = false;  // this host runs the job's single parameter server; servers are on workers' hosts
+    bool only_server = false;  // runs the job's single parameter server, which shares the host of a worker
     double servers = 0;        // share of the job's ATP servers on this host
 
     friend bool operator==(const Tenancy&, const Tenancy&) = default;

@@ -31,7 +31,7 @@ struct JobPlan {
     std::vector<std::optional<Duration>> iterations;  // by option; empty: these switches cannot serve the job
     Duration computes{};                              // computation per iteration
     double gain = 1;                                  // best option without ATP divided by the best one with ATP
-    Bottleneck bottleneck;                            // with every switch that could aggregate
+    Bottleneck bottleneck;                            // if every switch that can aggregate does so
     double waits = 0;                                 // share of an iteration without computation, 0 to 1
     double bytes_per_s = 0;                           // gradients, while every job sends
 };
@@ -39,7 +39,7 @@ struct JobPlan {
 struct SwitchPlan {
     double aggregators = 0;
     std::vector<double> requested;  // required aggregators by job, while every job sends
-    double requested_at_most = 0;   // larger of the requirement of all jobs together and that of one job alone
+    double requested_at_most = 0;   // the larger of two: required by all jobs together, or by a single job alone
     double added = 1;               // share of packets that get an aggregator while every job sends, 0 to 1
 };
 
@@ -50,7 +50,7 @@ struct Purchase {
     std::vector<Duration> iterations;
 };
 
-// Every switch has the share `share` of its required aggregators.
+// Iterations if every switch has only this share of its required aggregators.
 struct Shortage {
     double share = 1;
     std::vector<Duration> iterations;  // by job

@@ -154,7 +154,7 @@ tl::expected<Cluster, std::string> parse_topology(const Document& source) {
 
 // --------------------------------------------------------------------------------------------------------------- Jobs
 
-// A network that is described by numbers only: all its layers are equal.
+// A neural network without a table of layers: a number of equal layers.
 workload::Model model_of_numbers(std::uint64_t parameters, Duration compute) {
     constexpr std::uint64_t layers = 16;
     workload::Model model{.name = {}, .sample = "batch", .batch = 1, .source = {}, .layers = {}};

@@ -10,7 +10,7 @@ namespace atp::policy {
 // The default is the protocol's own rules.
 struct ExperimentConfig {
     std::uint32_t first_aggregator = 0;  // added to each index: each job can have its own part of the table
-    bool linear = false;                 // slots take indices in sequence, not by hash (ATP §5.4.2 compares with this)
+    bool linear = false;                 // slots take indices in sequence, not by hash (baseline of ATP §5.4.2)
     bool fixed_window = false;           // no congestion control, as in the papers' loss experiments
 };
 

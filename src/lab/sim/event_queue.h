@@ -60,7 +60,7 @@ class EventQueue {
         if (!heap_.empty()) replace_top(last);
     }
 
-    // Equals pop() and push(), in one pass.
+    // The same as pop() and then push(), but faster.
     void replace_top(const Event& event) {
         const Key event_key = key(event);
         std::size_t at = 0;

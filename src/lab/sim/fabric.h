@@ -58,11 +58,11 @@ struct Fabric {
     [[nodiscard]] LinkId next_hop(NodeId at, NodeId to) const { return at < switches ? routes[at][to] : uplinks[at]; }
 };
 
-// The scenario must have no problem_of().
+// Requires problem_of(scenario) to be empty.
 [[nodiscard]] Fabric build_fabric(const Scenario& scenario);
 
 [[nodiscard]] unsigned count_switches(const TopologySpec& spec);
-// How the job's workers divide into units; nothing when a bitmap cannot hold them.
+// The units of the job's workers; nothing if there are more units or members than bits in a bitmap.
 [[nodiscard]] std::optional<std::vector<protocol::Unit>> units_of(const Scenario& scenario, unsigned job);
 
 }  // namespace atp::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reliable byte stream between two hosts. The systems that ATP is compared with use it.
+// A reliable byte stream between two hosts, for the systems with which ATP is compared.
 //
 // Both transports share one state machine. Segments fill an MTU of 1,500 bytes. The receiver acknowledges every second
-// segment. It acknowledges at once a segment that is out of order, marked, or the last one that the sender may send.
+// segment. It acknowledges a segment at once if the segment is out of order, or the last that the sender can send now;
+// with tcp, also if the segment is marked.
 // The sender resends a segment after three newer segments have arrived, or after a timeout. Each flow keeps few bytes
 // in its host's queue, as TCP small queues and network cards with queue pairs do. Flows and programs therefore share
 // the link of a host.

@@ -8,7 +8,7 @@
 //   overflow: integers at and near the limits of int32; some partial sums exceed 32 bits in some orders.
 //   peak: small except for one lane, whose size is drawn from a distribution. In this lane each worker has its own
 //     sign, and between half of the size and all of it.
-//   floats: some workers hold NaN, infinities or numbers beyond int32; the sum is IEEE's, rounded once.
+//   floats: some workers hold NaN, infinities or numbers beyond int32; the sum is exact and then rounded to float32.
 //   wide: any int32, including INT32_MIN; plain tensors contain these instead of floats.
 // A share of the tensors is plain: unscaled integers that are summed modulo 2^32.
 #pragma once
@@ -30,7 +30,7 @@ namespace atp::sim {
 inline constexpr double gradient_scale = 67108864.0;  // 2^26
 
 struct GradientShape {
-    std::uint64_t key = 0;  // of job, incarnation and channel: packets of another one hold other values
+    std::uint64_t key = 0;  // of job, incarnation and channel, so equal fragments of two incarnations differ
     unsigned workers = 1;
     std::uint16_t payload_lanes = 61;
     std::uint32_t window = 256;  // fragments; results are cached for a few windows

@@ -26,7 +26,8 @@ class HostQueue {
         departures_.push_back({.at = departs, .amount = amount});
         held_ += amount;
     }
-    // Requires a full queue. A sender that waits until then wakes less often than once per packet.
+    // Time at which half of the queue has departed; requires a full queue. A sender that waits until this time wakes
+    // less often than once per packet.
     [[nodiscard]] Time half_empty_at() const { return departures_[departures_.size() / 2].at; }
 
   private:

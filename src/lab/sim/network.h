@@ -55,7 +55,7 @@ class Network {
     [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
     [[nodiscard]] std::uint64_t hops() const { return hops_; }
 
-    // For multicasts: false if this link already carried the copy.
+    // False if the packet is a multicast that this link already carried.
     [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
     [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
         return std::exchange(links_[id].last_copy, copy) != copy;

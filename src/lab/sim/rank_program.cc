@@ -13,7 +13,7 @@
 namespace atp::sim {
 namespace {
 
-// Time of the remaining ranks to agree on the next incarnation.
+// Time that the remaining ranks take to agree on the next incarnation.
 constexpr Duration forming_time = std::chrono::milliseconds(1);
 constexpr std::size_t errors_kept = 8;
 
@@ -224,7 +224,7 @@ void AtpJob::on_completed(std::uint32_t id, std::uint64_t number, Time now) {
     if (--ranks_[rank_of(id)].open_channels[bucket] == 0) summed(rank_of(id), bucket, now);
 }
 
-// Every failure must have a type and name the known cause. It must not come later than the deadline.
+// Every error must have a reason and name the known cause, and must arrive by the deadline.
 void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) {
     const Scenario& s = shared_.scenario;
     endpoints_[id].failed = true;
@@ -323,7 +323,7 @@ void AtpJob::on_event(std::uint32_t id, const protocol::WorkerEvent& event, Time
     }
 }
 
-// Most deadlines move later with each ACK. An event that fires too early schedules the next one, so most moves cost
+// Most timeouts move later with each ACK. An event that fires too early schedules the next event, so most moves cost
 // nothing.
 void AtpJob::set_timer(std::uint32_t id) {
     Endpoint& endpoint = endpoints_[id];

@@ -18,8 +18,9 @@
 namespace atp::sim {
 
 // Each worker submits the buckets of an iteration as they become ready, striped over all channels. If an operation
-// times out, the incarnation ends. When every live worker knows, the job forms again with another token. It then
-// repeats the iterations that some worker lacks. Packets of the previous incarnation may still be in flight.
+// times out, the incarnation ends. When every live worker has learned this, the job starts the next incarnation with
+// another token. The job then repeats the iterations that some worker has not finished. Packets of the previous
+// incarnation may still be in flight.
 //
 // Switches that serve a level of the job process its packets with the shipped protocol::Switch. The job's tree
 // determines the route.

@@ -67,9 +67,9 @@ struct HostCost {
 
 // Derived from single numbers of the ATP paper only.
 //
-// Appendix D.1: hosts with TSO and multi-packet queue pairs carry 60 Gbit/s in packets of 306 bytes; memory copies are
-// the limit. In packets of 180 bytes they carry 1.3 times less; the limit is the work per packet: 31 ns. Preamble,
-// checksum and gap add 24 bytes, which makes 64.7 Gbit/s on the wire.
+// Appendix D.1: hosts with TSO and multi-packet queue pairs carry 60 Gbit/s in packets of 306 bytes. There, memory
+// copies are the limit. In packets of 180 bytes they carry 1.3 times less. There, the work per packet is the limit:
+// 31 ns. Preamble, checksum and gap add 24 bytes to 306, so 60 Gbit/s are 64.7 Gbit/s on the wire.
 inline constexpr HostCost cost_of_papers{.per_packet = Duration(31), .bits_per_s = 64'700'000'000};
 // Copying also keeps RDMA below line rate in the same measurement (7.2.1 of the submission before the paper); network
 // cards do the work per packet. Adding is no slower than copying (60 Gbit/s in Section 5.5 too). Adding therefore
@@ -225,7 +225,7 @@ struct Scenario {
     std::uint64_t bucket_bytes = 4'000'000;
     bool priority = false;  // gradients that the next forward pass needs first overtake waiting ones
 
-    std::uint32_t first_job = 1;  // number of the first job; the others follow
+    std::uint32_t first_job = 1;  // number of the first job; later jobs have consecutive numbers
 
     std::uint16_t lanes = 62;
     std::uint8_t window_log2 = 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of scenario_table.h are made of.
+// Functions that build the rows of scenario_table.h.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ auto& field_of(S& scenario) {
     return (scenario.*....*Path);
 }
 
-// Text of one value, in both directions.
+// Parses and prints one value.
 template <class T>
 struct TextForm {
     std::string placeholder;
@@ -134,7 +134,8 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 }  // namespace detail
 
-// A field with a value. If the field is a vector, the flag repeats; an optional field is written if it has a value.
+// A flag with a value that sets a field. If the field is a vector, the flag may occur several times. An optional field
+// is printed if it has a value, any other field if it differs from its default.
 template <auto... Path, class T>
 ScenarioRow row(ScenarioRow::Group group, const std::string& flag, const TextForm<T>& form, const std::string& help,
                 Draw draw = nullptr) {
@@ -173,7 +174,7 @@ ScenarioRow row(ScenarioRow::Group group, const std::string& flag, const TextFor
     return row;
 }
 
-// A flag without a value that sets a field to `value`. The default is the opposite.
+// A flag without a value that sets a field to `value`. The default of the field is `!value`.
 template <auto... Path>
 ScenarioRow toggle(ScenarioRow::Group group, const std::string& flag, bool value, const std::string& help,
                    Draw draw = nullptr) {
@@ -192,7 +193,7 @@ ScenarioRow toggle(ScenarioRow::Group group, const std::string& flag, bool value
             .draw = draw};
 }
 
-// A flag without a value that is another spelling: the row of the field writes and draws it.
+// A flag without a value that sets a field of another row. Only that row prints and draws the field.
 ScenarioRow alias(ScenarioRow::Group group, std::string flag, std::string excludes, std::string help,
                   void (*set)(Scenario& scenario));
 

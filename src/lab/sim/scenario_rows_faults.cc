@@ -58,7 +58,7 @@ void draw_deadline(Random& random, Scenario& s) {
     }
 }
 
-// Packets that outlive their incarnation (H27, docs/protocol.md#h27).
+// Packets that arrive after the end of their incarnation (H27, docs/protocol.md#h27).
 void draw_replay(Random& random, Scenario& s) {
     if (!s.deadline || !random.chance(0.3)) return;
     s.faults.replay = 0.2;

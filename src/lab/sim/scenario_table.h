@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of a scenario, one row for each: its flag, its text in both directions, its bounds, and how the swarm
-// draws it. The rows stand in the order in which the swarm draws: a row that is inserted before another one changes
-// what all seeds draw from there on.
+// The settings of a scenario. Each setting has one row: its flag, functions that parse and print it, its bounds, and a
+// function that draws it for the swarm. The swarm draws in the order of the rows. A row that is inserted
+// between two rows therefore changes all later draws of every seed.
 #pragma once
 
 #include <functional>
@@ -22,18 +22,18 @@ struct ScenarioRow {
     Group group = Group::network;
     std::string flag{};         // with its dashes
     std::string placeholder{};  // of the value in the help; empty: the flag takes no value
-    std::string accepted{};     // values that read() accepts, for messages
+    std::string accepted{};     // values that read() accepts, for error messages
     std::string help{};
-    bool repeats = false;    // may be given several times; each value is appended
+    bool repeats = false;    // the flag may occur several times; each value is appended
     char delimiter = 0;      // between several values behind one flag; 0: one value only
     std::string excludes{};  // a flag of an earlier row that cannot be given as well; empty: none
 
     // Sets the field from a text. Returns false if the text is not accepted.
     std::function<bool(std::string_view text, Scenario& scenario)> read{};
-    // Texts of the field that read() accepts, one for each value; none if the field has its default, or if another row
-    // writes it.
+    // Prints the field: one text for each value, in the form that read() accepts. Prints nothing if the field has its
+    // default, or if another row prints it.
     std::function<std::vector<std::string>(const Scenario& scenario)> write{};
-    // Draws the field, and may read the fields of earlier rows. nullptr: the swarm leaves the default.
+    // Draws the field; may read the fields of earlier rows. nullptr: the swarm keeps the default.
     void (*draw)(Random& random, Scenario& scenario) = nullptr;
 };
 

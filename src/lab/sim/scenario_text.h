@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of the parts of a scenario, in both directions. scenario.h declares the functions for topologies and systems.
+// Parses and prints the parts of a scenario. scenario.h declares the functions for topologies and systems.
 #pragma once
 
 #include <optional>

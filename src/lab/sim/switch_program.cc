@@ -81,7 +81,7 @@ void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now
     }
 }
 
-// Sends to one worker, or one copy over each link that leads to a destination unit. No worker uses a FLUSH.
+// Sends to one worker, or one copy over each link towards a destination unit. A FLUSH goes to switches only.
 void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
     Network& network = shared_.network;
     const std::byte* bytes = network.pool().data(packet);

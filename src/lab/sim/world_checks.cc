@@ -21,7 +21,7 @@ Report World::finish() {
     for (const Job* job : jobs_) report.jobs.push_back(job->report());
     for (const Background* flow : background_) report.background.push_back(flow->report());
     if (sampler_) {
-        take_sample();  // the remainder since the last interval
+        take_sample();  // the time since the last full interval
         report.series = sampler_->series();
     }
     for (NodeId s = 0; s < fabric_.switches; ++s) {

@@ -16,8 +16,8 @@
 
 namespace atp::switchml {
 
-// The SwitchML part of a shard: its switch, and the branch of the tree to which each of its jobs belongs. Here a stream
-// is a channel that uses SwitchML. The protocol calls it a job; this pool assigns its number.
+// The SwitchML part of a shard: a SwitchML switch, and the branch of the tree for each of its streams. A stream is a
+// channel that uses SwitchML. SwitchML calls a stream a job; this pool assigns its number.
 //
 // SwitchML packets have no token. The address from which a member joined replaces it: a packet from another address is
 // dropped.
@@ -33,7 +33,7 @@ class StreamPool final : public endpoint::ShardProtocol {
 
     [[nodiscard]] std::optional<std::string> objection_to(const wire::Join& join) const override;
     [[nodiscard]] bool has_format(std::span<const std::byte> bytes) const override;
-    // Numbers of streams rotate, so a number is not reused soon.
+    // Stream numbers are assigned in turn, so a number is not reused soon.
     [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) override;
     void close(std::uint32_t job, std::uint16_t channel) override;
     [[nodiscard]] Receivers handle_packet(std::span<std::byte> bytes, const wire::Address& from) override;

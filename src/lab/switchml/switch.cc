@@ -60,7 +60,7 @@ std::uint32_t Switch::free_slots() const {
     return free;
 }
 
-// Sets every copy as if the fragment before its first one were complete.
+// Sets the state of every copy as if the fragment before its first fragment were complete.
 void Switch::reset(const Job& job) {
     const JobConfig& config = job.config;
     const std::uint32_t copies = 2 * config.slots();
@@ -146,13 +146,13 @@ Switch::Standing Switch::standing(const JobConfig& config, const Packet& packet,
     if (protocol::before(offset, copy.offset))
         return Standing::late;  // a version bit alone would accept it (H37, docs/protocol.md#h37)
     if (offset == copy.offset) return seen || copy.complete() ? Standing::present : Standing::absent;
-    // The sender has the result of the phase in between. Every worker therefore has the result that is overwritten
-    // here.
+    // The sender has the result of the other copy, one phase earlier. Every worker has therefore sent that phase, and
+    // so has the result of this copy, which is overwritten now.
     const bool next = offset == copy.offset + 2 * config.slots() && offset == other.offset + config.slots();
     return next && other.complete() ? Standing::absent : Standing::ahead;
 }
 
-// Algorithm 3, lines 6 to 17; in mode lossless, Algorithm 1.
+// Algorithm 3, lines 6 to 17. In mode lossless: Algorithm 1.
 Verdict Switch::gather(Job& job, Packet& packet) {
     Copy& copy = copy_of(job, packet);
     if (job.config.mode != Mode::lossless) {

@@ -68,8 +68,8 @@ class Switch {
   public:
     explicit Switch(const SwitchConfig& config);
 
-    // Assigns slots to the job. False if there are not enough consecutive free slots, if its packets have more lanes
-    // than a slot, or if the number is in use with another configuration.
+    // Assigns slots to the job. False if there are not enough consecutive free slots, if the job's packets have more
+    // lanes than a slot, or if the job's number is in use with another configuration.
     [[nodiscard]] bool admit(const JobConfig& config);
     void dismiss(std::uint8_t job);
 

@@ -173,7 +173,7 @@ std::optional<WorkerEvent> Worker::poll_event() {
     return event;
 }
 
-// The next slot to send. A slot whose elements cannot be read yet lets other slots pass, resends in particular.
+// The next slot to send. Skips a slot whose elements cannot be read yet, so that other slots and resends are sent.
 // Otherwise two workers could wait for each other.
 std::optional<std::uint32_t> Worker::take_next() {
     const auto is_ready = [this](std::uint32_t slot) { return ready(slot); };

@@ -69,7 +69,7 @@ class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
 
-    // The number of the job at its switch, if the caller learns it after construction. Call it before the first tensor.
+    // Sets the number of the job, if the switch assigns it after construction. Call before the first submit().
     void set_job(std::uint8_t job);
     // Queues a tensor of at least one element and returns its number, counted from 0. Returns nothing if the queue is
     // full, the job has failed, or the tensor is plain and float16 cannot represent its integers.

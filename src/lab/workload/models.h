@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neural networks as tables of layers: numbers of parameters and operations. Networks are never executed.
+// Neural networks as tables of layers: numbers of parameters and operations. The tables are never executed.
 #pragma once
 
 #include <cstdint>

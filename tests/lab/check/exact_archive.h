@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves and restores the whole state of a machine as bytes: all that persist() names, without a model's omissions.
+// Saves and restores the state of a machine as bytes: everything that persist() names. The archives of the model
+// checker omit some of it; these omit nothing.
 #pragma once
 
 #include <gtest/gtest.h>

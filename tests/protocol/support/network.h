@@ -84,14 +84,14 @@ class Network {
     void submit(unsigned rank, std::vector<float> values, Time deadline = never, std::uint16_t purpose = 0);
     // The same for a tensor of unscaled integers, whose sums are in integers().
     void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
-    // A tensor of the script, which must live until it is done and which receives its own sums.
+    // Submits a tensor that the script owns. It must exist until its operation ends, and it receives its own sums.
     void submit(unsigned rank, protocol::Tensor& tensor);
     // Submits a tensor of the same length to every worker: worker r contributes value_of(r, element).
     void submit_all(std::size_t elements, const std::function<float(unsigned, std::size_t)>& value_of);
 
     void set_rule(Rule rule) { rule_ = std::move(rule); }
     void clear_rule() { rule_ = nullptr; }
-    // The outcome of the next `times` packets that match; the others are delivered. Shorthands for set_rule().
+    // Shorthands for set_rule(): the outcome of the next `times` packets that match. All other packets are delivered.
     void drop_next(Match match, int times = 1) { fate_of_next(Disposition::drop, std::move(match), times); }
     void hold_next(Match match, int times = 1) { fate_of_next(Disposition::hold, std::move(match), times); }
     void duplicate_next(Match match, int times = 1) { fate_of_next(Disposition::duplicate, std::move(match), times); }
@@ -107,7 +107,7 @@ class Network {
     void wait(Duration duration) { now_ += duration; }
     // Alternates run() and expire() until every tensor is done. False if that takes more than `expiries` timeouts.
     [[nodiscard]] bool finish(int expiries = 200);
-    // The same under random faults, for at most `steps` deliveries.
+    // As finish(), but with random faults, and for at most `steps` deliveries.
     [[nodiscard]] bool finish_among(const Faults& faults, std::uint32_t seed, long steps = 2'000'000);
 
     [[nodiscard]] bool done() const;
@@ -122,7 +122,7 @@ class Network {
     [[nodiscard]] protocol::Server& server() { return *server_; }
     [[nodiscard]] protocol::Switch& rack(unsigned unit) { return *racks_.at(unit); }
     [[nodiscard]] protocol::Switch& root() { return *root_; }
-    // A restarted server: it has no state, and no switch or worker knows it.
+    // Replaces the server by one without state, as a restart does. Switches and workers do not notice.
     void replace_server();
     [[nodiscard]] std::uint32_t occupied() const;  // aggregators of all switches
     [[nodiscard]] Time now() const { return now_; }

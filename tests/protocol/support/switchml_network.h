@@ -31,12 +31,12 @@ class SwitchMlNetwork {
 
     explicit SwitchMlNetwork(const switchml::JobConfig& job);
 
-    // Submits the next tensor of so many integers to every worker. Each value identifies its worker and element.
+    // Submits the next tensor of `elements` integers to every worker. Each value identifies its worker and element.
     void submit(std::size_t elements, Time deadline = never);
 
     // Packets in flight, oldest first unless the test took them out of order.
     [[nodiscard]] const std::vector<SwitchMlFlight>& flights() const { return flights_; }
-    // The oldest in flight of this worker in this direction; fails the test if there is none.
+    // Index of the oldest packet in flight of this worker in this direction; fails the test if there is none.
     [[nodiscard]] std::size_t find(bool up, unsigned worker) const;
     void deliver(std::size_t at);
     void deliver(bool up, unsigned worker) { deliver(find(up, worker)); }
@@ -48,7 +48,8 @@ class SwitchMlNetwork {
     void pass_timeout();
     // Delivers and advances time until every tensor has ended, or for at most `timeouts` timeouts.
     void run(unsigned timeouts = 100);
-    // Random order. Probabilities of losses and of copies that stay in flight, in units of 1/256.
+    // Delivers in random order. Probabilities are in units of 1/256: that a packet is lost, and that a copy of a
+    // delivered packet stays in flight.
     struct Chaos {
         unsigned loss = 0;
         unsigned duplicate = 0;

@@ -50,7 +50,7 @@ class WorkerBench {
         tensors.emplace_back(inputs.back(), outputs.back(), 1.0F);
         return worker.submit(tensors.back(), now, deadline);
     }
-    // A tensor of so many fragments.
+    // A tensor of this number of fragments.
     std::optional<std::uint64_t> submit_fragments(std::size_t fragments, Time deadline = never) {
         return submit(std::vector<float>(fragments * config.channel.payload_lanes(), 1.0F), deadline);
     }
@@ -86,7 +86,7 @@ class WorkerBench {
         header.argument = type == ATP_TYPE_ACK ? header.index : 0;
         return header;
     }
-    // As long as the gradient of seq; if none was sent, of the usual length.
+    // A result as long as the gradient of seq, or of the usual length if the worker sent none.
     [[nodiscard]] Bytes ack(std::uint32_t seq, float value = 3.0F, unsigned flags = 0) const {
         const auto sent = lanes_sent.find(seq);
         return make_float_packet(

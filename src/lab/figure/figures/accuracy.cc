@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* program = "bench/accuracy/run";
-// Trainings that differ only in the order of their sums differ by as much.
+// Two trainings that differ only in the order of their additions reach scores that differ by this much.
 constexpr double as_accurate = 0.03;
 
 // The output of the program, or the reason why this machine cannot run it.

@@ -15,7 +15,7 @@ constexpr double line_gbps = 100;
 // A flow to the second worker. It shares a switch queue with the job, which marks and drops.
 sim::Scenario contended(Duration begin, std::optional<Duration> lasts, Duration sample) {
     sim::Scenario point = testbed("star:6");
-    // Hosts cost nothing: only the time on the wire counts.
+    // Hosts take no time per packet: only the time on the wire counts.
     point.host_cost = {};
     point.tcp_cost = {};
     point.rdma_cost = {};

@@ -19,7 +19,7 @@ constexpr std::int64_t fast = 100'000'000'000;
 constexpr double bits_of_element = 32;
 constexpr double million = 1e6;
 
-// Hosts cost nothing: the wire is the limit, as for the many cores of the paper.
+// Hosts take no time per packet: the wire is the limit, as with the many cores of the paper.
 sim::Scenario tensor_at(std::string_view topology, const char* system, std::int64_t rate) {
     sim::Scenario point = testbed(topology);
     point.systems = {*sim::parse_system(system)};

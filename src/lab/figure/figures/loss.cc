@@ -13,7 +13,7 @@ using std::chrono::microseconds;
 
 constexpr double percent = 100;
 
-// Both systems as in the paper: windows do not shrink, and timers have 1 ms.
+// Both systems as in the paper: windows do not shrink, and timeouts are 1 ms.
 sim::Scenario lossy(std::string_view topology, const char* system, double loss) {
     sim::Scenario point = testbed(topology);
     point.systems = {*sim::parse_system(system)};
@@ -63,7 +63,7 @@ Drawing draw_fig10(const Lab& lab) {
         }
     }
     const std::size_t half = points.size() / 2;
-    // The microbenchmark of ATP with the highest loss and a shorter timer: the wait of a lost resend.
+    // The microbenchmark of ATP with the highest loss and a shorter timer. Shows the time lost when a resend is lost.
     points.push_back(points[half + losses.size()]);
     points.back().min_timeout = microseconds(100);
     const std::vector<sim::Report> reports = lab.run(points);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets that could overflow, and packets that overflow.
+// Packets whose sum could overflow, and packets whose sum overflows.
 #include <fmt/format.h>
 
 #include "figure/figures/figures.h"

@@ -19,7 +19,7 @@ inline constexpr double giga = 1e9;
 // are as fast as in the paper's Figure 19. Sums are verified without the audit lane, which the paper's packets lack.
 [[nodiscard]] sim::Scenario testbed(std::string_view topology);
 
-// Of one worker, mean over the jobs.
+// Value of one worker, mean over the jobs.
 [[nodiscard]] double goodput_gbps(const sim::Report& report);
 [[nodiscard]] double samples_per_s(const sim::Report& report);
 // Excludes the first iteration, in which slots search for free aggregators.

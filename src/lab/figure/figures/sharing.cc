@@ -60,8 +60,9 @@ Drawing draw_fig13a(const Lab& lab) {
         const auto found = std::ranges::find(shares, share);
         return chart.lines[line].y[static_cast<std::size_t>(found - shares.begin())];
     };
-    // A job uses a static part of a quarter or half of a window in full. Of a part between them it uses only a quarter.
-    // The value of a fully used part is interpolated linearly.
+    // The window of a job is a power of two. The job therefore uses a static part of a quarter or half of a window in
+    // full. Of a part between them, the job uses only a quarter of a window. The value that a fully used part would
+    // have is interpolated linearly.
     const double whole_third = at(1, 0.25) + (at(1, 0.5) - at(1, 0.25)) * (1.0 / 3 - 0.25) / (0.5 - 0.25);
     Drawing drawing;
     drawing.checks = {
@@ -117,7 +118,7 @@ Drawing draw_fig13b(const Lab& lab) {
     return drawing;
 }
 
-// Mean additions per interval of an active job: while every other job is active, and while one is not.
+// Mean additions per interval of an active job: first while all other jobs are active, then while one is idle.
 struct Crowds {
     double all_on = 0;
     double some_off = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic of another application on a worker's link: as much as its transport allows, until its end.
+// Traffic of another application on a worker's link. It sends as fast as its transport allows, for a set time.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace atp::sim {
 
-// Without an end of its own, the flow stops when every job is done.
+// A flow without a set time stops when every job is done.
 class Background final : public Program {
   public:
     Background(const Shared& shared, ProgramId id, unsigned index);
