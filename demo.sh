@@ -31,8 +31,8 @@ log=$PWD/build/demo/build.log
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# show_steps: reads ninja's output and shows the steps done, and the time left at the pace so far. On a terminal it
-# rewrites one line; elsewhere it prints a line for every tenth of the steps.
+# show_steps: reads ninja's output and shows the number of finished steps and the estimated time left. On a terminal it
+# rewrites one line; otherwise it prints a line after every tenth of the steps.
 show_steps() {
     local line done_steps all_steps shown=0 began=$SECONDS left
     while IFS= read -r line; do
@@ -50,7 +50,8 @@ show_steps() {
     [[ ! -t 1 ]] || printf '\r%60s\r' ''
 }
 
-# build TARGET...: configures without tests and benchmarks, whose packages may be missing, unless they are configured.
+# build TARGET...: configures and builds. A new configuration leaves out tests and benchmarks, whose packages may be
+# missing; an existing one keeps them.
 build() {
     local options=(-DATP_TESTS=OFF -DATP_BENCHMARKS=OFF)
     ! grep -qs '^ATP_TESTS:BOOL=ON' build/release/CMakeCache.txt || options=()
@@ -58,7 +59,7 @@ build() {
         NINJA_STATUS='@%f/%t@ ' cmake --build --preset release --parallel --target "$@"
 }
 
-# prepare TARGET... -- PACKAGE...: installs what the demo needs and these packages, and builds the targets.
+# prepare TARGET... -- PACKAGE...: installs the packages of the demo and these packages, and builds the targets.
 prepare() {
     local targets=()
     while [[ $1 != -- ]]; do
@@ -83,7 +84,7 @@ train() {
     exec build/venv/bin/python tools/train_demo.py "$@"
 }
 
-# simulate_as NAME FLAG...: one run, its result as build/demo/NAME.json.
+# simulate_as NAME FLAG...: simulates one run and stores its result as build/demo/NAME.json.
 simulate_as() {
     local result=build/demo/$1.json
     shift

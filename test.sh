@@ -43,7 +43,7 @@ failures=()
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# headline NAME: ends the step before it and begins this one, with the time since the start.
+# headline NAME: ends the previous step and begins step NAME. Prints the time since the start.
 timed_names=() timed_seconds=() begun=0
 headline() {
     [[ ${#timed_names[@]} -eq 0 ]] || timed_seconds+=($((SECONDS - begun)))
@@ -51,10 +51,10 @@ headline() {
     printf '\n== %s (%s)%s\n' "$1" "$(clock $SECONDS)" "${steps_left:+, then: $steps_left}"
 }
 
-# next NAME: the step that the following lines run. The headlines list the steps after it.
+# next NAME: the following lines run step NAME. Headlines then list the steps after NAME.
 next() { [[ " $steps_left " == *" $1 "* ]] && steps_left=${steps_left#*"$1"} steps_left=${steps_left# }; }
 
-# record NAME STATUS: counts a step that is not a test of ctest. Status 77: skipped.
+# record NAME STATUS: counts a step that ctest does not run. Status 77: skipped.
 record() {
     case $2 in
         0) passed=$((passed + 1)) ;;
@@ -63,7 +63,7 @@ record() {
     esac
 }
 
-# step NAME COMMAND...: runs it, counts it, and returns its status.
+# step NAME COMMAND...: runs the command, counts the step, and returns the status.
 step() {
     local name=$1 status
     shift
@@ -74,7 +74,7 @@ step() {
     return $status
 }
 
-# build PRESET TARGET... : configures and builds. Only a failure counts, because the tests count otherwise.
+# build PRESET TARGET... : configures and builds. Counts only a failure: after a success, the tests are counted.
 build() {
     local preset=$1
     shift
@@ -88,7 +88,7 @@ build() {
     return 1
 }
 
-# run_ctest NAME FOLDER CTEST_OPTION...: every test under a build folder, added to the counts.
+# run_ctest NAME FOLDER CTEST_OPTION...: runs every test under a build folder and counts each.
 run_ctest() {
     local name=$1 folder=$2 junit=$PWD/$results/$1.xml status counts
     shift 2
@@ -161,8 +161,8 @@ next asan
 kinds=(base wire numeric protocol hazards control tensor net store client comm staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")
 build asan "${targets[@]/%//all}" && for kind in "${kinds[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
-# Of the end-to-end tests those inside one process. The others would compile the whole command, although each of its
-# threads has a process of its own there.
+# Of the end-to-end tests, runs only those in one process. The others need the whole command, and ThreadSanitizer does
+# not check several processes together.
 next tsan
 kinds=(net store client comm staging)
 targets=("${kinds[@]/#/tests/}")

@@ -34,7 +34,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 lacks this option for 
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_EXTENSIONS OFF)
-# The same bits as on a processor: no product is fused with a sum. Device code may call constexpr functions.
+# Without fused multiply-add, a device computes the same bits as a processor. Device code may call constexpr functions.
 set(ATP_CUDA_OPTIONS -fmad=false --expt-relaxed-constexpr)
 find_package(CUDAToolkit REQUIRED)
 message(STATUS "Found nvcc ${CMAKE_CUDA_COMPILER_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")

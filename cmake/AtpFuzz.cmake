@@ -1,6 +1,6 @@
-# One source, two programs. With ATP_FUZZ (the preset `fuzz`, Clang), a libFuzzer target that ctest runs for
-# ATP_FUZZ_SECONDS from the committed corpus. Without it, the same source with a small main() that replays the corpus.
-# Every build therefore compiles the target and tests every committed input.
+# Each fuzz target is one of two programs. With ATP_FUZZ (the preset `fuzz`, needs Clang), it is a libFuzzer program.
+# ctest runs it for ATP_FUZZ_SECONDS, starting from the committed corpus. Without ATP_FUZZ, it has a small main() that
+# replays the corpus. Every build therefore compiles the target, and tests every committed input.
 set(ATP_FUZZ_SECONDS 15 CACHE STRING "How long ctest lets each libFuzzer target search")
 if(ATP_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "ATP_FUZZ needs Clang for libFuzzer, not ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset fuzz`")

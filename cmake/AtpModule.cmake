@@ -1,12 +1,12 @@
-# One target a module. Headers are included as "module/file.h". The include path of a module holds only the module itself (a
-# link to its folder), so "wire/packet.h" is found only by targets that link atp_wire. The link graph is therefore the
-# dependency graph.
+# Each module is one target. Headers are included as "module/file.h". The include path of a module holds only a link to
+# the folder of the module. The compiler therefore finds "wire/packet.h" only for targets that link atp_wire, and the
+# link graph is the dependency graph.
 #
 # Each module belongs to a set (docs/architecture.md):
 #   machine  decides; uses machines
 #   driver   moves bytes, time and threads; uses machines and drivers
 #   app      uses machines, drivers and apps
-#   lab      uses anything, and nothing outside of the laboratory uses it
+#   lab      uses all sets; only lab modules use it
 set(ATP_LAYERS_DIR ${CMAKE_BINARY_DIR}/layers)
 set(ATP_SETS machine driver app lab)
 set(ATP_SET_machine machine)
@@ -15,8 +15,8 @@ set(ATP_SET_app machine driver app)
 set(ATP_SET_lab machine driver app lab)
 
 # atp_module(NAME [VARIANT suffix] SET machine|driver|app|lab SOURCES ... USES module ... [PRIVATE_LINKS target ...]
-# [APART source ...]): the library atp_NAME from this folder. Configuration stops at a module that is used before it is defined (a cycle), and
-# at a set that may not use another.
+# [APART source ...]): the library atp_NAME from this folder. Configuration fails if a module uses one that is not
+# defined yet (a cycle), or one of a set that it may not use.
 function(atp_module name)
   cmake_parse_arguments(arg "" "VARIANT;SET" "SOURCES;USES;PRIVATE_LINKS;PUBLIC_LINKS;DEFINITIONS;APART" ${ARGN})
   if(NOT arg_SET IN_LIST ATP_SETS)

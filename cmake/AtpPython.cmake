@@ -1,6 +1,6 @@
-# Python and its torch for the backend in python/. Without Python3_EXECUTABLE, the Python of tools/setup.sh is used,
-# or else any other. With ATP_PYTHON=AUTO, this file sets the variable to ON or OFF. find_package(Torch) is not used,
-# because it requires compilers for every device that torch was built for.
+# Finds Python and its torch for the backend in python/. If Python3_EXECUTABLE is not set, CMake uses the Python of
+# tools/setup.sh, or any other if that is missing. With ATP_PYTHON=AUTO, this file sets ATP_PYTHON to ON or OFF. It does
+# not use find_package(Torch), which requires compilers for every device that torch was built for.
 if(NOT ATP_PYTHON)
   return()
 endif()
@@ -40,6 +40,6 @@ add_library(atp_torch_libraries INTERFACE)
 target_include_directories(atp_torch_libraries SYSTEM INTERFACE
   ${torch_dir}/include ${torch_dir}/include/torch/csrc/api/include)
 target_compile_definitions(atp_torch_libraries INTERFACE TORCH_API_INCLUDE_EXTENSION_H ${torch})
-# Needs no run-time path: `import torch` has loaded these libraries before.
+# Needs no run-time path: `import torch` loads these libraries first.
 target_link_directories(atp_torch_libraries INTERFACE ${torch_dir}/lib)
 target_link_libraries(atp_torch_libraries INTERFACE c10 torch_cpu torch_python)

@@ -1,7 +1,7 @@
 # Compiler flags that all targets share, and unity builds.
 
-# In a unity build a local variable may have the name of a constant in another source. Only gcc can exclude this case
-# from the check for a local variable that hides another one.
+# -Wshadow reports a local variable that hides another name. In a unity build a local variable may have the name of a
+# constant of another source. Only gcc has a check that permits this case.
 set(ATP_SHADOW_IN_GROUPS $<$<NOT:$<CXX_COMPILER_ID:Clang>>:-Wshadow=local>)
 
 add_library(atp_flags INTERFACE)
@@ -11,17 +11,18 @@ target_compile_options(atp_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
   # At -O3, gcc 12 and 13 report overflows in the standard library's headers on paths that exist only after inlining.
-  # AddressSanitizer in the preset `asan` finds the errors that these warnings are for.
+  # In the preset `asan`, AddressSanitizer finds real errors of this kind.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict>)
 if(ATP_SANITIZE)
   add_compile_options(-fsanitize=${ATP_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ATP_SANITIZE})
 elseif(ATP_WARNINGS_AS_ERRORS)
-  # Sanitizers rewrite expressions before gcc checks them; the other presets check the code as written.
+  # Not with sanitizers, which rewrite expressions before gcc checks them. The other presets check the code as written.
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
-# For folders whose code sets up, prints or checks. Without optimisation a sanitized build takes half the time.
+# For folders whose code is not on the path of packets. Without optimisation, a build with sanitizers takes half the
+# time.
 macro(atp_need_not_be_fast)
   if(ATP_SANITIZE)
     add_compile_options(-O0)
@@ -30,19 +31,19 @@ macro(atp_need_not_be_fast)
   endif()
 endmacro()
 
-# Unity builds. A group of sources is compiled as one file, so that the compiler reads the headers of the standard library,
-# GoogleTest, fmt and JSON once per group. In one target, two sources
-# cannot define the same name in an anonymous namespace: rename one, or name its source under APART.
+# Unity builds. A group of sources is compiled as one file, so that the compiler reads the headers of the standard
+# library, GoogleTest, fmt and JSON once per group. Two sources of one target cannot define the same name in an
+# anonymous namespace: rename one, or list its source under APART.
 option(ATP_UNITY "Compile the sources of a target in groups, so that headers are read once per group" ON)
 set(ATP_UNITY_SOURCES 8) # per group; two compilers then need at most 3 GB of memory
 # Modules on the path of packets. A release compiles each of their sources by itself, so that no neighbour changes what
 # the compiler inlines.
 set(ATP_UNGROUPED_MODULES numeric protocol tensor net switchd switchml sim)
 
-# atp_group(TARGET [source ...]): compiles TARGET in groups; each source named here stays apart.
+# atp_group(TARGET [source ...]): compiles TARGET in groups, but each source in the list by itself.
 function(atp_group target)
   if(ATP_UNITY)
-    # Groups of equal size, so that the last one is as long as the others.
+    # Makes groups of about equal size, so that the last group is not much smaller than the others.
     get_target_property(sources ${target} SOURCES)
     list(LENGTH sources count)
     math(EXPR groups "(${count} + ${ATP_UNITY_SOURCES} - 1) / ${ATP_UNITY_SOURCES}")

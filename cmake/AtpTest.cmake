@@ -1,4 +1,4 @@
-# One helper with test discovery and a timeout: every test is compiled, and none can block the run.
+# Defines test programs. Each has a timeout, so no test can block a run.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)

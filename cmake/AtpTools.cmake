@@ -1,5 +1,5 @@
-# Uses ccache if it is installed. The build uses the default linker: programs are small, and Debian 12's mold has made
-# programs that do not start, and has stopped responding.
+# Uses ccache if it is installed. The build uses the default linker, because the programs are small. Debian 12's mold
+# has produced programs that do not start, and has hung.
 find_program(ATP_CCACHE ccache)
 if(ATP_CCACHE)
   # ccache hashes paths inside the project relative to the build folder, so that all clones on a host share the cache.

@@ -1,4 +1,4 @@
-# The switch inside the kernel. With ATP_XDP=AUTO, this file sets the variable to ON or OFF.
+# Builds the switch inside the kernel. With ATP_XDP=AUTO, this file sets ATP_XDP to ON or OFF.
 if(NOT ATP_XDP)
   return()
 endif()
@@ -67,7 +67,7 @@ function(atp_bpf_program target name source)
     COMMAND ${ATP_CLANG} -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror
             -I${CMAKE_SOURCE_DIR}/src/machines -I${CMAKE_SOURCE_DIR}/src/drivers -isystem ${ATP_LIBBPF_INCLUDE} -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
             -MD -MF ${object}.d -MT ${skeleton} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}.debug
-    COMMAND ${ATP_BPFTOOL} gen object ${object} ${object}.debug # omits the sections for debuggers
+    COMMAND ${ATP_BPFTOOL} gen object ${object} ${object}.debug # without the sections for debuggers
     COMMAND ${ATP_BPFTOOL} gen skeleton ${object} name ${name} > ${skeleton}
     DEPENDS ${source} DEPFILE ${object}.d VERBATIM
     COMMENT "Building ${name} for the kernel")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses a small model to test that every study runs, and that integers at a suitable scale train as well as floats."""
+"""Trains a small model to test that every study runs, and that integers at a suitable scale train as well as floats."""
 
 import contextlib
 import io

@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 constexpr milliseconds attempt{20};
 
-// Answers HELLOs like a switch, in a thread of its own. `late`: answers each HELLO only after so many later ones.
-// `passes`: whether a HELLO of this length arrives.
+// Answers HELLOs like a switch, in a thread of its own. `late`: answers each HELLO only after this number of later
+// HELLOs. `passes`: true if a HELLO of this length arrives.
 class FakeSwitch {
   public:
     using Passes = std::function<bool(std::size_t bytes)>;

@@ -134,7 +134,7 @@ TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
     EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1440U);
 }
 
-// The key of each counter, as docs/operate/monitor.md cites it.
+// The key of each counter, in the form that docs/operate/monitor.md uses.
 std::set<std::string> counters_of(const Json& shard, const std::string& of_shard) {
     const auto keys = [](const Json& object, const std::string& prefix) {
         std::set<std::string> names;

@@ -143,7 +143,7 @@ void expect_switch_does(const DecideRow& row) {
     machine.handle_packet(packet_buffer, Time{std::chrono::microseconds(row.given.now_us)});
     bytes.resize(packet_buffer.size);
 
-    // A switch forwards packets that have passed its level without a decision.
+    // A packet that has already passed the level of the switch is forwarded without a decision.
     const bool behind = packet.hop >= ATP_LEVELS;
     EXPECT_EQ(event_name(packet_buffer.verdict.event), behind ? event_name(ATP_EVENT_PASSED) : row.event);
     EXPECT_EQ(packet_buffer.verdict.route == protocol::Route::drop, row.packet_action == "drop");

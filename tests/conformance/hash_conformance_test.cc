@@ -77,7 +77,7 @@ class OneZero final : public protocol::PlainTensor {
     }
 };
 
-// The first window has no earlier ACK that names an index: worker and server must compute the hash.
+// In the first window no ACK has named an index yet, so worker and server must compute the hash.
 TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
     const auto membership = *protocol::Membership::star(1);
     for (const json& row : rows_of("index")) {

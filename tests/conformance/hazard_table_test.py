@@ -4,8 +4,8 @@
 
 usage: hazard_table_test.py SOURCE_DIR
 
-`ctest -R H07` must run all tests of hazard 7. Each file that the table names for a hazard therefore has a test whose
-name starts with its tag, and the table names each file that has one.
+`ctest -R H07` must run all tests of hazard 7. Each file that the table names for a hazard must therefore have a
+test whose name starts with the tag of the hazard. The table must name every file that has such a test.
 """
 
 import re

@@ -146,7 +146,7 @@ def greet(switch: Address) -> list[dict[str, int]]:
 
 
 class Mismatch(Exception):
-    """WAIT with argument 1."""
+    """The server sent WAIT with argument 1: ranks call different operations."""
 
 
 class Rank:
@@ -198,7 +198,7 @@ class Rank:
         self._socket.sendto(message, self._switch)
 
     def _receive(self) -> bytes | None:
-        """A packet, after what the tree has to do."""
+        """Sends a JOIN if one is due, then receives once. Returns a packet of the job; None: none arrived."""
         now = time.monotonic()
         if now >= self._join_at:
             self._send_join()
@@ -234,7 +234,7 @@ class Rank:
         )
 
     def reduce(self, lanes: list[int], plain: bool, argument: int) -> bytes:
-        """The lanes of the result, as they came."""
+        """Sums the lanes over all ranks. Returns the lanes of the result as bytes in network order."""
         elements = self._lanes - self._audits
         fragments = [lanes[at : at + elements] for at in range(0, len(lanes), elements)]
         results: list[bytes | None] = [None] * len(fragments)
@@ -279,7 +279,7 @@ class Rank:
     def _handle(
         self, packet: bytes, first: int, sent: int, results: list[bytes | None], plain: bool, send: Send
     ) -> int | None:
-        """The fragment whose first result this is, if it is one."""
+        """Handles a packet. If it is the first result of a fragment, returns the number of the fragment."""
         (_, kind, flags, _, dtype, _, _, job, token, channel, _, seq, _, argument, bitmap0, _, bitmap1, _) = (
             HEADER.unpack(packet[: HEADER.size])
         )
@@ -299,7 +299,7 @@ class Rank:
         self.reduce([0], True, purpose(14, 1, 0))
 
     def sum_floats(self, scaled: list[int]) -> bytes:
-        """Of float32 elements that are given as the integers of the scale."""
+        """Sums float32 elements, which the caller has multiplied by the scale and rounded to integers."""
         return self.reduce(scaled, False, purpose(12, len(scaled), mix(len(scaled))))
 
     def sum_integers(self, values: list[int]) -> bytes:

@@ -31,7 +31,7 @@ def float32(value: float) -> float:
 
 
 def contribution(rank: int, element: int) -> int:
-    """What `atp bench` adds, and expects of others."""
+    """The value that `atp bench` contributes as this rank, and expects of other ranks."""
     return (element * 2654435761 + rank * 40503 + 12345 & page_rank.MASK32) % (2 * LARGEST + 1) - LARGEST
 
 
@@ -78,7 +78,7 @@ class SharedJob(unittest.TestCase):
     def join(
         self, *flags: str, audits: bool = False
     ) -> "tuple[page_rank.Rank, page_rank.Store, subprocess.Popen[str]]":
-        """This rank, the store, and the process of rank 0, which is about to begin the first round."""
+        """Starts a switch and the process of rank 0, which waits for this rank. Returns this rank, store, process."""
         switch, store_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_STREAM)
         self.start("switch", "--listen", f"127.0.0.1:{switch}", "--memory", "4MB", "--lanes", "352", "--quiet")
         bench = self.start(
@@ -90,7 +90,7 @@ class SharedJob(unittest.TestCase):
         return page_rank.Rank(store, ("127.0.0.1", switch), 1, 2, audits), store, bench
 
     def finish(self, store: page_rank.Store, bench: "subprocess.Popen[str]") -> None:
-        """The data that ranks of a benchmark exchange at its end."""
+        """Exchanges the data that ranks exchange at the end of a benchmark, and checks that rank 0 succeeds."""
         rendezvous = page_rank.Rendezvous(store, "atp-bench", 1, 2)
         for measured in range(self.rounds - 1):
             rendezvous.gather(f"time-0-{measured}", b"0.001")

@@ -37,7 +37,7 @@ struct ObservedJob {
         }
         return !fruitless_second();
     }
-    // How long the job is forwarded unaggregated.
+    // Returns how long the switch forwards the job unaggregated.
     seconds pause() {
         const Time before = now;
         while (!fruitless_second() && now < before + 2 * Coverage::longest_pause) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators write the range of multicast groups, and which group a job takes.
+// Accepted texts for a range of multicast groups, and the choice of a job's group.
 #include "control/group_range.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 Time at(Duration since) { return Time{} + seconds(100) + since; }
 
-// A worker that has received its group and reported so.
+// A worker that has received its group and has reported this.
 GroupReception listener() {
     GroupReception hearing;
     EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
@@ -22,7 +22,7 @@ GroupReception listener() {
     return hearing;
 }
 
-// Results sent to this worker alone, because it had probed for them, and none by the group.
+// Receives results by unicast only, as answers to PROBEs, and none by the group.
 void miss_results(GroupReception& hearing) {
     for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
 }

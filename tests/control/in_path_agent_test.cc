@@ -124,7 +124,8 @@ TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
     InPathAgent admission(1, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, join(7, 1), at(1));
-    change_after(admission, join(7, 2), at(1));  // another token for a known job: refused, not counted as full
+    change_after(admission, join(7, 2),
+                 at(1));  // another token for a known job: refused, but not counted as a full table
     EXPECT_EQ(admission.not_admitted(), 0U);
     change_after(admission, join(8, 1), at(1));
     change_after(admission, join(8, 1), at(2));

@@ -96,7 +96,7 @@ class Tree {
                             from);
         drain();
     }
-    // Advances time and runs every sweep that falls due meanwhile.
+    // Advances time and runs every sweep that becomes due.
     void pass(Duration duration) {
         const Time end = now + duration;
         for (int sweep = 0; sweep < 10'000 && tree.poll_timeout() <= end; ++sweep) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which workers may join, how members leave or expire, and which members are notified.
+// Conditions to join, to leave and to expire, and the members that the tree notifies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

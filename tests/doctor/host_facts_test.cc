@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A /proc and a /sys of the test's own.
+// A /proc and a /sys that the test writes.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): tests derive from it, GoogleTest destroys them
 class HostFiles : public testing::Test {
   protected:

@@ -25,7 +25,8 @@ using test::Disposition;
 using test::Relay;
 using test::Way;
 
-constexpr Duration patient = std::chrono::seconds(20);  // the train ends sooner if all packets arrive
+constexpr Duration patient =
+    std::chrono::seconds(20);  // upper bound: the train ends as soon as all packets have arrived
 constexpr Duration usual = std::chrono::seconds(2);
 
 std::unique_ptr<switchd::SwitchNode> start_switch(switchd::SwitchNodeConfig config = {}) {

@@ -15,7 +15,7 @@ namespace {
 using comm::Reduction;
 using numeric::ElementType;
 
-// Around one fragment, and several windows.
+// Sizes around one fragment, and a size of several windows.
 constexpr std::size_t sizes[] = {
     1, 7, small_lanes - 1, small_lanes, small_lanes + 1, std::size_t{small_lanes} * small_window * 3 + 5};
 

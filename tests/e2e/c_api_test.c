@@ -15,7 +15,7 @@
 
 static const char* switch_address;
 
-/* Ends the program: whatever failed, the other rank must not wait for this one. */
+/* Ends the whole program if the condition is false, so that the other rank does not wait for this rank. */
 #define REQUIRE(condition)                                                          \
     do {                                                                            \
         if (!(condition)) {                                                         \
@@ -110,7 +110,7 @@ static void check_handles(atp_communicator* communicator) {
                                        &error));
     SUCCEED(atp_broadcast_async(communicator, &byte, 1, 0, 0, &works[3], &error));
     SUCCEED(atp_barrier_async(communicator, 0, &works[4], &error));
-    while (!done) SUCCEED(atp_work_test(works[4], &done, &error)); /* its deadline ends this */
+    while (!done) SUCCEED(atp_work_test(works[4], &done, &error)); /* the deadline of the operation ends the loop */
     for (i = 0; i < 4; ++i) SUCCEED(atp_work_wait(works[i], &error));
     for (i = 0; i < 15; ++i) REQUIRE(numbers[i / 5][i % 5] == (int32_t)(2 * i));
     REQUIRE(byte == 'a');
@@ -214,7 +214,7 @@ static int get_value(void* context, const char* key, int64_t timeout_ms, void* v
     struct entry* entry;
     int result = ATP_REASON_TIMED_OUT;
     pthread_mutex_lock(&table->mutex);
-    /* The test as a whole has a deadline. */
+    /* Ignores the length of the timeout: the time limit of the whole test bounds the wait. */
     while ((entry = find(table, key)) == NULL && timeout_ms > 0) pthread_cond_wait(&table->changed, &table->mutex);
     if (entry != NULL) {
         *value_bytes = entry->bytes;
@@ -290,7 +290,7 @@ static void check_options(void) {
     REQUIRE(options.switch_address == NULL && options.rack == NULL && options.multicast == NULL);
     REQUIRE(options.dedicated_servers == NULL && options.cores == NULL);
 
-    /* A program that is older than the library: nothing behind its struct is written or read. */
+    /* A program compiled with an older header: the library neither reads nor writes beyond the shorter struct. */
     memset(&newer, 0x5A, sizeof newer);
     atp_options_init(&newer.known, offsetof(struct atp_options, join_timeout_ms));
     REQUIRE(newer.known.join_timeout_ms == 0x5A5A5A5A5A5A5A5A);
@@ -298,7 +298,7 @@ static void check_options(void) {
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &newer.known, &communicator, &error) == ATP_REASON_NONE);
     atp_communicator_destroy(communicator);
 
-    /* And a newer one: what it asks for must not be ignored, and what it does not ask for is no matter. */
+    /* A program compiled with a newer header: an unknown field other than 0 is an error, and 0 is accepted. */
     atp_options_init(&newer.known, sizeof newer);
     newer.known.switch_address = switch_address;
     newer.known.generation = 7;
@@ -320,7 +320,7 @@ static void check_options(void) {
     options.server = 3;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(strstr(error.text, "server: '3' is invalid; use switch, colocated or dedicated") != NULL);
-    options.server = 256; /* 0 in a byte */
+    options.server = 256; /* the low byte is 0: the library must check the whole number */
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(strstr(error.text, "server: '256' is invalid") != NULL);
     options.server = ATP_SERVER_ON_SWITCH;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything except a single all_reduce: groups, handles, broadcasts, barriers, push and pull.
+// All operations but a single all_reduce: groups, handles, broadcasts, barriers, push and pull.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -235,7 +235,7 @@ TEST(Collectives, CommunicatorWithAPushInFlightCanBeDestroyed) {
     Job job(2, {address_of(*node)});
     auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
-    // The other rank never pushes, so the values are in flight when their owner is destroyed.
+    // The other rank never pushes, so the push is unfinished when the communicator is destroyed.
     const std::vector<float> values(100'000, 1);
     ASSERT_TRUE(succeeds(ranks[0]->push(1, values.data(), values.size(), ElementType::float32)));
     ranks[0].reset();

@@ -56,7 +56,7 @@ TEST(Formation, SilentSwitchTimesOutWithItsAddress) {
     EXPECT_TRUE(says(formed.error(), "atp doctor"));
 }
 
-// A switch that many jobs ask at once drops some HELLOs of every length, and answers again later.
+// If many jobs ask a switch at once, the switch drops some HELLOs of every length. Later it answers again.
 TEST(Formation, SwitchSilentDuringThePathProbesOnlyDelays) {
     const auto node = start(small_switch());
     constexpr unsigned silent_from = 1;  // after the first HELLO
@@ -284,7 +284,7 @@ TEST(Formation, SilentParentIsReportedWithItsAddress) {
 
 // ------------------------------------------------------------------------------------------------- Ranks that disagree
 
-// Every rank calls an operation. All get an error soon, and no operation has a result.
+// Every rank calls an operation, and the operations differ. All ranks get an error soon, and no rank gets a result.
 void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels,
                      const std::function<Result<comm::Handle>(comm::Communicator&, std::vector<float>&)>& call) {
     comm::Options options = small_options();
@@ -497,7 +497,7 @@ TEST(Departure, OfASwitchBlamesTheSwitchDespiteAnEarlierLateRank) {
     std::vector<float> values(several_windows, 1.0F);
     auto work = sum(*ranks[0], values, net::now() + seconds(6));
     ASSERT_TRUE(work);
-    std::this_thread::sleep_for(seconds(1));  // time in which this rank learns which rank is missing
+    std::this_thread::sleep_for(seconds(1));  // in this time the switch reports the missing rank to this rank
     node->stop();
     const Error error = error_of(work);
     EXPECT_EQ(error.reason, Reason::timed_out);
@@ -540,7 +540,7 @@ TEST_P(LeafRestart, DelaysSumsAndChangesNone) {
     std::atomic<std::uint32_t> rounds{0};
     std::atomic<bool> back{false};
     std::jthread operator_of_switches([&] {
-        // Wait until members refresh their JOINs at the slow rate.
+        // Wait until members repeat their JOINs at the slow rate only.
         std::this_thread::sleep_for(milliseconds(200));
         if (!eventually([&] { return rounds > 40; })) return;
         fabric.leaves[1] = restart(std::move(fabric.leaves[1]));
@@ -551,7 +551,7 @@ TEST_P(LeafRestart, DelaysSumsAndChangesNone) {
         for (std::uint32_t round = 0; round < last; ++round) {
             expect_sum(communicator, several_windows, round);
             ++rounds;
-            // All ranks must agree on the last round: rank 0 sets it well ahead of the others.
+            // All ranks must stop after the same round: rank 0 chooses a round that no rank has reached.
             if (communicator.rank() == 0 && back && last == ~0U) last = round + 20;
             if (testing::Test::HasFailure()) return;
         }

@@ -104,7 +104,7 @@ TEST_P(Forms, SumsOfEveryRoundHaveTheSameBitsOnAllRanks) {
     collected.expect_equal_bits();
 }
 
-// Three channels, so that the last sum of an operation may arrive on another channel than the one that is waited for.
+// With three channels, the last sum of an operation may arrive on another channel than the one that the rank waits for.
 TEST_P(Forms, ConcurrentOperationsOfOneFormHaveTheSameBits) {
     const auto node = start(small_switch());
     Collected collected;

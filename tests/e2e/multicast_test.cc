@@ -23,7 +23,7 @@ std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
     return sent;
 }
 
-// Sums until one result came by the group, and once more.
+// Sums until one result has come by the group, and then once more.
 void sum_by_group(comm::Communicator& communicator) {
     for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
     EXPECT_TRUE(eventually([&] { return communicator.results_by_group(); }));

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int interrupted = 130;
 
-// A port that is free now, for rank 0. It is below the kernel's ephemeral ports, and differs between test processes
-// that run at the same time.
+// A free port for rank 0. It is below the kernel's ephemeral ports, and tests that run at the same time get different
+// ports.
 std::string free_port() {
     constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
     static unsigned asked = 0;
@@ -180,7 +180,7 @@ TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
             EXPECT_EQ(program.status(), 0) << program.output();
             const auto size = nlohmann::json::parse(program.output(), nullptr, false);
             ASSERT_TRUE(size.is_object()) << program.output();
-            // 16-bit lanes cover far less than the job's scale, with which the first sums begin.
+            // The first sums use the scale of the job. At that scale, 16-bit lanes represent only small values.
             const bool begins_as_floats = scaling == std::string("dynamic") && lanes == std::string("64:int16");
             EXPECT_EQ(size["float_fragments"] != 0, begins_as_floats);
         }

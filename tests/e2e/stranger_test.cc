@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers on the same network (H35, docs/protocol.md#h35): whatever they send to any port, sums stay right, no
-// operation fails, and the switch counts their packets.
+// Strangers on the same network (H35, docs/protocol.md#h35) send arbitrary packets to every port. Sums stay right, no
+// operation fails, and the switch counts these packets.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,7 +38,7 @@ class Stranger {
         socket_->commit(bytes.size(), to);
         static_cast<void>(socket_->flush());
     }
-    // Waits for one datagram. Empty: none came.
+    // Waits for one datagram. Empty: none arrived.
     Bytes answer() {
         std::array<wire::Datagram, 1> datagrams;
         for (int i = 0; i < 2000; ++i) {
@@ -84,7 +84,7 @@ class Stranger {
         if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
         send(bytes, to);
     }
-    // A SwitchML packet, which has no token: of some stream and some member.
+    // A SwitchML packet, which has no token, with a random stream and member.
     void send_update(const wire::Address& to) {
         Bytes bytes(switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
         const std::uint32_t offset = below(200);
@@ -183,7 +183,9 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
         });
         over = true;
     }
-    // Without tokens, the address identifies strangers, before the state machine sees their packets.
+    // SwitchML packets have no token. The pool identifies strangers by their address, before the state machine gets
+    // their
+    // packets.
     const bool tokens = options.protocol == nullptr;
     EXPECT_TRUE(eventually([&] { return !tokens || counters_of(*ranks[0]).forged != 0; }));
     EXPECT_TRUE(eventually([&] { return ranks[0]->counters()[0].strays != 0; }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML over real sockets: the same jobs, a shared pool of slots, and a clear error for what it cannot do.
+// SwitchML over real sockets: the same jobs as with ATP, a shared pool of slots, and an error for each unsupported
+// feature.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -74,7 +75,8 @@ class SwitchMlModes : public testing::TestWithParam<Mode> {};
 
 TEST_P(SwitchMlModes, SumIsExactWithoutLoss) {
     const auto node = start(pool_alone());
-    // no resend that SwitchML as published could take for another phase's (H37, docs/protocol.md#h37)
+    // With a timeout of 1 s, workers resend nothing. SwitchML as published could mistake a resend for a packet of
+    // another phase (H37, docs/protocol.md#h37).
     Job(3, {address_of(*node)}, switchml_options(GetParam(), seconds(1))).run(sum_and_broadcast);
 }
 
@@ -204,7 +206,7 @@ void expect_overflow(ElementType type, const std::vector<std::vector<Value>>& in
 }
 
 TEST(SwitchMl, SumsBeyond32BitsFail) {
-    // Each value fits an integer of the scale, but the sum does not: 3 * 20 * 1e8 > 2^31.
+    // Each value times the scale fits an int32, but the sum does not: 3 * 20 * 1e8 > 2^31.
     expect_overflow(ElementType::float32, std::vector(3, std::vector<float>(several_windows, 20.0F)));
     expect_overflow(ElementType::int32, std::vector(2, std::vector<std::int32_t>{1, 1 << 30, 1}));
 }

@@ -286,7 +286,7 @@ TEST(Topology, MarksOfShortQueuesHalveWindows) {
 
 // ------------------------------------------------------------------------------------------------------- Same bits
 
-// Some fragments do not fit integers and some sums overflow, so every mode of the server takes part.
+// Some values do not fit integers and some sums overflow, so the server uses each of its modes.
 Bytes mixed_numbers(std::uint32_t rank) {
     Bytes bytes = tensor_of(ElementType::float32, rank, several_windows, 7);
     for (std::size_t at = 0; at < several_windows; at += 331) {

@@ -11,12 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 150.0
-# Of torchrun, which ends its ranks first.
+# Time that torchrun has to end: it first ends its ranks.
 ENDING_DEADLINE_S = 40.0
 
 
 def run_example(name: str, *arguments: object, launcher: tuple[str, ...] = ()) -> str:
-    """What rank 0 printed; fails the test where a rank did."""
+    """Returns the output of rank 0. If a rank fails, the test fails."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *launcher]
     process = subprocess.Popen(
         [*torchrun, ROOT / "examples" / name, *map(str, arguments)],
@@ -39,7 +39,7 @@ def losses_in(output: str) -> list[float]:
 
 
 def weights_in(output: str) -> str:
-    """The hash of the weights, which have to be those of all ranks."""
+    """The hash of the weights. The test fails if the weights differ between ranks."""
     found = re.search(r"weights of 2 ranks identical bit for bit \((\w+)\)", output)
     assert found, output
     return found[1]

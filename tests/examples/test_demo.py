@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./demo.sh, and the script that it ends in, which takes a build folder of any name."""
+"""Tests ./demo.sh, and tools/train_demo.py, which demo.sh runs at its end, with any build folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demo_command(folder: Path, *arguments: object) -> list[str]:
 
 
 def processes_below(pid: int) -> list[int]:
-    """Children, their children, and so on."""
+    """The process ids of all descendants."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes from any clients of a store: decoding is exact, the memory that a client makes the service hold is
-// bounded, every answer decodes, and no client waits for keys that exist.
+// Arbitrary bytes from the clients of a store. Decoding is exact, every answer decodes, no client waits for keys that
+// exist, and the memory that the service holds for a client is bounded.
 //
 // An input is a sequence of steps of three clients: a whole message, a piece of one, arbitrary bytes, a close, a pause.
 #include <array>

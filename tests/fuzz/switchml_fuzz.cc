@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's state machines in any network. If it only loses, duplicates and reorders, no sum is wrong. If it also
-// invents packets, no machine leaves its memory, and every packet is counted once.
+// SwitchML's state machines in an arbitrary network. If the network only loses, duplicates and reorders packets, no sum
+// is wrong. If the network also invents packets, no machine accesses memory out of bounds, and every packet is counted
+// once.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -42,7 +42,7 @@ void expect_error_everywhere(Network& network) {
     EXPECT_GT(network.server().counters().mismatched, 0U);
 }
 
-// Called for each rank; one rank submits something different.
+// Submits one operation for a rank.
 using Submit = std::function<void(Network&, unsigned)>;
 
 void usual(Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 1); }
@@ -186,7 +186,7 @@ TEST(MismatchServer, LateGradientOfAMismatchGetsItAndAddsNothing) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
     (void)bench.answers();
-    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // even if both have the first one's purpose
+    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // their purpose is that of the first gradient
         bench.handle(bench.gradient(rank, 0, 1));
         const auto answers = bench.answers();
         ASSERT_EQ(answers.size(), 1U);

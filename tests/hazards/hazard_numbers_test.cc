@@ -39,7 +39,7 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorAddNothingToALaterOneAcrossTheWrap) {
             return own_value(rank, element) * static_cast<float>(tensor + 1);
         });
     }
-    // Each packet of the first tensors arrives again, ten of its worker's packets later.
+    // Each packet of the first tensors arrives a second time, after ten further packets of the same worker.
     std::vector<Flight> late;
     std::size_t next = 0;
     network.set_rule([&](Flight& flight) {

@@ -283,7 +283,7 @@ TEST(Hazard, H33_SprayingCausesAtMostOneSpuriousResendPerFragmentAndWorker) {
     }
 }
 
-// Worker 1 hashes onto a table of another size, so its first window names other aggregators than the others'.
+// Worker 1 assumes another table size, so in its first window it names other aggregators than the other workers.
 TEST(Hazard, H34_WorkerWithAnotherTableSizeMissesAggregationForOneWindow) {
     Network network(star(3));
     network.submit_all(elements_each * 24, own_value);

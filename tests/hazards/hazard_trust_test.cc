@@ -64,7 +64,7 @@ TEST(Hazard, H27_PacketsOfAnEarlierIncarnationAreDroppedByAllNodes) {
         network.submit_all(elements_each * 20, own_value);
         std::size_t next = 0;
         network.set_rule([&](Flight& flight) {
-            // With each packet, send one packet of the earlier incarnation to the same destination as then.
+            // With each packet, also send one recorded packet of the earlier incarnation to its original destination.
             if (flight.header().token == again.channel.token && next < earlier.delivered().size()) {
                 network.inject(earlier.delivered()[next++]);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazard 18 of docs/protocol.md#hazards: a target that adds half of the lanes in each of two passes. It runs
-// atp_decide() as such a target would, once with the decision carried into the second pass and once with a second
-// decision there.
+// Hazard 18 of docs/protocol.md#hazards: a target that adds half of the lanes in each of two passes. The test runs
+// atp_decide() as such a target would. One variant carries the decision into the second pass; the other decides again
+// there.
 #include <gtest/gtest.h>
 
 #include <array>

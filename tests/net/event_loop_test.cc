@@ -24,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 using test::system_calls;
 
-// An actor made of functions, with the loop that drives it until the actor stops it.
+// An actor made of functions, and the event loop that drives it until the actor stops the loop.
 class Puppet : public Actor {
   public:
     std::function<void(int, Ready)> on_ready;
@@ -197,7 +197,7 @@ TEST_F(Loop, SpinningReportsArrivals) {
 TEST_F(Loop, WakeUpReachesEveryActorAndPublishesEarlierWrites) {
     Puppet first;
     Puppet second;
-    int handed_over = 0;  // no atomic: the wake-up must make the write visible
+    int handed_over = 0;  // not atomic: the wake-up must make the write visible
     int seen = 0;
     int wakes = 0;
     first.on_wake = [&] { ++wakes; };

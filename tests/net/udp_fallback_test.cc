@@ -167,7 +167,7 @@ TEST_P(UdpFallback, FailureOfSegmentationIsProvedBySingleSends) {
     EXPECT_EQ(system_calls.segmented, segmented);
 }
 
-// If the buffer is full during the trial, later sends that succeed prove nothing about segmentation.
+// If the buffer is full during the socket's trial of segmentation, later successful sends prove nothing about it.
 TEST_P(UdpFallback, TrialInterruptedByAFullBufferIsRepeated) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());

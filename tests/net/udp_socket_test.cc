@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each method of sending and receiving: the test checks by the kernel calls and the arrivals that the socket used it.
+// Each method of sending and receiving. The tests count kernel calls and arrivals to check that the socket used the
+// method.
 #include "net/udp_socket.h"
 
 #include <gmock/gmock.h>

@@ -96,7 +96,7 @@ class Wide {
     std::int64_t digits_[12] = {};
 };
 
-// Twice the sum compared with a + b, that is, the sum compared with the middle between two neighbours.
+// Compares twice the sum with a + b, which compares the sum with the middle between two neighbours.
 int side_of_middle(const std::vector<std::uint32_t>& addends, std::uint32_t a, std::uint32_t b) {
     Wide difference;
     for (const std::uint32_t bits : addends) {
@@ -273,7 +273,7 @@ TEST(ExactSum, SumOf65536AddendsOfTheLargestMagnitudeIsExact) {
             add_to(lane, largest | sign);
         }
         EXPECT_EQ(rounded(lane), plus_infinity | sign);
-        // No bit was lost: after all addends but one are subtracted, exactly that one remains.
+        // No bit is lost: after all other addends are subtracted, exactly one addend remains.
         for (std::uint32_t at = 0; at + 1 < exact_addends_max; ++at) {
             add_to(lane, negated(largest | sign));
         }

@@ -172,7 +172,7 @@ TEST_P(Half, RowsOfAnyLengthMatchSingleConversions) {
     }
 }
 
-// 0: the best that the processor has.
+// 0: the best instruction set of the processor.
 void choose(std::int64_t target) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -13,7 +13,7 @@ constexpr ChannelConfig answers_channel{
 
 class Answers : public ::testing::Test {
   protected:
-    // The record of fragment 9 in a state.
+    // A record of fragment 9 in this state.
     static FragmentRecord record_in(FragmentRecord::State state) {
         FragmentRecord record;
         record.seq = 9;

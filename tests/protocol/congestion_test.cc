@@ -79,7 +79,8 @@ RC_GTEST_PROP(CongestionWindow, AckGrowsAndCongestionHalvesWithinTheBounds, (con
     }
 }
 
-// All workers see the same ACKs and must keep equal windows, so the window takes no other input such as the rank.
+// All workers receive the same ACKs and must have equal windows. The window therefore depends on ACKs only, for example
+// not on the rank.
 RC_GTEST_PROP(CongestionWindow, EqualEventsGiveEqualWindows, (const std::vector<bool>& acks)) {
     CongestionWindow one({}, papers_packet_bytes, 256);
     CongestionWindow other({}, papers_packet_bytes, 256);

@@ -110,7 +110,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     static void expect_unchanged(const Outcome& outcome, const atp_header& before) {
         EXPECT_EQ(std::memcmp(&outcome.packet, &before, sizeof before), 0) << "the packet changed";
     }
-    // The gradient goes to the server, and no other switch may add it.
+    // The switch forwards the gradient to the server, and no other switch may add it.
     static void expect_sent_alone(const Outcome& outcome, unsigned event) {
         expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, event);
         EXPECT_NE(outcome.packet.flags & ATP_FLAG_BYPASS, 0);

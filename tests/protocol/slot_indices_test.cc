@@ -61,7 +61,8 @@ TEST(SlotIndices, ASlotMovesToAnIndexThatNoOtherSlotUses) {
             if (slot != crowded.slot(seq) && indices.index(slot) == next.index) ++shared;
         }
     }
-    // Of 1,600 moves, each tries four of 32 indices, of which others use at most seven: 3.7 find none.
+    // Each move tries four of 32 indices. Other slots use at most seven. Of 1,600 moves, 3.7 are expected to find no
+    // free index.
     EXPECT_LT(shared, 40U);
 }
 

@@ -98,7 +98,7 @@ TEST_F(SwitchTest, ResendFetchesThePartialSum) {
 TEST_F(SwitchTest, SumBeyond32BitsIsMarked) {
     (void)handle(gradient(0), {highest, 0, 0});
     (void)handle(gradient(1), {1, 0, 0});
-    // back in range, but the sum stays marked: the switch cannot prove that it is right
+    // back in range, but the sum stays marked as overflowed: the switch cannot prove that it is right
     const Result result = handle(gradient(2), {-5, 0, 0});
     EXPECT_NE(header_in(result.bytes).flags & ATP_FLAG_OVERFLOW, 0);
     EXPECT_EQ(machine.counters().overflows, 1U);

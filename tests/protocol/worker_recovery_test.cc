@@ -239,7 +239,8 @@ TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the minimum alone would be too short";
 }
 
-// Otherwise timeouts would grow from each other: a fragment that waits for another worker's timer takes as long as it.
+// A fragment that waits for another worker's timer takes as long as this timer. If workers measured it, each timeout
+// would raise the others.
 TEST_F(WorkerRecovery, RoundTripsOfFragmentsInFlightAtAnExpiryAreIgnored) {
     send(16);
     for (std::uint32_t seq = 0; seq < 16; ++seq) {
@@ -278,7 +279,7 @@ TEST_F(WorkerRecovery, LateResultWithoutAProbeRaisesTheMinimumTimeout) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
 }
 
-// A result that another worker's timer delayed comes late, and twice if it crossed the probe.
+// A result that another worker's timer delayed arrives late. It arrives twice if it crossed the PROBE.
 TEST_F(WorkerRecovery, ResultDelayedByOtherWorkersKeepsTheMinimumTimeout) {
     send(16);
     for (const bool lost : {false, true}) {
@@ -384,7 +385,7 @@ TEST_F(WorkerRecovery, RequestForFloatsHoldsForLaterResends) {
     send(1);
     bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
-    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // an older request that was late
+    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // a late copy of an older request
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
     bench.handle(bench.nack(0));
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);

@@ -139,7 +139,7 @@ TEST(WorkerTest, SequenceNumbersWrap) {
     EXPECT_EQ(bench.worker.expected(), 1U);
 }
 
-// Collects every 32-bit field of a worker's state.
+// Collects every 32-bit field of a worker's state by persist().
 struct FieldReader {
     std::vector<std::uint32_t> fields;
 
@@ -150,7 +150,7 @@ struct FieldReader {
     void bytes(std::span<std::byte>) {}
 };
 
-// A number that lags by half the sequence space would suddenly compare as newer and take effect.
+// A stored number that lags by half the sequence space would compare as newer than the current number.
 TEST(WorkerTest, StoredSequenceNumbersStayNearTheCurrentOne) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.first_seq = 0x12345678U;
@@ -374,7 +374,7 @@ TEST(WorkerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
     EXPECT_TRUE(bench.packets().empty());
 }
 
-// Answers of the right job, otherwise arbitrary: they never make the worker send beyond its window.
+// Arbitrary answers of the right job never make the worker send beyond its window.
 TEST(WorkerTest, RandomAnswersKeepTheWorkerWithinItsWindow) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit_fragments(1000).has_value());

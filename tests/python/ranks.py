@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a function on several ranks, each a process, and brings back what each of them returned or raised."""
+"""Runs a function on several ranks, each a process, and returns the value or the exception of each rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 _DEADLINE_S = 120.0
 
-# Ranks are forked from a server that has imported all this once, and has no thread yet.
+# Ranks are forked from a server process. It has imported these modules once, and has no thread yet.
 _PRELOADED = ["numpy", "torch", "torch._dynamo", "torch.distributed.fsdp", "atp"]
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 multiprocessing.set_forkserver_preload(_PRELOADED)
@@ -24,7 +24,7 @@ multiprocessing.set_forkserver_preload(_PRELOADED)
 
 @dataclass
 class Outcome:
-    """What became of a rank: a value, or an exception's type name and text, or neither where it was killed."""
+    """The end of a rank: a value, or the type name and text of an exception. A killed rank has neither."""
 
     value: Any = None
     error: str | None = None
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def init_group(rank: int, size: int, store_file: str, **options: Any) -> None:
-    """init_process_group() as the ranks of these tests call it: `backend`, `timeout_s` and `pg_options` in options."""
+    """Calls init_process_group() with `backend`, `timeout_s` and `pg_options` from `options`, or their defaults."""
     import torch.distributed as dist
 
     dist.init_process_group(
@@ -74,10 +74,11 @@ def run_ranks(
     environment: dict[str, str] | Callable[[int], dict[str, str]] | None = None,
     **options: Any,
 ) -> list[Outcome]:
-    """By rank. `body` is a function of a module; its value must be picklable, tensors as lists or numpy arrays.
+    """Runs `body` on each rank and returns the outcomes by rank.
 
-    `environment` is one for all, or a function of the rank. With `in_group=False`, body(rank, size, store_file) forms
-    its groups itself; otherwise it is body(rank, size), and options are those of init_group().
+    `body` is a function of a module. Its value must be picklable, with tensors as lists or numpy arrays. `environment`
+    is one for all ranks, or a function of the rank. With `in_group=False`, body(rank, size, store_file) forms its
+    groups itself. Otherwise init_group() forms the group with `options` before body(rank, size) runs.
     """
     context = multiprocessing.get_context("forkserver")
     deadline = time.monotonic() + _DEADLINE_S
@@ -112,7 +113,7 @@ def _outcome_of(process: multiprocessing.Process, connection: Connection, deadli
 
 
 def values_of(outcomes: list[Outcome]) -> list[Any]:
-    """What all ranks returned; fails the test where one did not."""
+    """The values of all ranks. If a rank raised or was killed, the test fails."""
     for rank, outcome in enumerate(outcomes):
         assert outcome.error is None, f"rank {rank}: {outcome.error}: {outcome.text}"
         assert outcome.exit_code == 0, f"rank {rank} ended with {outcome.exit_code}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that are processes of their own: `atp switch`, from the build that is tested."""
+"""Runs `atp switch` of the tested build as a process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes through the network, with the switch that rank 0 starts in its own process."""
+"""Operations that the network executes, with the switch that rank 0 starts in its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranks import init_group, run_ranks, values_of
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int32, torch.int64]
-# The network sums float32, and rounds once to what is narrower.
+# The network sums as float32, and rounds once to a narrower type.
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
@@ -149,7 +149,7 @@ def reduce_awkward_shapes(rank, size):
 
 
 def test_strided_empty_and_scalar_tensors_are_summed_in_place():
-    factor = 3  # of ranks 0 and 1: 1 + 2
+    factor = 3  # rank 0 contributes 1 times the values, rank 1 twice
     for transposed, every_other, parameter, scalar in values_of(run_ranks(reduce_awkward_shapes, 2)):
         assert transposed == (torch.arange(12.0).reshape(3, 4).t() * factor).tolist()
         assert every_other == [value * factor for value in range(0, 20, 2)]
@@ -163,7 +163,7 @@ def reduce_in_inference_mode(rank, size):
         for _ in range(20):
             every_other = torch.ones(300)[::2]
             work = dist.all_reduce(every_other, async_op=True)
-            time.sleep(0.005)  # in which the thread that finishes works, which knows of no mode, may come first
+            time.sleep(0.005)  # lets the backend's thread, which is in no inference mode, finish the work first
             work.wait()
             sums.append(every_other.sum().item())
     dist.all_reduce(every_other)
@@ -249,7 +249,7 @@ def wait_for_works_in_callbacks(rank, size):
     def wait_for_others(done):
         inner = dist.all_reduce(done.value()[0].clone(), async_op=True)
         inner.wait()
-        first.wait()  # the work that this callback belongs to
+        first.wait()  # the work whose callback this is
         return inner.get_future().value()[0]
 
     sums = []
@@ -431,7 +431,7 @@ def test_ddp_learns_with_equal_bits_on_all_ranks():
 
 def wait_too_briefly(rank, size):
     if rank == 1:
-        dist.recv(torch.zeros(1), src=0)  # comes when rank 0 has given up its first wait
+        dist.recv(torch.zeros(1), src=0)  # rank 0 sends this after its first wait has failed
     tensor = torch.ones(10)
     work = dist.all_reduce(tensor, async_op=True)
     text = ""

@@ -32,7 +32,7 @@ RIGHT = [(6.0, 6.0, [0.0, 1.0, 2.0])] * RANKS
 
 
 def has_summed(switch) -> bool:
-    """Or has passed on what came from its only rank."""
+    """True if the switch has completed a sum, or has forwarded gradients of its only rank."""
     (shard,) = switch.report()["shards"]
     return shard["packets"]["completed"] + shard["packets"]["single"] > 0
 

@@ -14,8 +14,8 @@ from training import digest_of, make_model, train
 
 RANKS = 4
 STEPS = 60
-# Relative to each step's loss. Sums of floats in another order differ by a part in 10^7, and so do those of scaled
-# integers; two runs of Gloo whose ranks have changed places differ by 4e-6 after these steps.
+# Relative to the loss of each step. Sums of floats in another order differ by a part in 10^7, and so do sums of scaled
+# integers. Two runs of Gloo with exchanged ranks differ by 4e-6 after these steps.
 NOISE = 1e-4
 # An aggregator of 352 lanes takes 1,440 bytes (docs/operate/tune.md).
 EIGHT_AGGREGATORS = ("--lanes", "352", "--memory", str(8 * 1440))
@@ -40,7 +40,7 @@ def only_digest(results):
 
 @pytest.fixture(scope="module")
 def plain_run():
-    """Through one switch with plenty of memory that loses nothing."""
+    """A run with one switch that has enough memory and loses no packet."""
     with running_switch() as switch:
         return values_of(run_ranks(train_cnn, RANKS, {"ATP_SWITCH": switch.address}))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a graphics processor: the same bits as those of the processor, in the order that streams give."""
+"""Sums of CUDA tensors have the same bits as sums of CPU tensors, and run in the order of their stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_backend import FLOATS, INTEGERS, bits, values
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that this torch can use")
 
-# Of one step of the device (src/drivers/staging/elements.h): sizes on either side of it.
+# Elements of one step of the device (src/drivers/staging/elements.h). The sizes are below and above it.
 STEP = 1 << 19
 SIZES = (1, 1000, STEP, 2 * STEP + 17)
 
@@ -56,7 +56,7 @@ def test_every_type_has_the_same_bits_as_on_the_cpu(body):
 
 
 def special_values(dtype):
-    """Infinities, NaN, subnormals, numbers that no int32 is, and ordinary ones between, chunks apart."""
+    """Ordinary values, among them infinities, NaN, subnormals and values beyond int32, 1000 elements apart."""
     tensor = torch.linspace(-3, 3, 2 * STEP, dtype=torch.float64).to(dtype)
     limits = torch.finfo(dtype)
     special = [float("inf"), float("-inf"), float("nan"), limits.max, limits.tiny / 2, 300.5]
@@ -95,7 +95,7 @@ def reduce_in_streams(rank, size):
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(20):
-            busy = busy @ busy / 4096  # so that what follows is late
+            busy = busy @ busy / 4096  # keeps the stream busy, so that the next operations start late
         tensor += rank + 1
         work = dist.all_reduce(tensor, async_op=True)
     work.wait()
@@ -162,7 +162,7 @@ def test_ddp_learns_with_equal_bits_on_all_ranks():
 
 
 def overlap(rank, size):
-    """Seconds of the device's own work alone, of a sum alone, and of both together."""
+    """Milliseconds of the device's own work alone, of a sum alone, and of both together."""
     device = device_of(rank)
     torch.cuda.set_device(device)
     tensor = torch.ones(16 * STEP, device=device)

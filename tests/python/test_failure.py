@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong is an exception on every rank within the timeout: never a hang, never a wrong sum."""
+"""After any failure, every rank raises an exception within the timeout: no rank hangs, and no sum is wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ranks import init_group, run_ranks, values_of
 from switches import running_switch
 
 TIMEOUT_S = 3.0
-# Beside the timeout, for forming the group, leaving, and machines that have much else to do.
+# Added to the timeout: time to form and leave the group, on a busy machine.
 GRACE_S = 60.0
 
 
@@ -28,7 +28,7 @@ def run_failing(body, size, environment=None, **options):
 
 
 def check_failed(outcomes, *words, ranks=None):
-    """These ranks have raised what the backend raises, in time, with one of these words in it."""
+    """Checks that the ranks (None: all) raised the backend's exception in time, with one of the words in its text."""
     for rank in range(len(outcomes)) if ranks is None else ranks:
         outcome = outcomes[rank]
         assert outcome.error == "DistBackendError", f"rank {rank}: {outcome}"
@@ -250,7 +250,7 @@ def test_ctrl_c_ends_a_backward_pass():
 
 
 def fail_and_form_again(rank, size, store_file):
-    """Three times: a group forms in the same store, sums, and fails, for its ranks disagree."""
+    """Three times, a group forms in the same store, sums, and fails because its ranks call different operations."""
     sums = []
     for _ in range(3):
         store = dist.FileStore(store_file, size)

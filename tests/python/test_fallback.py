@@ -227,7 +227,7 @@ def sum_by_device(rank, size, store_file, backend):
 
 
 def atp_sums(group):
-    """Operations that this rank's CPU backend has begun, which must be that of atp."""
+    """Number of operations that this rank's CPU backend has begun. The backend must be atp."""
     backend = group._get_backend(torch.device("cpu"))
     assert backend.name() == "atp", backend.name()
     return backend._get_sequence_number_for_group()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that are pushed and pulled."""
+"""Tests of atp.push() and atp.pull()."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int3
 
 
 def error_of(call, *arguments) -> str:
-    """The type and text of what a call raises."""
+    """Type and text of the exception that a call raises."""
     try:
         call(*arguments)
     except Exception as error:
@@ -41,7 +41,7 @@ def test_each_round_has_the_sum_of_its_own_pushes_in_every_type():
 def push_by_name_and_with_strides(rank, size):
     gradient = torch.arange(12.0).reshape(3, 4).t().requires_grad_()
     atp.push("layer.weight", gradient * (rank + 1))
-    atp.push(torch.tensor(3), torch.ones(2))  # any index of Python, such as integers of numpy
+    atp.push(torch.tensor(3), torch.ones(2))  # a key may be any object that Python accepts as an index
     gradient.data.zero_()  # the push has its own copy
     out = torch.zeros(8, 3)[::2]
     assert atp.pull("layer.weight", out) is out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch builds on process groups: DDP in its variants, hooks, sharded optimizers, FSDP2, checkpoints."""
+"""Features of PyTorch that use process groups: variants of DDP, hooks, sharded optimizers, FSDP2, checkpoints."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STEPS = 12
 
 
 def compress_to_bf16(state, bucket):
-    """PyTorch refuses the hook of this purpose by its name wherever there is no CUDA."""
+    """Has another name than PyTorch's hook, which PyTorch refuses by its name without CUDA."""
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
 class HalfUsed(nn.Module):
-    """A head that takes part in every other step only."""
+    """A model with a head that only every second step uses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def test_eight_ranks_learn():
 
 
 def accumulate(rank, size):
-    """Gradients of two batches, summed by no_sync(), against those of a model that gets the batches of all ranks at once."""
+    """Gradients of two batches, summed with no_sync(), and those of a model that gets all ranks' batches at once."""
     parallel = DistributedDataParallel(make_model(), bucket_cap_mb=0.01)
     with parallel.no_sync():
         loss_of(parallel, rank, 0).backward()
@@ -186,7 +186,7 @@ def test_distributed_checkpoint_is_saved_and_loaded():
 
 
 def scale_gradients(rank, size):
-    """One rank's gradients overflow in the second step: the scaler must find that on all of them."""
+    """One rank's gradients overflow in the second step. The scaler must detect this on all ranks."""
     model = make_model()
     parallel = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)

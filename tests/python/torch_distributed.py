@@ -2,8 +2,9 @@
 """Runs PyTorch's own tests of torch.distributed with Gloo and with the backend `atp`, and compares.
 
 Each test that passes with Gloo must pass with `atp`. Exception: PyTorch before 2.14 has monitored_barrier for Gloo
-alone. A test that Gloo runs and `atp` skips counts as failed. CUDA devices are hidden from the tests. Exit status: 0 each
-of them passes, 1 one does not, 2 bad arguments.
+alone. A test that Gloo runs and `atp` skips counts as failed. CUDA devices are hidden from the tests.
+
+Exit status: 0 each of these tests passes with `atp`, 1 a test fails, 2 bad arguments.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _fork = multiprocessing.get_context("fork")
 
 
 class _Results(unittest.TestResult):
-    """Of one test."""
+    """The result of one test."""
 
     outcome = _PASSED
     text = ""
@@ -46,7 +47,7 @@ def _work(backend: str, parent: Connection) -> None:
     """A worker: runs the tests that the parent names, one at a time, each on ranks that it forks."""
     import torch_shim
 
-    with open(os.devnull, "w") as nowhere:  # tests print much; what fails raises
+    with open(os.devnull, "w") as nowhere:  # tests print much; a failed test raises an exception
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     torch_shim.use(backend)
@@ -107,7 +108,7 @@ class _Run:
         for ready in wait([*self._workers, *sentinels]):
             connection = sentinels.get(ready, ready)
             if connection not in self._workers:
-                continue  # its report came, and then its end
+                continue  # the report of this worker was handled before
             process, name = self._workers[connection]
             report = _receive(connection)
             if report is not None:

@@ -20,14 +20,15 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-# What the file reads when it is loaded, beside WORLD_SIZE. Each test names another file: see TestDistributed._run().
+# PyTorch's test file reads these and WORLD_SIZE when it is loaded. Each test sets another file: see
+# TestDistributed._run().
 os.environ.update(BACKEND="gloo", INIT_METHOD=f"file://{tempfile.gettempdir()}/unused")
 
 from torch.testing._internal.distributed import distributed_test as suite  # noqa: E402
 
 
 class _LikeGloo(str):
-    """The name of the tested backend, which also compares equal to "gloo": tests choose their path by that."""
+    """The name of the tested backend. It also equals "gloo", because tests choose their path by this comparison."""
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other) or other == "gloo"
@@ -61,7 +62,7 @@ def _read_logging_data_with_name(model: torch.nn.parallel.DistributedDataParalle
 
 
 def use(backend: str) -> None:
-    """Once in a process: the tests that follow test this backend, which torch.distributed knows by this name."""
+    """Makes later tests of this process test the backend with this name in torch.distributed. Call it once."""
     if backend == "gloo":
         return
     os.environ["BACKEND"] = backend

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small CNN and made images to train it on: the same for every rank count, seed by seed."""
+"""A small CNN and generated images to train it. Each image depends on rank and step only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_model() -> nn.Module:
 
 
 def batch_of(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images of noise, brighter in the quarter that is their class."""
+    """Images of noise. The class of an image is the quarter that is brighter."""
     generator = torch.Generator().manual_seed(1000 * rank + step)
     labels = torch.randint(CLASSES, (BATCH,), generator=generator)
     images = torch.randn(BATCH, 1, 8, 8, generator=generator)
@@ -45,7 +45,7 @@ def loss_of(model: nn.Module, rank: int, step: int) -> torch.Tensor:
 
 
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, rank: int, steps: int) -> list[float]:
-    """The losses of all steps."""
+    """Trains the model. Returns the loss of each step."""
     losses = []
     for step in range(steps):
         optimizer.zero_grad()

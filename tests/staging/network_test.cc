@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on a device, with real switches: the sums equal those of tensors in the processor's memory, which the other
-// ranks of these jobs have.
+// Tensors on a device, with real switches. The other ranks of a job have tensors in the processor's memory. All ranks
+// must get the same sums.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -155,7 +155,7 @@ Error refused_by_switch() {
 TEST(Rendezvous, RankThatGivesUpFailsTheOthersAtOnce) {
     const auto server = test::serve();
     run_ranks(3, [&](std::uint32_t rank) {
-        if (rank == 2) return;  // never comes
+        if (rank == 2) return;  // never arrives
         const auto store = test::connect(server->local());
         Rendezvous meeting(*store, party(rank, 3));
         if (rank == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirements for every store, tested with the store of threads and the one of processes.
+// Requirements for every store, tested with the store for threads and the store for processes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using test::shortly;
 
 using Keys = std::vector<std::string>;
 
-// The store from the view of each rank.
+// The store object of each rank.
 class World {
   public:
     virtual ~World() = default;

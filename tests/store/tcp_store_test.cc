@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of the store of processes only: sockets, strangers, and connections that open and close.
+// Properties of the store for processes only: sockets, strangers, and connections that open and close.
 #include "store/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ class Stranger {
     MessageReader reader_;
 };
 
-// A port of loopback that the test reserves; it listens only after listen().
+// A port of loopback that the test reserves. The port is open only after listen().
 class Port {
   public:
     explicit Port(Family family = Family::ipv4)
@@ -129,8 +129,8 @@ TEST(TcpStore, ClosedPortIsRefusedWithAQuestionForRankZero) {
     EXPECT_EQ(store.error().text, "check that rank 0 runs and serves the store");
 }
 
-// In this network clients have no port except the one that they connect to, so the kernel connects them to themselves.
-// Elsewhere that happens by chance.
+// In this network a client can use only the port to which it connects, so the kernel connects the client to itself. In
+// other networks this happens by chance.
 std::string look_for_a_store_at_the_only_port() {
     constexpr std::uint16_t port = 40000;
     std::ofstream("/proc/sys/net/ipv4/ip_local_port_range") << port << ' ' << port << std::flush;

@@ -330,7 +330,7 @@ class FittedReproducible : public ::testing::TestWithParam<FormCase> {
     static constexpr unsigned workers = 6;
     static constexpr int rounds_each = 5;
 
-    // Grows, shrinks, and contains values that are no numbers.
+    // A tensor whose values grow and shrink from round to round, with one infinity.
     static float value(int round, unsigned rank, std::size_t element) {
         const float ordinary = std::sin(static_cast<float>(element * 31 + rank * 7 + 1));
         if (round == 3 && element == 9 && rank == 2) return std::numeric_limits<float>::infinity();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program can be attached, and the error where it cannot.
+"""Tests to which interfaces the program can be attached, and the errors for other interfaces.
 
 usage: attachment_test.py ATP
 """
@@ -12,12 +12,12 @@ import tempfile
 import networks
 from networks import PATIENCE_S
 
-JUMBO = 9000  # more than a veth takes with a program in its driver
+JUMBO = 9000  # too large for a veth with a program in its driver
 
 
 class Attachment(networks.NetworkTest):
     def refusal(self, ports, pins=None, without=(), flags=()):
-        """The error of `atp switch` if it does not start, without some capabilities."""
+        """Starts `atp switch` without the capabilities in `without`. The start must fail; returns the error."""
         words = [
             "switch",
             "--listen",
@@ -38,7 +38,7 @@ class Attachment(networks.NetworkTest):
         ports = self.network.ports("bridge")
         self.network.set_mtu(JUMBO)
         for host in self.network.bridges["bridge"]:
-            # Frames that an offload has merged are no packets; inside a driver they do not occur.
+            # Prevents frames that an offload has merged: a generic program receives them, but cannot process them.
             self.network.ip(host, "link", "set", "eth0", "gso_max_segs", "1")
         pins = self.new_pins()
         switch = self.start_switch(pins=pins)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A Linux bridge that aggregates: workers and a server around it, and `atp switch --xdp` on it.
+"""Workers and a server around a Linux bridge that aggregates with `atp switch --xdp`.
 
 usage: bridge_test.py ATP
 """
@@ -40,7 +40,7 @@ class Bridge(networks.NetworkTest):
         self.assertLess(packets["bypassed"] + packets["collisions"], 0.1 * packets["completed"])
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
-        pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # of the file system itself
+        pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # the kernel's files
         self.assertEqual(pinned, [], "a clean stop leaves nothing pinned")
 
     def test_packets_to_the_server_of_the_same_host_are_summed_in_the_kernel(self):
@@ -74,7 +74,7 @@ class Bridge(networks.NetworkTest):
         self.assertLess(packets["collisions"], 0.1 * packets["completed"])
 
     def merges(self, port):
-        """True if the kernel merges frames that the bridge receives there."""
+        """True if the kernel merges frames that the bridge receives at the port."""
         out, error = self.start("bridge", sys.executable, "-c", GRO_OF, port).communicate(timeout=PATIENCE_S)
         self.assertIn(out, ("0\n", "1\n"), error)
         return out == "1\n"

@@ -39,7 +39,7 @@ class Doctor(networks.NetworkTest):
 
     def test_job_beyond_the_table_warns(self):
         switch = self.start_switch(flags=["--jobs", "1"])
-        # It outlives the second job on any machine, and is ended then.
+        # Runs longer than the second job on any machine. The test kills it at the end of the second job.
         first = self.start_workers("64MB", ["--timeout", "80s"], rounds=20)
         networks.wait_until(lambda: self.completed() > 100, "the first job is admitted")
         second = self.start_workers("64kB", rounds=3, meet_at=29501)

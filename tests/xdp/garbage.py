@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid frames, derived from valid gradients.
 
-usage: garbage.py listen COUNT                       prints so many gradients that leave eth0, of a hundred one
-       garbage.py send SEED LEAST SERVER SENDER      takes them, up to an empty line, and sends frames from eth0 to SERVER
-                                                     (MAC/IP) as SENDER (IP): so many, and until its input ends
+usage: garbage.py listen COUNT                    prints COUNT gradients that leave eth0: one of every hundred
+       garbage.py send SEED LEAST SERVER SENDER   reads such gradients up to an empty line, and sends invalid frames
+                                                  from eth0 to SERVER (MAC/IP) with source SENDER (IP): at least LEAST
+                                                  frames, and further ones until its input ends
 """
 
 import ipaddress
@@ -125,7 +126,7 @@ def a_bit_turned(draw, packet, wire):
 
 
 def repeated(draw, packet, wire):
-    """An earlier packet, unchanged, with any headers that a network may add."""
+    """An earlier packet without changes, in a frame with any headers that a network may add."""
     wrappings = [{}, {"tags": 1}, {"tags": 2}, {"fragment": 0x2000}, {"fragment": 0x10}, {"excess": 40}]
     return wire.ipv4(packet.bytes(), **draw.choice(wrappings))
 

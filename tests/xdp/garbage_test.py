@@ -23,7 +23,7 @@ class Garbage(networks.NetworkTest):
         return json.loads(self.network.ip(host, "-j", "link", "show", "eth0"))[0]["address"]
 
     def start_garbage(self, seed):
-        """As from w0 to the server, made of what w0 sends meanwhile."""
+        """Starts a host that sends invalid frames to the server as w0. It derives them from gradients that w0 sent."""
         ear = self.start("w0", sys.executable, GARBAGE, "listen", "20")
         heard, error = ear.communicate(timeout=PATIENCE_S)
         self.assertEqual(ear.returncode, 0, error)

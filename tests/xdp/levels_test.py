@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Switches inside the kernel that share the work: racks and what joins them, and jobs side by side.
+"""Several switches inside the kernel: one per rack and one above the racks. Also one switch with two jobs.
 
 usage: levels_test.py ATP
 """
@@ -17,7 +17,7 @@ class Racks(networks.NetworkTest):
             self.start_switch(bridge, flags=("--level", str(level)))
 
     def start_racks(self, flags=(), size="4MB"):
-        """Workers that name their rack."""
+        """Starts workers that name their rack."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address("w0") + ":29500",
                   "--switch", self.network.endpoint("server"), "--bytes", size, "--warmup", "0", "--rounds", "3",
                   "--json", *flags]  # fmt: skip
@@ -57,26 +57,27 @@ class TwoLevels(Racks):
 
 
 class FewAggregators(Racks):
-    server_memory = "300KB"  # and no more have numbers that packets may name
+    server_memory = "300KB"  # limits the indices of packets, and so the aggregators of all switches
 
     def test_collisions_flush_both_levels(self):
         self.start_switches()
         self.finish(self.start_racks(("--window", "256")))
         for bridge in self.bridges:
             packets = self.kernel(bridge)["packets"]
-            # Where racks meet, two fragments do only if the racks disagree on which was the first.
+            # At the spine there may be none: two fragments collide there only if the racks aggregated them in different
+            # order.
             self.assertGreater(packets["collisions"], -1 if bridge == "spine" else 0, bridge)
-            # veth may give a short frame no room to become the answer.
+            # On veth, the short frame of a FLUSH may have no room for the answer.
             asked = packets["flushes"] + packets["closed"] + packets["no_room"]
             self.assertGreater(asked, 0, bridge)
 
 
 class ShortPackets(Racks):
     server_memory = "20KB"
-    server_lanes = 8  # so few that veth gives the answer room
+    server_lanes = 8  # so few that a frame of veth has room for the answer
 
     def test_flushed_partial_sum_reaches_the_server(self):
-        # What a program sends back from a veth arrives where the other end has a program, too.
+        # A frame that a program sends back on a veth arrives only if the other end has a program, too.
         other_end = self.start("server", networks.beside_atp("lossy_wire"), "0", "1", "eth0")
         self.assertEqual(other_end.stdout.readline(), "ready\n")
         self.start_switches()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Wires that lose packets, before and behind a bridge that aggregates: every sum is right all the same.
+"""Every sum is right although the wires before and behind a bridge that aggregates lose packets.
 
 usage: loss_test.py ATP
 """
@@ -18,7 +18,7 @@ class Loss(networks.NetworkTest):
     flags = ["--audit"]
 
     def sum_with_loss(self, share):
-        """Packets that the wires lost together, by type, and the counters of the kernel."""
+        """Runs a job. Returns the number of packets that both wires lost, by type, and the counters of the kernel."""
         switch = self.start_switch()
         wires = [self.start_loss(node, share, seed) for seed, node in enumerate(["near", "far"], start=1)]
         self.finish(self.start_workers(self.size, self.flags))
@@ -65,7 +65,7 @@ class LossWithCollisions(Loss):
     def test_five_percent_loss_keeps_sums_exact(self):
         lost, packets = self.sum_with_loss(0.05)
         self.assertGreater(packets["collisions"], 100)
-        # A veth's frames have no room for an answer: resends take along what is held.
+        # On veth, the frame of a FLUSH has no room for the answer: the next resend carries the partial sum instead.
         self.assertGreater(packets["closed"] + packets["no_room"], 20, "the server's FLUSHes arrive")
         self.assertGreater(lost["FLUSH"], 0)
 

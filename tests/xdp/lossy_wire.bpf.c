@@ -8,7 +8,7 @@
 #include "xdp/frame.bpf.h"
 
 /* Set before the program is loaded. */
-const volatile uint32_t atp_loss_of_all = 0; /* of 2^32 */
+const volatile uint32_t atp_loss_of_all = 0; /* probability of a loss, in units of 2^-32 */
 const volatile uint32_t atp_seed = 0;
 
 /* By type of packet. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops packets that arrive at some interfaces until its input ends, then prints one line per type of packet: how many
-// came, and how many of those were lost. usage: lossy_wire SHARE SEED INTERFACE...
+// Drops a share of the packets that arrive at some interfaces, until its input ends. Then prints one line per type of
+// packet: how many arrived, and how many of these it dropped. usage: lossy_wire SHARE SEED INTERFACE...
 #include <bpf/libbpf.h>
 #include <net/if.h>
 

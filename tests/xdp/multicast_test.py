@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Results by IP multicast through a bridge that aggregates and snoops: one datagram for all, and copies where it does not get through.
+"""Results by IP multicast through a bridge that aggregates and snoops. The server sends one datagram to all workers,
+and unicast copies if some worker does not receive the group.
 
 usage: multicast_test.py ATP
 """
@@ -18,7 +19,7 @@ class Multicast(networks.NetworkTest):
 
     def setUp(self):
         super().setUp()
-        # The bridge sends to all ports until its querier is as old as the time that listeners have to answer: here 0.1 s.
+        # A bridge floods groups to all ports until its querier has run for the response interval: here 0.1 s.
         for option, value in ("query_response_interval", 10), ("snooping", 1), ("querier", 1):
             self.network.ip("bridge", "link", "set", "br0", "type", "bridge", f"mcast_{option}", str(value))
 
@@ -47,7 +48,7 @@ class Multicast(networks.NetworkTest):
         self.assertEqual((copies["results"], copies["multicast_results"]), ("unicast", 0))
         self.assertEqual(once["results"], "multicast")
         self.assertGreater(once["multicast_results"], 5000)
-        # A quarter, and what is asked for again where the machine is busy.
+        # One datagram instead of four. On a busy machine, answers to PROBEs add some.
         self.assertLess(sent_once / sent_copies, 1.6 / WORKERS)
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 10000)
@@ -73,7 +74,7 @@ class Multicast(networks.NetworkTest):
 
     def test_forgotten_listener_rejoins_its_group(self):
         for worker in self.workers:
-            networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # reports once by itself
+            networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # one unsolicited report
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "on"), rounds=200)
         wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group")

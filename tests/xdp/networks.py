@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts around Linux bridges, in network namespaces, with `atp` on them: shared by the tests of the switch inside the kernel.
+"""Shared by the tests of the switch inside the kernel: hosts and Linux bridges in network namespaces that run `atp`.
 
 A test file takes the path of `atp` as its first argument and ends with `networks.run()`. Exit status 77: this machine
 cannot create such networks.
@@ -85,7 +85,7 @@ class Network:
             subprocess.run(["ip", "netns", "del", self.prefix + node], capture_output=True)
 
     def set_mtu(self, mtu):
-        """Of every device."""
+        """Sets the MTU of every device."""
         for bridge, hosts in self.bridges.items():
             for host in hosts:
                 self.ip(host, "link", "set", "eth0", "mtu", str(mtu))
@@ -130,7 +130,7 @@ class Network:
 
 
 class NetworkTest(unittest.TestCase):
-    """Each test has a network of its own, with a switch in user space on the host `server`; all of it ends with the test.
+    """Each test has a network of its own, with a switch in user space on the host `server`. The test removes all of it.
 
     Workers are the hosts whose names begin with `w`.
     """
@@ -172,7 +172,7 @@ class NetworkTest(unittest.TestCase):
         return self.start(node, ATP, *words)
 
     def start_loss(self, node, share, seed):
-        """Loses this share of the packets of ATP that arrive at any port of a bridge."""
+        """Drops this share of the ATP packets that arrive at any port of a bridge."""
         loss = self.start(node, beside_atp("lossy_wire"), str(share), str(seed), *self.network.ports(node))
         self.assertEqual(loss.stdout.readline(), "ready\n")
         return loss
@@ -189,7 +189,7 @@ class NetworkTest(unittest.TestCase):
         return self.pin_folders[-1]
 
     def start_switch(self, bridge="bridge", ports=None, pins=None, memory="64MB", flags=()):
-        """`atp switch --xdp` on all ports of a bridge, or on these."""
+        """Starts `atp switch --xdp` on `ports`, or on all ports of the bridge."""
         ports = ports or self.network.ports(bridge)
         switch = self.start_atp(bridge, "switch", "--listen", self.network.any_endpoint, "--xdp", ",".join(ports), "--xdp-pins",
                                 pins or self.new_pins(), "--memory", memory, "--lanes", str(LANES), "--quiet", *flags)  # fmt: skip
@@ -223,7 +223,7 @@ class NetworkTest(unittest.TestCase):
         return next(check for check in checks if check["name"].startswith("inside the kernel"))
 
     def start_workers(self, size, flags=(), rounds=3, asked="server", meet_at=29500):
-        """`atp bench` on every worker, which verifies each sum; of so many tensors. `asked` is their switch."""
+        """Starts `atp bench` with `rounds` verified sums on every worker. `asked` is the host of their switch."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], meet_at),
                   "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
@@ -237,7 +237,7 @@ class NetworkTest(unittest.TestCase):
         for worker in workers:
             out, error = worker.communicate(timeout=PATIENCE_S)
             self.assertEqual(worker.returncode, 0, out + error)
-            resent += json.loads(out)["resent"] if out else 0  # the first alone reports
+            resent += json.loads(out)["resent"] if out else 0  # only rank 0 prints a report
         return resent
 
 
@@ -268,7 +268,7 @@ def require_programs(network):
         switch = subprocess.Popen(
             network.at("bridge", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        switch.stdout.readline()  # of its start, or of its end
+        switch.stdout.readline()  # a line after the start, or the end of the output if the start fails
         switch.send_signal(signal.SIGINT)
         _, error = switch.communicate(timeout=PATIENCE_S)
         subprocess.run(["umount", folder], capture_output=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packets with more lanes than an aggregator inside the kernel: passed, counted, and reported by `atp doctor`.
+"""A kernel switch forwards packets with more lanes than its aggregators, and counts them. `atp doctor` reports this.
 
 usage: oversized_test.py ATP
 """
 
 import networks
 
-MTU = 3000  # as much as a veth takes with a program in its driver
+MTU = 3000  # about the largest of a veth with a program in its driver
 
 
 class Oversized(networks.NetworkTest):

@@ -9,7 +9,7 @@ import networks
 from networks import PATIENCE_S, wait_until
 
 RATE = "200mbit"
-TENSOR = "16MB"  # more than half a second
+TENSOR = "16MB"  # its sum takes more than half a second
 FRAGMENTS = 16_000_000 // (networks.LANES * 4)
 
 
@@ -86,7 +86,7 @@ class Restart(networks.NetworkTest):
         holder = self.start("bridge", "python3", "-c", hold_port)
         holder.stdout.read(1)
         self.assertIn("EADDRINUSE", self.refused(",".join(ports)))
-        self.assertIn("EADDRINUSE", self.refused(ports[0]))  # the other ports keep the program nevertheless
+        self.assertIn("EADDRINUSE", self.refused(ports[0]))  # the ports that it does not list keep the program, too
         holder.communicate("\n", timeout=PATIENCE_S)
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(ports))
         self.finish(self.workers_of_job)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel program under packets of the same fragments from all processors at once: first packets, repeated ones and
-// resends, in any order. Every packet that leaves it must be the sum of exactly the workers that it names.
+// All processors run the kernel program at once, on packets of the same fragments: first packets, repeated ones and
+// resends, in any order. Every packet that leaves the program must be the sum of exactly the workers that it names.
 #include <algorithm>
 #include <array>
 #include <atomic>

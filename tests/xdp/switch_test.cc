@@ -217,7 +217,8 @@ TEST_F(SwitchInTheKernel, H38_FlushIsReturnedAsThePartialSumWithAValidChecksum) 
             EXPECT_EQ(packet.header.type, ATP_TYPE_GRADIENT);
             EXPECT_EQ(packet.header.bitmap0, 4U);
             EXPECT_EQ(back.payload, conformance::bytes_of(packet.header, lanes));
-            // A frame that XDP_TX returns passes no network card that completes a checksum.
+            // No network card completes the checksum of a frame that XDP_TX returns, so the program must write the
+            // whole checksum.
             EXPECT_EQ(back.checksum, checksum == Checksum::partial ? Checksum::full : checksum);
             EXPECT_TRUE(back.network_checksum_holds);
             EXPECT_EQ(back.hop_limit, 64);
@@ -355,7 +356,8 @@ TEST_F(SwitchInTheKernel, OtherLeavingTrafficIsUncounted) {
     expect_to_leave_untouched(wrap(ack(1), {.source = port_of_worker, .destination = port_of_worker}));
     expect_to_leave_untouched(wrap(ack(1), {.source = port, .fragment = 0x2000}));
     const Bytes whole = wrap(ack(1), from_here);
-    for (std::size_t size = 34; size < whole.size(); ++size) {  // the kernel delivers no frame that ends before UDP
+    for (std::size_t size = 34; size < whole.size();
+         ++size) {  // the kernel delivers no frame that ends before the UDP header
         expect_to_leave_untouched(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     }
     EXPECT_EQ(machine->occupied(), 1U);
@@ -505,7 +507,7 @@ TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     EXPECT_EQ(control_messages_of(*machine), std::vector<Bytes>{});
 }
 
-// A folder for pinned maps of programs that exists during the test.
+// A folder for the pinned maps of a program. It exists during the test.
 class PinFolder {
   public:
     PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}

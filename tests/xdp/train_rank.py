@@ -56,7 +56,7 @@ def main():
     rank, world, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     torch.set_num_threads(1)
     expected, _ = train_with("gloo", 29510, rank, world, address)
-    import atp  # noqa: F401  the backend, after what does without it
+    import atp  # noqa: F401  registers the backend, after the training without it
 
     weights, losses = train_with("atp", 29511, rank, world, address)
     digest = hashlib.sha256(weights.numpy().tobytes()).hexdigest()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training with PyTorch whose gradients are summed on a bridge that it knows nothing of: as with Gloo, unchanged.
+"""A training with PyTorch whose gradients a bridge in the path sums. The result equals that with Gloo.
 
 usage: training_test.py ATP, with the package `atp` and torch to import
 """

@@ -80,7 +80,7 @@ bool is_packet(Bytes payload) {
 
 class DecideVectorsInTheKernel : public LoadedSwitch {
   protected:
-    // The events counted since `before`, concatenated; the name of the only one if the program is correct.
+    // The names of the events counted since `before`, concatenated. A correct program counts one event per packet.
     std::string counted_since(const xdp::KernelCounters& before) const {
         const xdp::KernelCounters now = machine->counters();
         std::string events;
@@ -109,7 +109,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
             machine->dismiss(packet.job);
             return;
         }
-        // A switch forwards packets that have passed its level without a decision.
+        // A packet that has already passed the level of the switch is forwarded without a decision.
         const bool behind = packet.hop >= ATP_LEVELS;
         EXPECT_EQ(counted_since(before), behind ? conformance::event_name(ATP_EVENT_PASSED) : row.event);
         EXPECT_EQ(fate_name(outcome->disposition), row.packet_action);
@@ -123,7 +123,8 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const Unwrapped after = unwrap(left);
         EXPECT_EQ(after.payload, conformance::bytes_of(row.after.packet, row.after.lanes));
         const bool returned = row.packet_action == "return";
-        // A returned frame passes no network card that could complete its checksum.
+        // No network card completes the checksum of a frame that XDP_TX returns, so the program must write the whole
+        // checksum.
         const bool completed = returned && before.checksum == Checksum::partial;
         EXPECT_EQ(after.checksum, completed ? Checksum::full : before.checksum);
         EXPECT_TRUE(after.network_checksum_holds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `atp-lab bench` as processes.
+// Ranks of `atp-lab bench` as processes.
 #include "program.h"
 
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ TEST(OptionFlags, TheDefaultsNeedNoArgument) {
     EXPECT_THAT(option_arguments(parse({})), IsEmpty());
 }
 
-// What `atp bench` passes to the processes of its ranks is what it was given.
+// `atp bench` passes its own options unchanged to the processes of its ranks.
 TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
     const std::vector<std::vector<std::string>> lines{
         {"--switch", "a:1"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker sees only the state that persist() names. These tests check that this is the whole state: a restored
-// machine behaves like the original, and every value that persist() names has an effect.
+// The model checker saves only the values that persist() names. These tests check that these values are the whole
+// state: a restored machine behaves like the original, and every value is saved and restored.
 #include <gtest/gtest.h>
 
 #include <random>

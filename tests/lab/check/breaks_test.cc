@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checker must be able to fail: it detects every injected fault, and the trace reproduces the fault.
+// Proves that the model checker can fail: it detects every injected fault, and its trace reproduces the fault.
 #include "check/breaks_table.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST_P(InjectedFault, IsFoundWithATraceThatReplays) {
 
     std::vector<TraceStep> trace = report.violation->trace;
     EXPECT_EQ(breakable::replay(configuration(), trace, GetParam().number), report.violation->what);
-    // The shipped machines survive the same trace, as far as they can follow it.
+    // The shipped machines violate no invariant on the same trace, as far as they can follow it.
     const std::string sound = breakable::replay(configuration(), trace, 0);
     EXPECT_TRUE(sound.empty() || sound == "cannot follow") << sound;
 }

@@ -32,8 +32,8 @@ TEST_P(QuickConfiguration, HasNoViolationInAnyState) {
     EXPECT_LT(report.missed_probability(), 1e-6);
 }
 
-// The fault-injection build without an active fault has the same states as the shipped machines. A failure of it is
-// therefore due to the injected fault.
+// Without an active fault, the fault-injection build has the same states as the shipped machines. A violation with an
+// active fault is therefore due to this fault.
 TEST_P(QuickConfiguration, HasTheSameStatesInTheFaultInjectionBuildWithoutAFault) {
     Limits limits;
     limits.max_states = 20'000;
@@ -45,7 +45,8 @@ TEST_P(QuickConfiguration, HasTheSameStatesInTheFaultInjectionBuildWithoutAFault
     EXPECT_EQ(asleep.depth, shipped_report.depth);
 }
 
-// Long random walks with all faults, far beyond the depth of the quick budgets, healed at every tenth step.
+// Long random walks with all faults, far beyond the depth of the quick budgets. Every tenth state also starts a healed
+// run.
 TEST_P(QuickConfiguration, HealsFromEveryTenthStepOfRandomWalks) {
     Configuration configuration = GetParam();
     for (std::uint8_t& left : configuration.budget) left = left == 0 ? 0 : 6;

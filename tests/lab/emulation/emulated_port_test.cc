@@ -229,7 +229,7 @@ TEST(EmulatedPort, LossMatchesItsShareForEverySeed) {
     }
 }
 
-// In windows of a hundred packets the number of losses varies like independent losses: neither bursts nor periods.
+// The losses in windows of 100 packets vary as independent losses do: there are neither bursts nor periods.
 TEST(EmulatedPort, LossesAreIndependent) {
     const auto lost = losses(EmulatedPort(losing(0.1), 3), 100'000);
     double squares = 0;

@@ -143,7 +143,7 @@ TEST(EmulatedTransport, PacketWithoutRoomInTheQueueIsDroppedAndCounted) {
     EXPECT_EQ(nlohmann::json::parse(pair.emulated->report_parts())["unheld"], 3);
 }
 
-// Doctor looks for this key in the report of a switch.
+// `atp doctor` looks for this key in the report of a switch.
 TEST(EmulatedTransport, ConfigurationIsReportedUnderItsOwnKey) {
     const PortConfig port{.rate_bits_per_s = 1'000'000, .queue_bytes = 3000, .ecn_bytes = 900, .loss = 0.25};
     EXPECT_EQ(nlohmann::json::parse(report_of({.in = port, .out = port})),

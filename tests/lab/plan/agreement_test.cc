@@ -180,8 +180,8 @@ INSTANTIATE_TEST_SUITE_P(SeveralJobs, Agreement,
                                          Case{"OfUnequalLength", unequal_jobs()}),
                          name_of);
 
-// The plan assumes that equal jobs always send at the same time. If memory is scarce, their phases drift apart in the
-// simulator, and they gain from it.
+// The plan assumes that equal jobs always send at the same time. In the simulator, the phases of jobs drift apart if
+// memory is scarce. The jobs are then faster than in the plan.
 INSTANTIATE_TEST_SUITE_P(LittleMemory, Agreement,
                          testing::Values(Case{"Half", with_memory(alexnet("star:8"), 128), 0.1},
                                          Case{"Quarter", with_memory(alexnet("star:8"), 64), 0.1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates that flows with the behaviour of RDMA and TCP reach on links of their own and on shared links.
+// Rates of flows over the models of RDMA and TCP, on links of their own and on shared links.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -23,7 +23,7 @@ BackgroundSpec flow_out_of(unsigned rank, Transport transport = Transport::tcp) 
     return spec;
 }
 
-// A short ATP job, because a scenario needs one, and flows that last longer.
+// Flows, and a shorter ATP job, because a scenario needs a job.
 Scenario with_flows(std::vector<BackgroundSpec> flows) {
     Scenario s;
     s.topology = topology("star:2");

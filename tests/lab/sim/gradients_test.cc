@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's own check of sums: it must accept the right sum of every kind of fragment, and reject all others.
+// The simulator's check of sums must accept the right sum of every kind of fragment, and reject any other sum.
 #include "sim/gradients.h"
 
 #include <gtest/gtest.h>

@@ -75,7 +75,7 @@ void expect_no_flush_and_no_resend(const Report& report) {
 TEST(Hazard, H06_WorkerHundredTimesSlowerCausesNoFlushAndNoResend) {
     const Report report = run_with_straggler(50'000, 100);
     expect_no_flush_and_no_resend(report);
-    EXPECT_GT(finished_ms(report), 50.0);  // it took the straggler's time
+    EXPECT_GT(finished_ms(report), 50.0);  // the run took as long as the straggler
 }
 
 TEST(Hazard, H06_WorkersThatProbeForASlowerOneGetWaits) {
@@ -115,8 +115,8 @@ TEST(Hazard, H09_AckLostBeforeASwitchBlocksNoSlot) {
 }
 
 TEST(Hazard, H14_CollisionAtOneRackCausesNoResendOfTheOther) {
-    // Job 1's only fragment occupies rack 0's only aggregator: its ACK does not reach rack 0 while job 2 sums. So job 2
-    // collides at rack 0 and completes at rack 1.
+    // Job 1's only fragment occupies the only aggregator of rack 0, because its ACK does not reach rack 0 while job 2
+    // sums. Job 2 therefore collides at rack 0 and completes at rack 1.
     Scenario s;
     s.topology = topology("racks:2x2");
     s.placement = Placement::separate;

@@ -29,8 +29,8 @@ TEST(Hazard, H07_PartialSumsLeftInTheSwitchAreFlushedWithoutATimer) {
 }
 
 TEST(Hazard, H12_CollidingJobsSeparateWithinTwelveRounds) {
-    // With a slow worker in each job, aggregators are occupied for long, so slots that share one collide in every
-    // round.
+    // With a slow worker in each job, aggregators are occupied for long. Slots that share an aggregator collide in
+    // every round.
     const auto collisions_in = [](std::uint64_t rounds) {
         Scenario s;
         s.topology = topology("star:4");

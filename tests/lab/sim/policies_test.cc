@@ -7,7 +7,7 @@
 namespace atp::sim {
 namespace {
 
-// As many aggregators as all windows together, so that their assignment decides.
+// As many aggregators as slots of all jobs, so that only the assignment of aggregators decides on collisions.
 Scenario eight_jobs() {
     Scenario s;
     s.topology = topology("star:4");
@@ -79,8 +79,8 @@ TEST(Policies, ProactiveModeAddsSmallValuesAtTheSwitch) {
     EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
 }
 
-// Packets that proactive workers send with BYPASS, because an element exceeds 2^31 / workers; and fragments that
-// overflow in the same run without this policy.
+// Two numbers: packets that proactive workers send with BYPASS, because an element exceeds 2^31 / workers; and
+// fragments that overflow in the same run without this policy.
 std::pair<std::uint64_t, std::uint64_t> bypassed_and_overflowed(unsigned workers, const LogNormal& gradients) {
     Scenario s;
     s.topology = {.shape = TopologySpec::Shape::star, .first = workers, .second = 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulator must be able to fail: with one injected fault in the state machines, a few hundred seeds must detect it.
-// The model checker detects every fault; these are the ones that random network faults trigger often.
+// Proves that the simulator can fail: each test injects one fault into the state machines, and a few hundred seeds must
+// detect it. The tests use only faults that random network faults trigger often. The model checker detects all of them.
 #include <gtest/gtest.h>
 
 #include "protocol/breaks.h"

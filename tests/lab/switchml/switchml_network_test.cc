@@ -179,7 +179,7 @@ TEST(Hazard, H37_DuplicateOnePhaseLateBreaksTheFaithfulModeOnly) {
     EXPECT_EQ(ours.machine().counters().count(Event::answered), 1U) << "its worker has that result, and drops it";
 }
 
-// A spurious timeout has the same effect without a duplicate from the network.
+// A spurious timeout also creates a late copy, without a duplicate from the network.
 TEST(Hazard, H37_OvertakenSpuriousResendBreaksTheFaithfulModeOnly) {
     for (const Mode mode : {Mode::faithful, Mode::compares_offsets}) {
         SwitchMlNetwork network(job_of(2, 0, mode));
