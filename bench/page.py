@@ -18,7 +18,7 @@ PYTHON = VENV_PYTHON if os.path.exists(VENV_PYTHON) else sys.executable
 
 
 class Skipped(Exception):
-    """This host cannot measure it."""
+    """This host cannot measure a part."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Part:
 
 
 def run(part, command):
-    """Standard output of a command of the repository, noted in the part."""
+    """Runs a command of the repository, records it in the part, and returns its standard output."""
     part.commands.append(" ".join(command).replace(ROOT + "/", ""))
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     if done.returncode == 77:
@@ -74,7 +74,8 @@ def cluster(part, *flags):
 
 @dataclass
 class Page:
-    """What a program measures and writes. `bodies` holds the title and the function of each part, by name."""
+    """A program that measures parts and writes a page. `bodies` holds the title and the function of each part, by
+    name."""
 
     title: str
     program: str

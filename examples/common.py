@@ -36,7 +36,7 @@ def digits() -> tuple[Images, Images]:
 
 
 def batches_of_rank(images: Images, batch: int, epoch: int) -> list[Images]:
-    """This rank's share of an epoch: equally many whole batches on every rank, in an order that the epoch decides."""
+    """This rank's share of an epoch: the same number of whole batches on every rank. The epoch determines the order."""
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
     steps = len(images) // (batch * dist.get_world_size())
     own = order[dist.get_rank() :: dist.get_world_size()]
@@ -68,7 +68,7 @@ class Weights:
 
 
 def compare_weights(model: nn.Module) -> Weights:
-    """All ranks must call it. The digest is that of this rank."""
+    """Compares the weights of all ranks. All ranks must call this. The digest is that of this rank."""
     digest = hashlib.sha256()
     for parameter in model.parameters():
         digest.update(parameter.detach().numpy().tobytes())

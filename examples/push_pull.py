@@ -19,7 +19,8 @@ import atp
 
 
 def push_when_there(model: nn.Module) -> None:
-    """Backward passes of one model reach its parameters in one order, so all ranks push in equal order."""
+    """All ranks push in the same order, because the backward pass of a model reaches its parameters in a fixed
+    order."""
     for name, parameter in model.named_parameters():
         parameter.register_post_accumulate_grad_hook(lambda parameter, name=name: atp.push(name, parameter.grad))
 

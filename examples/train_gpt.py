@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 import atp  # noqa: F401  registers the backend
 
 DOCUMENTS = Path(__file__).resolve().parent.parent / "docs"
-CONTEXT = 64  # characters that the model sees
+CONTEXT = 64  # number of characters that the model gets
 
 
 class GPT(nn.Module):

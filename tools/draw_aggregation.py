@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws how much travelled up each link of simulated networks, from what `atp-lab simulate --json` printed.
+"""Draws the traffic on the links towards the server of simulated networks, from the output of `atp-lab simulate
+--json`.
 
 usage: draw_aggregation.py PICTURE.dot TITLE=RESULT.json ...
 
-Prints the trees as text, and writes them side by side as one graph for Graphviz. All of one picture have one scale.
+Prints the trees as text, and writes them side by side as one graph for Graphviz. All trees of a picture have one scale.
 """
 
 import json

@@ -14,14 +14,14 @@ from statistics import median
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402  once it is known that there is no screen
+from matplotlib import pyplot  # noqa: E402  after the choice of a backend without a screen
 
 COLORS = {"atp": "#d6622d", "gloo": "#33658a"}
 TITLES = {"atp": "ATP, summed in a switch", "gloo": "Gloo, summed among workers"}
 
 
 def draw_losses(axes, trainings: dict) -> None:
-    """If all is well, the curves coincide, so the first one is broad and the second one dashed."""
+    """Draws the losses. Correct curves coincide, so the first curve is broad and the second curve is dashed."""
     styles = [{"linewidth": 4, "alpha": 0.5}, {"linewidth": 1.4, "linestyle": (0, (4, 2))}]
     for (name, training), style in zip(trainings.items(), styles):
         losses = training["losses"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checkers of this folder share: modules as the build declares them, sources, lists of exceptions, output.
+"""Shared by the checkers of this folder: modules as the build declares them, sources, lists of exceptions, output.
 
-A checker prints one line per violation, `file:line: what is wrong, what to do`, and exits with 0 (nothing wrong), 1
-(violations) or 2 (bad arguments, or something that it needs is missing).
+A checker prints one line per violation: `file:line: violation: next step`. It exits with 0 (no violations), 1
+(violations) or 2 (bad arguments, or a missing input).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-# What became of packets with values to add: a switch added them, or forwarded them unchanged.
+# Outcomes of packets with values to add: a switch added the packet, or forwarded it unchanged.
 ADDED = ("claimed", "added", "completed", "single")
 NOT_ADDED = ("collisions", "bypassed", "late", "misfits")
 

@@ -3,8 +3,8 @@
 """Run clang-tidy over every C++ source that a configured build compiles, in the groups that the build compiles.
 
 The compile commands must come from a build that has ATP_UNITY, because a group reads the headers once for all its
-sources. A source that several targets compile is read once. A group that passed is not read again until its sources,
-a header that it includes, its compile command, .clang-tidy or clang-tidy itself changes: ninja's dependency log names the
+sources. A source that several targets compile is read once. A group that passed is not read again until its sources, a
+header that it includes, its compile command, .clang-tidy or clang-tidy itself changes: ninja's dependency log names the
 headers, and one empty file in the cache folder represents each pass.
 
 Exit status: 0 all groups passed, 1 clang-tidy reported something, 2 bad arguments or no build.
@@ -25,7 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDED_SOURCE = re.compile(r'^#include "(.+\.cc)"$', re.MULTILINE)
-# gcc's commands hold warning flags that clang does not know; the library's own headers use what it deprecates.
+# gcc's commands contain warning flags that clang does not know. Headers of the standard library use features that the
+# library deprecates.
 EXTRA = [
     "--quiet",
     "--extra-arg=-Wno-unknown-warning-option",

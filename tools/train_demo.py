@@ -29,7 +29,7 @@ LAST_LINES = 20
 
 
 class Failed(Exception):
-    """The text is what the user must read."""
+    """The demo cannot continue. The text is for the user."""
 
 
 class Stopped(BaseException):
@@ -159,7 +159,7 @@ def train(backend: str, arguments: argparse.Namespace, environment: dict[str, st
 
 
 def train_through_switch(arguments: argparse.Namespace) -> tuple[dict, float]:
-    """The figures, and the share that was summed in the network."""
+    """The figures, and the share of packets that the network summed."""
     command = [str(arguments.program), "switch", "--listen", "127.0.0.1:0", "--json"]
     print(f"$ {shlex.join(['atp', *command[1:]])} &", flush=True)
     with Process(command, arguments.folder / "switch.log") as switch:

@@ -39,10 +39,10 @@ class Reducer {
     [[nodiscard]] virtual Counters counters() const = 0;
 };
 
-// ATP's machines, under one switch.
+// Uses ATP's state machines under one switch.
 [[nodiscard]] std::unique_ptr<Reducer> make_atp(const ReducerConfig& config);
-// SwitchML's machines. If a worker's value does not fit an integer, its sum is 0; if a sum overflows, it is the extreme
-// value.
+// Uses SwitchML's state machines. If a worker's value does not fit an integer, the sum is 0. If a sum overflows, it is
+// the extreme value.
 [[nodiscard]] std::unique_ptr<Reducer> make_switchml(const ReducerConfig& config);
 
 }  // namespace atp::accuracy

@@ -67,7 +67,7 @@ def load(path):
 
 
 class Reducer:
-    """Use it as a context manager, or call close()."""
+    """Sums gradients. Use it as a context manager, or call close() at the end."""
 
     def __init__(self, library, form, workers):
         self._library = library

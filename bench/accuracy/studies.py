@@ -117,8 +117,8 @@ def _is_loss(model):
 
 
 def _target(curve, model):
-    """A score near the end of floats where the curve still rises. Where the curve is flat, chance decides when it is
-    reached."""
+    """A score near the final score of floats, at which the curve still rises. On its flat part, chance would decide the
+    step at which the score is reached."""
     return curve[-1][1] * 1.05 if _is_loss(model) else curve[-1][1] - 0.05
 
 
@@ -149,7 +149,7 @@ def _mean_curve(curves):
 
 
 def accuracy_over_scales(study):
-    """switchml-fig10: a fixed scale, from far too small to far too large."""
+    """switchml-fig10: accuracy with fixed scales from far too small to far too large."""
     model = "cnn" if "cnn" in study.sizes.models else study.sizes.models[0]
     steps, seed = study.sizes.sweep_steps, study.sizes.seeds[model][0]
     largest = 0.0
@@ -208,7 +208,7 @@ class Loss:
 
 
 def precision(study):
-    """Every format sums the same gradients: those of trainings that sum in float32."""
+    """Compares formats on the same gradients, which come from trainings that sum in float32."""
     forms = (*FORMS, Form("atp", scale=1e6), Form("atp", lanes="int16", scale=1e3))
     found = {}
     for model in study.sizes.models:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the programs of this folder: what they build first, and how they end."""
+"""Shared by the programs of this folder: builds what they need, runs them, and removes what they set up."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def find_programs(classes, python, folder=None):
 
 
 def main(program, parse, run):
-    """Executes the command line and returns the exit status. Always removes what it set up."""
+    """Executes the command line and returns the exit status. Removes in any case what the command set up."""
     options = parse(sys.argv[1:])
     _unwind_on_signals()
     try:

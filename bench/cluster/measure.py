@@ -22,8 +22,8 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 @dataclass(frozen=True)
 class Turn:
     """One run of one system. `jobs` holds an object per job with the `seconds` of its operations. The costs are the
-    processor time of the switches' daemons and, if it can be measured, of receiving at the switches' ports. `counters`
-    holds the counters of each switch that counts."""
+    processor time of the switches' daemons and, if it can be measured, of the kernel for packets that arrive at the
+    switches' ports. `counters` holds the counters of each switch that counts."""
 
     jobs: list
     cpu_seconds: float
@@ -39,14 +39,14 @@ class Turn:
         return [job["seconds"] for job in self.jobs]
 
     def operations_per_second(self):
-        """Of all jobs together."""
+        """Sum over all jobs."""
         return sum(len(seconds) / sum(seconds) for seconds in self.jobs_seconds)
 
     def fastest(self):
         return min(second for seconds in self.jobs_seconds for second in seconds)
 
     def goodput_bps(self, work):
-        """Goodput per host link of all jobs together, each by its median."""
+        """Goodput per host link: the sum of the medians of all jobs."""
         return sum(work.bytes * 8 / statistics.median(seconds) for seconds in self.jobs_seconds)
 
 
@@ -61,7 +61,7 @@ class Bench:
     show: bool
 
     def best_variant(self, system):
-        """The fastest variant of a system, by one operation each."""
+        """The fastest variant of a system. Runs one operation with each variant."""
         if len(system.variants) == 1:
             return system.variants[0]
         trial = replace(self, work=replace(self.work, operations=1))
@@ -127,7 +127,7 @@ class Bench:
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
     def _counters(self, system):
-        """Counters of switches; a server on a host is no part of the network."""
+        """Counters of the switches, without servers that run on hosts."""
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
         return [
             json.loads(processes.output_of(self.network.entry(switch), command))
@@ -170,8 +170,8 @@ class MachineTime:
     """Processor time of this host in seconds: work of programs and interrupts, idle time, and time that was not
     available.
 
-    The kernel measures idle time in nanoseconds but samples work with a slow clock, which programs that use timers meet
-    too often or never. Work is therefore the rest of the time.
+    The kernel measures idle time in nanoseconds, but samples work with a slow clock. The samples of programs that use
+    timers are too many or too few. Work is therefore computed as the rest of the time.
     """
 
     all: float

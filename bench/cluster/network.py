@@ -15,11 +15,11 @@ from typing import Optional
 import receivers
 import topology as topologies
 
-# Largest burst of a link after a pause. The kernel gives a veth up to 64 KiB of TCP or UDP as one packet, which counts
-# here with the headers of all its segments: 68.5 kB. A smaller token bucket would cut each such packet into its
-# segments, at ten times the processor time: four ranks on links of 500 Mbit/s then saturate two cores, and the
-# benchmark measures the cores. The bucket is therefore a little larger than the largest packet, and offloads stay on.
-# The average rate is exact; only transfers as small as the bucket are faster.
+# Size of the token bucket: the largest burst of a link after a pause. The kernel gives a veth up to 64 KiB of TCP or
+# UDP as one packet. With the headers of all its segments, this packet counts as 68.5 kB. A smaller bucket would cut
+# each such packet into its segments, at ten times the processor time. Four ranks on links of 500 Mbit/s would then
+# saturate two cores, and the benchmark would measure the cores. The bucket is therefore a little larger than the
+# largest packet, and offloads stay on. The average rate is exact. Only transfers as small as the bucket are faster.
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
 UPLINK_DEVICE = "uplink"
@@ -38,7 +38,7 @@ class Links:
 
 
 class Unavailable(Exception):
-    """This host or user cannot create such a network. This is no failure of the benchmark."""
+    """This host or user cannot create such a network. The benchmark is skipped and does not fail."""
 
 
 class Broken(Exception):
@@ -109,15 +109,15 @@ class Network:
         return None if self._links.offloads else receivers.cpu_seconds(self._port_threads)
 
     def up_bytes(self, below):
-        """Bytes that a node has sent into its link up."""
+        """Bytes that a node has sent to the switch above."""
         return self._sent(below, _devices_of(below)[0])[0]
 
     def down_bytes(self, below):
-        """Bytes that the switch above a node has sent into its link down."""
+        """Bytes that the switch above a node has sent to the node."""
         return self._sent(below.switch, _devices_of(below)[1])[0]
 
     def _probe(self):
-        """Creates one of each kind, so that a missing feature is found before the network is half built."""
+        """Creates one device of each kind, so that a missing feature is found before the network is half built."""
         namespace = self._prefix + "probe"
         try:
             _call("ip", "netns", "add", namespace)
@@ -230,7 +230,8 @@ class Loopback:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def entry(self, _node):
-        """A process started through this command ends with this process, even if this process is killed."""
+        """A process that this command starts ends when the current process ends, even if the current process is
+        killed."""
         return ["setpriv", "--pdeathsig", "KILL"]
 
     def traffic(self):

@@ -77,8 +77,8 @@ def output_of(entry, command, seconds=10.0):
 
 
 def wait_all(processes, seconds, servers=()):
-    """Returns when all have ended with status 0. Raises Failed if a process fails, a server ends, or the time is over;
-    the caller must then stop the remaining ones."""
+    """Returns when all processes have ended with status 0. Raises Failed if a process fails, a server ends, or the time
+    is over. The caller must then stop the remaining processes."""
     deadline = time.monotonic() + seconds
     while True:
         ended = [process for process in processes if process.poll()]
@@ -94,7 +94,7 @@ def wait_all(processes, seconds, servers=()):
 
 
 def stop(processes):
-    """Ends all processes; kills those that do not react."""
+    """Terminates all processes. Kills those that do not end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             process.signal(number)
@@ -106,7 +106,7 @@ def stop(processes):
 
 
 def require_orderly_end(servers):
-    """Raises Failed if a server that was stopped had failed before."""
+    """Raises Failed if a server had failed before it was stopped."""
     bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
     if bad:
         raise Failed("switches failed after SIGTERM:\n  " + "\n  ".join(server.complaint() for server in bad))

@@ -7,7 +7,7 @@ PREFIX = "napi/"
 
 
 def threads():
-    """All such threads of this host: {pid: name of its device, as far as the kernel writes it}."""
+    """All such threads of this host: {pid: name of the device}. The kernel may cut the name."""
     found = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         name = _name_of(pid)

@@ -66,7 +66,7 @@ class Setting:
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
 
     def operations_of_a_turn(self):
-        """Of all jobs, including warm-up."""
+        """Sum over all jobs, including the warm-up."""
         return (self.work.operations + self.work.warmup) * self.work.jobs
 
     def traffic_of_an_operation(self, turns):
@@ -237,7 +237,7 @@ class Report:
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
     def _of_switch_hosts(self, turns):
-        """Processor time of daemons and ports; None if that of the ports is unknown."""
+        """Processor time of daemons and ports; None if the time of the ports is unknown."""
         if any(turn.ports_cpu_seconds is None for turn in turns):
             return None
         return self._of_a_gigabyte(turn.switches_cpu_seconds + turn.ports_cpu_seconds for turn in turns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates and draws the shares of a link that a job and a flow had, sample by sample."""
+"""Evaluates samples of a link that a job and a flow share, and draws the share of each over time."""
 
 import statistics
 import threading
@@ -34,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Job:
-    """A turn, and its end: the last operation ended before that."""
+    """A turn, and a time after the end of its last operation."""
 
     turn: object
     over: float
@@ -92,7 +92,7 @@ class Line:
         return self._shares_between(inside[0], inside[-1])
 
     def measured_span(self, job):
-        """Interval of the measured operations: it ends with the last result."""
+        """The interval of the measured operations, up to the last result."""
         pairs = zip(self._samples, self._samples[1:])
         came = [
             after.at

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain TCP stream, a program of its own at each end: what a link really carries, before any all-reduce.
+"""Measures the rate of a link with a plain TCP stream. Each end is a separate process.
 
-usage: stream.py receive PORT              prints bits a second of payload
+usage: stream.py receive PORT              prints the rate of the payload in bit/s
        stream.py send ADDRESS PORT SECONDS
 """
 

@@ -68,8 +68,8 @@ EXPERIMENTS = {
 
 
 class System:
-    """It needs `programs` and Python's `modules`; `targets` builds the programs. The benchmark tries which of its
-    variants is the fastest. If its first rank starts the others, the benchmark starts only the first."""
+    """A measured system. It needs `programs`, which `targets` builds, and Python's `modules`. The benchmark uses its
+    fastest variant. If the first rank starts the others, the benchmark starts only the first rank."""
 
     programs = ()
     modules = ()
@@ -190,8 +190,8 @@ class AtpInKernel(InKernel, Atp):
 
 
 class SwitchMl(Atp):
-    """The same programs with SwitchML, with one switch. The best number of packets in flight and the best timeout
-    depend on the network: the benchmark tries some pairs unless they are given."""
+    """The same programs with the protocol SwitchML and one switch. The best number of packets in flight and the best
+    timeout depend on the network: the benchmark tries some pairs unless they are given."""
 
     experiment = True
     spans_racks = False
@@ -214,7 +214,7 @@ class SwitchMl(Atp):
 
 
 class Gloo(System):
-    """The fastest of its algorithms depends on the network: the benchmark tries them all."""
+    """Gloo. Its fastest algorithm depends on the network, so the benchmark tries all algorithms."""
 
     programs = ("bench_gloo",)
     targets = ("bench_gloo",)
@@ -249,8 +249,8 @@ class Gloo(System):
 
 
 class OpenMpi(System):
-    """Over TCP, with the algorithms that it chooses itself. mpirun runs on the first host and starts its processes on
-    the others through mpi_agent, which replaces ssh."""
+    """Open MPI over TCP, with the algorithms that it chooses itself. mpirun runs on the first host and starts its
+    processes on the others through mpi_agent, which replaces ssh."""
 
     programs = ("bench_mpi",)
     targets = ("bench_mpi",)

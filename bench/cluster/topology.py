@@ -53,7 +53,7 @@ class Topology:
 
     @property
     def is_local(self):
-        """True if all nodes are this host: there are no links."""
+        """True if all nodes are processes of this host, without links."""
         return self.text.startswith("local:")
 
     @property
@@ -73,7 +73,7 @@ class Topology:
         return [host for host in self.ends if host.switch == switch]
 
     def links(self):
-        """Every link as (below, above): a host and its switch, or a switch and its parent."""
+        """All links as (lower node, upper node): a host and its switch, or a switch and its parent."""
         return [(switch, switch.parent) for switch in self.switches if switch.parent] + [
             (host, host.switch) for host in self.ends
         ]

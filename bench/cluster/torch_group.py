@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by ranks that use torch.distributed: how they learn their rank, and how they join."""
+"""Shared by ranks that use torch.distributed: their command line, and the process group."""
 
 import contextlib
 from datetime import timedelta
@@ -35,7 +35,7 @@ def joined(arguments):
 
 
 def from_all_ranks(value):
-    """Values by rank. The backend's fallback may gather them, so do not call it in a timed interval."""
+    """Gathers a value of each rank. Gloo may execute this, so do not call it in a timed interval."""
     values = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values

@@ -39,7 +39,8 @@ def parse():
 
 
 class Recorded:
-    """Without an optimizer: in the testbed of the times, it takes a few per cent of a step or less."""
+    """A step without an optimizer, which takes at most a few per cent of a step in the testbed of the recorded
+    times."""
 
     def __init__(self, arguments):
         table = tables.load(arguments.workload, arguments.programs)
@@ -96,7 +97,7 @@ def parallel(model, share):
 
 
 def timed(training, arguments):
-    """The seconds of each measured step, and the processor time of all of them."""
+    """The seconds of each measured step, and the processor time of all measured steps."""
     for _ in range(arguments.warmup):
         training.step()
     dist.barrier()

@@ -74,7 +74,7 @@ Figure measure(const Subject& subject, const Effort& effort) {
     enlist(names[1], {nothing, subject.limit_pass}, effort.round_seconds);
     std::vector<double> seconds[2];
     for (int round = 0; round < effort.rounds; ++round) {
-        // Alternate the order, so that neither side always inherits the other's cache.
+        // Alternate the order, so that no side always starts with the cache contents of the other side.
         for (const int side : {round % 2, 1 - round % 2}) {
             seconds[side].push_back(seconds_per_pass(names[side]));
         }

@@ -16,7 +16,8 @@ struct Bar {
     double least = 0.0;
 };
 
-// A measurement. A pass is the smallest amount of work that is repeated; both sides process the same number of units.
+// A measurement of two sides: the work and the roofline. A pass is the smallest amount of work that is repeated. Both
+// sides process the same number of units in a pass.
 struct Subject {
     std::string name;
     std::string unit;  // of value and limit

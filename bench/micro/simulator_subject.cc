@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the simulator on one core with a complete run: workers, switches and server as shipped, links, queues,
-// virtual time, and a check of every sum. A hop is one packet over one link. The roofline is memcpy of as many packets
+// Measures the simulator on one core with a complete run: the shipped workers, switches and server; links, queues and
+// virtual time; and a check of every sum. A hop is one packet over one link. The roofline is memcpy of as many packets
 // between as many buffers as are in flight.
 #include <algorithm>
 #include <memory>

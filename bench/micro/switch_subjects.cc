@@ -102,7 +102,7 @@ class Traffic {
         const std::size_t round = gradient / (workers * window_);
         return first_seq_ + static_cast<std::uint32_t>(round * window_ + gradient % window_);
     }
-    // Scattered like a hash without collisions: an odd factor permutes a table whose size is a power of two.
+    // Scatters indices like a hash without collisions: an odd factor permutes a table whose size is a power of two.
     [[nodiscard]] std::uint32_t index_of(std::size_t slot) const {
         return static_cast<std::uint32_t>(slot) * 0x9E3779B1U & (std::bit_floor(config_.aggregators) - 1);
     }

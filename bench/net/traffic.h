@@ -35,7 +35,7 @@ struct Outcome {
     std::string gave_up;    // features of the mode that the kernel lacks; the figures are then those of another mode
 };
 
-// The sender stays within the receive buffer of the receiver, so that packets are carried, not dropped.
+// Limits packets in flight to the receive buffer, so that the receiver drops none.
 [[nodiscard]] Result<Outcome> carry(const Traffic& traffic);
 
 }  // namespace atp::bench

@@ -37,7 +37,7 @@ std::vector<double> measure(Group& group, std::vector<float>& tensor, const Roun
         group.all_reduce();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         verify(tensor, world, round);
-        // The slowest rank's time: only then do all ranks have the sum.
+        // The slowest rank's time, because only then all ranks have the sum.
         const double slowest = group.largest(elapsed.count());
         if (round >= rounds.warmup) seconds.push_back(slowest);
     }

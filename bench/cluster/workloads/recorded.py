@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that only takes its layers' time. DistributedDataParallel trains it with hooks, buckets and overlap."""
+"""A model that computes nothing: each layer waits for its recorded time. DistributedDataParallel trains the model with
+hooks, buckets and overlap."""
 
 import time
 
 import torch
 from torch import nn
 
-# Magnitudes of gradients spread over orders of magnitude; these are around 1e-4, and rarely above 1.
+# Magnitudes of gradients vary by orders of magnitude. These are around 1e-4, and rarely above 1.
 TYPICAL_GRADIENT = 1e-4
 SPREAD = 2.0
 
 
 class Processor:
-    """A processor that computes beside this host's, like a GPU whose queue is never empty: the host only waits for it.
-    A wait that begins late does not delay it."""
+    """A simulated processor, like a GPU whose queue is never empty. The host only waits for the end of each
+    computation. If the host starts to wait late, the simulated processor is not delayed."""
 
     def __init__(self):
         self._done_at = 0.0
