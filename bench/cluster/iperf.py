@@ -38,7 +38,7 @@ class Receiver:
         processes.stop([self._process])
 
     def measure_bps(self, sender, seconds, settling_seconds=0.5):
-        """The rate that the receiver measures over so many seconds, after a warm-up."""
+        """The rate that the receiver measures over this number of seconds, after a warm-up."""
         command = [*self._command(seconds), "--json", "--omit", str(settling_seconds)]
         patience = 30 + 2 * (seconds + settling_seconds)
         for _ in range(ATTEMPTS):

@@ -33,7 +33,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of every system in one round: all-reduces of so many bytes, or steps of a workload with so many bytes of
+    """The work of every system in one round: all-reduces of `bytes` bytes, or steps of a workload with `bytes` bytes of
     gradients."""
 
     bytes: int

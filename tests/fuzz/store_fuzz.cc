@@ -72,7 +72,7 @@ class Story {
             }
             require(service_.table().keys() <= limits.keys, "no more keys than the limit");
             require(service_.table().bytes() <= limits.bytes, "no more bytes than the limit");
-            require(service_.consistent(), "nobody waits for keys that are there");
+            require(service_.consistent(), "no client waits for keys that exist");
             if (input_.below(4) != 0) take_replies();
         }
     }

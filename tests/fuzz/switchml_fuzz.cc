@@ -144,7 +144,7 @@ class Story {
         const auto& events = machine_.counters().events;
         require(std::accumulate(events.begin(), events.end(), std::uint64_t{0}) == to_switch_,
                 "every packet is counted once");
-        require(!honest_ || machine_.counters().count(switchml::Event::ahead) == 0, "nobody runs ahead");
+        require(!honest_ || machine_.counters().count(switchml::Event::ahead) == 0, "no worker runs ahead");
     }
 
     Input& input_;

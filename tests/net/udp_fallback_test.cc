@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class UdpFallback : public OnLoopback {
   protected:
-    // Sends so many packets and expects each once and in order.
+    // Sends this number of packets and expects each packet once and in order.
     static void exchange(UdpSocket& from, UdpSocket& to, std::size_t count, std::size_t bytes = 500) {
         std::vector<std::string> packets;
         for (std::size_t at = 0; at < count; ++at) {

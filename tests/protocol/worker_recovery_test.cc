@@ -21,7 +21,7 @@ using Sequences = std::vector<std::uint32_t>;
 
 class WorkerRecovery : public ::testing::Test {
   protected:
-    // Sends so many fragments, up to the window of 16.
+    // Sends this number of fragments, at most the window of 16.
     void send(std::size_t fragments) {
         ASSERT_TRUE(bench.submit_fragments(fragments).has_value());
         (void)bench.packets();

@@ -391,7 +391,7 @@ TEST(Tensors, OneElementOutsideTheScaleMakesItsFragmentFloat) {
 
 constexpr std::byte guard{0x55};
 
-// Memory of so many bytes, followed by one lane of guard bytes.
+// Memory of a given size, followed by one lane of guard bytes.
 Bytes guarded(std::size_t bytes) { return Bytes(bytes + ATP_LANE_BYTES, guard); }
 
 void expect_guarded(const Bytes& memory, const Bytes& expected) {

@@ -32,7 +32,7 @@ struct DelayedPacket {
 //
 // Ownership: owns all memory, allocated at construction.
 // Calling order: hold() at any time; at next_departure() or later, pop_due() until it returns nothing. A popped packet
-//   is valid until the next pop_due(); hold() is allowed meanwhile.
+//   is valid until the next pop_due(), also after calls of hold().
 // Threads: one.
 // Failure: hold() returns false if no slot is free or the packet is longer than a slot. The caller drops and counts the
 //   packet.

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Timers are too coarse for a shorter delay: such a packet departs at once.
+// A packet with a shorter delay departs at once, because timers are too coarse for it.
 constexpr Duration port_early = std::chrono::microseconds(50);
 
 PortTableConfig port_config(const EmulatedTransportConfig& config) {

@@ -7,7 +7,7 @@
 //     so a worker that is omitted, counted twice or exchanged shows in every lane.
 //   overflow: integers at and near the limits of int32; some partial sums exceed 32 bits in some orders.
 //   peak: small except for one lane, whose size is drawn from a distribution. In this lane each worker has its own
-//     sign, and between half of the size and all of it.
+//     sign, and a magnitude between half of the size and the size.
 //   floats: some workers hold NaN, infinities or numbers beyond int32; the sum is exact and then rounded to float32.
 //   wide: any int32, including INT32_MIN; plain tensors contain these instead of floats.
 // A share of the tensors is plain: unscaled integers that are summed modulo 2^32.

@@ -13,7 +13,7 @@ const Figure figure{.id = "fig0",
                     .title = "Nothing",
                     .source = "ATP, section 0",
                     .claim = "It is so.",
-                    .setup = "Nobody.",
+                    .setup = "One run.",
                     .differences = "Because.",
                     .draw = nullptr};
 
@@ -28,7 +28,7 @@ TEST(Page, PageHasClaimPictureVerdictAndCommand) {
     const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
     const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures");
     for (const char* text :
-         {"## fig0: Nothing", "(ATP, section 0): It is so.", "Nobody.", "![Nothing](pictures/fig0.svg)",
+         {"## fig0: Nothing", "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
           "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
           "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
           "| [fig0](#fig0) | Nothing | holds |"}) {

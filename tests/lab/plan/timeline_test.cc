@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// At 1 byte per nanosecond, which is the capacity of the resource.
+// Each job sends at 1 byte per nanosecond, which is the capacity of the resource.
 Timeline::Rates shared_link(std::vector<Share>& shares) {
     return [&shares](const std::vector<bool>& active) -> const std::vector<Share>& {
         const auto senders = static_cast<double>(std::count(active.begin(), active.end(), true));
