@@ -25,7 +25,7 @@ void add_stars(std::vector<Entry>& all) {
          {.losses = 2, .duplicates = 1, .timeouts = 2},
          {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "star2-shared",
-                    .what = "two fragments at a time meet in one aggregator",
+                    .what = "two fragments at a time share one aggregator",
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {2}},
@@ -47,7 +47,7 @@ void add_stars(std::vector<Entry>& all) {
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "star2-newer",
-                    .what = "four fragments at a time: three newer results call for a resend",
+                    .what = "four fragments at a time: three newer results cause a resend",
                     .units = star(2),
                     .window_log2 = 2,
                     .tensors = {4},
@@ -59,7 +59,7 @@ void add_stars(std::vector<Entry>& all) {
          {.losses = 2, .duplicates = 1, .timeouts = 2},
          {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "star3-shared",
-                    .what = "three workers, two fragments at a time meet in one aggregator",
+                    .what = "three workers, two fragments at a time share one aggregator",
                     .units = star(3),
                     .window_log2 = 1,
                     .tensors = {2}},
@@ -75,7 +75,7 @@ void add_levels(std::vector<Entry>& all) {
                    {.losses = 2, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "rack-direct-shared",
-                    .what = "the same, two fragments at a time meet at both levels",
+                    .what = "a rack and a direct worker, two fragments at a time share an aggregator at both levels",
                     .units = rack_and_direct(),
                     .window_log2 = 1,
                     .tensors = {2}},
@@ -113,7 +113,7 @@ void add_tenants_and_failures(std::vector<Entry>& all) {
                    {.timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "jobs2-ageing",
-                    .what = "aggregators count as abandoned, rightly and wrongly",
+                    .what = "aggregators count as abandoned, both correctly and by mistake",
                     .units = star(2),
                     .jobs = 2,
                     .tensors = {1}},
@@ -124,7 +124,7 @@ void add_tenants_and_failures(std::vector<Entry>& all) {
          {.losses = 1, .duplicates = 1, .timeouts = 1, .restarts = 1},
          {.losses = 1, .timeouts = 1, .restarts = 1}});
     all.push_back({{.name = "crash",
-                    .what = "a worker dies: the others end with an error at their deadline",
+                    .what = "a worker ends early: the others end with an error at their deadline",
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {1, 1}},
@@ -149,23 +149,24 @@ void add_tenants_and_failures(std::vector<Entry>& all) {
 
 void add_plain_numbers(std::vector<Entry>& all) {
     all.push_back({{.name = "plain",
-                    .what = "a plain tensor follows a scaled one: latecomers of one kind meet the other",
+                    .what = "a plain tensor follows a scaled one: late packets of one kind meet the other",
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {1, 1},
                     .plain_tensors = 0x2},
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "plain-overflow",
-                    .what = "plain integers leave 32 bits in the switch: they come singly, and never as floats",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::saturating,
-                    .plain_tensors = 0x1},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
+    all.push_back(
+        {{.name = "plain-overflow",
+          .what = "sums of plain integers exceed 32 bits in the switch: workers resend unaggregated, never as floats",
+          .units = star(3),
+          .tensors = {1, 1},
+          .values = Values::saturating,
+          .plain_tensors = 0x1},
+         {.losses = 1, .duplicates = 1, .timeouts = 1},
+         {.losses = 1}});
     all.push_back({{.name = "plain-levels",
-                    .what = "the same over two levels, and then scaled numbers",
+                    .what = "sums of plain integers exceed 32 bits over two levels, then scaled numbers follow",
                     .units = rack_and_direct(),
                     .tensors = {1, 1},
                     .values = Values::saturating,
@@ -176,14 +177,14 @@ void add_plain_numbers(std::vector<Entry>& all) {
 
 void add_mismatches(std::vector<Entry>& all) {
     all.push_back({{.name = "mismatch",
-                    .what = "two workers mean different operations: an error each, and no sum",
+                    .what = "two workers call different operations: each gets an error and no sum",
                     .units = star(2),
                     .tensors = {1},
                     .mismatched_worker = 1},
                    {.losses = 2, .duplicates = 1, .timeouts = 2},
                    {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "mismatch-levels",
-                    .what = "a worker under the server's switch means another operation than the rack",
+                    .what = "a direct worker calls another operation than the rack",
                     .units = rack_and_direct(),
                     .tensors = {1},
                     .mismatched_worker = 2},
@@ -209,21 +210,21 @@ void add_numbers(std::vector<Entry>& all) {
                    {.losses = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "overflow",
-                    .what = "two addends leave 32 bits, a third brings the sum back",
+                    .what = "two values exceed 32 bits, a third returns the sum into range",
                     .units = star(3),
                     .tensors = {1, 1},
                     .values = Values::saturating},
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "overflow-levels",
-                    .what = "level 0 leaves 32 bits, level 1 adds a negative",
+                    .what = "the sum of level 0 exceeds 32 bits, level 1 adds a negative value",
                     .units = rack_and_direct(),
                     .tensors = {1, 1},
                     .values = Values::saturating},
                    {.duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "overflow-float",
-                    .what = "a fragment overflows in the switch and comes as floats from another worker",
+                    .what = "a fragment overflows in the switch, and another worker sends it as floats",
                     .units = star(3),
                     .tensors = {1},
                     .values = Values::saturating_and_too_large},
@@ -239,14 +240,14 @@ void add_numbers(std::vector<Entry>& all) {
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1}});
     all.push_back({{.name = "marked",
-                    .what = "all gradients of one worker are marked: every ACK says so",
+                    .what = "all gradients of one worker are marked: every ACK carries the mark",
                     .units = star(3),
                     .tensors = {1, 1},
                     .marked_worker = 1},
                    {.losses = 1, .duplicates = 1, .timeouts = 2},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "marks",
-                    .what = "any packet may be marked: windows halve, and nothing stops",
+                    .what = "any packet may be marked: windows halve, and every operation completes",
                     .units = star(2),
                     .window_log2 = 1,
                     .tensors = {2, 1},
@@ -264,7 +265,7 @@ void add_switchml(std::vector<Entry>& all) {
                    {.losses = 2, .duplicates = 2, .timeouts = 2},
                    {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "switchml2-slots",
-                    .what = "SwitchML: two slots, used three times, by tensors that share them",
+                    .what = "SwitchML: two slots that tensors share, used three times",
                     .protocol = Protocol::switchml,
                     .units = star(2),
                     .window_log2 = 1,
@@ -296,7 +297,7 @@ void add_switchml(std::vector<Entry>& all) {
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.duplicates = 1}});
     all.push_back({{.name = "switchml3-crash",
-                    .what = "SwitchML: a worker dies: the others end with an error at their deadline",
+                    .what = "SwitchML: a worker ends early: the others end with an error at their deadline",
                     .protocol = Protocol::switchml,
                     .units = star(3),
                     .tensors = {2}},

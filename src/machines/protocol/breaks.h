@@ -2,41 +2,41 @@
 /*
  * Injected faults for the model checker, which must find every one of them. In the product, ATP_BREAK(name) is the
  * constant 0, so the compiler removes it. Only the library atp_protocol_breakable is compiled with ATP_BREAKABLE, and
- * only `atp-lab check --break` links it. The last fault is no line of code: the checker selects that mode of
- * SwitchML's machines.
+ * only `atp-lab check --break` links it. The last fault is a variant of SwitchML's
+ * machines, which the checker selects.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
 #define ATP_PROTOCOL_BREAKS_H
 
 /* X(name, hazard, what the faulty machine does) */
-#define ATP_BREAKS(X)                                                                                \
-    X(claim_after_release, 2, "the switch forgets whom it released: a late duplicate claims")        \
-    X(resend_claims, 3, "a resend claims an aggregator like a first sending")                        \
-    X(ignore_bitmap, 20, "the switch adds a packet whose bit is already in")                         \
-    X(complete_early, 39, "the switch calls a set complete when one member is missing")              \
-    X(ignore_token, 27, "the switch takes packets of another incarnation for its own")               \
-    X(ignore_sequence, 10, "the switch compares the job but not the sequence number")                \
-    X(collision_not_bypass, 15, "a collided packet is aggregated again at the next level")           \
-    X(resend_keeps_aggregator, 1, "a resend takes the partial sum out and leaves it in as well")     \
-    X(resend_drops_own, 3, "a resend brings the aggregator's set but not its own lanes")             \
-    X(flush_keeps_aggregator, 17, "a flush hands the partial sum out and leaves it in as well")      \
-    X(never_supersede, 9, "an aggregator whose ACK was lost blocks its slot for ever")               \
-    X(supersede_too_early, 10, "any newer packet of the stream takes an unfinished aggregator over") \
-    X(ecn_lost_in_switch, 31, "a mark on an absorbed packet is forgotten")                           \
-    X(overflow_not_sticky, 22, "the overflow of level 0 is forgotten at level 1")                    \
-    X(merge_overlapping, 1, "the server adds a set that overlaps what it has")                       \
-    X(replace_smaller, 15, "the server replaces what it has by a set that does not contain it")      \
-    X(trust_overflowed_lanes, 21, "the server adds lanes under the overflow flag")                   \
-    X(no_reack, 8, "the server is silent when a worker asks for a finished result again")            \
-    X(retain_too_short, 8, "the server forgets a result half a window too early")                    \
-    X(mix_modes, 24, "the server adds integers to a record in float mode")                           \
-    X(flush_forgets_plain, 24, "what a flush returns no longer says that its integers are plain")    \
-    X(mix_purposes, 40, "the switch and the server add up what is for different purposes")           \
-    X(no_nack, 25, "the server drops what it cannot merge and sends no NACK")                        \
-    X(no_probe, 5, "the worker relies on newer ACKs alone: the tail is never recovered")             \
-    X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                       \
-    X(accept_any_ack, 27, "the worker takes ACKs of another incarnation")                            \
-    X(version_bit_alone, 37, "SwitchML's switch tells phases apart by a bit alone, as it was printed")
+#define ATP_BREAKS(X)                                                                                               \
+    X(claim_after_release, 2, "the switch forgets the tombstone of a freed aggregator: a late duplicate claims it") \
+    X(resend_claims, 3, "a resend claims an aggregator like a first sending")                                       \
+    X(ignore_bitmap, 20, "the switch adds a packet that is already included")                                       \
+    X(complete_early, 39, "the switch treats a set as complete while one member is missing")                        \
+    X(ignore_token, 27, "the switch adds packets of another incarnation")                                           \
+    X(ignore_sequence, 10, "the switch compares the job but not the sequence number")                               \
+    X(collision_not_bypass, 15, "a collided packet is aggregated again at the next level")                          \
+    X(resend_keeps_aggregator, 1, "a resend fetches the partial sum, and the aggregator keeps it too")              \
+    X(resend_drops_own, 3, "a resend fetches the partial sum without adding its own lanes")                         \
+    X(flush_keeps_aggregator, 17, "a FLUSH fetches the partial sum, and the aggregator keeps it too")               \
+    X(never_supersede, 9, "an aggregator whose ACK was lost is never claimed again")                                \
+    X(supersede_too_early, 10, "a newer packet of the stream claims an aggregator that is still gathering")         \
+    X(ecn_lost_in_switch, 31, "the switch drops the ECN mark of an absorbed packet")                                \
+    X(overflow_not_sticky, 22, "level 1 drops the OVERFLOW flag of level 0")                                        \
+    X(merge_overlapping, 1, "the server adds a set that overlaps the included set")                                 \
+    X(replace_smaller, 15, "the server replaces the included set with a smaller one")                               \
+    X(trust_overflowed_lanes, 21, "the server adds lanes of a packet with the OVERFLOW flag")                       \
+    X(no_reack, 8, "the server does not answer a PROBE for a finished fragment")                                    \
+    X(retain_too_short, 8, "the server discards a result half a window too early")                                  \
+    X(mix_modes, 24, "the server adds integers to a record in float mode")                                          \
+    X(flush_forgets_plain, 24, "the gradient that a FLUSH returns lacks the PLAIN flag")                            \
+    X(mix_purposes, 40, "the switch and the server add gradients of different purposes")                            \
+    X(no_nack, 25, "the server drops a set that it cannot merge, without a NACK")                                   \
+    X(no_probe, 5, "the worker sends no PROBE: a lost last fragment is never recovered")                            \
+    X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                                      \
+    X(accept_any_ack, 27, "the worker accepts ACKs of another incarnation")                                         \
+    X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE
 enum atp_break {
