@@ -50,12 +50,12 @@ struct Branch {
     std::uint8_t level = 0;     // 0, 1: aggregates; 2: hosts the server for the one switch below
     bool hosts = false;         // this switch hosts the server, or another protocol's sums
     std::uint32_t mask = 0;     // expected children: members at level 0, units at level 1, one at level 2
-    std::uint32_t present = 0;  // children that have joined; a rack counts once all of its members have
+    std::uint32_t present = 0;  // joined children; a rack counts when all of its members have joined
     std::array<Child, ATP_BITMAP_BITS> children;
-    std::array<std::unique_ptr<Rack>, ATP_BITMAP_BITS> racks;  // level 1: replaces the child of that bit; or nullptr
+    std::array<std::unique_ptr<Rack>, ATP_BITMAP_BITS> racks;  // level 1: replaces that child; nullptr: no rack
     bool has_racks = false;
     std::vector<wire::JoiningUnit> units_below;  // level 2: the units that the one child reported
-    std::uint32_t receivers = 0;                 // children that have joined; each member of a rack counts
+    std::uint32_t receivers = 0;                 // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
     bool opened = false;      // hosts: the server exists, or another protocol has its memory
     std::uint8_t stream = 0;  // opened: number of the channel in another protocol's packets
@@ -66,7 +66,7 @@ struct Branch {
     Time up_received_at{};    // when the last JOINED from above arrived; Time{}: none yet
     Time up_next{};           // when to send the next JOIN upwards
     std::uint32_t missing_units_above = 0;
-    wire::Address group;    // last switch, if the terms name a group; otherwise of no family
+    wire::Address group;    // on the last switch: the group that the terms name; no family: none
     bool by_group = false;  // every child receives the group: results go to it
     Time group_next{};      // earliest time of the next JOINED to the group
 
@@ -81,7 +81,7 @@ struct Branch {
     [[nodiscard]] const Child* at(const Position& position) const;
     void attach(const wire::Join& join, const wire::Address& from, Time now);
     void detach(const Position& position);
-    // Visits each child of these bits that has joined, and each member of a rack. Without `bits`: of all bits.
+    // Visits the joined children of these bits, and the joined members of their racks. Without `bits`: of all bits.
     template <class Visit>
     void for_each_child(std::uint32_t bits, Visit&& visit) const;
     template <class Visit>

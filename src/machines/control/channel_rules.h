@@ -8,12 +8,12 @@
 
 namespace atp::control {
 
-// Rules of a protocol other than ATP, for the tree that its channels join. The product has none.
+// Rules of a protocol other than ATP, for the tree that its channels join. The product has no such protocol.
 class ChannelRules {
   public:
     virtual ~ChannelRules() = default;
 
-    // Why the switch refuses this JOIN of a channel that is no channel of ATP; nullopt: it does not.
+    // The reason to refuse this JOIN, whose channel does not use ATP; nullopt: the switch accepts it.
     [[nodiscard]] virtual std::optional<std::string> objection_to(const wire::Join& join) const = 0;
 };
 

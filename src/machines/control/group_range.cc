@@ -13,7 +13,7 @@ namespace atp::control {
 namespace {
 
 constexpr unsigned address_bits = 32;
-// 224.0.0.0/4, which must contain the range of groups.
+// All IPv4 groups are in 224.0.0.0/4, so the range of groups must be, too.
 constexpr unsigned class_bits = 4;
 constexpr std::uint32_t class_of_groups = 0xE;
 

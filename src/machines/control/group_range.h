@@ -27,7 +27,7 @@ struct Multicast {
 // In the form that parse_multicast() accepts.
 [[nodiscard]] std::string to_string(const Multicast& multicast);
 
-// Of no family if multicast is off.
+// The group of this channel; no family if multicast is off.
 [[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint32_t token,
                                       std::uint16_t channel);
 

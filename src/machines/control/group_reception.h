@@ -15,20 +15,22 @@ class GroupReception {
   public:
     // How long one JOINED to the group counts as reception. The switch sends one at least every second.
     static constexpr Duration memory = std::chrono::milliseconds(3500);
-    // If more than 16 results were requested since the last JOIN, and at most as many arrived by the group, the group
-    // is treated as not received: it was lost, or the path forwards only a part of it. That lasts 1 s, and each
-    // repetition twice as long, up to 32 s. The time returns to 1 s when most results arrive by the group.
+    // If the worker had to request more than 16 results since the last JOIN, and at most as many arrived by the group,
+    // it treats the group as not received: the group was lost, or the path forwards only a part of its packets. This
+    // lasts 1 s, and after each repetition twice as long, up to 32 s. It lasts 1 s again after an interval in which
+    // more results arrived by the group than by request.
     static constexpr std::uint64_t most_results_asked_for = 16;
     static constexpr Duration first_pause = std::chrono::seconds(1);
     static constexpr Duration longest_pause = std::chrono::seconds(32);
-    // The switch sends JOINED to the group after a JOIN. A bridge on the path may not know this member yet and drop the
-    // first ones. This many JOINs without the group therefore follow each other early.
+    // The switch sends JOINED to the group after a JOIN. A bridge that does not know this member yet drops it. After
+    // each of the first 20 JOINs without reception, the worker therefore sends the next one early.
     static constexpr unsigned most_hurried = 20;
-    // After each 10 JOINs in a row without the group, the worker leaves the group and joins it again. A bridge that
-    // starts to snoop does not know members that suppressed their IGMPv2 reports because another member sent one.
+    // After every tenth JOIN in a row without reception, the worker leaves the group and joins it again. A bridge that
+    // starts to snoop does not know a member whose IGMPv2 report was suppressed by the report of another member.
     static constexpr unsigned joins_between_reports = 10;
 
-    // A JOINED arrived by the group. True: the worker did not report reception so far and should send a JOIN at once.
+    // A JOINED arrived by the group. True: the last JOIN reported no reception, so the worker should send a JOIN at
+    // once.
     [[nodiscard]] bool handle_message(Time now);
     // A result arrived by the group, or by unicast because this worker had requested it.
     void handle_group_result() { ++group_results_; }

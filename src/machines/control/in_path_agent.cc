@@ -6,12 +6,13 @@
 namespace atp::control {
 namespace {
 
-// Members send a JOIN every second. The rest allows for control messages that arrive late.
+// Two JOINs, which each member sends every second, and 500 ms for control messages that arrive late.
 constexpr Duration time_of_two_joins = std::chrono::milliseconds(2500);
 
 }  // namespace
 
-// If workers of a rack join a switch of level 1 separately, a switch in the path may aggregate for level 0.
+// True if the JOIN goes to the level of this switch. Also true if members of one unit join a higher level separately:
+// this switch may then aggregate for them.
 bool InPathAgent::passes_here(const wire::Join& join) const {
     if (join.terms.protocol != wire::ChannelProtocol::atp || join.level >= ATP_LEVELS) return false;
     const wire::JoiningUnit& unit = join.units.front();

@@ -22,8 +22,8 @@ namespace atp::control {
 // Calling order: handle_message() for each control message, which returns the change; poll_expired() until it returns
 //   nothing.
 // Threads: none.
-// Failure: other messages change nothing. A JOIN with another token than a known job changes nothing, unless a member
-//   has left that job.
+// Failure: a message that is neither JOIN nor LEAVE changes nothing. A JOIN of a known job with another token changes
+//   nothing, unless a LEAVE of that job has arrived.
 class InPathAgent {
   public:
     enum class Change : std::uint8_t { none, admit };

@@ -9,7 +9,7 @@
 namespace atp::control {
 namespace {
 
-// The first field that differs, of those that all members must agree on; nullptr: none.
+// Name of the first field of the terms that differs between two members; nullptr: none.
 const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b) {
     if (a.lanes != b.lanes) return "lanes of a packet";
     if (a.window_log2 != b.window_log2) return "window";

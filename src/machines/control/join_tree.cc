@@ -99,7 +99,8 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
 }
 
-// Only the host of a channel receives the ranks of all members, so only the host can find a rank that two claim.
+// Only the host of a channel receives the ranks of all members, so only the host can find a rank that two members
+// claim.
 bool JoinTree::contradicts_itself(const Branch& branch) {
     return branch.complete() && branch.hosts && !branch.opened && !branch.membership();
 }
@@ -152,7 +153,8 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     detach(*branch, position);
 }
 
-// An incarnation cannot continue without one of its members. The others are therefore notified which one is missing.
+// An incarnation cannot continue without one of its members. The other members are therefore notified which member is
+// missing.
 bool JoinTree::detach(Branch& branch, const Branch::Position& position) {
     branch.detach(position);
     const bool empty = branch.deserted();

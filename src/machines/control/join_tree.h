@@ -35,8 +35,8 @@ struct JoinTreeConfig {
 struct TreeEvent {
     enum class Kind : std::uint8_t {
         admitted,  // first JOIN of a channel: accept packets of its job
-        opened,    // this switch hosts the channel, and all members have joined: create the server, or what another
-                   // protocol needs
+        opened,    // this switch hosts the channel, and all members have joined: create the server, or the memory
+                   // of another protocol
         closed,    // the channel ended: release all that belongs to it
     };
     Kind kind = Kind::admitted;
@@ -76,10 +76,10 @@ class JoinTree {
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from);
     void handle_timeout(Time now);
-    // The server of the event exists, or another protocol has its memory. `stream`: number of the channel in that
-    // protocol's packets.
+    // Answers the event `opened`: the server exists, or the other protocol has its memory. `stream`: number of the
+    // channel in that protocol's packets.
     void opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream = 0);
-    // The driver has no room for the channel. Sends `why` to all members and closes the channel.
+    // Answers the event `opened`: the driver has no room. Sends `why` to all members and closes the channel.
     void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
 
     struct Transmit {

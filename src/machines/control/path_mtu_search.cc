@@ -50,7 +50,7 @@ void PathMtuSearch::choose() {
     if (too_long_bytes_ <= least_bytes_) {
         probe_bytes_ = 0;
     } else if (arrived_bytes_ < least_bytes_) {
-        // Halving needs a lower end that arrives.
+        // To halve the interval, the search needs a lower end that arrives.
         probe_bytes_ = least_bytes_;
     } else {
         const std::uint32_t gap = too_long_bytes_ - arrived_bytes_;

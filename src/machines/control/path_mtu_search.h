@@ -8,14 +8,14 @@
 
 namespace atp::control {
 
-// The least that every path must carry: 1,280 (RFC 8200) less an IPv6 and a UDP header. IPv4 guarantees less, but every
-// link in use carries more.
+// Payload that every path must carry: an MTU of 1,280 bytes (RFC 8200) less an IPv6 and a UDP header. IPv4 guarantees
+// less, but every link in use carries more.
 inline constexpr std::uint32_t least_path_payload_bytes = 1232;
 
 [[nodiscard]] std::uint32_t payload_of_mtu(std::uint32_t mtu_bytes, wire::Family family);
 
-// Searches the longest packet that arrives at the peer (RFC 8899; the sender decides when it probes). The ceiling is
-// probed first, because most paths carry the length of their first link; then the interval is halved. A probe can be
+// Searches the longest packet that arrives at the peer, as RFC 8899 does. The caller decides when to probe. The ceiling
+// is probed first, because most paths carry the length of their first link; then the interval is halved. A probe can be
 // lost for another reason than its length, so a size is too long only after `attempts` losses in a row.
 //
 // Ownership: none.
@@ -26,8 +26,8 @@ inline constexpr std::uint32_t least_path_payload_bytes = 1232;
 // Failure: none; if no probe is answered, found_bytes() is 0.
 class PathMtuSearch {
   public:
-    // `floor_bytes` is probed only after the ceiling was too long. found_bytes() is less than `step_bytes` below the
-    // longest size that arrives, unless that is below `floor_bytes`.
+    // `least_bytes` is probed only after the ceiling was too long. The longest size that arrives exceeds found_bytes()
+    // by less than `step_bytes`. If that size is below `least_bytes`, found_bytes() is 0.
     PathMtuSearch(std::uint32_t least_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes = 8,
                   std::uint32_t attempts = 3);
 

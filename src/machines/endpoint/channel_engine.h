@@ -26,11 +26,11 @@ struct EngineEvent {
     Duration elapsed{};
     bool answered = false;  // the server or switch answered, last at answered_at
     Time answered_at{};
-    std::uint32_t missing_units = 0;  // units that were missing; 0: not known
+    std::uint32_t missing_units = 0;  // units that were missing; 0: unknown
     std::uint32_t missing_members = 0;
 };
 
-// What a rank runs on a channel: the worker of ATP, or that of another protocol (RankProtocol).
+// The state machine of a rank on a channel: the worker of ATP, or that of another protocol (RankProtocol).
 //
 // Ownership, calling order and threads: as protocol::Worker. begin() comes before the first submit().
 class ChannelEngine {
@@ -54,7 +54,7 @@ class ChannelEngine {
     [[nodiscard]] virtual std::uint32_t window_packets() const = 0;
     // False: packets carry no token, so only the address of their sender identifies them.
     [[nodiscard]] virtual bool has_tokens() const = 0;
-    // Sender of the results, for errors.
+    // Name of the sender of the results, for errors: "parameter server".
     [[nodiscard]] virtual std::string_view answerer() const = 0;
 };
 

@@ -23,8 +23,8 @@ struct JobDemands {
     bool multicast = false;
 };
 
-// The ranks' side of a protocol other than ATP, for the channels of a whole job. It uses one switch. The product has
-// none: the laboratory registers a protocol to compare it with ATP.
+// The ranks' side of a protocol other than ATP, for the channels of a whole job. Such a job uses one switch. The
+// product has no such protocol: the laboratory registers one to compare it with ATP.
 //
 // Threads: every method is const and may be called from any thread.
 class RankProtocol {
@@ -32,11 +32,11 @@ class RankProtocol {
     virtual ~RankProtocol() = default;
 
     [[nodiscard]] virtual wire::ChannelProtocol number() const = 0;
-    // What the protocol lacks for this job; nullopt: nothing.
+    // The demand that the protocol does not meet; nullopt: it meets all demands.
     [[nodiscard]] virtual std::optional<std::string> objection_to(const JobDemands& demands) const = 0;
     // Most lanes of a packet with this UDP payload.
     [[nodiscard]] virtual std::uint32_t lanes_of_payload(std::uint32_t payload_bytes) const = 0;
-    // Places for fragments in that switch, in place of aggregators.
+    // Number of fragments that the switch can hold at a time: the counterpart of aggregators.
     [[nodiscard]] virtual std::uint32_t room_in(const wire::PathSwitch& at) const = 0;
     [[nodiscard]] virtual std::unique_ptr<ChannelEngine> make_engine(const wire::ChannelTerms& terms,
                                                                      const protocol::Place& place) const = 0;

@@ -13,8 +13,8 @@
 
 namespace atp::endpoint {
 
-// The switch's side of a protocol other than ATP, for the channels of one shard. The product has none: the laboratory
-// registers a protocol to compare it with ATP.
+// The switch's side of a protocol other than ATP, for the channels of one shard. The product has no such protocol: the
+// laboratory registers one to compare it with ATP.
 //
 // Ownership: borrows each branch from open() to close().
 // Calling order: open() for a complete branch; handle_packet() for each packet that has the protocol's format; close()
@@ -22,13 +22,13 @@ namespace atp::endpoint {
 // Threads: one.
 class ShardProtocol : public control::ChannelRules {
   public:
-    // The packet is of this protocol.
+    // True if the packet has the format of this protocol.
     [[nodiscard]] virtual bool has_format(std::span<const std::byte> bytes) const = 0;
     struct Receivers {
         const control::Branch* branch = nullptr;
         std::uint32_t children = 0;  // bits of the children to which the packet goes; 0: the packet is dropped
     };
-    // Rewrites in place a packet that it answers; the length is unchanged.
+    // Rewrites the packet into its answer, in place and with the same length.
     [[nodiscard]] virtual Receivers handle_packet(std::span<std::byte> bytes, const wire::Address& from) = 0;
     // Returns the number of the channel in the protocol's packets, or the reason of a refusal.
     [[nodiscard]] virtual tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) = 0;

@@ -19,7 +19,8 @@ constexpr std::uint32_t infinity_bits = exponent_special << fraction_bits;
 constexpr std::uint32_t quiet_nan_bits = infinity_bits | (1U << (fraction_bits - 1));
 
 constexpr unsigned word_bits = 64;
-// A finite float32 is below 2^128, which is bit 128 + 149 of the sum. 65,536 addends need 16 bits more, the sign one.
+// A finite float32 is below 2^128, which is bit 128 + 149 of the sum. 65,536 addends need 16 more bits, and the sign
+// needs one more.
 static_assert(128 + 149 + 16 + 1 <= ExactLane::words * word_bits);
 static_assert(exact_addends_max <= 1U << 16);
 
@@ -132,15 +133,15 @@ bool any_below(const Magnitude& magnitude, unsigned position) {
 std::uint32_t round_magnitude(const Magnitude& magnitude) {
     const unsigned width = width_of(magnitude);
     if (width <= significand_bits) {
-        // Exact. If all bits are in use, the hidden bit adds itself to exponent 0, which becomes 1 as required.
+        // Exact. If the sum fills the significand, its highest bit reads as exponent 1, as required.
         return static_cast<std::uint32_t>(magnitude.words[0]);
     }
     const unsigned position = width - significand_bits;
     const std::uint32_t significand = bits_at(magnitude, position);
     const bool half = (magnitude.words[(position - 1) / word_bits] >> ((position - 1) % word_bits) & 1) != 0;
     const bool up = half && ((significand & 1) != 0 || any_below(magnitude, position - 1));
-    // The exponent is position + 1; the hidden bit adds the 1. Rounding up to the next power of two carries into the
-    // exponent, and from the largest finite number into infinity.
+    // The exponent is position + 1: the hidden bit of the significand adds the 1. Rounding up to the next power of two
+    // carries into the exponent, and from the largest finite number into infinity.
     const std::uint64_t rounded = (std::uint64_t{position} << fraction_bits) + significand + (up ? 1 : 0);
     return rounded >= infinity_bits ? infinity_bits : static_cast<std::uint32_t>(rounded);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file is compiled for every vector instruction set of the architecture: hwy/foreach_target.h includes it
-// repeatedly. All of them give the same bits. The code does not use the conversions of processors or their
+// repeatedly. Every instruction set gives the same bits. The code does not use the conversions of processors or their
 // emulations, which differ in NaN and in rounding.
 #include "numeric/half.h"
 

@@ -47,8 +47,8 @@ ATP_HOST_DEVICE inline float to_float(std::uint16_t half) {
 ATP_HOST_DEVICE inline std::uint16_t from_float(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-    // Half of the last kept bit, less one unless that bit is odd: ties go to even. A carry enters the exponent, and
-    // turns the largest number into infinity.
+    // Rounding adds half of the last kept bit. If that bit is even, it adds one less, so that ties go to even. A carry
+    // enters the exponent, and turns the largest number into infinity.
     const std::uint32_t rounding = ((1U << (dropped_bits - 1)) - 1) + (magnitude >> dropped_bits & 1U);
     const std::uint32_t normal = (magnitude - rebias + rounding) >> dropped_bits;
     // In [0.5, 1) the last bit of a float32 is worth 2^-24, like the last bit of a subnormal half: the addition

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces libhwy in a self-contained build (ATP_SELF_CONTAINED), since distributions have that library only as a
-// shared one. Our code calls two of its functions, defined below. They tell Highway's dispatch tables which
+// Replaces libhwy in a self-contained build (ATP_SELF_CONTAINED), since distributions have libhwy only as a shared
+// library. Our code calls two functions of libhwy, which are defined below. They tell Highway's dispatch tables which
 // instruction sets the processor has.
 #include <hwy/targets.h>
 

@@ -15,8 +15,8 @@ namespace atp::numeric::short_lane {
 
 inline constexpr std::int32_t highest = std::numeric_limits<std::int16_t>::max();
 inline constexpr std::int32_t lowest = std::numeric_limits<std::int16_t>::min();
-// Smaller products round to at most `highest` in magnitude. `lowest` is excluded for targets that reserve both
-// extremes for sums that exceeded 16 bits.
+// A product below this magnitude rounds to at most `highest` in magnitude. No lane is `lowest`, because some targets
+// reserve both extremes for sums that exceeded 16 bits.
 inline constexpr float refused_magnitude = 32767.5F;
 
 inline std::int16_t load(const std::byte* at) {

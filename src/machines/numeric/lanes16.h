@@ -15,8 +15,9 @@ inline constexpr std::size_t int16_lane_bytes = 2;
 
 // ---------------------------------------------------------------------------------------------------------- Worker
 
-// Writes round(values[i] * scale), ties to even, of the float32 product. Returns false if a product is NaN, infinite,
-// or at least 2^15 - 1/2 in magnitude: the lanes are then invalid. Otherwise they are within +-(2^15 - 1).
+// Computes values[i] * scale as a float32 and writes it rounded to an integer, ties to even. Returns false if a product
+// is NaN, infinite, or at least 2^15 - 1/2 in magnitude: the lanes are then invalid. Otherwise they are -32,767 to
+// 32,767.
 [[nodiscard]] bool quantise_int16(const float* values, std::size_t count, float scale, std::byte* int16_lanes);
 
 // float32(lane * inverse_scale), each step rounded to nearest even.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file is compiled for every vector instruction set, see lane_vectors-inl.h. The last lines select one at run
-// time.
+// This file is compiled for every vector instruction set, see lane_vectors-inl.h. The last lines select the instruction
+// set at run time.
 #include "numeric/lanes32_switch.h"
 
 #include <limits>

@@ -7,7 +7,7 @@ namespace atp::protocol {
 namespace {
 
 std::size_t capacity_of(const ChannelConfig& channel, const Membership& membership) {
-    // A round of ACKs, and for a few fragments a request to every unit at every level.
+    // Room for the ACKs of 2W fragments, and for a few requests to every unit.
     return 2U * channel.window() + 8U * membership.units() + 64U;
 }
 

@@ -13,12 +13,13 @@
 
 namespace atp::protocol {
 
-// Packets that a server has to send, without their lanes: those are in the record when the packet is written.
+// Packets that a server has to send, without their lanes. The server takes the lanes from the fragment's record when it
+// writes the packet.
 //
 // Ownership: owns the queue, allocated at construction. Borrows `membership`, which must outlive the queue.
-// Calling order: push(), then front(), header_of() and pop(). is_current() before header_of().
+// Calling order: push(). Then front(), is_current(), header_of() if the answer is current, and pop().
 // Threads: none.
-// Failure: push() returns false if the queue is full; a PROBE asks again.
+// Failure: push() returns false if the queue is full; a PROBE requests the answer again.
 class AnswerQueue {
   public:
     struct Answer {
@@ -47,8 +48,8 @@ class AnswerQueue {
     [[nodiscard]] const Answer& front() const { return answers_.front(); }
     void pop() { answers_.pop(); }
 
-    // `record`: in the place of the answer's fragment. False if a newer fragment has replaced the one of the answer, or
-    // if the fragment completed after the answer: its ACK follows.
+    // `record`: the record that the answer's fragment had when it was queued. False if a newer fragment has taken the
+    // record, or if the fragment has completed in the meantime: its ACK follows.
     [[nodiscard]] static bool is_current(const Answer& answer, const FragmentRecord& record);
     [[nodiscard]] atp_header header_of(const Answer& answer, const FragmentRecord& record) const;
 

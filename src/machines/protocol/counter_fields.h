@@ -51,7 +51,8 @@ inline constexpr std::array server_fields{
 };
 static_assert(names_all(server_fields));
 
-// What became of packets, under the names that operators see. `refused` is an array by reason: wire::to_string().
+// Counters of packets by outcome, under the names that operators see. `refused` is an array by reason:
+// wire::to_string().
 inline constexpr std::array switch_fields{
     counter<&SwitchCounters::events, ATP_EVENT_CLAIMED>("claimed"),
     counter<&SwitchCounters::events, ATP_EVENT_ADDED>("added"),

@@ -157,7 +157,7 @@ static inline struct atp_decision atp_collide(struct atp_header* packet) {
     return atp_forward_alone(packet, ATP_EVENT_COLLIDED);
 }
 
-/* The unit whose members the packet names. At hop 1 the members are units, so it is 0. */
+/* The unit whose members the packet names. At hop 1 the members are units, so the function returns 0. */
 static inline uint32_t atp_unit_of(const struct atp_header* packet) { return packet->hop == 0 ? packet->bitmap1 : 0u; }
 
 /* Low 16 bits of the argument: docs/protocol.md#argument-of-a-gradient. */

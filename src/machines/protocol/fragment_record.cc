@@ -6,7 +6,8 @@
 namespace atp::protocol {
 namespace {
 
-// Not written here: otherwise clients that open and close servers would keep a switch busy with clearing memory.
+// calloc() defers zeroing to the first access. Otherwise, clients that open and close servers would keep a switch busy
+// with clearing memory.
 template <class Element>
 Element* claim_pages(std::size_t count) {
     void* memory = std::calloc(std::max<std::size_t>(count, 1), sizeof(Element));

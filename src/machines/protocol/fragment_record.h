@@ -39,7 +39,7 @@ struct FragmentRecord {
     std::uint8_t scale = scale_of_job;
     std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements
     std::uint32_t purpose = 0;
-    bool converted = false;     // one packet had the sum of all workers: its result is there already
+    bool converted = false;     // one packet had the sum of all workers, and the result was written from it
     bool short_result = false;  // set at completion: the result has int16 lanes
     bool mismatched = false;    // packets of different shape or purpose arrived: never completes
     bool level1_flushed = false;
@@ -48,7 +48,7 @@ struct FragmentRecord {
     std::uint32_t next_index = 0;     // aggregator index of seq + W
     std::uint32_t count = 0;          // workers included
     std::uint32_t merges = 0;         // additions by this server
-    Time notified_until{};            // answers in told() are not repeated before this time
+    Time notified_until{};            // answers in notified() are not repeated before this time
 
     [[nodiscard]] std::uint8_t result_dtype() const {
         if (short_result) return ATP_DTYPE_INT16;
@@ -56,8 +56,8 @@ struct FragmentRecord {
     }
 };
 
-// Records of a channel's fragments with their masks of workers and their lanes. There are 2W: a record lasts until the
-// fragment 2W later replaces it (H8, docs/protocol.md#h8).
+// Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
+// lasts until fragment seq + 2W replaces it (H8, docs/protocol.md#h8).
 //
 // Ownership: owns all memory, allocated at construction.
 // Calling order: open() a record before its masks and lanes are used.
@@ -67,10 +67,10 @@ class FragmentRecords {
   public:
     FragmentRecords(const ChannelConfig& channel, unsigned units);
 
-    // The record in the place of `seq`; it may be of another fragment.
+    // The record number seq mod 2W, which may hold another fragment.
     [[nodiscard]] FragmentRecord& at(std::uint32_t seq) { return records_[seq % records_.size()]; }
     [[nodiscard]] const FragmentRecord& at(std::uint32_t seq) const { return records_[seq % records_.size()]; }
-    // Begins a fragment in the place of `seq`: gathering, with no workers.
+    // Replaces the content of that record by fragment `seq`, which includes no worker yet.
     FragmentRecord& open(std::uint32_t seq, std::uint32_t index);
 
     // Members of each unit: included in the sum, known to have sent, answered in this repeat interval.
@@ -78,7 +78,7 @@ class FragmentRecords {
     [[nodiscard]] std::span<std::uint32_t> sent(const FragmentRecord& record) { return row(sent_, record); }
     [[nodiscard]] std::span<std::uint32_t> notified(const FragmentRecord& record) { return row(notified_, record); }
 
-    // Those of `members` without an answer in the current repeat interval. It marks them as answered.
+    // Returns the `members` that had no answer in the current repeat interval, and marks them as answered.
     std::uint32_t not_yet_notified(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
                                    Duration interval);
 
@@ -124,7 +124,7 @@ class FragmentRecords {
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
         archive.value(r.int16_lanes), archive.value(r.scale);
-        const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may bring any number
+        const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {
             archive.value(r.short_result), archive.value(r.next_index);
             archive.bytes(result(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));

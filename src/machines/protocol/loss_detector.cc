@@ -18,7 +18,7 @@ void LossDetector::note_ack(std::uint32_t seq) {
     }
 }
 
-// A mark left behind would appear ahead again after 2^31 fragments.
+// Moves scanned_until_ along, because after 2^31 further fragments an old value would compare as newer.
 void LossDetector::advance(std::uint32_t expected) {
     if (before(scanned_until_, expected)) scanned_until_ = expected;
 }

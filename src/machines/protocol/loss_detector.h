@@ -10,16 +10,14 @@
 
 namespace atp::protocol {
 
-// Finds lost fragments. Three distinct newer ACKs prove that every worker has sent a fragment, so its gradient or its
-// ACK was lost (ATP §3.7). If the newer fragments were first sent after a resend, the resend was lost too.
+// Finds lost fragments. If three newer fragments have ACKs, every worker has sent the older fragment, so its gradient
+// or its ACK was lost (ATP §3.7). If the newer fragments were first sent after a resend, the resend was lost too.
 //
 // Ownership: owns a ring of `resends` entries, allocated at construction.
-// Calling order: note_ack() for the first ACK of each fragment, note_resend() for each resend, advance() when the
-// oldest
-//   fragment without ACK is another. Then poll() until it returns nothing.
+// Calling order: note_ack() for the first ACK of each fragment, note_resend() for each resend, and advance() when the
+//   oldest fragment without ACK changes. Then poll() until it returns nothing.
 // Threads: none.
-// Failure: if more than `resends` resends are in flight, the loss of the further ones is not found; a timer covers
-// them.
+// Failure: if more than `resends` resends are in flight, further resends are not tracked. A timer covers their loss.
 class LossDetector {
   public:
     LossDetector(std::uint32_t first_seq, std::size_t resends);
@@ -29,7 +27,8 @@ class LossDetector {
     void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
     // Every fragment before `expected` has an ACK.
     void advance(std::uint32_t expected);
-    // The next fragment that newer ACKs have overtaken. It may have an ACK in the meantime: the caller checks.
+    // The next fragment that newer ACKs have overtaken. The fragment may have an ACK in the meantime: the caller
+    // checks.
     std::optional<std::uint32_t> poll();
     // Forgets all resends.
     void clear() { resent_.clear(); }
@@ -52,7 +51,7 @@ class LossDetector {
     };
 
     std::array<std::uint32_t, 3> newest_acks_{};  // three highest acknowledged sequence numbers, ascending
-    std::uint32_t scanned_until_;                 // every earlier fragment was checked for being overtaken
+    std::uint32_t scanned_until_;                 // poll() has handled every earlier fragment
     Ring<Resend> resent_;                         // resends in flight
 };
 

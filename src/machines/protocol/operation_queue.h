@@ -37,7 +37,7 @@ class OperationQueue {
 
     // Appends an operation of at least one fragment and returns its number.
     [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline);
-    // Removes the oldest operation and returns its number. Requires one.
+    // Removes the oldest operation and returns its number. Requires a queued operation.
     std::uint64_t pop() { return first_++; }
     // Records the result of a fragment of operation `number`. Returns how many fragments the operation lacks.
     std::uint32_t complete_fragment(std::uint64_t number) {
@@ -51,7 +51,7 @@ class OperationQueue {
     [[nodiscard]] std::uint64_t first() const { return first_; }  // number of the oldest operation
     [[nodiscard]] std::uint64_t end() const { return end_; }      // number of the next operation
     [[nodiscard]] const Entry& operator[](std::uint64_t number) const { return entries_[number % entries_.size()]; }
-    // Number of the operation that has the fragment at `seq`. Requires an operation in the queue that has it.
+    // Number of the operation that has the fragment at `seq`. Requires that this operation is in the queue.
     [[nodiscard]] std::uint64_t find(std::uint32_t seq) const;
     // One past the last fragment of the last operation.
     [[nodiscard]] std::uint32_t end_seq() const { return end_seq_; }

@@ -8,8 +8,8 @@ namespace atp::protocol {
 // Timeout of a channel, learned from the round trips of its fragments.
 //
 // Ownership: a value.
-// Calling order: measure() for a round trip that only the network determined; note_late() for one that was in flight
-//   when the timer expired. Then timeout().
+// Calling order: measure() for a round trip that only the network determined; note_late() for a round trip during which
+//   the timer expired. Then timeout().
 // Threads: none.
 // Failure: none.
 class RoundTrip {
@@ -20,9 +20,9 @@ class RoundTrip {
     void note_late(Duration round_trip);
     // The timer expired: earlier late round trips count no more.
     void forget_late() { late_ = Duration::zero(); }
-    // A result arrived twice or without a PROBE: nothing was lost, but round trips are longer than the timeout. Results
-    // that arrive in longer intervals would never be measured. The next timer therefore waits for twice the longest
-    // round trip of the fragments that were in flight at the expiry.
+    // A result arrived twice, or without a PROBE: nothing was lost, but round trips are longer than the timeout.
+    // measure() never learns such round trips, because the timer expires during each of them. The next timer therefore
+    // waits for twice the longest round trip that note_late() received since the expiry.
     void raise_minimum();
     // The server answered without a result, so late round trips include the time of other workers.
     void reset_minimum() { late_ = minimum_ = Duration::zero(); }

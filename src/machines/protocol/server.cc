@@ -142,7 +142,7 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
     record.purpose = packet.header.argument;
 }
 
-// Another kind, number of lanes, scale or purpose: the sum would have no meaning.
+// True if kind, number of lanes, scale or purpose differ: a sum would have no meaning.
 bool Server::differs(const Record& record, const wire::Packet& packet) const {
     return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != lanes_of(packet) ||
                                  record.scale != packet.header.scale ||
@@ -179,7 +179,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
         return;
     }
     const std::span<std::int64_t> sums = records_.sums(record).first(records_.payload_of(lanes_of(packet)));
-    // In any order and with any losses, an accepted set is disjoint or a superset.
+    // The sum changes only if the set is disjoint or a superset, in whatever order packets arrive.
     SetRelation found = set.relation_to(records_.included(record), membership_);
     if (ATP_BREAK(merge_overlapping) && found == SetRelation::overlaps) found = SetRelation::disjoint;
     if (ATP_BREAK(replace_smaller) && found == SetRelation::inside) found = SetRelation::contains;
@@ -225,7 +225,7 @@ void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet&
     }
 }
 
-// A packet of floats is from one worker. The exact sum does not depend on their order.
+// A packet of floats is from one worker. The exact sum does not depend on the order of the packets.
 void Server::merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
     if (!set.single_worker()) {
         ++counters_.refused;
@@ -257,8 +257,8 @@ void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
     record.count += set.count(membership_);
 }
 
-// Answers of a lower mode do not apply to this one, so all workers may be told again. Included integers stay valid in
-// Mode::singly. Floats start from zero.
+// Answers of a lower mode do not apply to this mode, so all workers may be notified again. Included integers stay valid
+// in Mode::unaggregated. In Mode::floats, the sum starts from zero.
 void Server::raise_mode(Record& record, Mode mode, Time now) {
     if (record.mode >= mode) return;
     record.mode = mode;
@@ -360,7 +360,8 @@ void Server::handle_probe(const atp_header& header, Time now) {
     const std::span<std::uint32_t> sent = records_.sent(*record);
     sent[place.unit] |= bit;
 
-    // In mode aggregated the asker waits for workers that have not sent. If all workers have sent, a packet was lost.
+    // In mode aggregated, the sender of the PROBE waits for workers that have not sent. If all workers have sent, a
+    // packet was lost.
     std::uint32_t unsent_unit = 0;
     std::uint32_t unsent_members = 0;
     for (unsigned unit = 0; unit < membership_.units() && unsent_members == 0; ++unit) {

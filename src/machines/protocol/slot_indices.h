@@ -20,12 +20,12 @@ class SlotIndices {
   public:
     explicit SlotIndices(const ChannelConfig& channel);
 
-    // Index of a fragment that no other fragment of its slot has followed.
+    // Index of `seq`, which must be the latest fragment of its slot.
     [[nodiscard]] std::uint32_t index(std::uint32_t seq) const {
         return channel_.index(seq, attempts_[channel_.slot(seq)]);
     }
-    // Index for seq + W. `index`: of seq; `collision`: a gradient of seq collided. The slot has moved if the result
-    // comes with `moved`.
+    // Index for seq + W. `index`: the index of seq; `collision`: a gradient of seq collided. `moved`: the slot has
+    // moved to another index.
     struct Next {
         std::uint32_t index = 0;
         bool moved = false;

@@ -174,8 +174,8 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
     }
     packet_buffer.verdict.job = job->job;
     if (packet_buffer.congested) {
-        // An ACK keeps the mark in its IP header: only the workers behind this link would see the flag, and all
-        // windows must stay equal. These workers report the mark with their next gradients (H32,
+        // An ACK keeps the mark in its IP header. A flag would reach only the workers behind this link, but the windows
+        // of all workers must stay equal. These workers report the mark with their next gradients (H32,
         // docs/protocol.md#h32).
         if (packet.header.type == ATP_TYPE_GRADIENT) packet.header.flags |= ATP_FLAG_ECN;
         ++counters_.ecn;
@@ -193,8 +193,8 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
 
 void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now) {
     atp_header& header = packet.header;
-    // Sums of other switches belong to the next level, if any: here they would wait for units that never pass. A
-    // switch of level 2 aggregates nothing.
+    // Sums of other switches belong to the next level, if any. Here they would wait for units whose packets never pass.
+    // A switch of level 2 aggregates nothing.
     const bool crosses = header.type == ATP_TYPE_GRADIENT && header.hop > job.level;
     if (crosses || job.level >= ATP_LEVELS) {
         finish(packet_buffer, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);

@@ -22,7 +22,7 @@ struct SwitchConfig {
     std::uint32_t lanes = 352;         // per aggregator; a gradient with more is forwarded to the server
     std::uint32_t jobs = 64;           // jobs admitted at the same time
     // An aggregator that is untouched for this long is abandoned, and any fragment may claim it. The time must be
-    // longer than any pause of a live fragment (a straggler), and shorter than a tenant may wait for memory.
+    // longer than a straggler delays a fragment, and shorter than another job may wait for memory.
     Duration ageing = std::chrono::milliseconds(500);
 };
 
@@ -46,7 +46,7 @@ struct Verdict {
 struct PacketBuffer {
     std::byte* data = nullptr;
     std::uint32_t size = 0;
-    std::uint32_t capacity = 0;  // bytes; a FLUSH that would grow beyond is dropped
+    std::uint32_t capacity = 0;  // bytes; a FLUSH that would become longer is dropped
     // The IP header carried CE. The driver also marks this packet if it forwards it downwards. Upwards, the switch
     // sets the ECN flag of a gradient instead.
     bool congested = false;
@@ -65,8 +65,8 @@ struct SwitchCounters {
 // Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it.
 //
 // Ownership: owns the table, allocated at construction; it never grows. Borrows packet buffers for the duration of a
-// call. Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each packet as
-// its
+//   call.
+// Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each packet as its
 //   verdict requires. Each packet gives at most one packet, in the same buffer. The switch has no timers.
 // Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
 //   thread.

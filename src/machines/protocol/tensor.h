@@ -37,11 +37,11 @@ class Tensor {
     // True if lanes carry the elements themselves, unscaled; the sums are then unscaled too. All workers of the job
     // must return the same for a tensor.
     [[nodiscard]] virtual bool plain() const { return false; }
-    // Hash of the operation and its number of elements. If workers do different things at one position of the stream,
-    // they get an error and no meaningless sums.
+    // Hash of the operation and its number of elements. If workers run different operations at one position of the
+    // stream, they get an error and no meaningless sums.
     [[nodiscard]] virtual std::uint16_t purpose() const { return 0; }
     // True if these elements can be read. A worker waits for elements that are not ready, and sends no later elements
-    // before them. The code that makes elements ready must have the worker polled. Ready elements stay ready.
+    // before them. The code that makes elements ready then calls Waker::advance(). Ready elements stay ready.
     [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
     // Format of the fragment with these elements; constant until the fragment has a result. `int16_lanes` requires an
     // even number of elements and a tensor that is not plain.

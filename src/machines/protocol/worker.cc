@@ -10,7 +10,7 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 namespace {
 
-constexpr std::uint32_t max_doublings = 16;  // the timeout reaches its ceiling earlier
+constexpr std::uint32_t max_doublings = 16;  // the timeout reaches max_timeout before
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
         case ATP_TYPE_ACK: handle_ack(packet, congested, now); break;
         case ATP_TYPE_NACK: handle_nack(header, now); break;
         case ATP_TYPE_WAIT: handle_wait(header, now); break;
-        case ATP_TYPE_FLUSH:  // for a switch, which this path does not have
+        case ATP_TYPE_FLUSH:  // for a switch; arrives only on a path without one
             return;
         default: ++counters_.refused; return;
     }
@@ -94,7 +94,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     --unacked_;
     acked.state = State::acked;
     if (acked.resent) {
-        // The ACK may answer any of the sendings.
+        // Not measured: the ACK may answer any of the sendings.
     } else if (!before(header.seq, measured_from_)) {
         round_trip_.measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
@@ -104,7 +104,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
-    index = header.argument;  // valid from seq + W on: its sender has this ACK
+    index = header.argument;  // for seq + W, which this worker sends only after this ACK
 
     if ((header.flags & ATP_FLAG_ECN) != 0) {
         ++counters_.ecn_acks;
@@ -147,7 +147,7 @@ void Worker::advance(Time now) {
         ++expected_;
     }
     if (expected_ == before_advance) return;
-    // Marks left behind would appear ahead again after 2^31 fragments.
+    // Moves these marks along, because after 2^31 further fragments an old mark would compare as newer.
     for (std::uint32_t* mark : {&recovery_until_, &measured_from_, &late_from_}) {
         if (before(*mark, expected_)) *mark = expected_;
     }
@@ -174,16 +174,16 @@ void Worker::congested_once() {
     congestion_.on_congestion();
 }
 
-// The server answered without a result: fragments in flight wait for a slow worker, or for timers of workers that
-// lost something. Their round trips are excluded, and so is the minimum that was learned from such ones. Timers that
-// learn from each other would stay at their ceiling.
+// The server answered without a result: fragments in flight wait for a slow worker, or for the timer of a worker that
+// lost a packet. Their round trips are excluded, and the minimum that such round trips raised is reset. Otherwise, the
+// timers of workers would raise each other up to max_timeout.
 void Worker::give_up_waiting() {
     late_from_ = next_seq_;
     round_trip_.reset_minimum();
 }
 
-// Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops
-// the same ones each time. Each repetition is late by up to half of its timeout; the share differs between workers.
+// Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops the
+// same PROBEs each time. Each repeated timeout is longer by a share of up to 1/2 that differs between workers.
 Duration Worker::lateness(Duration timeout) const {
     if (backoff_ == 0) return Duration::zero();
     const std::uint32_t share = mix(mix(mix(config_.channel.job + config_.rank) + expected_) + backoff_);
@@ -247,7 +247,7 @@ void Worker::handle_timeout(Time now) {
     }
     if (now < timer_) return;
     if (!ATP_BREAK(no_probe)) ask_or_resend();
-    // Fragments in flight may wait for another worker's timer. If they were measured, timers would raise each other.
+    // Fragments in flight may wait for another worker's timer. Measuring them would make timers raise each other.
     measured_from_ = next_seq_;
     round_trip_.forget_late();
     ++backoff_;

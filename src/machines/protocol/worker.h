@@ -29,13 +29,13 @@ struct WorkerConfig {
     std::uint16_t rank = 0;
     Place place;  // Membership::place(rank)
     CongestionConfig congestion;
-    // If the oldest fragment has no ACK for this long, the worker sends a PROBE. The timeout doubles at each expiry
-    // up to max_timeout. If round trips are longer, it starts higher.
+    // If the oldest fragment has no ACK for this long, the worker sends a PROBE. The timeout doubles at each expiry up
+    // to max_timeout. If round trips are longer than min_timeout, it starts higher.
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
     std::uint32_t probe_burst = 8;  // fragments probed at one expiry, the oldest first
-    // Resends these fragments at once and sends no PROBE, as in the paper. For comparison only: switches then hand
-    // over partial sums that only wait for a slow worker.
+    // True: resends these fragments at the expiry and sends no PROBE, as in the paper. For comparison only: a resend
+    // also takes a partial sum that only waits for a slow worker out of its switch.
     bool blind_resend = false;
     std::uint32_t tensors = 256;  // queued at the same time
     // A fragment with a larger magnitude is sent with BYPASS. At 2^31 / number of workers, no sum can overflow. 0: no
@@ -67,13 +67,13 @@ struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
         timed_out,   // a deadline passed, which ends every incomplete operation of the channel
-        mismatched,  // workers do different things at one position of the stream; no later operation succeeds
+        mismatched,  // workers run different operations at one position of the stream; no later operation succeeds
     };
     Kind kind = Kind::completed;
     std::uint64_t tensor = 0;  // number that submit() returned
     Duration elapsed{};        // from submit() to the failure; zero if completed
-    // timed_out: the known reason. The server answered last at `answered_at`. `missing_*` are workers that it waited
-    // for then (one unit, its members); 0: none known.
+    // For timed_out: the last answer of the server, at `answered_at`. The server then waited for the workers in
+    // `missing_*` (one unit, its members); 0: unknown.
     bool answered = false;
     Time answered_at{};
     std::uint32_t missing_units = 0;
@@ -88,8 +88,8 @@ struct WorkerEvent {
 //   until it returns nothing, then poll_event() until it returns nothing. Then sleep until poll_timeout() or a
 //   packet. Extra calls do no harm.
 // Threads: none. One thread drives one channel.
-// Failure: if the deadline of an operation passes, all incomplete operations end with timed_out. If workers do
-//   different things, they end with mismatched. The channel then sends nothing more: the job must form again with a
+// Failure: if the deadline of an operation passes, all incomplete operations end with timed_out. If workers run
+//   different operations, they end with mismatched. The channel then sends nothing more: the job must form again with a
 //   new token. Packets of another job, token, channel or shape are dropped and counted.
 class Worker {
   public:
@@ -184,7 +184,7 @@ class Worker {
     CongestionWindow congestion_;
     std::vector<Slot> slots_;             // W
     std::vector<std::uint32_t> indices_;  // per slot: aggregator index of its next fragment
-    OperationQueue operations_;           // those whose event was not polled
+    OperationQueue operations_;           // operations whose event was not polled
     std::uint64_t tensors_started_ = 0;   // number of tensors of which all fragments were sent once
     std::uint32_t expected_ = 0;
     std::uint32_t next_seq_ = 0;

@@ -16,7 +16,7 @@ namespace atp::protocol {
 enum class SetRelation : std::uint8_t {
     disjoint,
     contains,  // all included workers, and at least one more
-    inside,    // no worker that is not included
+    inside,    // only included workers
     overlaps,  // included workers and others, but not all of the included ones
 };
 

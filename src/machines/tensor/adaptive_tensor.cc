@@ -19,8 +19,8 @@ using Lanes = std::array<std::byte, block * ATP_LANE_BYTES>;
 
 // Limits on a scale, by the width of the integers.
 struct Width {
-    int bits_of_sum;    // of the largest number of the last sum, as an integer; the other bits are room to grow
-    float least;        // the largest number of a fragment must become at least this, or it loses too many digits
+    int bits_of_sum;    // bits of the largest integer of the last sum at this scale; the other bits are room to grow
+    float least;        // least integer for the largest number of a fragment; a smaller one loses too many digits
     std::size_t bytes;  // of an element in a packet
 };
 // float32 has 24 bits: the largest number keeps all of them, and sums may grow 64-fold from one operation to the next.

@@ -14,10 +14,10 @@ namespace atp::tensor {
 
 // A tensor of floats with a scale for each fragment (dynamic scaling), with int16 lanes, or with both.
 //
-// With dynamic scaling, a fragment without a last sum, or with one of zeros only, travels as int32 at the job's scale.
-// Any other scale leaves room for the sum to grow before it overflows. In int32 lanes the largest number keeps all bits
-// of its float32. If a fragment has a number too large or only numbers too small for its scale, it travels as floats.
-// A bad scale therefore costs time and no precision.
+// With dynamic scaling, a fragment without a last sum travels as int32 at the job's scale. So does a fragment whose
+// last sum is all zeros. Any other scale leaves room for the sum to grow before it overflows. In int32 lanes, the
+// largest number keeps all bits of its float32. If a fragment has a number that is too large for its scale, or only
+// numbers that are too small, the fragment travels as floats. A bad scale therefore costs time and no precision.
 //
 // Ownership: owns the wrapped tensor, which must not be plain; shares the history.
 // Calling order: that of protocol::Tensor. Construct the tensors of one history in the order of their operations.

@@ -5,7 +5,8 @@ namespace atp::tensor {
 
 bool ScaleHistory::settled(std::uint64_t first, std::uint32_t round) {
     if (rounds(first) == round) return true;
-    // The fragment may settle between the first load and the store. After the store, settle() sees the flag.
+    // The fragment may settle between the first load and the store. It is therefore loaded again: after the store,
+    // settle() sees the flag.
     waited_for_ = true;
     return rounds(first) == round;
 }

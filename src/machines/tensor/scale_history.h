@@ -31,8 +31,8 @@ class ScaleHistory {
 
     // Returns the number of the next operation, modulo 2^24.
     [[nodiscard]] std::uint32_t begin() { return begun_++ & rounds_mask; }
-    // True: the operation before number `round` has the result of the fragment at this element. After false, the feed
-    // is advanced when the answer may have changed.
+    // True: the operation before number `round` has the result of the fragment at this element. After it returned
+    // false, settle() calls advance() of the feed, since the answer may have changed.
     [[nodiscard]] bool settled(std::uint64_t first, std::uint32_t round);
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const {
         return static_cast<std::uint8_t>(place(first).load(std::memory_order_acquire));

@@ -153,7 +153,8 @@ static_assert(half_last_limb <= half_limb);
 
 using Limbs = std::array<std::int32_t, lanes_of_int64>;
 
-// Adding `balance` makes every digit non-negative, so shifts and masks extract it. Each is then too high by its half.
+// Adding `balance` makes every digit non-negative, so shifts and masks extract it. Each digit is then too high by half
+// of its base.
 constexpr Limbs split(std::uint64_t value) {
     const std::uint64_t raised = value + balance;
     return {static_cast<std::int32_t>(raised & limb_mask) - half_limb,

@@ -46,7 +46,7 @@ class Address {
 
     [[nodiscard]] std::uint64_t hash() const;
     [[nodiscard]] bool operator==(const Address& other) const;
-    // An order for maps and tables, without further meaning: by family, host, port, scope.
+    // An order for maps and tables: by family, host, port, scope.
     [[nodiscard]] std::strong_ordering operator<=>(const Address& other) const;
 
   private:

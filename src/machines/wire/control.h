@@ -55,7 +55,7 @@ struct Endpoint {
 // The members of one unit that join: all of them, or one.
 struct JoiningUnit {
     std::uint8_t unit = 0;             // bit of bitmap1
-    std::uint32_t members = 0;         // bits of bitmap0 that join with this message
+    std::uint32_t members = 0;         // members that join with this message, as bits of bitmap0
     std::uint32_t mask0 = 0;           // all members of the unit
     bool direct = false;               // the unit is one worker under the switch of the server
     std::vector<std::uint16_t> ranks;  // ranks of `members`, lowest bit first
@@ -67,7 +67,7 @@ struct JoiningUnit {
 enum class ChannelProtocol : std::uint8_t {
     atp = 1,
     switchml,           // the switch compares offsets
-    switchml_faithful,  // the switch separates phases by one bit only, as printed (H37, docs/protocol.md#h37)
+    switchml_faithful,  // the switch separates phases by one bit only, as in the paper (H37, docs/protocol.md#h37)
     switchml_lossless,  // the switch has one copy of a slot, and no worker resends
 };
 

@@ -37,7 +37,7 @@
 
 /* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
 #define ATP_VERSION 0xA1u
-/* The same for control messages, whose version changes independently. */
+/* The version byte of control messages, whose version changes independently. */
 #define ATP_CONTROL_VERSION 0xA3u
 
 #define ATP_HEADER_BYTES 48u
@@ -86,7 +86,7 @@ enum atp_dtype {
 
 /* `worker` of a packet that has no single sender or receiver. */
 #define ATP_WORKER_ALL 0xFFFFu
-/* Argument of a WAIT for a mismatched fragment, which can never complete: workers do different things at one seq. */
+/* Argument of a WAIT for a mismatched fragment, which can never complete: workers use seq for different operations. */
 #define ATP_WAIT_MISMATCHED 1u
 /* Scale byte of 2^0. */
 #define ATP_SCALE_ONE 128u
