@@ -27,7 +27,8 @@ struct SwitchExperiments {
     emulation::EmulatedTransportConfig transport;
 };
 
-// Flags of emulated ports. Packets that the kernel aggregates do not pass these ports.
+// Flags of emulated ports, which need a switch in user space: packets that the kernel aggregates do not pass these
+// ports.
 constexpr std::array port_flags = {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"};
 
 std::optional<Serves> parse_serves(std::string_view text) {

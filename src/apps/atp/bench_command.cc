@@ -27,8 +27,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Values of the benchmark are multiples of the scale's inverse. The scale is a power of two, so that the scales that
-// dynamic scaling finds represent them exactly.
+// Values of the benchmark are multiples of 1 / scale. This scale is a power of two, so that all scales of dynamic
+// scaling represent these values exactly.
 constexpr double dynamic_bench_scale = 0x1p27;
 
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,

@@ -11,7 +11,7 @@
 
 namespace atp::apps {
 
-// What another program adds to the command. All calls are optional.
+// Calls by which another program extends the command. All calls are optional.
 struct BenchAdditions {
     std::function<void(CLI::App& command)> add_flags{};
     std::function<void(comm::Options& options)> complete{};        // after the flags were read
@@ -19,7 +19,7 @@ struct BenchAdditions {
     std::function<void(switchd::SwitchNodeConfig&)> set_switch{};  // of the switch that is started
 };
 
-// Adds the command `bench`, which measures all-reduce on this host or on many, beside Gloo if requested.
+// Adds the command `bench`, which measures all-reduce on this host or on many, and also Gloo if requested.
 [[nodiscard]] std::function<int()> add_bench(CLI::App& program, BenchAdditions additions = {});
 [[nodiscard]] std::function<int()> register_bench(CLI::App& program);
 

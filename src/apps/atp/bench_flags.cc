@@ -43,7 +43,7 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     what.flag("--json", options->json, "Print one JSON object per size");
 }
 
-// One rank of many, or all ranks on this host: the flags of the two exclude each other.
+// A process runs one rank of many, or all ranks on this host: the flags of the two cases exclude each other.
 void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;

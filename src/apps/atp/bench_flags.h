@@ -23,7 +23,7 @@ struct BenchOptions {
     BenchRank bench;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
-    std::uint32_t repeats = 0;  // 0: 5 beside a peer, else 1
+    std::uint32_t repeats = 0;  // 0: 5 if Gloo runs too, else 1
     std::uint64_t memory = 64'000'000;
     std::string peer;
     std::string peer_algorithm = "best";

@@ -29,7 +29,7 @@ class BenchHere {
 
     // No effect if the options name a switch.
     [[nodiscard]] Result<void> start_switch();
-    // Adds to `times`. `last`: what rank 0 printed for each size, by bytes.
+    // Adds to `times`. `last`: the output of rank 0 for each size, by bytes.
     [[nodiscard]] Result<void> run_atp(BenchTimes& times, nlohmann::ordered_json& last);
     [[nodiscard]] Result<void> run_gloo(BenchTimes& times, const std::string& algorithm);
 

@@ -27,10 +27,11 @@ namespace {
 
 using numeric::ElementType;
 
-// Values repeat after a prime number of elements: cheap to make and to check, and all packets begin differently.
+// Values repeat after a prime number of elements. They are cheap to make and to check, and packets begin at different
+// positions of the period.
 constexpr std::size_t period = 4093;
 
-// Within this bound, sums fit 32 bits at the job's scale, and keep all bits at a scale that fits them.
+// Within this bound, sums fit 32 bits at the job's scale. With dynamic scaling, they keep all their bits.
 std::int32_t largest_contribution(const BenchRank& bench) {
     const bool scaled = !numeric::is_integer(bench.type);
     const auto world = static_cast<std::int32_t>(bench.world);
@@ -39,7 +40,7 @@ std::int32_t largest_contribution(const BenchRank& bench) {
     return 10'000'000;
 }
 
-// Value of `rank` at `element`, as an integer of the scale.
+// Value of `rank` at `element`, as the integer value * scale.
 std::int32_t contribution(const BenchRank& bench, std::uint32_t rank, std::size_t element) {
     const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + rank * 40503U + 12345U);
     const std::int32_t largest = largest_contribution(bench);
@@ -189,7 +190,7 @@ class Measurement {
     store::Rendezvous& rendezvous_;
     Pattern pattern_;
     std::size_t size_number_ = 0;
-    BenchCounters counted_;  // at the end of the size before
+    BenchCounters counted_;  // at the end of the previous size
 };
 
 Result<void> take_part(const BenchRank& bench, const wire::Address& store_address, Interruption& interruption,
@@ -227,7 +228,7 @@ Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(con
     }
     auto done = take_part(bench, addresses->front(), interruption, measured);
     if (interruption.came()) return fail(Operation::wait, Reason::closed, {}, "stopped by a signal");
-    // Even if this rank failed, the other ranks must be able to read in the store what became of them.
+    // Even if this rank failed, the other ranks must be able to read the reason in the store.
     if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
     return done;
 }

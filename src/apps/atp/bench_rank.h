@@ -60,11 +60,11 @@ struct BenchSize {
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
     bool results_by_group = false;     // the last result of every channel
-    std::vector<std::string> without;  // what the kernel refused to rank 0's sockets, and why
+    std::vector<std::string> without;  // features that the kernel refused to rank 0's sockets, and why
 };
 
 // Calls `measured` on rank 0 after each size. A wrong sum is an error. After SIGINT or SIGTERM, the rank leaves the
-// job, so that the other ranks learn of it, and the call fails with Operation::wait, Reason::closed.
+// job, which notifies the other ranks, and the call fails with Operation::wait, Reason::closed.
 [[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench,
                                           const std::function<void(const BenchSize&)>& measured);
 

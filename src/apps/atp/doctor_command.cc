@@ -29,7 +29,7 @@ struct DoctorOptions {
     bool json = false;
 };
 
-// One line of a terminal that shows what the doctor waits for.
+// A line of the terminal that names the check in progress.
 class FindingLine {
   public:
     void show(std::string_view text) {

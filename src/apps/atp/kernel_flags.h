@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flags of `atp switch` go with the kernel switch, and which do not.
+// Checks which flags of `atp switch` can be combined with the kernel switch.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace atp::apps {
 // Names separated by commas, with or without blanks. Nullopt if a name is empty.
 [[nodiscard]] std::optional<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-// Why the flags do not go together, as a text for the operator; nullopt if they do. `node`: the configuration that
-// these flags make.
+// Why the flags exclude each other, as a text for the operator; nullopt if they do not. `node`: the configuration from
+// these flags.
 [[nodiscard]] std::optional<std::string> find_misuse(const KernelPartConfig& kernel,
                                                      const switchd::SwitchNodeConfig& node, const Given& given);
 

@@ -20,8 +20,8 @@ struct KernelPartConfig {
 
 // A running kernel switch.
 //
-// Calling order: commit() when nothing else of the start can fail; then stop(), which returns where it failed. If the
-// object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
+// Calling order: commit() when nothing else of the start can fail; then stop(), which returns the interfaces where it
+//   failed. If the object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;

@@ -24,7 +24,7 @@ class FlagRows {
     [[nodiscard]] const std::vector<const OptionRow*>& rows() const { return rows_; }
     [[nodiscard]] bool is_list() const { return rows_.front()->type == OptionType::list; }
     [[nodiscard]] bool is_switch() const { return rows_.front()->type == OptionType::flag && rows_.size() == 1; }
-    // The value lists features that the options lose.
+    // The value of the flag lists features to disable.
     [[nodiscard]] bool disables() const { return rows_.front()->type == OptionType::flag && rows_.size() > 1; }
 
     [[nodiscard]] std::string placeholder() const {

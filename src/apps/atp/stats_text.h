@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `atp stats` prints about a report.
+// The text that `atp stats` prints for a report.
 #pragma once
 
 #include <cstdint>

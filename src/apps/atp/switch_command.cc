@@ -124,8 +124,8 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
     }
 }
 
-// The kernel switch gets the memory: what reaches user space is aggregated already, or is for its servers. Workers that
-// address this switch get the size of the kernel's table, because their packets index that table.
+// The kernel switch gets the memory, since packets that reach user space are aggregated already, or are for its
+// servers. Workers that address this switch get the size of the kernel's table, because their packets index that table.
 Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     if (options.kernel.interfaces.empty()) return nullptr;
     auto part = start_kernel_part(options.kernel, options.config);

@@ -13,10 +13,10 @@ namespace atp::apps {
 // Whether a flag is on the command line, with any value.
 using Given = std::function<bool(const std::string& flag)>;
 
-// What another program adds to the command. All calls are optional and come in this order.
+// Calls by which another program extends the command. All calls are optional, and are made in this order.
 struct SwitchAdditions {
     std::function<void(CLI::App& command)> add_flags{};
-    // Completes the configuration. Returns why the flags do not go together; nullopt: they do.
+    // Completes the configuration. Returns why the flags exclude each other; nullopt: they do not.
     std::function<std::optional<std::string>(switchd::SwitchNodeConfig& config, bool in_kernel, const Given& given)>
         complete{};
     // Lines about the additions, after the switch has started.

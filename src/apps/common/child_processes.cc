@@ -120,7 +120,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
     if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_with_errno(Operation::open, errno, "pipe");
     const net::Descriptor reader(pipe[0]);
     net::Descriptor writer(pipe[1]);
-    // The writing end blocks, as programs expect of standard output.
+    // Make the writing end blocking, as programs expect of standard output.
     fcntl(writer.number(), F_SETFL, 0);
     Fleet fleet;
     for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -150,7 +150,7 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
         read_what_is_there(reader.number(), text);
     }
     read_what_is_there(reader.number(), text);
-    // A terminal signals the ranks too, and they may end first.
+    // A terminal also sends the signal to the ranks, which may end first.
     if (stop_requested()) return stopped;
     if (const Process* failed = fleet.failed()) {
         const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;

@@ -13,10 +13,10 @@
 namespace atp::apps {
 
 // Starts one process per command, and waits for all of them. Returns the standard output of the first process. Drops
-// that of the others, but no standard error.
-// If a process fails, or this process receives a stop signal, the call ends the remaining processes, by their ids. The
-// error is that of the first process that failed: Reason::unsupported for status 77, which means that this host lacks
-// something. After a stop signal, the error has Reason::closed.
+// the standard output of the other processes. Standard error of all processes is kept. If a process fails, or this
+// process receives a stop signal, the call ends the remaining processes, by their ids. The error is that of the first
+// process that failed: Reason::unsupported for status 77, which means that this host lacks something. After a stop
+// signal, the error has Reason::closed.
 [[nodiscard]] Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands,
                                             const StopSignals& signals, Time deadline);
 

@@ -21,7 +21,7 @@ class Flags {
   public:
     Flags(CLI::App& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
 
-    // `read` uses a text, and returns false if it does not accept it.
+    // `read` takes the text of the flag, and returns false if it does not accept the text.
     template <class Read>
     CLI::Option* accepted(const std::string& flag, std::string_view placeholder, Read read, std::string_view accepted,
                           const std::string& help) {

@@ -11,7 +11,7 @@
 namespace atp::apps {
 namespace {
 
-// Time for the calls to return; a channel sends LEAVE meanwhile.
+// Time in which the calls must return. Channels send LEAVE in this time.
 constexpr std::chrono::seconds grace{2};
 constexpr std::chrono::milliseconds look_interval{50};
 

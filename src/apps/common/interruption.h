@@ -14,16 +14,16 @@ namespace atp::apps {
 // Handles SIGINT and SIGTERM for a command whose main thread waits in calls that other threads can end.
 //
 // Ownership: owns a thread, which waits for the signals and calls the functions that ends() was given.
-// Calling order: construct it before any other thread starts; ends() for each object to be ended, while its result
-// lives; came() after the calls returned.
+// Calling order: construct it before any other thread starts. Call ends() for each object to be ended, and keep the
+//   returned Reach as long as the object may be ended. Call came() after the calls that wait have returned.
 // Threads: one thread makes all calls.
-// Failure: if the process does not end within 2 s of the signal, it exits with exit_interrupted: some waits have
-// nothing to clean up and cannot be ended.
+// Failure: if the process does not end within 2 s of the signal, it exits with exit_interrupted: some waits cannot be
+//   ended, and have nothing to clean up.
 class Interruption {
   public:
     using End = std::function<void()>;
 
-    // Withdraws its End.
+    // The destructor withdraws the End that ends() registered.
     class Reach {
       public:
         Reach(Interruption& interruption, std::list<End>::iterator end) : interruption_(interruption), end_(end) {}
@@ -41,7 +41,7 @@ class Interruption {
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    // Calls `end` once, when a signal comes; at once if one came before.
+    // Calls `end` once, when a signal comes; at once if a signal came before.
     [[nodiscard]] Reach ends(End end);
     [[nodiscard]] bool came() const;
 

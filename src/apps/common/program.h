@@ -12,7 +12,7 @@ namespace atp::apps {
 struct ProgramText {
     std::string name;         // as typed: "atp"
     std::string description;  // the first line of --help
-    std::string version;      // what --version prints
+    std::string version;      // the text that --version prints
 };
 
 // Parses the command line, runs the subcommand and returns the exit status. If there is a usage error, an exception or

@@ -92,7 +92,7 @@ template <class Choice>
 requires std::is_enum_v<Choice>
 void read_field(const atp_options& from, std::int32_t atp_options::*field, const OptionPair<Choice>& to) {
     to.value = static_cast<Choice>(from.*field);
-    if (static_cast<std::int32_t>(to.value) == from.*field) return;  // communicators check that it is an enumerator
+    if (static_cast<std::int32_t>(to.value) == from.*field) return;  // communicators check the value
     to.problem = comm::option_refusal(to.row, std::to_string(from.*field));
 }
 void read_field(const atp_options& from, const char* atp_options::*field, const OptionPair<std::string>& to) {
@@ -174,8 +174,8 @@ Reason reason_from(int reason) {
     return found == std::end(reasons) ? Reason::failed : found->reason;
 }
 
-// If the program is older than this library, its struct is shorter, and the remaining options keep their defaults. If
-// the program is newer, its struct may be longer, but all unknown options must be zero.
+// If the program is older than this library, its struct is shorter, and options beyond its end keep their defaults. If
+// the program is newer, its struct may be longer, but every option that this library does not know must be zero.
 Result<comm::Options> options_from(const atp_options* options) {
     if (options == nullptr || options->struct_size < sizeof options->struct_size) {
         return tl::unexpected(malformed("`options` is NULL or not initialized: call atp_options_init() first"));

@@ -16,7 +16,7 @@
 
 namespace atp::capi {
 
-// Fills `to`, unless it is nullptr, and returns the number of the reason.
+// Fills `to`, unless it is nullptr, and returns the number of the error's reason.
 int report(const Error& error, atp_error* to);
 [[nodiscard]] Error malformed(std::string text);
 [[nodiscard]] Reason reason_from(int reason);
@@ -27,7 +27,8 @@ int report(const Error& error, atp_error* to);
 // `never` means: use the communicator's own timeout.
 [[nodiscard]] Time deadline_from(std::int64_t timeout_ms);
 
-// Calls `body` and returns the number of its reason. An exception becomes an error, since none may reach C.
+// Calls `body` and returns the number of its reason, 0 on success. An exception becomes an error, since no exception
+// may reach C.
 template <class Body>
 int guarded(atp_error* error, const Body& body) noexcept {
     try {

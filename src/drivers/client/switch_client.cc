@@ -98,7 +98,7 @@ Result<void> SwitchClient::ask(std::uint32_t bytes) {
     return send({buffer.data(), wire::encode(question, buffer, buffer.size())});
 }
 
-// An answer to any request of this call counts, because a busy switch may answer after the next request was sent.
+// The answer to any request of this call is accepted, because a busy switch may answer after the next request was sent.
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duration attempt) {
     const Time begin = net::now();
     const std::uint64_t first = nonce_ + 1;

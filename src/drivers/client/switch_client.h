@@ -19,8 +19,8 @@ struct Greeting {
     std::uint32_t asked = 1;  // number of the HELLO that was answered, from 1
 };
 
-// Requests the properties and counters of a switch. Each call repeats its request until the answer or its deadline: use
-// it for setup, `atp stats` and `atp doctor`, never from an event loop.
+// Requests the properties and counters of a switch. Each call repeats its request until it has the answer or its
+// deadline passes. Use it for setup, `atp stats` and `atp doctor`, never from an event loop.
 //
 // Ownership: owns a socket. Calling order: open(), then any call. Threads: one.
 // Failure: timed_out, refused (no process listens), rejected or version_mismatch, with the address of the switch and
@@ -33,10 +33,10 @@ class SwitchClient {
     // refuses to send a packet of that length. `attempt`: interval of requests.
     [[nodiscard]] Result<Greeting> hello(Time deadline, std::uint32_t bytes = 0,
                                          Duration attempt = std::chrono::milliseconds(200));
-    // Whether a packet of `bytes` reaches the switch and an answer of the same length returns. A busy switch answers
-    // late, so a missing answer alone proves nothing. The outcome is `lost` only if the switch answers a short request
-    // that was sent later. Repeats until the deadline, then fails with timed_out, or with the refusal if the switch
-    // sent one. `attempt`: interval of requests.
+    // Tests whether a packet of `bytes` reaches the switch and an answer of the same length returns. A busy switch
+    // answers late, so a missing answer alone proves nothing. The outcome is `lost` only if the switch answers a short
+    // request that was sent later. Repeats until the deadline, then fails with timed_out, or with the refusal if the
+    // switch sent one. `attempt`: interval of requests.
     [[nodiscard]] Result<ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
                                              Duration attempt = std::chrono::milliseconds(100));
     // The report, as JSON.
@@ -47,7 +47,7 @@ class SwitchClient {
   private:
     SwitchClient(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket);
 
-    // Receives until `accepts` returns true for a datagram. False: none until `until`.
+    // Receives until `accepts` returns true for a datagram. False: it did not by `until`.
     template <class Accepts>
     Result<bool> await(Time until, Accepts&& accepts);
     [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);

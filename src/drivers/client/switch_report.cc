@@ -44,7 +44,7 @@ constexpr std::array kernel_fields{
     counter<&KernelReport::not_admitted>("not_admitted"),
 };
 
-// The value of a key has another type than that of a report.
+// Thrown if the value of a key does not have the type that a report requires.
 struct Malformed {};
 
 void require(bool condition) {
@@ -73,13 +73,13 @@ void get(const Json& json, std::vector<Value>& values) {
     require(json.is_array());
     for (const Json& element : json) get(element, values.emplace_back());
 }
-// Names with a text each.
+// Pairs of a name and a text.
 void get(const Json& json, std::vector<std::pair<std::string, std::string>>& texts) {
     require(json.is_object());
     for (const auto& [name, text] : json.items()) get(text, texts.emplace_back(name, std::string()).second);
 }
 
-// Archives: describe() names each key of a report once, and runs with either of them.
+// Archives: describe() names each key of a report once, and runs with a ReportWriter or a reader.
 class ReportWriter {
   public:
     template <class Described>
@@ -106,7 +106,7 @@ class ReportWriter {
     void counters(const CounterFields<Counters, count>& fields, const Counters& counters) {
         for (const auto& field : fields) value(field.name, field.value_of(counters));
     }
-    // Only what is not 0.
+    // Writes only counters that are not 0.
     template <class Name>
     void counts(std::span<const std::uint64_t> counts, Name&& name) {
         for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -209,7 +209,7 @@ class ReportReader {
             describe(inner, list.emplace_back());
         }
     }
-    // Comes last: the keys that have not been asked for.
+    // Called last: reads the keys that no other call has read.
     void parts(std::vector<ReportPart>& parts) {
         for (const auto& [key, value] : json_.items()) {
             if (std::ranges::find(asked_, key) == asked_.end()) parts.push_back({key, value.dump()});
@@ -301,7 +301,8 @@ void describe(Archive& archive, Of<Archive, SwitchReport> report) {
     archive.parts(report.parts);
 }
 
-// nullopt: no JSON, or nested deeper than any report. The depth bounds the recursion of what writes a part again.
+// nullopt: the text is no JSON, or nested deeper than any report. The limit bounds the recursion when a part is written
+// again.
 std::optional<Json> parse(std::string_view text) {
     constexpr int most_depth = 32;
     bool too_deep = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a switch: a switch fills it, and `atp stats` and `atp doctor` read it. On the way it is one JSON
+// The report of a switch: a switch fills it, and `atp stats` and `atp doctor` read it. In transit it is one JSON
 // object, whose keys docs/operate/monitor.md lists.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace atp::client {
 
-// An additional key of a report, which the structs below do not have: of an experiment, or of another version.
+// A key of a report that the structs below do not have: from an experiment, or from another version.
 struct ReportPart {
     std::string name;
     std::string json;  // its value
@@ -30,7 +30,7 @@ struct ChannelReport {
     std::uint8_t level = 0;
     bool ready = false;
     std::uint32_t present = 0;          // children that joined
-    std::uint32_t expected = 0;         // children when complete
+    std::uint32_t expected = 0;         // children of the complete tree
     bool hosts = false;                 // the server of the channel runs here
     bool by_group = false;              // results go to the group, not to each child
     std::string group = {};             // address; empty: the terms name none, or this switch does not send to it
@@ -52,7 +52,7 @@ struct ShardCounters {
 // State of a kernel switch, in addition to what every shard has.
 struct KernelReport {
     std::uint32_t lanes = 0;                                           // per aggregator
-    std::uint8_t level = 0;                                            // hop that it aggregates for
+    std::uint8_t level = 0;                                            // level at which it aggregates
     std::vector<std::pair<std::string, std::string>> interfaces = {};  // name; native, generic or gone
     std::vector<std::uint32_t> passing_jobs = {};   // forwarded unaggregated: only a part of their packets passes here
     std::vector<std::string> without_release = {};  // interfaces where this host's servers free no aggregators, and why
@@ -69,7 +69,7 @@ struct ShardReport {
     ShardCounters shard{};
     control::TreeCounters tree{};
     net::UdpCounters udp{};
-    net::UdpReport features{};  // once read from JSON: the texts alone
+    net::UdpReport features{};  // a report read from JSON has the texts only
     std::vector<JobReport> jobs = {};
     std::vector<ChannelReport> channels = {};
     std::optional<KernelReport> kernel = {};
@@ -94,15 +94,15 @@ struct SwitchReport {
 // nullopt: the text is no report of a switch. A missing key leaves the default, except `shards`.
 [[nodiscard]] std::optional<SwitchReport> read_switch_report(std::string_view text);
 
-// Adds each key of a JSON object; empty text: none.
+// Appends each key of the JSON object `object` to `parts`; an empty text has no keys.
 void add_parts(std::string_view object, std::vector<ReportPart>& parts);
 
 // The kernel switch; nullptr: there is none.
 [[nodiscard]] const ShardReport* kernel_of(const SwitchReport& report);
 // Bytes of the aggregators of a kernel switch; 0 for any other shard.
 [[nodiscard]] std::uint64_t memory_of_kernel(const ShardReport& shard);
-// Probability with which the switch drops packets for an experiment, in each direction; nullopt: its ports are those of
-// the network.
+// Probability with which the switch drops packets for an experiment, in each direction; nullopt: the ports are not
+// emulated.
 [[nodiscard]] std::optional<double> emulated_loss(const SwitchReport& report);
 
 }  // namespace atp::client

@@ -16,10 +16,10 @@ namespace {
 
 constexpr Duration join_impatient = std::chrono::milliseconds(50);
 constexpr Duration join_refresh = std::chrono::seconds(1);
-// A missing member may return: if a switch restarts, all members join again.
+// A missing member gets this time to return: if a switch restarts, all members join again.
 constexpr Duration lost_grace = std::chrono::seconds(3);
 constexpr Duration publish_interval = std::chrono::milliseconds(50);
-// A server beside a worker waits for workers that miss their last result.
+// Before it ends, a server in a worker process waits until it has received no packet for this long, for late workers.
 constexpr Duration server_linger = std::chrono::milliseconds(300);
 constexpr Duration server_linger_most = std::chrono::seconds(2);
 constexpr std::size_t batch_packets = 64;
@@ -334,7 +334,7 @@ void ChannelDriver::handle_joined(const wire::Joined& joined, const wire::Addres
     }
 }
 
-// After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
+// After the tree is lost, reports the ranks that were missing first, while they are: others leave as a consequence.
 void ChannelDriver::note_missing(const wire::Joined& joined) {
     std::uint32_t units = joined.missing_units;
     std::uint32_t members = joined.missing_members;
@@ -485,8 +485,8 @@ Time ChannelDriver::poll_timeout() const {
         {worker_->poll_timeout(), join_next_, lost > net::now() ? lost : never, counted_ ? publish_next_ : never});
 }
 
-// Ends the channel for good. The worker is not driven any more: it still refers to tensors whose owners may free them
-// once their part is finished here.
+// Ends the channel for good. The worker is not driven any more: it refers to tensors that their owners may free when
+// this function has finished their parts.
 void ChannelDriver::fail(const Error& error, Time now) {
     std::deque<Part> parts;
     parts.swap(in_flight_);

@@ -62,7 +62,7 @@ class ChannelDriver final : private net::Actor {
     ChannelDriver(const ChannelDriver&) = delete;
     ChannelDriver& operator=(const ChannelDriver&) = delete;
 
-    // Waits until the tree is ready: all members up to the server have joined.
+    // Waits until the tree is ready: all members have joined, and the server is reached.
     [[nodiscard]] Result<void> wait_ready(Time deadline);
     // Submits one part of `work`. The channel calls Work::finish_part() for it in every case.
     void submit(const Handle& work, std::size_t part);
@@ -73,7 +73,7 @@ class ChannelDriver final : private net::Actor {
     void stop();
 
     [[nodiscard]] ChannelCounters counters() const;
-    // What the kernel refused to the sockets, and why, as of the last publish().
+    // Features that the kernel refused to the sockets, and why, as of the last publish().
     [[nodiscard]] std::vector<std::string> without() const;
     // The error that ended the channel; nullopt while it runs.
     [[nodiscard]] std::optional<Error> error() const;
@@ -96,7 +96,7 @@ class ChannelDriver final : private net::Actor {
     [[nodiscard]] Time poll_timeout() const override;
 
     void open_group();
-    void report_group();  // rejoins it, for bridges that forgot this member
+    void report_group();  // rejoins the group, for bridges that forgot this member
     void close_group(const Error& why);
     void receive(Time now);
     void receive_from_group(Time now);
@@ -142,7 +142,7 @@ class ChannelDriver final : private net::Actor {
     Time switch_answered_{};
     std::uint32_t missing_units_ = 0;
     std::uint32_t missing_members_ = 0;
-    std::string waiting_for_;  // the two above as a list of ranks
+    std::string waiting_for_;  // the two masks above as a list of ranks
     bool blocked_ = false;
     bool ended_ = false;    // fail() ran
     bool counted_ = false;  // counters changed since the last publish()

@@ -146,7 +146,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     }
     if (lanes == 0) return work;
     // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
-    // and the next operation of this rank could meet an earlier one of other ranks there.
+    // and there the next operation of this rank could meet an earlier operation of other ranks.
     if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
@@ -202,7 +202,7 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
                                         numeric::ElementType type, Reduction reduction, Time deadline) {
     constexpr Operation operation = Operation::all_reduce;
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
-    std::uint32_t detail = detail_of(type, reduction);  // and the boundaries between tensors
+    std::uint32_t detail = detail_of(type, reduction);  // the boundaries between tensors are mixed in below
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
@@ -233,7 +233,8 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
     if (elements == 0) return refuse(Operation::push, Reason::malformed, "no elements");
     std::unique_lock lock(keys_mutex_);
     Key& entry = keys_[key];
-    // The previous round must be over: its values are where those of this round go. Other keys do not wait for it.
+    // The previous round must be over, since the values of this round overwrite its values. Other keys do not wait for
+    // it.
     while (const Handle before = entry.work) {
         if (entry.type != type || entry.elements != elements) {
             return refuse(

@@ -27,8 +27,8 @@ namespace atp::comm {
 // The values are hashed into packets and are part of the protocol: docs/protocol.md#purpose-of-an-operation.
 enum class Reduction : std::uint8_t { sum = 0, average = 1 };
 
-// Purpose field of every gradient of an operation. `elements`: of the whole operation, over all tensors and channels.
-// `detail`: detail_of() mixed with the size of each tensor, or the root of a broadcast.
+// Purpose field of every gradient of an operation. `elements`: number of elements of the whole operation, over all
+// tensors and channels. `detail`: detail_of() mixed with the size of each tensor, or the root of a broadcast.
 [[nodiscard]] std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail);
 [[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, Reduction reduction);
 
@@ -95,8 +95,8 @@ class Communicator {
     [[nodiscard]] Result<void> pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type);
 
     [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
-    // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers(): scaled values travel in another
-    // form than round(x * scale()) in 32 bits.
+    // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers() is true if scaled values travel
+    // in another form than round(x * scale()) in 32 bits.
     [[nodiscard]] bool fits_numbers() const {
         return options_.scaling != tensor::Scaling::fixed || options_.lane_type != tensor::LaneType::int32;
     }
@@ -109,9 +109,10 @@ class Communicator {
     void abort();
 
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
-    // The last result of every channel came by multicast; false: at least one came as a copy for this rank.
+    // True if the last result of every channel came by multicast. False if at least one came as a unicast copy.
     [[nodiscard]] bool results_by_group() const;
-    // What the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without it, but slower.
+    // Features that the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without them,
+    // but slower.
     [[nodiscard]] std::vector<std::string> without() const;
 
   private:
@@ -122,7 +123,7 @@ class Communicator {
         std::vector<std::byte> values;
         Handle work;
     };
-    // Operations that differ in their values only.
+    // Identifies equal operations: they differ in their values only.
     struct Kind {
         Operation operation;
         std::uint64_t elements;

@@ -176,7 +176,7 @@ Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     return control::decision_from(*text);
 }
 
-// Switches in a rank's path that aggregate. Another protocol uses the first alone.
+// Switches in a rank's path that aggregate. A protocol other than ATP uses only the first switch.
 std::span<const wire::PathSwitch> adding_switches(const Options& options, const control::Announcement& announcement) {
     const std::span<const wire::PathSwitch> path(announcement.path);
     return options.protocol == nullptr ? path : path.first(1);
@@ -189,7 +189,7 @@ Formation formation_of(const Options& options, const std::vector<control::Announ
         formation.lanes = std::min(formation.lanes, announcement.lanes);
         for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
             const std::uint32_t room = options.protocol == nullptr ? next.aggregators : options.protocol->room_in(next);
-            // A switch without memory forwards everything, so it sets no limit; or it refuses the JOIN.
+            // A switch without memory sets no limit: it forwards everything, or refuses the JOIN.
             if (room == 0) continue;
             formation.aggregators = std::min(formation.aggregators, room);
             formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);

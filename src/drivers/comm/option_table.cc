@@ -10,7 +10,7 @@ namespace atp::comm {
 namespace {
 
 // tools/write_options reads this array: each value is a literal, an enumerator or a pointer to a member. The rows of
-// scope `agreed` stand in the order of agreed_text().
+// scope `agreed` are in the order of agreed_text().
 constexpr std::array rows{
     OptionRow{.name = "switch_address",
               .field = &Options::switch_address,

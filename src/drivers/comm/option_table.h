@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of options: one row for each option of a communicator, and what is made from the rows.
+// The table of options: one row for each option of a communicator, and functions on the rows.
 //
 // tools/write_options reads the rows of option_table.cc. It writes the fields of `Options`, the struct of atp.h, the
-// conversion between both, the Python class, and docs/reference/options.md. To add an option, add a row and run it.
+// conversion between both, the Python class, and docs/reference/options.md. To add an option, add a row and run
+// tools/write_options.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ enum class OptionType : std::uint8_t {
     power,    // of two
     number,   // above 0
     flag,     // true or false
-    scaling,  // a choice, as the next two
+    scaling,  // a choice, as the next two types
     lane_type,
     server_place,
     multicast,
@@ -46,7 +47,7 @@ using OptionField = std::variant<std::monostate, std::string Options::*, std::ve
                                  bool Options::*, tensor::Scaling Options::*, tensor::LaneType Options::*,
                                  ServerPlace Options::*, control::Multicast Options::*, Duration Options::*>;
 
-// Texts that are empty: the option does not have that.
+// An empty text means that the option does not have this property.
 struct OptionRow {
     std::string_view name;
     OptionField field;  // of the same name; none: the option has no field
@@ -65,7 +66,7 @@ struct OptionRow {
     std::string_view placeholder{};           // of the value in the help
     std::string_view c_field{};               // of struct atp_options
     std::string_view help;                    // docs/reference/options.md, comments and help; without the bounds
-    std::string_view page{};                  // explains more; a link in docs
+    std::string_view page{};                  // page that explains the option; becomes a link
     std::string_view python_help{};           // `help` in Python, if it differs
 };
 

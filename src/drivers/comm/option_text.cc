@@ -193,7 +193,7 @@ std::string agreed_text(const Options& options) {
     const bool halve = options.policy == nullptr || !options.policy->keeps_window();
     for (const OptionRow& row : option_table()) {
         if (row.scope != OptionScope::agreed) continue;
-        if (row.name == "multicast") text += fmt::format(" halve={}", halve);  // of no row
+        if (row.name == "multicast") text += fmt::format(" halve={}", halve);  // no option has this row
         if (row.type == OptionType::list) {
             for (const std::string& server : options.dedicated_servers) text += " " + server;
         } else if (row.type == OptionType::server_place) {

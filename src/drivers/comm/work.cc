@@ -60,7 +60,7 @@ void Work::finish_part(std::optional<Error> error) {
         first = error && !error_;
         if (first) error_ = error;
     }
-    // Before the part is finished: until then the communicator exists.
+    // Called before the part is finished, because the communicator may end after that.
     if (first && failed_) failed_(*error);
     {
         const std::scoped_lock lock(mutex_);

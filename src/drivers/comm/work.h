@@ -45,7 +45,8 @@ class Work {
     [[nodiscard]] Time begun() const { return begun_; }
     [[nodiscard]] Time deadline() const { return deadline_; }
 
-    // Only before any channel gets a part. `callback` gets the first error of a part, on the thread that found it.
+    // Only before any channel gets a part. `callback` gets the first error of a part, on the thread that found the
+    // error.
     void on_failure(std::function<void(const Error&)> callback) { failed_ = std::move(callback); }
     // A channel has ended its part; `error` is nullopt if the part succeeded.
     void finish_part(std::optional<Error> error);

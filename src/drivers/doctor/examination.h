@@ -18,7 +18,7 @@ struct Request {
     Duration timeout = std::chrono::seconds(2);  // of each wait
 };
 
-// Calls `found` for each finding as it is made. Takes a few seconds per switch.
+// Calls `found` for each finding as soon as it is known. Takes a few seconds per switch.
 void examine(const Request& request, const Progress& progress, const std::function<void(const Finding&)>& found);
 
 }  // namespace atp::doctor

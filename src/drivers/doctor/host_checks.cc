@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 5> quick_clocks{"tsc", "arch_sys_counter"
                                                        "hyperv_clocksource_tsc_page"};
 constexpr Duration slow_reading = std::chrono::nanoseconds(500);
 
-// A larger share of all packets since the kernel started is more than one old incident.
+// A larger share of all packets since the kernel started shows more than one old incident.
 constexpr double notable_share = 1e-4;
 
 std::string_view use_of(net::Feature feature) {

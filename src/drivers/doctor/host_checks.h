@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of this host. Functions of their arguments.
+// Checks of this host. They depend only on their arguments.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ namespace atp::doctor {
 [[nodiscard]] Finding check_send_buffer(const HostFacts& facts);
 // One feature that the kernel may lack: mmsg, gso, gro, ecn, no-fragments.
 [[nodiscard]] Finding check_feature(const HostFacts& facts, net::Feature feature);
-// `before` and `after`: read around the doctor's own packets.
+// `before` and `after`: read before and after the doctor's own packets.
 [[nodiscard]] Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after);
 
 // All checks except that of the drops, in the order of the report.

@@ -94,8 +94,8 @@ std::optional<double> limit_in(const fs::path& group) {
     return std::nullopt;
 }
 
-// The lowest limit from the process's own group up to the root. In a container, the own path may not exist: its group
-// is what is mounted.
+// The lowest limit from the process's own group up to the root. In a container, the path of the process's group may not
+// exist: the mounted group is then its own.
 std::optional<double> read_core_limit(const fs::path& root) {
     std::optional<double> least;
     std::ifstream groups(root / "proc/self/cgroup");
@@ -144,7 +144,7 @@ Duration clock_cost() {
     return (at - begin) / readings;
 }
 
-// Some kernels and devices show only in use which features they lack.
+// Some kernels and devices reveal only in use which features they lack.
 void exchange_with_itself(net::UdpSocket& socket) {
     constexpr std::size_t packets = 4;
     constexpr std::size_t packet_bytes = 1000;

@@ -23,7 +23,7 @@ constexpr Duration far = std::chrono::milliseconds(2);
 constexpr std::uint32_t found_to_within = 8;
 // Three newer results make a worker resend (docs/protocol.md, "Overtaken").
 constexpr std::uint32_t newer_that_resend = 3;
-// Kernel switch: fewer fragments may show a single incident only.
+// Of a kernel switch: fewer fragments may show only a single incident.
 constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
 constexpr double notable_drop_share = 1e-4;
@@ -80,7 +80,7 @@ void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& k
                     : ""));
 }
 
-// If the kernel sees only a part of a fragment, the fragment waits there until a worker requests it.
+// True if most fragments that the kernel switch claims lack workers: each waits there until a resend fetches it.
 bool misses_workers(const protocol::SwitchCounters& packets) {
     const std::uint64_t claimed = packets.events[ATP_EVENT_CLAIMED];
     return claimed >= telling_fragments && packets.events[ATP_EVENT_COMPLETED] < claimed / 10 &&
@@ -100,7 +100,8 @@ void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& fin
         "restart that switch");
 }
 
-// Counters of a job of which workers are missed, or of all jobs since the start; nullptr: of no job.
+// Counters of a job for which misses_workers() is true, or else of all jobs since the start; nullptr: it is true for
+// neither.
 const protocol::SwitchCounters* find_missed(const client::ShardReport& shard) {
     for (const client::JobReport& job : shard.jobs) {
         if (misses_workers(job.counters)) return &job.counters;
@@ -129,7 +130,7 @@ void check_coverage_of_kernel(const client::ShardReport& shard, Finding& finding
 
 Finding check_reachability(const PathFacts& facts) {
     Finding finding{.name = named("reachability", facts), .found = "it answers"};
-    // A switch that refuses is reachable.
+    // A switch that sends a refusal is reachable.
     if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
     finding.status = Status::fail;
     finding.found = to_string(*facts.silence);
@@ -205,7 +206,7 @@ Finding check_aggregators(const PathFacts& facts) {
         if (next.aggregators != 0) least = std::min(least.value_or(UINT32_MAX), next.aggregators);
     }
     finding.found += " for a channel";
-    // A switch that serves SwitchML only aggregates as well.
+    // A switch that serves only SwitchML aggregates as well.
     if (!facts.welcome.path.empty() && facts.welcome.path.front().slots != 0) {
         finding.found += fmt::format(", and {} slots for SwitchML", facts.welcome.path.front().slots);
         if (!least) return finding;

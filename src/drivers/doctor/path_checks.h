@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the path to a switch, and of the switch. Functions of their arguments.
+// Checks of the path to a switch, and of the switch. They depend only on their arguments.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ namespace atp::doctor {
 // The table of the switch, and packets against it.
 [[nodiscard]] Finding check_aggregators(const PathFacts& facts);
 [[nodiscard]] Finding check_lanes(const PathFacts& facts);
-// Replaces both for a switch that aggregates in the kernel.
+// Replaces both functions above for a switch that aggregates in the kernel.
 [[nodiscard]] Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard);
 
 // Checks of the switch's report.
@@ -36,7 +36,7 @@ namespace atp::doctor {
 // All checks that apply.
 [[nodiscard]] std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_software);
 
-// Whether the listener there, such as rank 0's store, accepts this host over TCP.
+// Whether a listener at `name`, such as rank 0's store, accepts this host over TCP.
 [[nodiscard]] Finding check_peer(const std::string& name, const Result<Duration>& connected);
 
 }  // namespace atp::doctor

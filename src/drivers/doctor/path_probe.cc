@@ -29,7 +29,7 @@ constexpr Duration tick = std::chrono::milliseconds(1);
 constexpr std::chrono::milliseconds refusal_wait(200);
 constexpr Duration least_wait = std::chrono::milliseconds(100);
 
-// Long enough for any answer that arrives, short enough for many that do not.
+// Long enough for each answer that arrives, and short enough to wait for many answers that do not arrive.
 Duration longest_wait_of(const PathFacts& facts, Duration timeout) {
     return std::min(timeout, std::max(least_wait, 8 * facts.round_trips.back()));
 }
@@ -48,7 +48,7 @@ void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
     std::ranges::sort(facts.round_trips);
 }
 
-// Whether the kernel there reports a closed port. Only a connected socket receives that report.
+// Whether the kernel at `address` reports a closed port. Only a connected socket receives that report.
 bool nobody_listens(const wire::Address& address) {
     const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
@@ -60,7 +60,7 @@ bool nobody_listens(const wire::Address& address) {
     return ::recv(socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT) < 0 && errno == ECONNREFUSED;
 }
 
-// Packets to an own address have it as their source.
+// A packet to an address of this host has that address as its source too.
 bool stays_on_this_host(const wire::Address& address) {
     const auto local = net::local_address_towards(address);
     return address.is_loopback() || (local && *local == address.with_port(0));

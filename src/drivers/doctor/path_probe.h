@@ -28,11 +28,12 @@ struct PathFacts {
     wire::Welcome welcome;
     std::vector<Duration> round_trips;  // ascending; at least one if the switch answers HELLO
     std::optional<client::SwitchReport> report;
-    bool stays_on_this_host = false;  // the route is loopback, whatever the address
+    bool stays_on_this_host = false;  // the route is the loopback interface
 
     std::uint32_t interface_payload_bytes = 0;  // longest payload of this host's interface; 0: unknown
     std::uint32_t found_payload_bytes = 0;      // longest payload that arrives and comes back; 0: unknown
-    // If the latter is less: whether a packet of the former arrives, which a short answer shows.
+    // If found_payload_bytes is less than interface_payload_bytes: whether a HELLO of interface_payload_bytes arrives.
+    // A short answer shows that it does.
     std::optional<bool> long_question_arrives;
 
     bool reads_marks = false;  // the kernel reports ECN bits
@@ -40,11 +41,11 @@ struct PathFacts {
     std::optional<TrainReport> long_packets;
 };
 
-// Sends numbered questions to a switch, marked ECT(0) and never fragmented.
+// Sends numbered questions (HELLO) to a switch, marked ECT(0) and never fragmented.
 //
 // Ownership: owns a socket.
 // Threads: one.
-// Failure: of the socket or the route; lost packets are no failure.
+// Failure: a call fails if the socket or the route fails; lost packets are no failure.
 class PathProbe {
   public:
     [[nodiscard]] static Result<std::unique_ptr<PathProbe>> open(const wire::Address& address);

@@ -15,7 +15,7 @@ struct TrainReport {
     std::uint32_t answered = 0;            // questions
     std::uint32_t repeated = 0;            // answers to a question that was answered before
     std::uint32_t overtaken = 0;           // answers that came after the answer to a later question
-    std::uint32_t most_newer = 0;          // most answers to later questions that came before one answer
+    std::uint32_t most_newer = 0;          // largest number of answers to later questions that came before one answer
     std::array<std::uint32_t, 4> marks{};  // answers by wire::Ecn
 
     [[nodiscard]] std::uint32_t lost() const { return sent - answered; }

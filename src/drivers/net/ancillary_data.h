@@ -30,7 +30,7 @@ class ControlWriter {
         // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast)
         next_ = reinterpret_cast<cmsghdr*>(static_cast<std::byte*>(header_.msg_control) + used_);
     }
-    // Sets the header to what was added; to no control data if nothing was.
+    // Sets the length in the header to the messages added, which may be none.
     void finish() {
         header_.msg_controllen = used_;
         if (used_ == 0) header_.msg_control = nullptr;

@@ -17,7 +17,7 @@ namespace atp::net {
 // `now` plus `duration`, at most `never`: a deadline does not wrap around.
 [[nodiscard]] inline Time after(Time now, Duration duration) { return duration > never - now ? never : now + duration; }
 
-// Limit for condition variables: they add a duration to their own clock, which an unlimited one would overflow.
+// Limit for condition variables: they add a duration to their own clock, which an unlimited duration would overflow.
 inline constexpr Duration longest_sleep = std::chrono::hours(1);
 
 }  // namespace atp::net

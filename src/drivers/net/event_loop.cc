@@ -20,7 +20,7 @@ std::uint64_t tag_of(int descriptor, std::uint32_t generation) {
     return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(descriptor);
 }
 
-// By default the kernel may wake a thread up to 50 us late to save power, which is as long as a round trip.
+// By default, the kernel may wake a thread up to 50 us late to save power. 50 us is as long as a round trip.
 class FineTimers {
   public:
     FineTimers() : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1UL); }
@@ -129,7 +129,7 @@ Result<void> EventLoop::run_rounds() {
     return {};
 }
 
-// An actor added during this loop is not called by it. A removed actor is never called again.
+// This loop does not call an actor that was added during it. A removed actor is never called again.
 template <class Call>
 void EventLoop::for_each_actor(Call&& call) {
     const std::size_t count = actors_.size();
@@ -176,7 +176,7 @@ int EventLoop::sleep(Duration timeout) {
         const int events =
             epoll_pwait2(epoll_.number(), events_.data(), capacity, for_ever ? nullptr : &at_most, nullptr);
         if (events >= 0) return events;
-        // EPERM: a sandbox older than the call refuses it.
+        // EPERM: a sandbox that does not know the call refuses it.
         if (errno != ENOSYS && errno != EPERM) return -errno;
         precise_ = false;
     }

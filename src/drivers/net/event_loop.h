@@ -23,7 +23,7 @@ struct Interest {
 struct Ready {
     bool read = false;
     bool write = false;
-    bool failed = false;  // an error, or the peer closed: the next read or write returns which
+    bool failed = false;  // an error, or the peer closed the connection; the next read or write returns the reason
 };
 
 // An object that a loop drives: a channel, a switch or a server, with its sockets. An actor never waits. Each call
@@ -82,7 +82,7 @@ class EventLoop {
     void unwatch(int descriptor);
 
     [[nodiscard]] Result<void> run();
-    // run() returns at the end of its round. If run() has not begun, the next one returns after its first
+    // run() returns at the end of its round. If run() has not begun, the next run() returns after its first
     // finish_round().
     void stop() noexcept;
     // Calls handle_wake() of all actors on the loop's thread, which then sees all earlier writes of the caller.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names to addresses.
+// Converts names to addresses.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace atp::net {
 
-// The addresses of "host:port" or "[host]:port", in the resolver's order and without repetitions. `family` other than
-// none: only those of that family. Never empty on success.
+// The addresses of "host:port" or "[host]:port", in the resolver's order and without repetitions. If `family` is not
+// none, only addresses of that family. Never empty on success.
 //
 // A numeric host needs no resolver. For a name, the call waits as long as the system's resolver is configured to wait:
 // call it during setup, never from an event loop. Threads: any.

@@ -76,7 +76,7 @@ std::uint32_t SendQueue::run_of(const wire::Address& to) {
         runs_.push_back({to, none, none});
     }
     last_run_ = slots_[at].run;
-    // This run may be before front_, if its packets were sent while others wait: plan() must find it again.
+    // This run may be before front_, if its packets were sent while others waited. plan() must then find it again.
     front_ = std::min(front_, last_run_);
     return last_run_;
 }

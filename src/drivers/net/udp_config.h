@@ -19,7 +19,7 @@ struct UdpConfig {
     bool ecn = true;   // sends ECT(0), reads CE
 
     // True: sets DF and ignores ICMP messages about the path. The kernel refuses a packet that is too large for the
-    // interface; one that is too large for the path is lost. False: IP fragments packets.
+    // interface. A packet that is too large for the path is lost. False: IP fragments packets.
     bool forbid_fragments = true;
 
     // The value of the socket option, before the kernel doubles it for its own bookkeeping.

@@ -103,7 +103,7 @@ void try_busy_poll(const Descriptor& socket, const UdpConfig& config, UdpReport&
                code == 0 ? fmt::format("{} us", config.busy_poll_us) : kernel_reports("SO_BUSY_POLL", code));
 }
 
-// Enough for the routers of one fabric, and too few to leave it.
+// A hop limit that covers the routers of one fabric, and is too low for packets to leave it.
 constexpr int group_hops = 8;
 
 void try_groups(const Descriptor& socket, const UdpConfig& config) {
@@ -135,7 +135,7 @@ Result<void> change_membership(const Descriptor& socket, const GroupMembership& 
 }
 
 void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& report) {
-    // Assumed to exist; the first call reports if the kernel lacks it.
+    // mmsg is assumed to exist. The first call reports it if the kernel lacks mmsg.
     report.set(Feature::mmsg, config.mmsg, config.mmsg, config.mmsg ? "" : "disabled by configuration");
     try_gso(socket, config, report);
     try_gro(socket, config, report);

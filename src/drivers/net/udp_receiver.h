@@ -32,8 +32,8 @@ class UdpReceiver {
     // whether GRO is in use.
     UdpReceiver(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters);
 
-    // Fills `datagrams` from the front and returns how many; 0: none is waiting. Makes one system call at most, unless
-    // it is interrupted or recvmmsg is missing.
+    // Fills `datagrams` from the front and returns how many it filled; 0: no datagram waits. Makes at most one system
+    // call, unless the call is interrupted or recvmmsg is missing.
     [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams);
     [[nodiscard]] bool has_more() const { return at_ < fetched_; }
 

@@ -68,7 +68,7 @@ struct UdpCounters {
     std::uint64_t dropped_packets = 0;    // by the kernel, because the receive buffer was full
 };
 
-// The counters that a switch reports. Messages count what offloads save: benchmarks alone read them.
+// The counters that a switch reports. Message counters show what offloads save, so only benchmarks read them.
 inline constexpr std::array udp_fields{
     counter<&UdpCounters::received_packets>("received_packets"),
     counter<&UdpCounters::received_bytes>("received_bytes"),

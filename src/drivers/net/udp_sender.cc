@@ -23,7 +23,7 @@ UdpSender::UdpSender(int descriptor, const UdpConfig& config, UdpReport& report,
 
 Flush UdpSender::flush() {
     Flush flush;
-    on_trial_ = 0;  // packets queued since the last flush may be in front of those on trial
+    on_trial_ = 0;  // packets queued since the last flush may precede those on trial
     while (!queue_.empty()) {
         const int taken = transmit(plan());
         if (taken > 0) {
@@ -144,7 +144,8 @@ void UdpSender::refuse(int code, Flush& flush) {
     if (on_trial_ != 0) --on_trial_;
 }
 
-// The kernel took a packet on trial. If it is the last and shorter one, that proves nothing: only it may fit the MTU.
+// The kernel took a packet on trial. If this packet is the last and shorter than the others, that proves nothing: it
+// may be the only one that fits the MTU.
 void UdpSender::acquit() {
     --on_trial_;
     if (messages_[0].packet_bytes == on_trial_bytes_) give_up_gso(std::exchange(charge_, {}));

@@ -34,7 +34,8 @@ struct Flush {
 // Calling order: that of SendQueue, with flush() in place of plan() to settle().
 // Threads: none. The thread of the socket drives it.
 // Failure: flush() never fails. A packet that the kernel refuses is dropped and counted, like a loss in the network. If
-//   the kernel or the device lacks GSO or sendmmsg, the sender falls back to the next simpler method and reports that.
+//   the kernel or the device lacks GSO or sendmmsg, the sender falls back to the next simpler method and changes the
+//   report.
 class UdpSender {
   public:
     // Borrows `report` and `counters` of the socket, which must outlive the sender.
@@ -80,7 +81,8 @@ class UdpSender {
     SendQueue queue_;
     std::unordered_map<wire::Address, in_pktinfo> groups_;
     std::uint32_t packets_per_message_ = most_packets;
-    // Packets of a message that failed, still to be sent one by one. If the kernel takes one, GSO was the cause.
+    // Packets of a failed message that are still to be sent one by one. If the kernel takes one of them, GSO was the
+    // cause.
     std::uint32_t on_trial_ = 0;
     std::uint32_t on_trial_bytes_ = 0;  // length of each; the last may be shorter
     std::string charge_;                // description of the failure

@@ -21,13 +21,14 @@ namespace atp::net {
 // A non-blocking UDP socket that sends and receives in batches.
 //
 // Ownership: owns the descriptor and all packet memory, allocated by open(). A received datagram is valid until the
-//   next receive(). Bytes given to borrow() must not change until flush() returns, which copies those that the kernel
-//   did not take.
+//   next receive(). Bytes given to borrow() must not change until flush() returns. flush() copies the bytes that the
+//   kernel did not take.
 // Calling order, sending: reserve(), write the packet and commit(), once per packet; then flush(). If packets still
 //   wait, flush() again when the socket is writable. Until then, more may be committed while there is room.
 // Calling order, receiving: receive() until it returns 0. To forward a packet without a copy, rewrite it in place,
 //   borrow() it, and flush() before the next receive().
-// Threads: none. One thread drives one socket; threads that share a port open a socket each (UdpConfig::reuse_port).
+// Threads: none. One thread drives one socket; if threads share a port, each opens its own socket
+//   (UdpConfig::reuse_port).
 // Failure: open() and rejoin_group() return an error. receive() fails only permanently. Sending never fails: it drops
 //   and counts packets and falls back to simpler methods (see UdpSender).
 class UdpSocket final : public Transport {

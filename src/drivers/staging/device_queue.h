@@ -26,7 +26,7 @@ class DeviceQueue {
 
     // Later loads wait for `event`, an event of the device's runtime (CUDA: cudaEvent_t).
     [[nodiscard]] virtual Result<void> load_after(void* event) = 0;
-    // Writes elements times the scale as integers; `refused_lane` for an element that does not fit an integer.
+    // Writes elements times the scale as integers. An element that does not fit an integer becomes `refused_lane`.
     virtual void load_integers(const Elements& from, float scale, std::byte* lanes, Done done) = 0;
     // Writes float32 sums times the factor to the elements.
     virtual void store(const std::byte* lanes, double factor, const Elements& to, Done done) = 0;

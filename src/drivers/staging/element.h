@@ -28,7 +28,7 @@ ATP_HOST_DEVICE inline std::uint32_t scale_sum(std::uint32_t sum, double factor)
     return std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<double>(std::bit_cast<float>(sum)) * factor));
 }
 
-// Each format has the bits of the float32 that is sent, and the element for a sum.
+// Each format converts an element to the bits of the float32 that is sent, and a sum to an element.
 
 struct DeviceFloat32 {
     using Element = std::uint32_t;

@@ -88,7 +88,7 @@ void StagedTensor::load_floats(std::uint64_t first, std::span<std::byte> lanes) 
     });
 }
 
-// The elements are still valid: the device overwrites them only when all sums of the chunk have arrived, and then no
+// The elements are still valid. The device overwrites them only when all sums of the chunk have arrived, and then no
 // fragment of the chunk is loaded again.
 void StagedTensor::fetch(std::size_t chunk) const {
     const Elements elements = elements_of(chunk);

@@ -17,7 +17,7 @@
 
 namespace atp::staging {
 
-// The elements to sum, and the host memory that they pass through.
+// The elements to sum, and the host memory for their lanes.
 struct Stage {
     Elements elements;           // replaced by the sums
     float scale = 1;             // of the job
@@ -86,7 +86,7 @@ class StagedTensor final : public protocol::Tensor {
 
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
-    mutable std::size_t steps_ = 0;       // that the device has not finished
+    mutable std::size_t steps_ = 0;       // steps that the device has not finished
     mutable std::optional<Error> error_;  // the first error; nullopt: none
 };
 

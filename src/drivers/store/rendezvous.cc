@@ -86,7 +86,7 @@ void Rendezvous::give_up(const Error& error, std::span<const std::string_view> n
     for (const std::string_view name : names) {
         if (!store_.set(key_of(name, party_.rank), value)) return;
     }
-    // Ranks that wait there wait for all values, so the missing ones are set.
+    // Ranks that wait in that operation wait for all values, so this rank sets the missing values.
     const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_));
     if (!missing) return;
     for (const std::string& key : *missing) {

@@ -43,9 +43,9 @@ class Rendezvous {
     [[nodiscard]] Result<std::string> broadcast_from_zero(std::string_view name, std::string_view value, Time deadline);
     // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
-    // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the operation that this rank
-    // called last wake; ranks that later call an operation of `names` fail too. Does nothing if this rank knows that
-    // another rank gave up, or if another process has this rank. Errors of the store are ignored.
+    // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the last operation of this rank
+    // then fail; so do ranks that later call an operation of `names`. Does nothing if this rank knows that another rank
+    // gave up, or if another process has this rank. Errors of the store are ignored.
     void give_up(const Error& error, std::span<const std::string_view> names);
     // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
@@ -70,7 +70,7 @@ class Rendezvous {
     Store& store_;
     Party party_;
     std::string last_name_;   // of the operation that this rank called last
-    bool notified_ = false;   // this rank gave up, or knows that another did: give_up() does nothing
+    bool notified_ = false;   // this rank gave up, or knows that another rank did: give_up() does nothing
     bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks
 };
 

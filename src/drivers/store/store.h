@@ -45,7 +45,7 @@ class Store {
     [[nodiscard]] virtual Result<std::vector<std::string>> get_all(std::span<const std::string> keys,
                                                                    Time deadline) = 0;
     [[nodiscard]] Result<std::string> get(std::string_view key, Time deadline);
-    // Those of the keys that are not set now, in their order.
+    // Returns the keys that are not set now, in the given order.
     [[nodiscard]] virtual Result<std::vector<std::string>> missing(std::span<const std::string> keys) = 0;
 
     // Removes all keys with this prefix and returns how many. Ranks that wait for one of them continue to wait.

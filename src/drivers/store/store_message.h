@@ -33,9 +33,9 @@ enum class Kind : std::uint8_t {
     hello = 1,  // number: hello_number, which another protocol is unlikely to send
     set,        // one key, a value
     add,        // one key, the number to add. Reply: the sum as number
-    get,        // keys. Reply, once all are set: their values, as many of the first as fit, at least one
-    wait,       // keys. Reply, once all are set
-    missing,    // keys. Reply: those that are not set
+    get,        // keys. Reply when all are set: values of the first keys, as many as fit, at least one
+    wait,       // keys. Reply when all are set
+    missing,    // keys. Reply: the keys that are not set
     remove,     // one key, the prefix. Reply: the count of removed keys as number
     cancel,     // nothing; see above
 };
@@ -61,7 +61,8 @@ struct Reply {
 
 [[nodiscard]] std::string_view to_string(Kind kind);
 
-// With the length. The message must be within the bounds: the client checks them, and the server's replies keep them.
+// Encodes a message with its length. The message must be within the bounds: the client checks its requests, and the
+// server's replies are always within them.
 [[nodiscard]] std::string encode(const StoreRequest& request);
 [[nodiscard]] std::string encode(const Reply& reply);
 // Bytes that a field adds to a reply besides its content, and bytes of a reply without fields after its length.
@@ -75,8 +76,8 @@ inline constexpr std::size_t bare_reply_bytes = 12;
 
 // Cuts a stream into messages.
 //
-// Ownership: owns the bytes that next() has not returned, less than a message if next() is called until it returns
-//   none.
+// Ownership: owns the bytes that next() has not returned: less than one message, if next() was called until it returned
+//   nullopt.
 // Calling order: append(), then next() until it returns nullopt or a refusal. Threads: none.
 // Failure: next() returns a refusal, after which the stream is unusable.
 class MessageReader {
@@ -85,7 +86,7 @@ class MessageReader {
     // The next message without its length, valid until the next append(). nullopt: it is incomplete. A refusal: the
     // bytes are no message, and the rest of the stream must be ignored.
     [[nodiscard]] Outcome<std::optional<std::string_view>> next();
-    // True: a message has arrived in part.
+    // True: a part of a message has arrived.
     [[nodiscard]] bool halfway() const { return at_ < bytes_.size(); }
 
   private:

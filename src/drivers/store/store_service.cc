@@ -91,7 +91,7 @@ void StoreService::key_came(const std::string& key) {
     }
 }
 
-// Checks all keys again: one that was set earlier may have been removed before the last one was set.
+// Checks all keys again: a key that was set earlier may have been removed before the last key was set.
 void StoreService::answer_or_wait(ClientId id, Client& client) {
     client.absent = 0;
     for (const std::string& key : client.pending->keys) {

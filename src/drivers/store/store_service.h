@@ -40,7 +40,7 @@ class StoreService {
     void sent(ClientId id, std::size_t bytes);
     // True: all further bytes of the client are ignored.
     [[nodiscard]] bool finished(ClientId id) const;
-    // True: the client has not sent `hello`, or only a part of a message.
+    // True: the client has not sent `hello`, or has sent only a part of a message.
     [[nodiscard]] bool owes_bytes(ClientId id) const;
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }

@@ -20,7 +20,7 @@ struct StoreLimits {
 [[nodiscard]] Outcome<void> check_key(std::string_view key);
 [[nodiscard]] Outcome<void> check_value(std::string_view value);
 
-// The keys and values of a store, bounded by StoreLimits. Callers that wait for keys do so themselves.
+// The keys and values of a store, bounded by StoreLimits. The table never waits for a key.
 //
 // Ownership: owns the keys and values. Calling order: any. Threads: none; callers need a lock.
 // Failure: a refused call returns the reason and changes nothing.

@@ -42,7 +42,7 @@ int error_of(int descriptor) {
 }
 
 // If no socket listens on a local port, the kernel may assign that port to the connecting socket, which then connects
-// to itself. The server could not bind its port afterwards. The socket is therefore closed without TIME_WAIT.
+// to itself. The socket is then closed without TIME_WAIT: otherwise the server could not bind its port afterwards.
 bool let_go_of_itself(const net::Descriptor& descriptor, const wire::Address& server) {
     const auto local = net::local_address(descriptor);
     if (!local || *local != server) return false;

@@ -36,7 +36,7 @@ Outcome<void> check_keys(std::span<const std::string> keys) {
     return {};
 }
 
-// A request with as many of the first keys as fit.
+// A request with the first of `keys`, as many as fit.
 StoreRequest request_for(Kind kind, std::span<const std::string> keys) {
     const auto some = keys.first(std::min(keys.size(), max_keys_per_request));
     return {.kind = kind, .number = 0, .keys = {some.begin(), some.end()}, .value = {}};
@@ -44,7 +44,7 @@ StoreRequest request_for(Kind kind, std::span<const std::string> keys) {
 
 bool waits(Kind kind) { return kind == Kind::get || kind == Kind::wait; }
 
-// After these the server closes the connection, because the request violated its protocol.
+// After these replies the server closes the connection, because the request violated the protocol.
 bool ends_the_connection(StoreStatus status) {
     return status == StoreStatus::malformed || status == StoreStatus::version_mismatch ||
            status == StoreStatus::too_large;

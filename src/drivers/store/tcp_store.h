@@ -25,8 +25,8 @@ struct TcpStoreConfig {
 //
 // Ownership: owns its connection. Calling order: connect(), then the calls of Store.
 // Threads: one at a time; any thread may call close() at any time.
-// Failure: that of Store. A broken connection is not made again, since the server may have lost its keys. This object
-//   stays closed; connect() makes a new one.
+// Failure: that of Store. A broken connection is not restored, since the server may have lost its keys. This object
+//   stays closed; connect() makes a new object.
 class TcpStore : public Store {
   public:
     // Repeats attempts until the deadline, since ranks start in any order and one of them starts the server. Failure:

@@ -27,7 +27,7 @@ namespace atp::store {
 namespace {
 
 constexpr int accepts_per_round = 64;
-// Connections beyond the configured number, kept only until they have their refusal.
+// Limit of connections beyond the configured number. Each is kept only until it has its refusal.
 constexpr std::size_t most_turned_away = 64;
 // Without descriptors or memory, accept4() fails while the listener stays readable. The pause avoids a busy loop.
 constexpr Duration pause_without_resources = std::chrono::milliseconds(100);
@@ -167,8 +167,8 @@ void TcpStoreServer::Connections::accept_some(Time now) {
     }
 }
 
-// A client that is not accepted would wait for its deadline and get no reason. The next client is refused after this
-// one has left.
+// A client that is not accepted would wait until its deadline and get no reason. The next client is refused after this
+// client has left.
 bool TcpStoreServer::Connections::turn_one_away(Time now) {
     if (!spare_.valid()) return false;
     spare_ = {};

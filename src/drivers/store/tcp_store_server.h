@@ -17,8 +17,8 @@ namespace atp::store {
 struct TcpStoreServerConfig {
     StoreLimits limits;
     std::size_t clients = 4096;  // connected at a time; a further client gets the reason and may try again
-    // Longest time in which a client must complete a message that it has begun, send its first message, or read a
-    // reply. Idle clients and clients that wait for keys have no limit.
+    // Time within which a client must send its first message, complete a message that it has begun, or read a reply.
+    // Idle clients and clients that wait for keys have no limit.
     Duration message_timeout = std::chrono::seconds(10);
 };
 
@@ -44,7 +44,7 @@ class TcpStoreServer {
     [[nodiscard]] const wire::Address& local() const { return local_; }
     // Waits until no client is connected. False: the deadline passed first.
     [[nodiscard]] bool wait_deserted(Time deadline) const;
-    // Closes every connection, then returns. An error: the failure that ended the server before.
+    // Closes every connection, then returns. Returns the error that ended the server before this call, if any.
     Result<void> stop();
 
   private:

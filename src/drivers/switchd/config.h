@@ -19,13 +19,13 @@ struct SwitchNodeConfig {
     net::UdpConfig udp;    // `local`: address of the switch; the other settings apply to the socket of every shard
     wire::Address parent;  // switch of the next level; no family: none
     bool serves_atp = true;
-    std::uint64_t memory_bytes = 64'000'000;  // aggregators of all shards; 0: no aggregation, servers only
-    std::uint32_t kernel_aggregators = 0;  // of the kernel table in front, 0: none; WELCOME reports it as this switch's
-    std::uint16_t lanes = 352;             // per aggregator
-    std::uint32_t shards = 1;              // threads, which divide memory and channels
-    std::vector<unsigned> cores;           // one per shard; empty: chosen by the kernel
-    std::uint32_t jobs = 64;               // most jobs of all shards together
-    std::uint32_t channels = 256;          // most channels of all shards together
+    std::uint64_t memory_bytes = 64'000'000;               // aggregators of all shards; 0: no aggregation, servers only
+    std::uint32_t kernel_aggregators = 0;                  // of the kernel table in front, 0: none; reported in WELCOME
+    std::uint16_t lanes = 352;                             // per aggregator
+    std::uint32_t shards = 1;                              // threads, which divide memory and channels
+    std::vector<unsigned> cores;                           // one per shard; empty: chosen by the kernel
+    std::uint32_t jobs = 64;                               // most jobs of all shards together
+    std::uint32_t channels = 256;                          // most channels of all shards together
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // of all hosted servers; shards divide it
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
     Duration hold = std::chrono::seconds(10);              // a member without a JOIN for this long is removed

@@ -34,8 +34,8 @@ Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
                             gigabytes(config.memory_bytes) + gigabytes(config.other_bytes), why));
 }
 
-// Aggregators are cleared at the start. Without this check, the kernel could grant more memory than the host
-// has, and end the process later.
+// Without this check, the kernel could grant more memory than the host has. It would end the process when the switch
+// clears its aggregators.
 Result<void> check_memory(const SwitchNodeConfig& config) {
     struct sysinfo host {};
     if (sysinfo(&host) != 0) return {};
@@ -186,7 +186,7 @@ void SwitchNode::answer_stats(std::span<const std::byte> bytes, const wire::Addr
     const auto stats = wire::decode_stats(bytes);
     if (!stats) return;
     if (stats->snapshot == 0) {
-        shards_.front()->publish();  // this thread's own; those of other threads are slightly older
+        shards_.front()->publish();  // publishes this thread's report; those of other threads are slightly older
         if (reports_.size() == kept_reports) reports_.erase(reports_.begin());
         reports_.push_back({next_report_++, to_json(snapshot())});
     }

@@ -25,7 +25,7 @@ namespace atp::switchd {
 class SwitchNode {
   public:
     // `failed`: called on a shard's thread when that shard ends by itself. `elsewhere`: called on any thread, for
-    // reports; returns the state of what works for this switch beside its own shards.
+    // reports; returns the state of the kernel switch that works for this switch.
     using Elsewhere = std::function<client::ShardReport()>;
     [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
                                                                    std::function<void()> failed = {},
@@ -53,7 +53,7 @@ class SwitchNode {
     void reply(const wire::Address& to, std::span<const std::byte> answer, std::size_t question_bytes,
                wire::Ecn ecn = wire::Ecn::not_capable);
 
-    // Report as of the request for part 0: all parts describe one moment.
+    // Report at the time of the request for part 0, so that all parts describe one moment.
     struct KeptReport {
         std::uint32_t number = 0;
         std::string text;

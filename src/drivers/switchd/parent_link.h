@@ -13,7 +13,8 @@
 
 namespace atp::switchd {
 
-// Tracks the switches above this switch: asks the parent for its path every second, until it answers every 50 ms.
+// Tracks the switches above this switch: asks the parent for its path every second. While the parent does not answer,
+// it asks every 50 ms.
 //
 // Ownership: owns a small socket; borrows the loop.
 // Calling order: open(), then the loop runs it.
@@ -28,7 +29,7 @@ class ParentLink final : public net::Actor {
     void handle_timeout(Time now) override;
     [[nodiscard]] Time poll_timeout() const override { return next_; }
 
-    // The parent first; empty while it does not answer.
+    // The path, with the parent first; empty while the parent does not answer.
     [[nodiscard]] const std::vector<wire::PathSwitch>& path() const { return path_; }
     [[nodiscard]] bool answers() const { return answers_; }  // from any thread
 

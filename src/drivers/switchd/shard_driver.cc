@@ -94,8 +94,8 @@ void ShardDriver::handle_ready(int, net::Ready ready, Time now) {
     if (ready.read || ready.failed || resumes) receive(now);
 }
 
-// The kernel accepts packets again: answers of servers go first. If true, the caller must receive, because datagrams
-// that were read before do not make the socket readable.
+// The kernel accepts packets again: answers of servers go first. If it returns true, the caller must receive, because
+// datagrams that were read before do not make the socket readable.
 bool ShardDriver::resume(Time now) {
     flush();
     if (!blocked_) drain_servers(now);
@@ -119,7 +119,7 @@ void ShardDriver::receive(Time now) {
     }
 }
 
-// Packets of another protocol are handled one by one. ATP's are handled in batches, which hide memory latency.
+// Packets of another protocol are handled one by one. Packets of ATP are handled in batches, which hide memory latency.
 void ShardDriver::take_datagram(const wire::Datagram& datagram, Time now) {
     if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
         dispatch_ ? dispatch_(datagram.bytes, *datagram.from, datagram.ecn)
@@ -147,8 +147,8 @@ void ShardDriver::add_packet(std::span<std::byte> bytes, std::size_t capacity, b
                                .verdict = {}});
 }
 
-// For a FLUSH of a server elsewhere: this switch may absorb it, but a switch in the path to a rack's workers needs it
-// as well.
+// For a FLUSH of a server on another host. This switch may absorb it, but a switch in the path to a rack's workers
+// needs it as well.
 void ShardDriver::pass_to_racks(std::span<const std::byte> flush) {
     const control::Branch* const branch = tree_.find(job_of(flush), channel_of(flush));
     const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
@@ -189,8 +189,8 @@ void ShardDriver::forward(const protocol::PacketBuffer& packet_buffer, Time now)
 
 void ShardDriver::forward_up(const protocol::PacketBuffer& packet_buffer, control::Branch& branch, Time now) {
     if (!branch.hosts) {
-        // Also while the branch above is incomplete: workers that are done have left, and a worker that missed the last
-        // result still requests it.
+        // Forward even if the tree above is incomplete: workers that are done have left, but a worker that missed the
+        // last result still requests it.
         if (branch.up_data.family() == wire::Family::none) {
             ++counters_.unrouted;
             return;
@@ -228,15 +228,15 @@ void ShardDriver::for_each_receiver(std::span<const std::byte> bytes, const cont
     } else if (!flush) {
         branch.for_each_child(branch.level == 0 ? branch.mask : branch.mask & verdict.units, visit);
     } else if (branch.level == 1) {
-        // Workers do not use a FLUSH, and a switch uses only those of its own level.
+        // Workers ignore a FLUSH, so only the switches of racks receive it.
         branch.for_each_child(branch.mask & verdict.units, [&](const control::Branch::Child& child) {
             if (!child.unit.direct && branch.racks[child.unit.unit] == nullptr) visit(child);
         });
     }
 }
 
-// The switch of a rack in the path has no address. It receives what passes to one of the rack's workers, and returns
-// what is for it.
+// The switch of a rack in the path has no address. The FLUSH is therefore sent to one of the rack's workers: the switch
+// intercepts it and returns its partial sum.
 void ShardDriver::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units) {
     for (units &= branch.mask; units != 0; units &= units - 1) {
         const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
@@ -316,15 +316,15 @@ bool ShardDriver::drain(endpoint::HostedServer& host, Time now) {
     return true;
 }
 
-// A switch in the path, which has no address, may hold what no aggregator here holds: it returns the packet. Otherwise
-// the receiver ignores the packet.
+// Passes a FLUSH to a child, since a switch in the path, which has no address, may hold the partial sum. That switch
+// answers the FLUSH. Otherwise the receiver ignores it.
 void ShardDriver::pass_flush(std::span<const std::byte> bytes, const control::Branch& branch) {
     if (branch.present == 0) return;
     const wire::Address& to = branch.children[static_cast<unsigned>(std::countr_zero(branch.present))].address;
     socket_->commit(bytes.size(), to, wire::Ecn::capable_0);
 }
 
-// For a hosted server's packet, which is in the room that was reserved for it.
+// Sends a hosted server's packet, which is in the room that was reserved for it.
 void ShardDriver::answer(const protocol::PacketBuffer& packet_buffer, const control::Branch& branch) {
     const std::span<const std::byte> bytes(packet_buffer.data, packet_buffer.size);
     if (goes_to_group(bytes, branch, packet_buffer.verdict)) {
@@ -342,10 +342,10 @@ void ShardDriver::answer(const protocol::PacketBuffer& packet_buffer, const cont
     });
 }
 
-// `bytes` must stay unchanged until the next flush(). `again`: the call before took the same bytes, for another
+// `bytes` must stay unchanged until the next flush(). `again`: the previous call sent the same bytes to another
 // receiver. False: the packet was dropped, and the socket's last packet is another one.
 bool ShardDriver::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again) {
-    // Copies share the bytes of the first packet. If the queue is full, it is flushed first, and the bytes stay.
+    // Copies share the bytes of the first packet. If the queue is full, it is flushed first, and the bytes stay valid.
     const bool taken = again && socket_->waiting() != 0 ? socket_->repeat(to) : socket_->borrow(bytes, to, ecn);
     if (taken) return true;
     flush();

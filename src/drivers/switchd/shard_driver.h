@@ -32,8 +32,8 @@ struct QueuedMessage {
 // One thread of a software switch: a socket, a table of aggregators, the channels that hash to it with
 // their branches of the tree, and the servers that it hosts.
 //
-// Ownership: owns all of these. open() allocates everything except the servers, which come and go with jobs within a
-// bound. Borrows the loop; shares `room` with the other shards.
+// Ownership: owns all of these. open() allocates everything except the servers, which are created and removed with
+//   their jobs within a bound. Borrows the loop; shares `room` with the other shards.
 // Calling order: open(), then the loop runs it.
 // Threads: the loop's; deliver(), post() and snapshot() from any. Shards share nothing on the packet path.
 // Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the

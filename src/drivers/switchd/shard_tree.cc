@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Effects of control messages on a shard: its branches of the tree, and the servers that come and go with them.
+// Effects of control messages on a shard: its branches of the tree, and their servers.
 #include <fmt/format.h>
 
 #include <utility>
@@ -39,7 +39,7 @@ void ShardDriver::drain_tree(Time) {
         const std::span<std::byte> room = socket_->reserve(ATP_MAX_PACKET_BYTES);
         if (room.empty()) {
             flush();
-            continue;  // soft state: it is sent again
+            continue;  // this message is lost; members repeat control messages
         }
         const std::size_t size =
             std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);

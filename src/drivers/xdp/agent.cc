@@ -8,9 +8,9 @@
 namespace atp::xdp {
 namespace {
 
-// Bound of the delay after which a stop is noticed or a job expires.
+// Longest wait of the thread. It bounds the delay of stop() and of the removal of an expired job.
 constexpr std::chrono::milliseconds longest_wait(100);
-// Interval of the check whether jobs complete here.
+// Interval of Coverage::assess().
 constexpr std::chrono::seconds time_between_judgements(1);
 
 }  // namespace
@@ -76,7 +76,7 @@ void Agent::end_work() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
     const std::scoped_lock lock(mutex_);
-    // A device below another one releases its program after that one.
+    // A device below another device releases its program after that device.
     std::ranges::reverse(attachments_);
 }
 

@@ -30,23 +30,24 @@ struct AgentConfig {
     std::string pins = "/sys/fs/bpf/atp";              // folder on a bpffs; keeps the maps between starts
 };
 
-// As many as a switch in user space has with the same memory: a packet carries an index into the table of the switch
-// that it is addressed to, and this table must have that index.
+// As many aggregators as a switch in user space has with the same memory. A packet carries an index into the table of
+// the switch that it is addressed to, and this table must have that index.
 [[nodiscard]] std::uint32_t aggregators_of(const AgentConfig& config);
 
-// Switch in the path, which has no address: the program on some interfaces, and a thread that learns from passing
-// control messages which jobs to serve.
+// Switch in the path, without an address. It consists of the program on some interfaces, and a thread that learns from
+// passing control messages which jobs to serve.
 //
-// Ownership: owns the kernel's table, its programs on the interfaces, the thread, and the pin folder among processes.
+// Ownership: owns the kernel's table, its programs on the interfaces and the thread. No other process may have the pin
+//   folder.
 // Calling order: start() attaches the program. When nothing else of the caller's start can fail, commit() takes over
-// the jobs of an earlier start, detaches the program from all other interfaces, and begins to admit jobs. stop()
-// detaches the program and removes all state. If the process is killed, the program stays attached and aggregates, and
-// the next start() with the same pins continues with its state. If the object is destroyed before commit(), the jobs
-// and programs of an earlier start stay as they were; of this start, only
-// empty clsact qdiscs stay.
+//   the jobs of an earlier start, detaches the program from all other interfaces, and begins to admit jobs. stop()
+//   detaches the program and removes all state. If the process is killed, the program stays attached and aggregates,
+//   and the next start() with the same pins continues with its state. If the object is destroyed before commit(), the
+//   jobs and programs of an earlier start stay as they were. Only empty clsact qdiscs stay of this start.
 // Threads: one thread calls start(), commit() and stop(). Any thread calls snapshot().
-// Failure: start() returns the reason and leaves what it found. stop() returns the interfaces from which the program
-// could not be detached. The program absorbs nothing there, and the next start() with the same pins takes it over.
+// Failure: start() returns the reason and leaves the state of an earlier start unchanged. stop() returns the interfaces
+//   from which the program could not be detached. The program absorbs nothing there, and the next start() with the same
+//   pins takes it over.
 class Agent {
   public:
     [[nodiscard]] static Result<std::unique_ptr<Agent>> start(const AgentConfig& config);

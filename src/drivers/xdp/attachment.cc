@@ -30,7 +30,7 @@ bool is_ours(const bpf_xdp_query_opts& there, int program) {
     return there.prog_id != 0 && shares_maps(there.prog_id, program);
 }
 
-// A program in one mode can be replaced or detached in that mode only.
+// The mode of the attached program: it can be replaced or detached in that mode only.
 AttachMode mode_of(const bpf_xdp_query_opts& there) {
     return there.skb_prog_id != 0 ? AttachMode::generic : AttachMode::native;
 }

@@ -10,8 +10,8 @@
 
 namespace atp::xdp {
 
-// Where frames meet the program. native: in the driver. generic: behind a driver that does not support XDP, which is
-// slower and needs frames that no offload has merged.
+// Where the program runs. native: in the driver. generic: behind a driver that does not support XDP. Generic mode is
+// slower, and needs frames that no offload has merged.
 enum class AttachMode : std::uint8_t { native, generic };
 [[nodiscard]] std::string_view to_string(AttachMode mode);
 

@@ -8,8 +8,8 @@
 namespace atp::xdp {
 
 // The program that inspects frames that leave one interface. As with Attachment, it stays until detach(), and replaces
-// that of an earlier start. Filters of other programs stay as they are, and so does the clsact qdisc that all filters
-// share.
+// the program of an earlier start. Filters of other programs stay as they are, and so does the clsact qdisc that all
+// filters share.
 //
 // Failure: attach() reports what the kernel lacks, or that a foreign filter has its handle and priority.
 class EgressAttachment {

@@ -3,8 +3,8 @@
  * Headers in front of a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, UDP. Reads them, and keeps their
  * checksums valid when the payload changes.
  *
- * A frame is stored as offsets, and each use computes a pointer. A pointer that lived longer would carry what each loop
- * had found out about it, and the verifier would follow every length of every loop separately.
+ * A frame is stored as offsets, and each use computes a pointer. For a pointer that lived longer, the verifier would
+ * keep what each loop proves about it, and would follow every length of every loop separately.
  */
 #ifndef ATP_XDP_FRAME_BPF_H
 #define ATP_XDP_FRAME_BPF_H
@@ -150,8 +150,8 @@ enum atp_checksum {
 };
 
 /*
- * `payload`: sum of the payload. Full is tried first: a checksum that came over a wire is never taken for partial, and
- * receivers do not check one that did not.
+ * `payload`: sum of the payload. Full is tried first, so a checksum that came over a wire is never taken for partial. A
+ * partial checksum did not pass a wire, and receivers do not check it.
  */
 static inline enum atp_checksum atp_check_datagram(const struct atp_frame* frame, uint64_t payload) {
     uint64_t length = bpf_htons(frame->bytes);
@@ -162,15 +162,15 @@ static inline enum atp_checksum atp_check_datagram(const struct atp_frame* frame
 }
 
 /*
- * True if the checksum does not cover the payload. One in 65,536 that came over a wire has this value by chance; its
- * packet may pass damaged, as often as a checksum overlooks damage. Before such a packet leaves changed, its checksum
- * is computed.
+ * True if the checksum does not cover the payload. One in 65,536 checksums that came over a wire has this value by
+ * chance. Damage to such a packet may pass, as often as any checksum overlooks damage. If the program changes such a
+ * packet, it computes the checksum before the packet leaves.
  */
 static inline int atp_vouches_for_nothing(const struct atp_frame* frame) {
     return frame->check == 0 || frame->check == atp_fold(frame->pseudo_sum);
 }
 
-/* A checksum after the sum of what it covers changed by `change`. */
+/* The checksum `check`, after the sum of the bytes that it covers changed by `change`. */
 static inline uint16_t atp_changed_checksum(uint16_t check, uint64_t change) {
     check = ~atp_fold((uint16_t)~check + change);
     return check == 0 ? 0xffff : check;
@@ -182,7 +182,7 @@ static inline uint16_t atp_full_checksum(const struct atp_frame* frame, uint64_t
     return (uint16_t)~atp_fold(frame->pseudo_sum + header + payload);
 }
 
-/* `change`: of what UDP covers, without the pseudo header unless the checksum is full. */
+/* `change`: change of the sum that the checksum covers. It includes the pseudo header only for a full checksum. */
 static inline void atp_update_checksum(const struct xdp_md* context, const struct atp_frame* frame,
                                        enum atp_checksum kind, uint64_t change) {
     struct udphdr* udp = atp_datagram(context, frame);

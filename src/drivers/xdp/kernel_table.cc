@@ -141,7 +141,7 @@ struct KernelTable::Skeleton {
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
     [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_egress); }
-    // The program that the verifier refuses fills the log.
+    // If the verifier refuses a program, it fills this log.
     void log_to(std::span<char> log) const {
         bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
         bpf_program__set_log_buf(program->progs.atp_egress, log.data(), log.size());
@@ -157,7 +157,7 @@ KernelTable::~KernelTable() = default;
 
 Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& config) {
     std::unique_ptr<KernelTable> loaded(new KernelTable(config));
-    libbpf_set_print(nullptr);  // libbpf would print what the result reports
+    libbpf_set_print(nullptr);  // libbpf would also print the error that the result reports
     kernel_switch_program* program = loaded->skeleton_->program = kernel_switch_program__open();
     if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
     program->rodata->atp_port_be = htons(config.port);

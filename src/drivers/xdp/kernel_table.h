@@ -49,10 +49,10 @@ struct Outcome {
 // The programs of the kernel switch and their maps.
 //
 // Ownership: owns both; they end with this object, unless they are pinned or attached.
-// Calling order: load(), then admit() jobs: the program aggregates wherever it is attached. unpin() if no later start
-// shall continue.
+// Calling order: load(), then admit() jobs: the program aggregates wherever it is attached. Call unpin() if no later
+//   start shall continue with the maps.
 // Threads: one at a time; the program runs on every processor meanwhile.
-// Failure: load() reports what the kernel lacks or forbids, in the verifier's words if it printed any.
+// Failure: load() reports what the kernel lacks or forbids, with the verifier's text if there is one.
 class KernelTable {
   public:
     [[nodiscard]] static Result<std::unique_ptr<KernelTable>> load(const KernelTableConfig& config);
@@ -63,7 +63,7 @@ class KernelTable {
     // As protocol::Switch::admit().
     [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
-    // Of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
+    // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(std::uint32_t job, std::uint8_t level);
 
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const;
@@ -78,11 +78,11 @@ class KernelTable {
     [[nodiscard]] bool write(std::uint32_t index, const atp_xdp_aggregator& aggregator);
     void set_now_us(std::uint32_t now_us);
 
-    // Waits at most `at_most` for control messages that passed, and gives each whole message to `visit`.
+    // Waits at most `at_most` for control messages that passed, and calls `visit` with each complete message.
     using Visit = std::function<void(std::span<const std::byte> message)>;
     void read_queued_messages(std::chrono::milliseconds at_most, const Visit& visit);
 
-    // Of the programs, to attach them: for frames that arrive, and for frames that leave.
+    // Descriptors to attach the programs: for frames that arrive, and for frames that leave.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] int egress_descriptor() const;
     // True if load() continued with the maps of an earlier start.
@@ -93,7 +93,8 @@ class KernelTable {
     // Runs the program in the kernel on a copy of one Ethernet frame, `repeat` times without resetting the copy.
     // Nothing is received or sent.
     [[nodiscard]] Result<Outcome> run(std::span<const std::byte> frame, std::uint32_t repeat = 1) const;
-    // The same for the egress program. `segment_bytes`: the kernel has yet to cut the frame into these; 0: not at all.
+    // The same for the egress program. `segment_bytes`: length of the segments into which the kernel will cut the
+    // frame; 0: it will not cut the frame.
     [[nodiscard]] Result<Outcome> run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes = 0) const;
 
   private:

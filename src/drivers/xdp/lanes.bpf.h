@@ -35,7 +35,7 @@ struct atp_tally {
 
 typedef void (*atp_pair_step)(uint64_t* wire, uint64_t* held, struct atp_tally* tally);
 
-/* Hides where a number comes from: the compiler and the verifier learn nothing from its earlier or later uses. */
+/* Hides the origin of a number, so that the compiler and the verifier infer nothing from its earlier or later uses. */
 static inline uint32_t atp_forgotten(uint32_t number) {
     barrier_var(number);
     return number;
@@ -43,7 +43,7 @@ static inline uint32_t atp_forgotten(uint32_t number) {
 
 /*
  * Visits whole blocks, then the remaining pairs, then the remaining lane. The end of the blocks is computed again
- * instead of counted, so that the verifier follows the rest once and not for each number of blocks.
+ * instead of counted, so that the verifier follows the remaining steps once, and not for each number of blocks.
  */
 static inline void atp_each_pair(atp_pair_step step, const struct atp_wire_lanes* wire, uint64_t* held,
                                  struct atp_tally* tally) {
@@ -127,7 +127,7 @@ static inline uint64_t atp_checksum_of(const struct atp_tally* tally) {
     return tally->upper + (tally->sum - (tally->upper << 32));
 }
 
-/* The audit lane is the last. It wraps by design, which is no overflow. */
+/* The audit lane is the last lane. Its sum wraps by design, which is no overflow. */
 static inline uint64_t atp_checked_of_last(uint32_t count, int audit) {
     if (!audit) return ATP_BOTH_LANES;
     return (count & 1) != 0 ? 0 : ATP_UPPER_LANE;

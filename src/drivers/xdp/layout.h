@@ -6,7 +6,7 @@
 #include "protocol/decide.h"
 #include "wire/check.h"
 
-/* Lanes of one aggregator: what an MTU of 1,500 bytes holds over IPv4. The server adds longer packets. */
+/* Lanes of one aggregator: as many as an MTU of 1,500 bytes allows over IPv4. The server adds longer packets. */
 #define ATP_XDP_LANES 352u
 #define ATP_XDP_PAIRS (ATP_XDP_LANES / 2u)
 

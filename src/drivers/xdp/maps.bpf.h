@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the kernel switch shares with user space (xdp/layout.h): aggregators, jobs, counters and control messages. */
+/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, counters, control messages. */
 #ifndef ATP_XDP_MAPS_BPF_H
 #define ATP_XDP_MAPS_BPF_H
 

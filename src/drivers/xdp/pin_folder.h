@@ -11,7 +11,7 @@ namespace atp::xdp {
 // A folder on a bpffs, in which the kernel keeps maps while no process has them open. open() mounts a bpffs if there is
 // none.
 //
-// Ownership: the only process with this folder, until the process ends. What is in the folder stays.
+// Ownership: this process alone has the folder until it ends. The content of the folder stays.
 // Failure: open() reports missing privilege, or that another process has the folder.
 class PinFolder {
   public:

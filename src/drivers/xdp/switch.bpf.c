@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The kernel switch: aggregates packets of admitted jobs where they pass, whatever their destination. atp_decide()
- * decides about each packet, as in every switch; packets that need no change pass as they came. The lock of an
- * aggregator is held from the decision to the last lane. A second program inspects packets that leave: results of
- * servers on this host free their aggregators there.
+ * The kernel switch: aggregates passing packets of admitted jobs, whatever their destination. atp_decide() decides
+ * about each packet, as in every switch. A packet that needs no change passes as it arrived. The lock of an aggregator
+ * is held from the decision to the last lane. A second program inspects packets that leave: results of servers on this
+ * host free their aggregators there.
  *
- * The verifier checks functions that are not static separately, and once for all callers. They are the stages of a
- * packet, and share only its notes.
+ * The verifier checks a function that is not static once for all its callers. These functions are the stages of a
+ * packet, and share only the notes of the packet (struct atp_notes).
  */
 #include "xdp/types.bpf.h"
 
@@ -27,8 +27,9 @@ const volatile uint8_t atp_clock_is_fixed = 0; /* for tests: user space sets the
 uint32_t atp_standing_now_us = 0;
 
 /*
- * State of the packet in progress. It is in a map because the verifier knows nothing of values read from a map. On the
- * stack, it would follow every loop again for each kind of frame, each checksum and each decision.
+ * State of the packet in progress. It is in a map because the verifier assumes nothing about values read from a map. If
+ * it were on the stack, the verifier would follow every loop again for each kind of frame, each checksum and each
+ * decision.
  */
 struct atp_notes {
     struct atp_frame frame;
@@ -75,7 +76,7 @@ static inline struct atp_tellers atp_tellers_of(const struct atp_notes* notes) {
         if (tellers.own) ++tellers.own->field;              \
     } while (0)
 
-/* Compares the index at its use. Older verifiers do not accept what the compiler folds into earlier comparisons. */
+/* Compares the index here: if the compiler merges this with an earlier comparison, older verifiers refuse it. */
 static inline void atp_count_one(uint64_t* counters, uint32_t which, uint32_t count) {
     which = atp_forgotten(which);
     if (which < count) ++counters[which];
@@ -232,7 +233,7 @@ __noinline int atp_receive(struct xdp_md* context) {
 
 /* ---- packets that leave */
 
-/* Writes the header into the packet. `change`: of the sum of everything else that the checksum covers. */
+/* Writes the header into the packet. `change`: change of the sum of all other bytes that the checksum covers. */
 static inline void atp_write_packet(const struct xdp_md* context, struct atp_notes* notes, uint64_t change) {
     struct atp_header* wire = (void*)(atp_datagram(context, &notes->frame) + 1);
     if ((void*)(wire + 1) > atp_end(context)) return;
@@ -251,7 +252,7 @@ static inline void atp_complete_checksum(struct atp_notes* notes) {
     notes->checksum = ATP_CHECKSUM_FULL;
 }
 
-/* Carries out the decision. `change`: of the sum of the lanes. */
+/* Carries out the decision. `change`: change of the sum of the lanes. */
 __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes) return XDP_PASS;
@@ -280,8 +281,8 @@ static inline int atp_holds(const struct atp_aggregator* state, const struct atp
 }
 
 /*
- * Runs before the lock, under which no call is allowed, so it uses the length that the aggregator seems to have. If
- * there is no room for the lanes, they stay there.
+ * No call is allowed under the lock, so this runs before it and uses a number of lanes that may change until then. If
+ * the frame has no room for the lanes, they stay in the aggregator.
  */
 static inline void atp_make_room(struct xdp_md* context, struct atp_notes* notes, const struct atp_aggregator* state) {
     uint32_t lanes = state->lanes;
@@ -296,7 +297,7 @@ static inline struct atp_decision atp_decide_without_aggregator(struct atp_heade
     return atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
 }
 
-/* Under the lock. True if an addition left 32 bits. `change`: of the sum of the packet's lanes. */
+/* Called under the lock. True if an addition left 32 bits. `change`: change of the sum of the packet's lanes. */
 static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes, uint8_t action,
                                  struct atp_locked_aggregator* aggregator, uint64_t* change) {
     struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
@@ -328,7 +329,7 @@ static inline int atp_aggregate(struct xdp_md* context, struct atp_notes* notes,
         return XDP_DROP;
     }
     notes->decision = atp_decide(&notes->header, notes->lanes, flush_here, &aggregator->state, now_us, atp_ageing_us);
-    barrier(); /* read back: the verifier follows the rest once, and not for each path to a decision */
+    barrier(); /* read back, so that the verifier follows the rest once, and not for each path to a decision */
     struct atp_decision decision = notes->decision;
     if (decision.lanes != ATP_LANES_NONE) {
         overflowed = atp_move_lanes(context, notes, decision.lanes, aggregator, &change);
@@ -351,7 +352,7 @@ int atp_switch(struct xdp_md* context) {
         return atp_leave(context, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    /* The server adds int16 lanes: this program splits no lane in two. An ACK of them still releases. */
+    /* The server adds int16 lanes: this program does not split a lane in two. An ACK of int16 lanes still releases. */
     int splits_lanes = notes->header.type == ATP_TYPE_GRADIENT && notes->header.dtype == ATP_DTYPE_INT16;
     if (!aggregator || splits_lanes) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
@@ -364,9 +365,9 @@ int atp_switch(struct xdp_md* context) {
 /* ---- results of servers on this host, which leave it without having arrived */
 
 /*
- * `wire`: a header in wire format. True for a result whose aggregator is free already: any copy but the first, or one
- * that arrived before it leaves. A packet that claims the aggregator meanwhile has another fragment, so the race is
- * harmless.
+ * `wire`: a header in wire format. True for a result whose aggregator is free already: it is a further copy, or it was
+ * handled when it arrived at this host. A packet that claims the aggregator meanwhile has another fragment, so the race
+ * is harmless.
  */
 static inline int atp_is_freed(const struct atp_header* wire) {
     if (wire->type != ATP_TYPE_ACK) return 0;
@@ -376,8 +377,8 @@ static inline int atp_is_freed(const struct atp_header* wire) {
 }
 
 /*
- * Handles one packet of a frame that leaves: it frees an aggregator as it would on arrival. Only this is counted, since
- * most packets that leave have arrived and were counted there.
+ * Handles one packet of a frame that leaves: the packet frees an aggregator as it would on arrival. Only a release is
+ * counted, since most packets that leave were counted when they arrived.
  */
 __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t bytes) {
     struct atp_notes* notes = atp_notes_of_packet();
@@ -398,7 +399,7 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     return 0;
 }
 
-/* Inspects what leaves an interface, and changes nothing. The kernel may have yet to cut a frame into datagrams. */
+/* Inspects frames that leave an interface, and changes nothing. The kernel may cut a frame into datagrams later. */
 SEC("tc")
 int atp_egress(struct __sk_buff* context) {
     struct atp_frame frame = {};
