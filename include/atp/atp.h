@@ -100,20 +100,20 @@ ATP_API const char* atp_operation_name(int operation);
 /* ------------------------------------------------------------------------------------------------------------- Stores
  */
 
-/* Where ranks find each other while they create a communicator. */
+/* The store through which ranks find each other while they create a communicator. */
 typedef struct atp_store atp_store;
 
 /*
- * A store of the program. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks run on the
- * thread that creates a communicator, and return 0 or an enum atp_reason.
+ * A store that the program implements. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks
+ * run on the thread that creates a communicator, and return 0 or an enum atp_reason.
  */
 struct atp_store_callbacks {
     size_t struct_size; /* sizeof(struct atp_store_callbacks) */
     void* context;      /* passed to every callback */
     int (*set)(void* context, const char* key, const void* value, size_t value_bytes);
     /*
-     * Waits up to `timeout_ms` for the key; 0 looks once. Returns ATP_REASON_TIMED_OUT if the key is absent. Writes the
-     * length to `*value_bytes` and the value to `value`; returns ATP_REASON_TOO_LARGE if `capacity` is less.
+     * Waits up to `timeout_ms` for the key; 0: checks once. Returns ATP_REASON_TIMED_OUT if the key is absent. Writes
+     * the length to `*value_bytes` and the value to `value`; returns ATP_REASON_TOO_LARGE if `capacity` is less.
      */
     int (*get)(void* context, const char* key, int64_t timeout_ms, void* value, size_t capacity, size_t* value_bytes);
     /*
@@ -125,11 +125,11 @@ struct atp_store_callbacks {
 
 ATP_API int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store,
                                      struct atp_error* error);
-/* The store of an atp_store_server, "host:port". Repeats until the timeout, since ranks start in any order. */
+/* Connects to the atp_store_server at "host:port". Tries until the timeout, since ranks start in any order. */
 ATP_API int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error);
-/* For ranks that are threads of this process: they share it, at the same time. */
+/* A store for ranks that are threads of this process. All of them may use it at the same time. */
 ATP_API int atp_store_in_memory(atp_store** store, struct atp_error* error);
-/* Call it when no communicator is being created with the store; later a communicator does not need it. */
+/* Call it when no communicator is being created with the store. A created communicator does not need the store. */
 ATP_API void atp_store_destroy(atp_store* store);
 
 /*
@@ -237,7 +237,7 @@ ATP_API int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t wo
                                     atp_communicator** communicator, struct atp_error* error);
 /* Ends operations in flight here with ATP_REASON_CLOSED and leaves the job. Other ranks see the rank leave. */
 ATP_API void atp_communicator_destroy(atp_communicator* communicator);
-/* The same, from any thread; the handle stays and must be destroyed. */
+/* Does the same from any thread, but the handle stays valid and must be destroyed later. */
 ATP_API void atp_communicator_abort(atp_communicator* communicator);
 ATP_API uint32_t atp_communicator_rank(const atp_communicator* communicator);
 ATP_API uint32_t atp_communicator_world(const atp_communicator* communicator);
@@ -259,10 +259,10 @@ enum atp_reduction {
     ATP_REDUCTION_AVERAGE = 1 /* not of integers */
 };
 
-/* As `timeout_ms` of an operation: `timeout_ms` of the options. */
+/* Pass this as `timeout_ms` of an operation to use `timeout_ms` of the options. */
 #define ATP_TIMEOUT_OF_OPTIONS 0
 
-/* `in` and `out` are equal or apart, and aligned as their elements. */
+/* `in` and `out` are equal or do not overlap. Both are aligned for their elements. */
 struct atp_buffer {
     const void* in;
     void* out;
@@ -271,7 +271,7 @@ struct atp_buffer {
 
 ATP_API int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                            int reduction, int64_t timeout_ms, struct atp_error* error);
-/* Sums several tensors as one: small ones share packets. */
+/* Sums several tensors as one operation: small tensors share packets. */
 ATP_API int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                  int element, int reduction, int64_t timeout_ms, struct atp_error* error);
 /* Copies the bytes of rank `root` to all ranks, in place. */
@@ -292,10 +292,10 @@ ATP_API int atp_pull(atp_communicator* communicator, uint64_t key, void* values,
 /* ------------------------------------------------------------------------------------------- Asynchronous operations
  */
 
-/* An operation in flight. It may outlive its communicator, which ends it. */
+/* An operation in flight. The handle may outlive the communicator, which ends the operation. */
 typedef struct atp_work atp_work;
 
-/* These return at once; operations run in the order of the calls. */
+/* These functions return at once; operations run in the order of the calls. */
 ATP_API int atp_all_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements,
                                  int element, int reduction, int64_t timeout_ms, atp_work** work,
                                  struct atp_error* error);
@@ -309,9 +309,9 @@ ATP_API int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms
 
 /* Waits until the operation is done, at most until its deadline; returns its outcome. */
 ATP_API int atp_work_wait(atp_work* work, struct atp_error* error);
-/* Does not wait. `*done` is 1 if the operation is done; the outcome is then returned. Otherwise 0. */
+/* Does not wait. If the operation is done, sets `*done` to 1 and returns the outcome. Otherwise sets it to 0. */
 ATP_API int atp_work_test(atp_work* work, int* done, struct atp_error* error);
-/* Forgets the handle. An operation in flight continues, and its memory must stay. */
+/* Forgets the handle. An operation in flight continues, so its memory must stay valid. */
 ATP_API void atp_work_free(atp_work* work);
 
 #ifdef __cplusplus

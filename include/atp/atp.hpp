@@ -18,7 +18,7 @@
 #include <string>
 
 namespace atp {
-inline namespace v1 {  // apart from names inside libatp
+inline namespace v1 {  // separates these names from names inside libatp
 
 // A failure, with everything that atp_error holds.
 class Error : public std::runtime_error {
@@ -98,16 +98,16 @@ class StoreServer {
     detail::Owner<atp_store_server, atp_store_server_destroy> server_;
 };
 
-// Where ranks find each other. One thread at a time, except for in_memory().
+// The store through which ranks find each other. One thread at a time uses it, except for in_memory().
 class Store {
   public:
-    // Of a StoreServer. Repeats until `timeout`, since ranks start in any order.
+    // Connects to a StoreServer. Tries until `timeout`, since ranks start in any order.
     [[nodiscard]] static Store connect(const std::string& address, Timeout timeout = std::chrono::seconds(30)) {
         return Store([&](atp_store** store, atp_error* error) {
             return atp_store_connect(address.c_str(), timeout.count(), store, error);
         });
     }
-    // For ranks that are threads of this process.
+    // A store for ranks that are threads of this process.
     [[nodiscard]] static Store in_memory() { return Store(atp_store_in_memory); }
     [[nodiscard]] static Store from_callbacks(const atp_store_callbacks& callbacks) {
         return Store(
@@ -128,14 +128,14 @@ class Store {
     detail::Owner<atp_store, atp_store_destroy> store_;
 };
 
-// An operation in flight. Its destructor forgets the handle; the operation continues, and its memory must stay.
+// An operation in flight. Its destructor forgets the handle. The operation continues, so its memory must stay valid.
 class Work {
   public:
     explicit Work(atp_work* work) : work_(work) {}
     void wait() {
         detail::call([&](atp_error* error) { return atp_work_wait(work_.get(), error); });
     }
-    // Throws the failure of an operation that is done.
+    // True if the operation is done. If it failed, throws its failure.
     [[nodiscard]] bool done() {
         int done = 0;
         detail::call([&](atp_error* error) { return atp_work_test(work_.get(), &done, error); });
@@ -188,7 +188,7 @@ class Communicator {
         });
         return Work(work);
     }
-    // The bytes of rank `root` for all ranks, in place.
+    // Copies the bytes of rank `root` to all ranks, in place.
     void broadcast(void* data, std::size_t bytes, std::uint32_t root, Timeout timeout = timeout_of_options) {
         detail::call([&](atp_error* error) { return atp_broadcast(get(), data, bytes, root, timeout.count(), error); });
     }

@@ -25,7 +25,7 @@ logger = logging.getLogger("atp")
 # A running switch answers at once; a switch that is starting may take this long.
 _REACH_S = 30.0
 _LONGEST_PAUSE_S = 0.5
-# Sums of gradients and copies of parameters: users choose this backend for these operations.
+# Sums of gradients and copies of parameters: users choose this backend to run these operations in the network.
 _EXPECTED_IN_NETWORK = {
     "all_reduce",
     "all_reduce_coalesced",
@@ -59,10 +59,10 @@ def create_backend(given: Any, options: Options | None) -> Any:
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options is a {type(options).__name__}: use atp.Options for the backend 'atp'")
     if not dist.is_initialized():
-        _end_backends(_C.shutdown)  # of earlier groups: before 2.8, destroy_process_group() does not notify a backend
+        _end_backends(_C.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
     if not _active_backends():
         _Process.options = options or Options()
-    # new_group() passes no options, so those of the first group apply to it too.
+    # new_group() passes no options, so the options of the first group apply to the new group too.
     rank, size = given.group_rank, given.group_size
     try:
         settings = settle(options or _Process.options, given.timeout, _place(given))
@@ -88,14 +88,14 @@ def _place(given: Any) -> Place:
 
 
 def _fresh_store(store: Any, rank: int) -> Any:
-    """A part of the store without keys of earlier groups of this name: torchrun's store outlives groups."""
+    """Returns a part of the store without keys of earlier groups: torchrun's store outlives groups."""
     generation = store.add(f"atp-generation-{rank}", 1)
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
 def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str) -> Any:
-    """Gloo on the interface that reaches the switch. By default it would use the address of the host name, often
-    loopback."""
+    """Makes a Gloo backend on the interface that reaches the switch. By default, Gloo uses the address of the host
+    name, which is often loopback."""
     local = _C.address_towards(switch)
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
@@ -146,7 +146,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
 
 
 def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
-    """Polls, because a user cannot interrupt a store's own wait, which also warns on stderr when it times out."""
+    """Polls: a user cannot interrupt the store's own wait, which also prints a warning when it times out."""
     begin = time.monotonic()
     while not store.check([key]):
         waited = time.monotonic() - begin
@@ -158,7 +158,7 @@ def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
 
 
 def _own_switch() -> str:
-    """Without a named switch: the address that this process's other groups use, or of a new switch in this process."""
+    """Returns the address that other groups of this process use, or that of a new switch in this process."""
     if _Process.address is not None and _active_backends():
         return _Process.address
     if _Process.switch is None:
@@ -172,7 +172,7 @@ def _own_switch() -> str:
 
 
 def _listen_address() -> str:
-    """Loopback if all ranks are known to be on this host, otherwise the local address that reaches MASTER_ADDR."""
+    """Returns loopback if all ranks are known to be on this host, otherwise the address that reaches MASTER_ADDR."""
     master = os.environ.get("MASTER_ADDR")
     here, world = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
     if not master or (here is not None and here == world):
@@ -198,7 +198,7 @@ def _end_backends(end: Callable[[Any], None]) -> None:
 
 @atexit.register
 def _leave() -> None:
-    # A script that ends with an exception aborts: no other rank expects it, and it must not wait.
+    # A script that ends with an exception aborts: the other ranks do not expect its end, and it must not wait for them.
     failed = getattr(sys, "last_value", None) is not None
     _end_backends(_C.abort if failed else _C.shutdown)
     if _Process.switch is not None:

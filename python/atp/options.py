@@ -36,10 +36,10 @@ class Settings(PlainSettings):
 def settle(
     options: Options, default_timeout: timedelta, place: Place, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Looks up the options that are None.
+    """Looks up the options that are None in the environment, and validates all options.
 
     Raises:
-        ValueError: it names the option or the variable, its value and the accepted values.
+        ValueError: the text names the option or the variable, its value and the accepted values.
     """
     if options.switch is not None or options.topology is not None:
         # If the program names the switch in either option, the environment must not override it.
@@ -97,7 +97,7 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _plain(option: str, value: object, name: str) -> Any:
-    """Checks one of the settings that only the table describes."""
+    """Checks a setting that has no rules besides those of the table."""
     if value is None:
         value = DEFAULTS[option]
     if option in CHOICES:

@@ -18,16 +18,16 @@ from . import _C
 
 
 def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
-    """Adds this rank's values to the key's sum of this round.
+    """Adds this rank's values to the key's sum of this round. Each push of a key begins its next round.
 
     Returns when the values are copied; the network sums them while the program continues. If the previous round of the
-    key is still in flight, waits for it, because a key has one sum at a time.
+    key is still in flight, the call waits for it, because a key has one sum at a time.
 
     Args:
         key: an integer from 0 to 2**64 - 1, or a name.
-        tensor: of the CPU; floats of 16 to 64 bits or integers of 32 or 64. A key keeps the size and type of its first
-            push.
-        group: made with the backend "atp". Default: the group of init_process_group().
+        tensor: a tensor in CPU memory, with floats of 16 to 64 bits or integers of 32 or 64 bits. A key keeps the
+            size and type of its first push.
+        group: a group with the backend "atp". Default: the group of init_process_group().
 
     Raises:
         TypeError: keys do not support this kind of tensor, or the key is neither a number nor a name.
@@ -42,7 +42,7 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
 
     Args:
         key: as in push().
-        tensor: of the same size and type as the pushed one.
+        tensor: a tensor of the same size and type as the pushed tensor.
         group: as in push().
 
     Raises:

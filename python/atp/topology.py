@@ -9,8 +9,8 @@
     address = "10.0.2.1:4790"
     ranks = ["4-7", 9]
 
-A host is a name, with wildcards like those of a shell, or an IP address, or a network. A rank is a number or a range.
-Every rank must match exactly one switch. A switch that is another's 'parent' needs neither hosts nor ranks. Further
+A host is an IP address, a network, or a name with wildcards as in a shell. A rank is a number or a range. Every rank
+must match exactly one switch. A switch that is the 'parent' of another switch needs neither hosts nor ranks. Further
 keys of `atp-lab plan` (rates, memory and others) are accepted and ignored.
 """
 
@@ -72,7 +72,7 @@ class Topology:
 
     @staticmethod
     def read(path: str) -> Topology:
-        """Raises ValueError, which names the file or its part, the error, and what is accepted."""
+        """Raises ValueError, whose text names the file or its part, the error, and the accepted content."""
         try:
             content = _parse(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -113,7 +113,7 @@ def is_address(text: object) -> TypeGuard[str]:
 def _parse(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
-    else:  # the package asks for it there
+    else:  # the package requires tomli there
         import tomli as tomllib
     return tomllib.loads(text)
 
