@@ -37,7 +37,7 @@ constexpr int bar_width = 24;
 
 struct FigureOptions {
     std::string what;
-    std::string out;  // empty: the folder of the page, or the current one
+    std::string out;  // empty: the folder of the page, or the current folder
     bool json = false;
     figure::LabOptions lab{.threads = std::max(1U, std::thread::hardware_concurrency())};
 };

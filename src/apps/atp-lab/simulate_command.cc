@@ -72,7 +72,7 @@ File open_trace(const std::string& path) {
     return file;
 }
 
-// On a full disk, only the last bytes may cause the error.
+// If the disk is full, the error may appear only when the last bytes are written.
 void close_trace(File file, const std::string& path) {
     if (file && std::fclose(file.release()) != 0) fail_to_trace(path, errno);
 }

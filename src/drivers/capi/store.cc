@@ -80,7 +80,7 @@ class CallbackStore final : public Store {
         return absent;
     }
 
-    // The program itself removes keys of earlier generations.
+    // Does nothing: the program itself removes keys of earlier generations.
     Result<std::size_t> remove(std::string_view) override { return std::size_t{0}; }
     void close() noexcept override {}
 

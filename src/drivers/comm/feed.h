@@ -9,7 +9,7 @@ namespace atp::comm {
 
 class Communicator;
 
-// Waker of a communicator, for its tensors. The communicator creates it; it may outlive the communicator.
+// Waker of a communicator, for its tensors. The communicator creates the waker, which may outlive the communicator.
 class Feed final : public protocol::Waker {
   public:
     explicit Feed(Communicator& communicator) : communicator_(&communicator) {}

@@ -19,7 +19,7 @@
 
 namespace atp::doctor {
 
-// Receives a text that names what the doctor waits for.
+// Receives a text that names the check in progress.
 using Progress = std::function<void(std::string_view)>;
 
 struct PathFacts {

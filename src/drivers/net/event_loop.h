@@ -27,7 +27,7 @@ struct Ready {
 };
 
 // An object that a loop drives: a channel, a switch or a server, with its sockets. An actor never waits. Each call
-// processes what is ready, in bounded batches, and returns.
+// processes ready descriptors in bounded batches, and returns.
 //
 // Ownership: the loop borrows it.
 // Calling order: per round, handle_ready(), handle_wake(), handle_timeout() as needed, then finish_round().

@@ -84,8 +84,8 @@ class SendQueue {
         std::uint32_t first = none;
         std::uint32_t last = none;
     };
-    // An entry of the hash table of destinations. An entry of an earlier round counts as empty, so clear() leaves the
-    // table as it is.
+    // An entry of the hash table of destinations. An entry of an earlier round counts as empty, so clear() need not
+    // change the table.
     struct TableEntry {
         std::uint32_t round = 0;
         std::uint32_t run = 0;

@@ -16,7 +16,7 @@
 
 namespace atp::net {
 
-// Sends and receives datagrams in batches: a UDP socket, or one behind emulated links.
+// Sends and receives datagrams in batches: a UDP socket, or a UDP socket behind emulated links.
 //
 // Ownership: owns the descriptor and all packet memory. A received datagram is valid until the next receive().
 // Calling order, sending: as wire::Outbox, then flush(). If packets still wait, flush() again when the descriptor is

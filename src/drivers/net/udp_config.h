@@ -27,7 +27,7 @@ struct UdpConfig {
     std::uint32_t send_buffer_bytes = 4 << 20;
     std::uint32_t busy_poll_us = 0;  // SO_BUSY_POLL: how long system calls poll the device's queue; 0: never
 
-    std::uint32_t max_packet_bytes = wire::max_udp_payload_bytes;  // longer ones arrive truncated
+    std::uint32_t max_packet_bytes = wire::max_udp_payload_bytes;  // longer packets arrive truncated
     std::uint32_t receive_arena_bytes = 1 << 19;                   // raised to hold at least one message
     std::uint32_t send_arena_bytes = 1 << 20;
     std::uint32_t send_packets = 1024;  // limit of waiting packets

@@ -22,7 +22,7 @@ namespace atp::net {
 // The receiving half of a UDP socket.
 //
 // Ownership: owns the memory of the datagrams, allocated at construction. A datagram is valid until the next receive().
-// Calling order: receive() until it returns 0, or up to the limit of a round. In the latter case, has_more() is true if
+// Calling order: receive() until it returns 0, or up to the limit of a round. After the limit, has_more() is true if
 //   datagrams remain that the kernel has delivered already and will not announce again.
 // Threads: none. The thread of the socket drives it.
 // Failure: receive() returns an error that repeating the call is unlikely to fix (see Error::recoverable).

@@ -36,7 +36,7 @@ class Store {
 
     [[nodiscard]] virtual Result<void> set(std::string_view key, std::string_view value) = 0;
     // Adds to the decimal number at the key, which is 0 if the key is missing, and returns the sum. The call is atomic:
-    // of two ranks that add 1, one gets the larger sum.
+    // if two ranks add 1, they get different sums.
     [[nodiscard]] virtual Result<std::int64_t> add(std::string_view key, std::int64_t delta) = 0;
 
     // Waits until all keys are set.

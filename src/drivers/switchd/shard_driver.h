@@ -125,7 +125,7 @@ class ShardDriver final : public net::Actor {
     net::AlignedBytes scratch_;  // for packets that grow, and for packets of servers
     std::size_t scratch_used_ = 0;
     std::size_t packet_bytes_;
-    bool blocked_ = false;  // the socket takes no more packets: nothing is received until it does
+    bool blocked_ = false;  // the socket takes no more packets; until it does, the shard receives nothing
     std::optional<Error> failure_;
     client::ShardCounters counters_;
 

@@ -20,7 +20,7 @@
 namespace atp::xdp {
 
 struct AgentConfig {
-    std::vector<std::string> interfaces;               // the program sees frames that arrive there
+    std::vector<std::string> interfaces;               // the program inspects frames that arrive on these
     std::uint64_t memory_bytes = 64'000'000;           // of all aggregators
     std::uint32_t jobs = 64;                           // admitted at the same time, at most
     std::uint8_t level = 0;                            // 0: next to workers; 1: where racks meet

@@ -143,10 +143,10 @@ static inline uint64_t atp_minus(uint64_t sum) { return (uint16_t)~atp_fold(sum)
 
 enum atp_checksum {
     ATP_CHECKSUM_NONE,    /* the sender computed none */
-    ATP_CHECKSUM_PARTIAL, /* the sender left all but the pseudo header to a network card that was never passed */
+    ATP_CHECKSUM_PARTIAL, /* the sender left the rest to a network card, which the packet never passed */
     ATP_CHECKSUM_FULL,
     ATP_CHECKSUM_WRONG,
-    ATP_CHECKSUM_UNREAD, /* none, or seemingly partial: what it covers was not checked */
+    ATP_CHECKSUM_UNREAD, /* no checksum, or possibly a partial one: the payload was not checked */
 };
 
 /*

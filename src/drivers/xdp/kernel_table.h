@@ -49,8 +49,8 @@ struct Outcome {
 // The programs of the kernel switch and their maps.
 //
 // Ownership: owns both; they end with this object, unless they are pinned or attached.
-// Calling order: load(), then admit() jobs: the program aggregates wherever it is attached. Call unpin() if no later
-//   start shall continue with the maps.
+// Calling order: load(), then admit() jobs: the program aggregates on each interface to which it is attached. Call
+//   unpin() if no later start shall continue with the maps.
 // Threads: one at a time; the program runs on every processor meanwhile.
 // Failure: load() reports what the kernel lacks or forbids, with the verifier's text if there is one.
 class KernelTable {

@@ -5,8 +5,8 @@
 
 namespace atp::xdp {
 
-// Whether an attached program, given by its kernel number `there`, uses a map of `program`. If so, this start or an
-// earlier one attached it.
+// True if the attached program with the kernel number `there` uses a map of `program`. If so, this start or an earlier
+// start attached it.
 [[nodiscard]] bool shares_maps(std::uint32_t there, int program);
 
 }  // namespace atp::xdp

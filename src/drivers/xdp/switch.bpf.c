@@ -275,7 +275,7 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
 
 /* ---- aggregation */
 
-/* True if the aggregator holds what the flush requests. */
+/* True if the aggregator holds the fragment that the flush requests. */
 static inline int atp_holds(const struct atp_aggregator* state, const struct atp_header* flush) {
     return state->status != ATP_AGGREGATOR_FREE && atp_same_fragment(flush, state);
 }

@@ -13,7 +13,7 @@ namespace atp {
 template <class Counters>
 struct CounterField {
     std::string_view name;            // key in reports
-    std::uint64_t& (*in)(Counters&);  // where the struct has it
+    std::uint64_t& (*in)(Counters&);  // returns the counter of a struct
     std::uint64_t (*value_of)(const Counters&);
 };
 
@@ -46,7 +46,8 @@ template <auto member, std::size_t... index>
 template <class Counters, std::size_t count>
 using CounterFields = std::array<CounterField<Counters>, count>;
 
-// The table names each counter of the struct once, except `unnamed` ones. For static_assert, beside the table.
+// True if the table names each counter of the struct once, except `unnamed` counters. For a static_assert after the
+// table.
 template <class Counters, std::size_t count>
 [[nodiscard]] consteval bool names_all(const CounterFields<Counters, count>& fields, std::size_t unnamed = 0) {
     Counters counters{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's only source of random numbers. The standard distributions differ between libraries. These do not,
-// so one seed gives the same run with every library.
+// The simulator's only source of random numbers. The distributions of the standard differ between libraries. The
+// distributions here do not, so one seed gives the same run with every library.
 #pragma once
 
 #include <array>

@@ -55,7 +55,7 @@ std::optional<double> parse(std::string_view text, std::span<const UnitSuffix> u
     return std::nullopt;
 }
 
-// A number that the text consists of.
+// The number, if the whole text is one number.
 template <class Number>
 std::optional<Number> parse_all(std::string_view text) {
     Number value{};

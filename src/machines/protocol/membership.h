@@ -11,8 +11,8 @@
 
 namespace atp::protocol {
 
-// A unit is what one bit of bitmap1 stands for: a rack of workers behind its own switch, or one direct worker. A
-// direct worker is behind the switch of the server, starts at hop 1 and has its own bit.
+// A unit is a rack of workers behind its own switch, or one direct worker. Each unit has one bit of bitmap1. A direct
+// worker is behind the switch of the server, starts at hop 1 and has its own bit.
 struct Unit {
     std::vector<std::uint16_t> ranks;  // member m has bit m of bitmap0
     bool direct = false;

@@ -59,8 +59,8 @@ struct ServerTransmit {
     std::uint32_t units = 0;
 };
 
-// Parameter server of one channel. It adds what the switches have not added, sends each result to all workers, and
-// keeps the result until no worker can ask for it (docs/protocol.md#server).
+// Parameter server of one channel. It adds the packets that the switches have not added, sends each result to all
+// workers, and keeps the result until no worker can ask for it (docs/protocol.md#server).
 //
 // Ownership: owns a ring of 2W records, allocated at construction. Borrows `membership`, which must outlive the
 //   server.

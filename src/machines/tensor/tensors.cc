@@ -162,7 +162,7 @@ constexpr Limbs split(std::uint64_t value) {
             static_cast<std::int32_t>(raised >> shift_of(2)) - half_last_limb};
 }
 
-// The contribution of a sum of lanes to the sum of elements, modulo 2^64.
+// The part of an element's sum that the sum of one of its lanes contributes, modulo 2^64.
 constexpr std::uint64_t contribution(std::int32_t sum, std::size_t limb) {
     return static_cast<std::uint64_t>(std::int64_t{sum}) << shift_of(limb);
 }
@@ -179,8 +179,8 @@ std::int32_t lane_at(const std::byte* wire) { return static_cast<std::int32_t>(w
 // int64 elements, three adjacent lanes each. A fragment therefore cuts at most its first and its last element.
 //
 // A cut element is written when the last of its lanes has arrived. Until then a resend of the neighbouring fragment may
-// read its input, which can be the same memory. The partial sum waits in `cuts_`. In the usual order there is one entry
-// at a time; there are never more than the fragments in flight, plus one.
+// read its input, which can be the same memory. The partial sum waits in `cuts_`. If results arrive in order, there is
+// one entry at a time. There are at most as many entries as fragments in flight, plus one.
 // Threads: a lock protects `cuts_`, which all channels share. It is taken for cut elements only.
 class Int64Tensor final : public protocol::PlainTensor {
   public:

@@ -140,7 +140,7 @@ Endpoint read_endpoint(Reader& reader) {
     return endpoint;
 }
 
-// Accept multicast groups only: otherwise a JOIN could direct results to a host that did not request them.
+// Only multicast groups are accepted: otherwise a JOIN could direct results to a host that did not request them.
 bool is_group(const Endpoint& endpoint) {
     const auto first = std::to_integer<unsigned>(endpoint.host.front());
     return endpoint.family == 4 ? (first & 0xF0U) == 0xE0U : first == 0xFFU;
