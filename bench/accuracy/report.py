@@ -48,7 +48,7 @@ def steps(figure):
         "form",
         f"{figure['y']} at the end",
         "steps to the target",
-        "times floats'",
+        "relative to floats",
         "bytes of a step",
         "as floats",
         "overflowed",
@@ -66,9 +66,10 @@ def steps(figure):
     ]
     return f"""\
 Scores are means over {figure["seeds"]} seeds and over five neighbouring scores. The target is a {figure["y"]} of {figure["target"]:.4f}, which is 0.05 or
-5 % from the final score of floats. The curve still rises there; on its flat part, chance would decide the step. "times
-floats'" is the ratio of the steps to the target, ± one standard error (jackknife over the seeds). "as floats" counts
-the fragments sent as floats, "overflowed" those whose sum exceeded its integers in the switch:
+5 % from the final score of floats. The curve still rises there; on its flat part, chance would decide the step.
+"relative to floats" is the ratio of the steps to the target, ± one standard error (jackknife over the seeds).
+"as floats" counts the fragments sent as floats. "overflowed" counts the fragments whose sum exceeded its integers in
+the switch:
 
 {table(head, rows)}"""
 
@@ -85,9 +86,9 @@ def scales(figure):
         return f"from 10^{first:.0f} to 10^{last:.0f}"
 
     return (
-        f"The largest gradient was {found['largest_gradient']:.3g}. Within 0.03 of floats: SwitchML {decades('switchml')}, "
-        f"ATP {decades('atp')}, the largest tried scale, because ATP requests values outside its integers as floats.\n\n"
-        + table(("scale", *names), rows)
+        f"The largest gradient was {found['largest_gradient']:.3g}. Scores are within 0.03 of floats for scales "
+        f"{decades('switchml')} with SwitchML, and {decades('atp')} with ATP. ATP requests values outside its integers "
+        "as floats, so large scales do not reduce its accuracy.\n\n" + table(("scale", *names), rows)
     )
 
 

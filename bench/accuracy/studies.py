@@ -169,7 +169,7 @@ def accuracy_over_scales(study):
         found[f"{protocol}_flat_decades"] = _flat_decades(points, reference)
     return {
         "id": "switchml-fig10",
-        "claim": "accuracy equals that of floats over orders of magnitude of the scale; outside, training diverges",
+        "claim": "accuracy equals that of floats over orders of magnitude of the scale; with other scales, training fails",
         "model": model,
         "subject": TRAININGS[model].subject,
         "x": "scale",
@@ -260,7 +260,7 @@ def exponents(study):
         found[model] = {"zero": counts.pop("zero"), **{str(power): counts[power] for power in sorted(counts)}}
     return {
         "id": "exponents",
-        "claim": "number of fragments of the workers' gradients with a largest magnitude in [2^(e - 1), 2^e), by e",
+        "claim": "number of the workers' fragments for each e; the largest magnitude of a fragment is in [2^(e - 1), 2^e)",
         "found": found,
     }
 
@@ -272,7 +272,7 @@ def figures(study, selected):
             study, "fig11", models[0], "integers need as many steps to the same accuracy as floats"
         ),
         "fig18": lambda: accuracy_over_steps(
-            study, "fig18", models[-1], "integers need as many steps to the same accuracy as floats, second model"
+            study, "fig18", models[-1], "the second model also needs as many steps with integers as with floats"
         ),
         "switchml-fig10": lambda: accuracy_over_scales(study),
         "precision": lambda: precision(study),

@@ -89,7 +89,7 @@ Json to_json(const figure::Drawn& drawn) {
 void print_text(const figure::Drawn& drawn) {
     const figure::Figure& one = *drawn.figure;
     const figure::Drawing& drawing = drawn.drawing;
-    fmt::print("{}: {}\nclaimed ({}): {}\n", one.id, one.title, one.source, one.claim);
+    fmt::print("{}: {}\nclaim ({}): {}\n", one.id, one.title, one.source, one.claim);
     for (const figure::Chart& chart : drawing.charts) {
         const figure::Table table = figure::table_of(chart);
         if (table.rows.size() <= rows_shown) fmt::print("\n{}\n", figure::to_text(table));

@@ -31,7 +31,7 @@ std::string cell(std::string_view text) {
 }
 
 std::string checks_table(std::span<const Check> checks) {
-    std::string table = "| what | ours | bar | |\n|---|---|---|---|\n";
+    std::string table = "| what | measured | bar | |\n|---|---|---|---|\n";
     for (const Check& check : checks) {
         const std::string_view met = check.bar_text().empty() ? "" : check.holds() ? "holds" : "differs";
         table += fmt::format("| {} | {} | {} | {} |\n", cell(check.what), check.value_text(), check.bar_text(), met);
@@ -43,9 +43,9 @@ std::string section_of(const Drawn& drawn, const LabOptions& options, std::strin
     const Figure& figure = *drawn.figure;
     const Verdict verdict = drawn.drawing.verdict();
     std::string text =
-        fmt::format("## {}: {}\n\n**Claimed** ({}): {}\n\n", figure.id, figure.title, figure.source, figure.claim);
+        fmt::format("## {}: {}\n\n**Claim** ({}): {}\n\n", figure.id, figure.title, figure.source, figure.claim);
     if (verdict == Verdict::skipped) return text + fmt::format("**Skipped**: {}\n", drawn.drawing.skipped);
-    text += fmt::format("**Here**: {}\n\n![{}]({}/{}.svg)\n\n{}\n", figure.setup, figure.title, folder, figure.id,
+    text += fmt::format("**Setup**: {}\n\n![{}]({}/{}.svg)\n\n{}\n", figure.setup, figure.title, folder, figure.id,
                         checks_table(drawn.drawing.checks));
     text += fmt::format("**Verdict: {}.**", to_string(verdict));
     if (!figure.differences.empty()) text += fmt::format(" {}", figure.differences);
@@ -60,13 +60,14 @@ std::string command_of(std::string_view id, const LabOptions& options) {
 
 std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder) {
     std::string text = fmt::format(
-        "# The papers' figures, drawn again\n\n"
-        "Written by `{}`. The simulator runs the shipped state machines; [simulation.md](../lab/simulation.md) says "
-        "what its\n"
-        "networks, hosts and other systems are and leave out. Shapes and ratios are compared, not absolute numbers: "
-        "each\n"
-        "row of a table is a number of ours and the bar that the claim sets for it. The same seed gives the same\n"
-        "numbers, but for fig19 and switchml-fig8, which measure this machine.\n\n"
+        "# Figures of the papers, reproduced\n\n"
+        "Written by `{}`. The simulator runs the shipped state machines.\n"
+        "[simulation.md](../lab/simulation.md) describes its networks, hosts and other systems, and what they omit. "
+        "Shapes and\n"
+        "ratios are compared, not absolute numbers: each row of a table has a measured number, and the bar that "
+        "follows from the\n"
+        "claim. Runs with the same seed give the same numbers, except fig19 and switchml-fig8, which measure this "
+        "machine.\n\n"
         "| figure | | verdict |\n|---|---|---|\n",
         command_of("all", options));
     for (const Drawn& one : drawn) {

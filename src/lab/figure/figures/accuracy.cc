@@ -19,7 +19,7 @@ constexpr double as_accurate = 0.03;
 // The output of the program, or the reason why this machine cannot run it.
 tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
     if (!std::filesystem::exists(program)) {
-        return tl::unexpected(std::string(program) + " trains, and is not here: go to the project's folder");
+        return tl::unexpected(std::string(program) + " not found: run this command in the project's folder");
     }
     std::vector<std::string> command{program, "--json", "--only", id};
     if (lab.quick()) command.emplace_back("--quick");
@@ -58,11 +58,11 @@ Drawing draw_steps(const Lab& lab, const char* id) {
     for (const auto& [form, what] : found.items()) {
         if (form == "float32") continue;
         drawing.checks.push_back(
-            between(0.8, 1.25, form + ": steps to the target, times with floats", number_of(what.at("times_floats"))));
+            between(0.8, 1.25, form + ": steps to the target, relative to floats", number_of(what.at("times_floats"))));
         const Json& error = what.at("times_floats_error");
         if (!error.is_null())
-            drawing.checks.push_back(notified(form + ": standard error of that, from its seeds", error));
-        drawing.checks.push_back(at_most(as_accurate, form + ": how far it ends from floats",
+            drawing.checks.push_back(notified(form + ": standard error of this ratio over the seeds", error));
+        drawing.checks.push_back(at_most(as_accurate, form + ": difference between its final score and that of floats",
                                          std::abs(what.at("final").get<double>() - reference)));
     }
     drawing.charts = {chart_of(*figure, {.label = "step", .from = 0})};
@@ -83,23 +83,22 @@ Drawing draw_switchml_fig10(const Lab& lab) {
     const Json& decades = figure->at("found").at("switchml_flat_decades");
     const double reference = chart.lines.front().y.front();
     const Line& switchml = chart.lines.at(1);
-    drawing.checks = {
-        at_least(4, "orders of magnitude of the scale over which SwitchML is as accurate as floats",
-                 decades.at(1).get<double>() - decades.at(0).get<double>()),
-        at_least(0.1, "what the smallest scale loses of the accuracy", reference - switchml.y.front()),
-        notified("what the largest scale loses of the accuracy, where it ends at all", reference - switchml.y.back())};
+    drawing.checks = {at_least(4, "orders of magnitude of the scale over which SwitchML is as accurate as floats",
+                               decades.at(1).get<double>() - decades.at(0).get<double>()),
+                      at_least(0.1, "loss of accuracy with the smallest scale", reference - switchml.y.front()),
+                      notified("loss of accuracy with the largest scale, unless the training diverges",
+                               reference - switchml.y.back())};
     drawing.charts = {chart};
     return drawing;
 }
 
 constexpr std::string_view setup =
-    "A small model of examples/ trained by four workers, whose gradients are summed by the shipped machines.";
+    "Four workers train a small model of examples/, and the shipped state machines sum their gradients.";
 
 constexpr std::string_view setup_of_steps =
-    "A small model of examples/ trained by four workers, whose gradients are summed by the shipped machines. A step "
-    "takes the time that fig8 and fig12 compare, and judge; here it is steps that are held against each other. Each "
-    "curve is a mean over seeds and over five scores around each; the "
-    "target is 0.05 or 5 % from where floats end.";
+    "Four workers train a small model of examples/, and the shipped state machines sum their gradients. This figure "
+    "compares numbers of steps; fig8 and fig12 compare the time of a step. Each curve is a mean over the seeds and "
+    "over five neighbouring scores. The target is 0.05 or 5 % from the final score of floats.";
 
 }  // namespace
 
@@ -108,8 +107,8 @@ const Figure fig11{
     .title = "Accuracy over steps",
     .source = "ATP, section 5.3.1",
     .claim =
-        "Scaled integers need as many steps to an accuracy as floats, so time to accuracy is as much shorter as steps "
-        "are: 1.25 times for VGG16, 1.02 times for ResNet50.",
+        "Training with scaled integers needs as many steps to an accuracy as training with floats. Time to accuracy "
+        "is therefore shorter by the same factor as the time of a step: 1.25 for VGG16 and 1.02 for ResNet50.",
     .setup = setup_of_steps,
     .draw = draw_fig11,
 };
@@ -118,7 +117,9 @@ const Figure fig18{
     .id = "fig18",
     .title = "Accuracy over steps, another model",
     .source = "ATP, appendix D.3",
-    .claim = "The same for other models; 1.2 times for VGG19, 2.39 times for AlexNet.",
+    .claim =
+        "The same holds for other models: time to accuracy is shorter by a factor of 1.2 for VGG19 and 2.39 for "
+        "AlexNet.",
     .setup = setup_of_steps,
     .draw = draw_fig18,
 };
@@ -128,8 +129,8 @@ const Figure switchml_fig10{
     .title = "Accuracy over the scaling factor",
     .source = "SwitchML, appendix C",
     .claim =
-        "Accuracy is that of floats over orders of magnitude of the scaling factor; far smaller ones round everything "
-        "away, far larger ones overflow.",
+        "Accuracy equals that of floats over orders of magnitude of the scaling factor. Far smaller factors round "
+        "all values to zero; far larger factors overflow.",
     .setup = setup,
     .draw = draw_switchml_fig10,
 };

@@ -29,7 +29,7 @@ Drawing draw_arrivals(const Lab& lab) {
     LineChart chart{.title = "1,024 aggregators, windows of 256 packets",
                     .x = {.label = "jobs"},
                     .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
-                    .lines = {{.name = "shared by all (ATP)"}, {.name = "a part for each"}}};
+                    .lines = {{.name = "shared by all (ATP)"}, {.name = "a static part per job"}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         Line& line = chart.lines[i / counts.size()];
         line.x.push_back(counts[i % counts.size()]);
@@ -37,8 +37,8 @@ Drawing draw_arrivals(const Lab& lab) {
     }
     const auto gain = [&](std::size_t i) { return chart.lines[0].y[i] / chart.lines[1].y[i]; };
     Drawing drawing;
-    drawing.checks = {at_least(1.2, "shared, times parts, with the most jobs", gain(counts.size() - 1)),
-                      notified("shared, times parts, with 8 jobs", gain(lab.pick(0U, 1U)))};
+    drawing.checks = {at_least(1.2, "shared relative to static parts, most jobs", gain(counts.size() - 1)),
+                      notified("shared relative to static parts, 8 jobs", gain(lab.pick(0U, 1U)))};
     drawing.charts = {chart};
     return drawing;
 }
@@ -50,14 +50,12 @@ const Figure beyond_arrivals{
     .title = "Many jobs that arrive at random",
     .source = "beyond the papers",
     .claim =
-        "Jobs that come and go share the aggregators packet by packet, so one that arrives takes what is free; a part "
-        "for "
-        "each of as many jobs as there might be is too small for every one of them.",
+        "Jobs that come and go share the aggregators packet by packet, so a new job can use all free aggregators. If "
+        "the memory is divided among the largest possible number of jobs, the part of each job is too small.",
     .setup =
-        "Each job sums one tensor and has hosts of its own; a new one begins every 200 us on average, at random. As "
-        "long as a part fills the bandwidth-delay product, as 128 aggregators do for each of eight jobs, sharing is "
-        "the "
-        "slower of both: windows of 256 packets collide, and the server adds what does.",
+        "Each job sums one tensor and has hosts of its own. New jobs start at random times, one every 200 us on "
+        "average. If a part fills the bandwidth-delay product (128 aggregators for each of eight jobs), sharing is "
+        "slower: windows of 256 packets collide, and the server adds the packets that collide.",
     .draw = draw_arrivals,
 };
 

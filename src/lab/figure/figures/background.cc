@@ -79,14 +79,14 @@ Drawing draw_fig16(const Lab& lab) {
     const Courses training = courses_of(reports[1]);
     const double alone = samples_per_s(reports[2]);
     Drawing drawing;
-    drawing.charts = {
-        chart_of("VGG16", training, {.name = "ATP alone, on average", .value = goodput_gbps(reports[2])}),
-        chart_of("Microbenchmark, which always has something to send", busy, {.name = "ATP alone", .value = peak})};
+    drawing.charts = {chart_of("VGG16", training, {.name = "ATP alone, on average", .value = goodput_gbps(reports[2])}),
+                      chart_of("Microbenchmark, which always sends", busy, {.name = "ATP alone", .value = peak})};
     drawing.checks = {
-        at_least(0.95, "VGG16's throughput beside the flow, of its throughput alone",
+        at_least(0.95, "VGG16's throughput with the flow, relative to its throughput alone",
                  samples_per_s(reports[1]) / alone),
-        between(0.35, 0.65, "the microbenchmark's goodput beside the flow, of its goodput alone (fair: 0.5)", share),
-        at_least(0.95, "what the link carries with both, of its rate", wire)};
+        between(0.35, 0.65, "the microbenchmark's goodput with the flow, relative to its goodput alone (fair: 0.5)",
+                share),
+        at_least(0.95, "throughput of the link with both, relative to its rate", wire)};
     return drawing;
 }
 
@@ -94,16 +94,16 @@ Drawing draw_fig16(const Lab& lab) {
 
 const Figure fig16{
     .id = "fig16",
-    .title = "Beside somebody else's traffic on a worker's link",
+    .title = "Background traffic on a worker's link",
     .source = "ATP, section 5.5",
     .claim =
-        "A background flow that could fill the link of one of six workers: VGG16, which wants less than a fair "
-        "share, reaches its peak; a microbenchmark that always sends gets near its fair share; together they fill "
+        "A background flow could fill the link of one of six workers. VGG16 needs less than its fair share and "
+        "reaches its peak. A microbenchmark that always sends gets nearly its fair share. Job and flow together fill "
         "the link.",
     .setup =
-        "The flow (TCP, which halves its window for ECN) goes towards the worker, so that both meet in a queue of the "
-        "switch; it comes and goes while the microbenchmark runs. Milliseconds here are seconds in the paper. Hosts "
-        "cost nothing here: the link is what is shared.",
+        "The flow is TCP, which halves its window after an ECN mark. It goes towards the worker, so flow and job "
+        "share a queue of the switch. While the microbenchmark runs, the flow starts and ends. Milliseconds here are "
+        "seconds in the paper. Hosts take no time per packet, so only the link is shared.",
     .draw = draw_fig16,
 };
 

@@ -50,9 +50,11 @@ Drawing draw_fig15(const Lab& lab) {
     collapsed.x.resize(kept);
     collapsed.y.resize(kept);
     Drawing drawing;
-    drawing.checks = {at_least(2, "images a second with congestion control, times without", images[0] / images[1]),
-                      notified("images a second with it", images[0]), notified("images a second without", images[1]),
-                      notified("images a second without, queues of 500 kB", images[2])};
+    drawing.checks = {
+        at_least(2, "images per second with congestion control, relative to without", images[0] / images[1]),
+        notified("images per second with congestion control", images[0]),
+        notified("images per second without congestion control", images[1]),
+        notified("images per second without congestion control, queues of 500 kB", images[2])};
     drawing.charts = {chart};
     return drawing;
 }
@@ -61,18 +63,17 @@ Drawing draw_fig15(const Lab& lab) {
 
 const Figure fig15{
     .id = "fig15",
-    .title = "Congestion control where half of the aggregators are missing",
+    .title = "Congestion control with half of the required aggregators",
     .source = "ATP, section 5.5",
     .claim =
-        "Eight workers of VGG16 with half of the aggregators they need: with congestion control the goodput is stable "
-        "(66.8 images a second), without it collapses between 4 Gbit/s and none (23.2).",
+        "Eight workers of VGG16 have half of the aggregators that they need. With congestion control, the goodput is "
+        "stable (66.8 images per second). Without congestion control, the goodput collapses to between 4 Gbit/s and "
+        "zero (23.2 images per second).",
     .setup =
-        "The server's processors keep up with 60 Gbit/s, as the paper's. Without congestion control each worker always "
-        "has "
-        "256 packets under way. What does not find an aggregator waits in the queue of the server's port, and the "
-        "longer "
-        "it waits the more aggregators are held; where the queue is too short for eight windows besides, packets are "
-        "lost for good measure and hardly anything gets through.",
+        "The server's processors handle 60 Gbit/s, as in the paper. Without congestion control, each worker always "
+        "has 256 packets in flight. A packet that finds no aggregator waits in the queue of the server's port. The "
+        "longer packets wait, the more aggregators stay in use. If the queue is too short for eight windows, packets "
+        "are lost too, and goodput falls to almost zero.",
     .draw = draw_fig15,
 };
 

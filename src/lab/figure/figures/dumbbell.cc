@@ -32,7 +32,7 @@ Drawing draw_fig12(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run(points);
 
     BarChart chart{.title = "Two VGG16 jobs of three workers",
-                   .y = {.label = "samples a second at each worker"},
+                   .y = {.label = "samples per second of each worker"},
                    .bars = {{.name = "job 1"}, {.name = "job 2"}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         chart.categories.emplace_back(dumbbell_contenders[i].name);
@@ -43,9 +43,9 @@ Drawing draw_fig12(const Lab& lab) {
     const auto faster = [&](std::size_t i) { return std::max(chart.bars[0].values[i], chart.bars[1].values[i]); };
     const auto slower = [&](std::size_t i) { return std::min(chart.bars[0].values[i], chart.bars[1].values[i]); };
     Drawing drawing;
-    drawing.checks = {at_least(0.95, "ATP's slower job, times its faster", slower(0) / faster(0)),
-                      between(1.05, 1.4, "ATP, times the faster job of BytePS", slower(0) / faster(1)),
-                      between(1.05, 1.5, "ATP, times the faster job of Horovod", slower(0) / faster(2))};
+    drawing.checks = {at_least(0.95, "ATP's slower job relative to its faster job", slower(0) / faster(0)),
+                      between(1.05, 1.4, "ATP's slower job relative to BytePS's faster job", slower(0) / faster(1)),
+                      between(1.05, 1.5, "ATP's slower job relative to Horovod's faster job", slower(0) / faster(2))};
     drawing.charts = {chart};
     return drawing;
 }
@@ -54,18 +54,17 @@ Drawing draw_fig12(const Lab& lab) {
 
 const Figure fig12{
     .id = "fig12",
-    .title = "Two jobs over a dumbbell's link",
+    .title = "Two jobs on the shared link of a dumbbell",
     .source = "ATP, section 5.3.2",
     .claim =
-        "Two VGG16 jobs of three workers, one of each on the far side: both jobs of ATP end together, 1.20 times "
-        "faster "
-        "than the faster of BytePS's and 1.25 times faster than Horovod's.",
+        "Two VGG16 jobs have three workers each; one worker of each job is on the far side of the link. Both jobs of "
+        "ATP end at the same time, 1.20 times faster than BytePS's faster job and 1.25 times faster than Horovod's.",
     .setup =
-        "Throughput of training in place of time to accuracy: all sum the same numbers, so they take the same steps. "
-        "Batches of 16, so that communication is not hidden. ATP's packets fill an MTU, as they do by default: with 62 "
-        "lanes a packet its headers, 58 bytes where the paper's has 16, take from the shared link what it saves there. "
-        "The "
-        "paper saw storms of pauses in BytePS, which are not modelled.",
+        "This figure compares throughput instead of time to accuracy: all systems compute the same sums and "
+        "therefore need the same steps. Batches have 16 samples, so computation does not hide communication. ATP's "
+        "packets fill an MTU, as by default. With 62 lanes per packet, the headers (58 bytes, 16 in the paper) would "
+        "take from the shared link what ATP saves there. The paper reports storms of pause frames with BytePS; they "
+        "are not modelled.",
     .draw = draw_fig12,
 };
 

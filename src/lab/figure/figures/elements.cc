@@ -42,14 +42,14 @@ struct ElementsContender {
     const char* system;
 };
 constexpr ElementsContender elements_contenders[] = {
-    {"SwitchML", "switchml"}, {"ATP", "atp"}, {"a server beside each worker", "ps-n:rdma"}, {"ring", "ring:rdma"}};
+    {"SwitchML", "switchml"}, {"ATP", "atp"}, {"a server on each worker's host", "ps-n:rdma"}, {"ring", "ring:rdma"}};
 
 LineChart chart_of(std::int64_t rate, const std::vector<unsigned>& workers, const std::vector<sim::Report>& reports,
                    std::size_t first, double bound) {
     LineChart chart{.title = fmt::format("{} Gbit/s", rate / 1'000'000'000),
                     .x = {.label = "workers", .from = 0},
-                    .y = {.label = "million elements a second", .from = 0},
-                    .levels = {{.name = "what SwitchML's packets can carry", .value = bound / million}}};
+                    .y = {.label = "million elements per second", .from = 0},
+                    .levels = {{.name = "limit of SwitchML's packets", .value = bound / million}}};
     for (const ElementsContender& contender : elements_contenders) {
         Line line{.name = contender.name};
         for (const unsigned count : workers) {
@@ -81,12 +81,12 @@ Drawing draw_switchml_fig4(const Lab& lab) {
         const auto [least, most] = std::ranges::minmax(chart.lines[0].y);
         // Parameter servers use larger packets, so they are compared with the line rate.
         const double line_elements = static_cast<double>(rate) / bits_of_element / million;
+        drawing.checks.push_back(at_least(0.97, chart.title + ": SwitchML, slowest relative to fastest", least / most));
         drawing.checks.push_back(
-            at_least(0.97, chart.title + ": SwitchML, the slowest times the fastest", least / most));
+            at_least(0.9, chart.title + ": SwitchML, relative to the limit of its packets", least * million / bound));
         drawing.checks.push_back(
-            at_least(0.9, chart.title + ": SwitchML, of what its packets can carry", least * million / bound));
-        drawing.checks.push_back(between(0.4, 0.65, chart.title + ": servers beside workers with the most, of the line",
-                                         chart.lines[2].y.back() / line_elements));
+            between(0.4, 0.65, chart.title + ": servers on the workers' hosts, most workers, relative to the line rate",
+                    chart.lines[2].y.back() / line_elements));
         drawing.charts.emplace_back(chart);
     }
     return drawing;
@@ -108,7 +108,7 @@ Drawing draw_switchml_fig7(const Lab& lab) {
     BarChart chart{.title = "Eight workers at 10 Gbit/s", .y = {.label = "time, ms"}};
     for (const double megabytes : sizes) chart.categories.push_back(number_text(megabytes) + " MB");
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-        Bars bars{.name = fmt::format("{} elements a packet", lanes[i])};
+        Bars bars{.name = fmt::format("{} elements per packet", lanes[i])};
         for (std::size_t k = 0; k < sizes.size(); ++k) {
             bars.values.push_back(to_milliseconds(reports[i * sizes.size() + k].jobs.front().time()));
         }
@@ -116,7 +116,7 @@ Drawing draw_switchml_fig7(const Lab& lab) {
     }
     Drawing drawing;
     drawing.checks = {
-        between(0.6, 0.8, "time with packets of an MTU, times with 32 elements",
+        between(0.6, 0.8, "time with packets of an MTU, relative to 32 elements",
                 chart.bars[1].values.back() / chart.bars[0].values.back()),
         notified("share of headers and gaps with 32 elements", 1 - share_of_lanes(points.front(), lanes[0])),
         notified("share of headers and gaps with 366 elements", 1 - share_of_lanes(points.front(), lanes[1]))};
@@ -160,12 +160,13 @@ Drawing draw_switchml_fig8(const Lab& lab) {
     const double conversion_ms = seconds_an_element() * elements * 1e3;
 
     Drawing drawing;
-    drawing.checks = {at_most(0.25, "converting on one core of this machine, times the tensor's time at 10 Gbit/s",
-                              conversion_ms / whole_ms),
-                      between(0.45, 0.55, "time with 16-bit elements, times with 32 bits", half_ms / whole_ms)};
+    drawing.checks = {
+        at_most(0.25, "conversion on one core of this machine, relative to the tensor's time at 10 Gbit/s",
+                conversion_ms / whole_ms),
+        between(0.45, 0.55, "time with 16-bit elements, relative to 32 bits", half_ms / whole_ms)};
     drawing.charts = {BarChart{.title = "Eight workers at 10 Gbit/s",
                                .y = {.label = "ms"},
-                               .categories = {"32-bit elements", "16-bit elements", "converting, one core"},
+                               .categories = {"32-bit elements", "16-bit elements", "conversion, one core"},
                                .bars = {{.name = "time", .values = {whole_ms, half_ms, conversion_ms}}}}};
     return drawing;
 }
@@ -174,14 +175,14 @@ Drawing draw_switchml_fig8(const Lab& lab) {
 
 const Figure switchml_fig4{
     .id = "switchml-fig4",
-    .title = "Elements summed a second",
+    .title = "Elements summed per second",
     .source = "SwitchML, section 5.3",
     .claim =
-        "From 4 to 16 workers SwitchML sums as many elements a second, close to what its packets can carry; parameter "
-        "servers beside the workers reach half of what the line can.",
+        "With 4 to 16 workers, SwitchML sums the same number of elements per second, close to the limit of its "
+        "packets. Parameter servers on the workers' hosts reach half of the line rate.",
     .setup =
-        "One tensor, hosts that cost nothing. Servers and the ring fill packets of 1,500 bytes, as SwitchML's switch "
-        "cannot; dedicated servers, one for each worker, are not modelled.",
+        "One tensor; hosts take no time per packet. Servers and the ring fill packets of 1,500 bytes, which "
+        "SwitchML's switch cannot process. Dedicated servers, one per worker, are not modelled.",
     .draw = draw_switchml_fig4,
 };
 
@@ -190,26 +191,23 @@ const Figure switchml_fig7{
     .title = "SwitchML with packets of an MTU",
     .source = "SwitchML, section 5.5",
     .claim =
-        "A switch that could add 366 elements a packet in place of 32 would have 3.4 % of headers in place of 28.9 %, "
-        "and "
-        "sum a tensor in 31.6 % less time.",
+        "If a switch could add 366 elements per packet instead of 32, headers would take 3.4 % instead of 28.9 %, "
+        "and a tensor 31.6 % less time.",
     .setup =
-        "The shipped machines with larger packets. Preamble, checksum and gap count here, which the paper's shares "
-        "leave "
-        "out.",
+        "The shipped state machines with larger packets. Preamble, checksum and gap count as headers here; the "
+        "paper's shares exclude them.",
     .draw = draw_switchml_fig7,
 };
 
 const Figure switchml_fig8{
     .id = "switchml-fig8",
-    .title = "What conversion costs, and shorter numbers bring",
+    .title = "Cost of conversion, and gain of shorter numbers",
     .source = "SwitchML, section 5.5",
-    .claim = "Scaling and converting numbers costs next to nothing; 16-bit elements halve the time.",
+    .claim = "Scaling and converting numbers takes almost no time; 16-bit elements halve the time.",
     .setup =
-        "Times of tensors are simulated, with float16 elements on the wire. Conversion is this project's own, measured "
-        "on "
-        "one core of the machine that draws the figure; it runs beside the network, so it costs nothing while it is "
-        "shorter.",
+        "Times of tensors are simulated, with float16 elements on the wire for 16 bits. The conversion of this "
+        "project is measured on one core of the machine that draws the figure. It overlaps with the transfer, so a "
+        "shorter conversion adds no time.",
     .draw = draw_switchml_fig8,
 };
 

@@ -26,7 +26,7 @@ Drawing draw_draft_fig8(const Lab& lab) {
 
     LineChart chart{.title = "Eight workers",
                     .x = {.label = "packets forwarded to the server, %"},
-                    .y = {.label = "samples a second, of those with none forwarded", .from = 0}};
+                    .y = {.label = "samples per second, relative to none forwarded", .from = 0}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         const std::size_t first = i / shares.size() * shares.size();
         if (i == first) chart.lines.push_back({.name = models[i / shares.size()]});
@@ -35,12 +35,13 @@ Drawing draw_draft_fig8(const Lab& lab) {
     }
     Drawing drawing;
     drawing.checks = {
-        at_most(0.8, "VGG16 with all packets forwarded, of its throughput with none", chart.lines[0].y.back()),
-        at_least(1.1, "what ResNet50 keeps then, times what VGG16 keeps",
+        at_most(0.8, "throughput of VGG16 with all packets forwarded, relative to none", chart.lines[0].y.back()),
+        at_least(1.1, "share that ResNet50 keeps with all packets forwarded, relative to VGG16's share",
                  chart.lines[1].y.back() / chart.lines[0].y.back())};
     for (std::size_t i = 1; i < shares.size(); ++i) {
-        drawing.checks.push_back(at_most(1.01, "VGG16 at " + number_text(shares[i] * 100) + " %, times the one before",
-                                         chart.lines[0].y[i] / chart.lines[0].y[i - 1]));
+        drawing.checks.push_back(at_most(
+            1.01, "VGG16 at " + number_text(shares[i] * 100) + " % forwarded, relative to the next smaller share",
+            chart.lines[0].y[i] / chart.lines[0].y[i - 1]));
     }
     drawing.charts = {chart};
     return drawing;
@@ -50,10 +51,14 @@ Drawing draw_draft_fig8(const Lab& lab) {
 
 const Figure draft_fig8{
     .id = "draft-fig8",
-    .title = "A share of the packets forwarded to the server",
+    .title = "Throughput if a share of the packets is forwarded to the server",
     .source = "ATP's earlier submission, section 7.2.4",
-    .claim = "The more packets no switch adds, the lower the throughput; VGG16 loses more than ResNet50.",
-    .setup = "Switches forward that share of the fragments, every worker's packet of them alike.",
+    .claim =
+        "The more packets the switches forward unaggregated, the lower the throughput. VGG16 loses more than "
+        "ResNet50.",
+    .setup =
+        "Switches forward a share of the fragments unaggregated: of such a fragment, they forward the packets of all "
+        "workers.",
     .draw = draw_draft_fig8,
 };
 

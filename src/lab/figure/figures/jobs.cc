@@ -36,20 +36,22 @@ Drawing draw_fig20(const Lab& lab) {
     };
     const BarChart chart{
         .title = "Two jobs on one switch",
-        .y = {.label = "samples a second, of those alone"},
+        .y = {.label = "samples per second, relative to alone"},
         .categories = {"3 and 3 workers", "5 and 2 workers", "VGG16 and ResNet50"},
-        .bars = {{.name = "the first", .values = {beside(0, 0, 1), beside(2, 0, 3), beside(5, 0, 1)}},
-                 {.name = "the second", .values = {beside(0, 1, 1), beside(2, 1, 4), beside(5, 1, 6)}}}};
+        .bars = {{.name = "first job", .values = {beside(0, 0, 1), beside(2, 0, 3), beside(5, 0, 1)}},
+                 {.name = "second job", .values = {beside(0, 1, 1), beside(2, 1, 4), beside(5, 1, 6)}}}};
     const auto& first = chart.bars[0].values;
     const auto& second = chart.bars[1].values;
     Drawing drawing;
-    drawing.checks = {between(0.95, 1.05, "equal jobs: the first, times the second", first[0] / second[0]),
-                      between(0.75, 0.98, "equal jobs: beside each other, times alone", std::min(first[0], second[0])),
-                      at_least(1, "two workers, times five, in samples a second",
-                               reports[2].jobs[1].samples_per_s / reports[2].jobs[0].samples_per_s),
-                      notified("VGG16 beside ResNet50, times alone", first[2]),
-                      notified("ResNet50 beside VGG16, times alone", second[2]),
-                      at_least(1, "what VGG16 keeps beside ResNet50, times what that keeps", first[2] / second[2])};
+    drawing.checks = {
+        between(0.95, 1.05, "equal jobs: first relative to second", first[0] / second[0]),
+        between(0.75, 0.98, "equal jobs: slower of both together, relative to alone", std::min(first[0], second[0])),
+        at_least(1, "two workers relative to five, in samples per second",
+                 reports[2].jobs[1].samples_per_s / reports[2].jobs[0].samples_per_s),
+        notified("VGG16 next to ResNet50, relative to alone", first[2]),
+        notified("ResNet50 next to VGG16, relative to alone", second[2]),
+        at_least(1, "share of speed that VGG16 keeps next to ResNet50, relative to ResNet50's share",
+                 first[2] / second[2])};
     drawing.charts = {chart};
     return drawing;
 }
@@ -83,8 +85,8 @@ Drawing draw_draft_fig10(const Lab& lab) {
     for (std::size_t i = 0; i < reports.size(); ++i) {
         if (i % std::size(pairs) == 0) {
             charts.push_back({.title = i == 0 ? "VGG16 and VGG16" : "VGG16 and ResNet50",
-                              .y = {.label = "samples a second at each worker"},
-                              .bars = {{.name = "the first"}, {.name = "the second"}}});
+                              .y = {.label = "samples per second of each worker"},
+                              .bars = {{.name = "first job"}, {.name = "second job"}}});
         }
         charts.back().categories.emplace_back(pairs[i % std::size(pairs)].name);
         for (std::size_t job = 0; job < 2; ++job) {
@@ -95,11 +97,11 @@ Drawing draw_draft_fig10(const Lab& lab) {
         return chart.bars[0].values[i] + chart.bars[1].values[i];
     };
     Drawing drawing;
-    drawing.checks = {at_least(1, "same model: ATP's jobs together, times SwitchML's with half each",
+    drawing.checks = {at_least(1, "same model: ATP's jobs together, relative to SwitchML with half of the memory each",
                                both(charts[0], 0) / both(charts[0], 1)),
-                      at_least(1, "same model: ATP's jobs together, times SwitchML beside BytePS",
+                      at_least(1, "same model: ATP's jobs together, relative to SwitchML next to BytePS",
                                both(charts[0], 0) / both(charts[0], 2)),
-                      between(0.95, 1.05, "same model: ATP's first job, times its second",
+                      between(0.95, 1.05, "same model: ATP's first job relative to its second job",
                               charts[0].bars[0].values[0] / charts[0].bars[1].values[0])};
     drawing.charts = {charts[0], charts[1]};
     return drawing;
@@ -112,37 +114,36 @@ const Figure fig20{
     .title = "Two jobs share a switch",
     .source = "ATP, appendix D.2",
     .claim =
-        "Two VGG16 jobs of three workers get the same and lose 10 %; of five and two workers the two get slightly "
-        "more; "
-        "beside ResNet50, VGG16 loses less (5 %) than ResNet50 (10 %).",
+        "Two VGG16 jobs of three workers each are equally fast, and lose 10 % of their speed alone. If one job has "
+        "five workers and the other two, the job with two is slightly faster. If VGG16 runs next to ResNet50, VGG16 "
+        "loses less (5 %) than ResNet50 (10 %).",
     .setup =
-        "Each job has hosts and a server of its own, batches of 16, and windows of 128 packets; the switch has 224 "
-        "aggregators, so that its memory is what they share.",
+        "Each job has its own hosts and server, batches of 16, and windows of 128 packets. The switch has 224 "
+        "aggregators, so the jobs compete for its memory.",
     .differences =
-        "Beside each other VGG16 loses more than ResNet50, not less: ResNet50's sums hide behind its backward pass "
-        "here "
-        "(alone it is within 1 % of its speed without communication), so it neither takes much of the memory nor "
-        "waits for it, while VGG16 has to wait for its sums.",
+        "VGG16 loses more than ResNet50, not less. Here, the backward pass of ResNet50 hides its sums: alone, "
+        "ResNet50 is within 1 % of its speed without communication. ResNet50 therefore uses little of the memory and "
+        "does not wait for it, while VGG16 waits for its sums.",
     .draw = draw_fig20,
 };
 
 const Figure draft_fig10{
     .id = "draft-fig10",
-    .title = "Sharing a switch, beside dividing it",
+    .title = "A shared switch compared with a divided one",
     .source = "ATP's earlier submission, section 7.3.2",
     .claim =
-        "Two jobs of the same model get the most over ATP; SwitchML gives each half of the memory, or one all of it "
-        "and "
-        "the other none.",
+        "Two jobs of the same model are fastest with ATP. SwitchML gives each job half of the memory, or one job all "
+        "of it and the other none.",
     .setup =
-        "The jobs of fig20, of three workers each, with 256 aggregators, of which SwitchML can use all too: its parts "
-        "are powers of two. A slot of SwitchML has as many lanes as an aggregator and a shadow copy, so the same "
-        "memory "
-        "has half as many. BytePS has one server, over TCP.",
+        "The jobs are those of fig20, with three workers each. The switch has 256 aggregators. SwitchML's parts are "
+        "powers of two, so SwitchML can also use all of them. A slot of SwitchML has as many lanes as an aggregator, "
+        "and a shadow copy. The same memory therefore has half as many slots as aggregators. BytePS has one server "
+        "and uses TCP.",
     .differences =
-        "Two halves of SwitchML get 8 % more: the memory holds the windows of both jobs, so that links are what they "
-        "share, and packets of 62 lanes are 12 % longer with ATP's header than with SwitchML's. With memory that "
-        "SwitchML has to round down (224 aggregators) ATP is 14 % ahead, with half of it (128) 6 % behind.",
+        "SwitchML with half of the memory for each job is 8 % faster. The memory holds the windows of both jobs, so "
+        "the jobs compete for links only. Packets of 62 lanes are 12 % longer with ATP's header than with "
+        "SwitchML's. With 224 aggregators, which SwitchML has to round down, ATP is 14 % faster. With 128 "
+        "aggregators, ATP is 6 % slower.",
     .draw = draw_draft_fig10,
 };
 

@@ -75,7 +75,7 @@ Drawing draw_fig10(const Lab& lab) {
         micro.push_back(goodput_gbps(reports[half + i]));
     }
     const Axis x{.label = "packets lost at one worker, %", .logarithmic = true};
-    const Axis y{.label = "throughput, of that without loss", .from = 0};
+    const Axis y{.label = "throughput relative to no loss", .from = 0};
     const LineChart of_model{
         .title = "VGG16", .x = x, .y = y, .lines = normalised({"ATP", "SwitchML"}, losses, training)};
     const LineChart of_micro{
@@ -84,16 +84,16 @@ Drawing draw_fig10(const Lab& lab) {
     const std::size_t rare = lab.quick() ? 0 : 1;
     Drawing drawing;
     drawing.checks = {
-        at_least(0.95, "VGG16 over ATP at 0.01 %, of its throughput without loss", of_model.lines[0].y[rare]),
-        at_least(0.9, "the microbenchmark over ATP at 0.01 %, likewise", of_micro.lines[0].y[rare])};
+        at_least(0.95, "ATP, VGG16 at 0.01 %: throughput relative to no loss", of_model.lines[0].y[rare]),
+        at_least(0.9, "ATP, microbenchmark at 0.01 %: throughput relative to no loss", of_micro.lines[0].y[rare])};
     for (std::size_t i = rare; i < losses.size(); ++i) {
-        const std::string at =
-            " at " + number_text(losses[i] * percent) + " %: what ATP keeps, times what SwitchML keeps";
+        const std::string at = " at " + number_text(losses[i] * percent) +
+                               " %: share of throughput that ATP keeps, relative to SwitchML's share";
         drawing.checks.push_back(at_least(0.99, "VGG16" + at, lead(of_model, i)));
-        drawing.checks.push_back(at_least(1, "the microbenchmark" + at, lead(of_micro, i)));
+        drawing.checks.push_back(at_least(1, "microbenchmark" + at, lead(of_micro, i)));
     }
     drawing.checks.push_back(
-        notified("the microbenchmark over ATP at 1 %, of its throughput without loss", of_micro.lines[0].y.back()));
+        notified("ATP, microbenchmark at 1 %: throughput relative to no loss", of_micro.lines[0].y.back()));
     drawing.checks.push_back(notified("the same with a timer of 0.1 ms", goodput_gbps(reports.back()) / micro.front()));
     drawing.charts = {of_model, of_micro};
     return drawing;
@@ -119,16 +119,17 @@ Drawing draw_switchml_fig5(const Lab& lab) {
 
     LineChart chart{.title = "Eight workers at 10 Gbit/s, loss on every link",
                     .x = {.label = "packets lost, %", .logarithmic = true},
-                    .y = {.label = "time, times that without loss", .logarithmic = true, .from = 1},
+                    .y = {.label = "time relative to no loss", .logarithmic = true, .from = 1},
                     .lines = normalised({"SwitchML", "ring over TCP (Gloo)"}, losses, speeds)};
     for (Line& line : chart.lines) {
         for (double& y : line.y) y = 1 / y;
     }
     Drawing drawing;
-    drawing.checks = {
-        at_most(1.2, "SwitchML at 0.01 %: time, times that without loss", chart.lines[0].y[0]),
-        at_least(1.2, "the ring at 0.1 %: its inflation, times SwitchML's", chart.lines[1].y[1] / chart.lines[0].y[1]),
-        at_least(1.2, "the ring at 1 %: its inflation, times SwitchML's", chart.lines[1].y[2] / chart.lines[0].y[2])};
+    drawing.checks = {at_most(1.2, "SwitchML at 0.01 %: time relative to no loss", chart.lines[0].y[0]),
+                      at_least(1.2, "ring at 0.1 %: slowdown relative to SwitchML's slowdown",
+                               chart.lines[1].y[1] / chart.lines[0].y[1]),
+                      at_least(1.2, "ring at 1 %: slowdown relative to SwitchML's slowdown",
+                               chart.lines[1].y[2] / chart.lines[0].y[2])};
     drawing.charts = {chart};
     return drawing;
 }
@@ -164,9 +165,9 @@ Drawing draw_switchml_fig6(const Lab& lab) {
     }
     const auto rate = [&](std::size_t i) { return average_between(chart.lines[i], 0, ends[i]); };
     Drawing drawing;
-    drawing.checks = {at_least(0.9, "sending rate at 0.01 %, times that without loss", rate(1) / rate(0)),
-                      at_least(0.4, "sending rate at 1 %, times that without loss", rate(2) / rate(0)),
-                      notified("time at 1 %, times that without loss", ends[2] / ends[0]),
+    drawing.checks = {at_least(0.9, "sending rate at 0.01 %, relative to no loss", rate(1) / rate(0)),
+                      at_least(0.4, "sending rate at 1 %, relative to no loss", rate(2) / rate(0)),
+                      notified("time at 1 %, relative to no loss", ends[2] / ends[0]),
                       notified("the same with 512 slots", ends[3] / ends[0]),
                       notified("the same with a timer of 0.1 ms", ends[4] / ends[0])};
     drawing.charts = {chart};
@@ -180,17 +181,16 @@ const Figure fig10{
     .title = "One worker loses packets",
     .source = "ATP, section 5.2.3",
     .claim =
-        "With congestion control off and one worker that drops 0.001 to 1 % of its packets, ATP degrades gracefully "
-        "and "
-        "less than SwitchML, which waits a millisecond where ATP sees from newer ACKs what is missing: up to about a "
-        "third.",
-    .setup = "Packets are lost on the links of the first of eight workers, both ways.",
+        "Congestion control is off, and one worker drops 0.001 to 1 % of its packets. ATP degrades gracefully and "
+        "less than SwitchML: the difference is up to about a third. After a loss, SwitchML waits for 1 ms, while ATP "
+        "detects the loss from newer ACKs.",
+    .setup = "Packets are lost in both directions of the link of one of eight workers.",
     .differences =
-        "With more loss it is the other way round. ATP's window waits for its oldest fragment: once all of it is under "
-        "way, nothing new is sent whose ACK could tell that a resend was lost as well, and all of it waits for the "
-        "timer of a millisecond. SwitchML waits for every lost packet, but with one of its 512 slots only. Longer "
-        "links change little, a shorter timer most of it (last row). The paper does not say what its workers do about "
-        "a resend that is lost.",
+        "With more loss, SwitchML keeps more of its throughput than ATP. ATP's window waits for its oldest fragment. "
+        "Once the whole window is in flight, the worker sends no new fragment, so no newer ACK can show that a "
+        "resend was lost too. The whole window then waits for the timer of 1 ms. SwitchML also waits for every lost "
+        "packet, but with only one of its 512 slots. Longer links change little; a shorter timer recovers most of "
+        "the loss (last row). The paper does not say what its workers do if a resend is lost.",
     .draw = draw_fig10,
 };
 
@@ -199,27 +199,28 @@ const Figure switchml_fig5{
     .title = "SwitchML's time for a tensor under loss",
     .source = "SwitchML, section 5.5",
     .claim =
-        "Loss of 0.01 % on every link hardly matters; from 0.1 % on SwitchML is much less delayed than Gloo over TCP.",
+        "A loss of 0.01 % on every link has little effect. From 0.1 %, loss delays SwitchML much less than Gloo over "
+        "TCP.",
     .setup =
-        "Eight workers at 10 Gbit/s, the paper's 128 slots, a resend after 1 ms. A ring over TCP stands for Gloo; its "
-        "timeouts are Linux's, 200 ms at the least.",
+        "Eight workers at 10 Gbit/s, the paper's 128 slots, and a resend after 1 ms. A ring over TCP represents "
+        "Gloo; its minimum timeout is that of Linux, 200 ms.",
     .draw = draw_switchml_fig5,
 };
 
 const Figure switchml_fig6{
     .id = "switchml-fig6",
-    .title = "What a worker of SwitchML sends while packets are lost",
+    .title = "Sending rate of a SwitchML worker under loss",
     .source = "SwitchML, section 5.5",
     .claim =
-        "Under loss workers keep a high sending rate and recover quickly; at 1 % the end is drawn out, since slots are "
-        "hit unevenly and none takes another's work.",
-    .setup = "One tensor, the sending rate of one of eight workers.",
+        "Under loss, workers keep a high sending rate and recover quickly. At 1 %, the end takes long, because "
+        "losses hit slots unevenly and no slot takes over the work of another.",
+    .setup = "One tensor; the chart shows the sending rate of one of eight workers.",
     .differences =
-        "At 1 % the rate falls further than the paper's timeline shows. A lost packet holds its slot for a "
-        "millisecond; 1 % on the sixteen ways of a slot's packets loses one in seven rounds, and a round takes 21 us "
-        "where 128 slots fill 10 Gbit/s, so a slot waits seven times as long as it works. The paper names 128 slots "
-        "and a millisecond as well, but its timeline, which at 1 % slows down past 150 ms, is that of more slots or of "
-        "a shorter timer (last rows).",
+        "At 1 %, the rate falls further than in the paper's timeline. A lost packet blocks its slot for 1 ms. In "
+        "each round, the packets of a slot cross sixteen links (eight workers, two directions), so a loss of 1 % "
+        "hits one round in seven. A round takes 21 us if 128 slots fill 10 Gbit/s. A slot therefore waits seven "
+        "times as long as it works. The paper also states 128 slots and 1 ms. Its timeline at 1 %, which slows down "
+        "past 150 ms, rather matches more slots or a shorter timer (last rows).",
     .draw = draw_switchml_fig6,
 };
 

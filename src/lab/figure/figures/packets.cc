@@ -29,13 +29,13 @@ Drawing draw_mtu(const Lab& lab) {
     const Bars large{.name = "352 lanes", .values = {goodput_gbps(reports[3]), goodput_gbps(reports[2])}};
     Drawing drawing;
     drawing.checks = {
-        between(1.2, 1.45, "where the wire decides: 352 lanes, times 62", large.values[0] / small.values[0]),
-        at_least(1.2, "where hosts copy: 352 lanes, times 62", large.values[1] / small.values[1])};
+        between(1.2, 1.45, "limited by the wire: 352 lanes relative to 62", large.values[0] / small.values[0]),
+        at_least(1.2, "limited by hosts that copy: 352 lanes relative to 62", large.values[1] / small.values[1])};
     drawing.charts = {BarChart{.title = "Eight workers, one tensor, the same memory in the switch",
                                .y = {.label = "goodput of a worker, Gbit/s"},
-                               .categories = {"the wire alone", "hosts as in the paper"},
+                               .categories = {"limited by the wire only", "hosts as in the paper"},
                                .bars = {small, large},
-                               .levels = {{.name = "the line's rate", .value = 100}}}};
+                               .levels = {{.name = "line rate", .value = 100}}}};
     return drawing;
 }
 
@@ -46,10 +46,9 @@ const Figure beyond_mtu{
     .title = "Packets that fill an Ethernet frame",
     .source = "beyond the papers",
     .claim =
-        "A switch that adds 352 lanes a packet in place of 62 lets the same wire carry a quarter more gradients, and "
-        "the "
-        "same hosts too, which copy fewer headers.",
-    .setup = "As many bytes of lanes in the switch for both, so fewer aggregators for larger packets.",
+        "If a switch adds 352 lanes per packet instead of 62, the same wire carries a quarter more gradients. The "
+        "same hosts also send a quarter more, because they copy fewer headers.",
+    .setup = "The switch has the same memory for lanes in both cases, so it has fewer aggregators for larger packets.",
     .draw = draw_mtu,
 };
 

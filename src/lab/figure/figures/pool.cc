@@ -45,11 +45,11 @@ Drawing draw_switchml_fig2(const Lab& lab) {
     const auto wide = static_cast<std::size_t>(std::ranges::lower_bound(pools, 2 * slots) - pools.begin());
     Drawing drawing;
     drawing.checks = {
-        notified("slots that the bandwidth-delay product fills", slots),
-        at_least(1.5, "time with the fewest slots, times the least", time.y.front() / least),
-        at_most(1.05, "time with twice the product or more, times the least",
+        notified("slots that fill the bandwidth-delay product", slots),
+        at_least(1.5, "time with the fewest slots, relative to the shortest time", time.y.front() / least),
+        at_most(1.05, "longest time with at least twice the product, relative to the shortest time",
                 *std::max_element(time.y.begin() + static_cast<std::ptrdiff_t>(wide), time.y.end()) / least),
-        at_least(2, "round trip with the most slots, times with the fewest",
+        at_least(2, "round trip with the most slots, relative to the fewest slots",
                  round_trip.y.back() / round_trip.y.front())};
     drawing.charts = {LineChart{.title = "Time of a tensor",
                                 .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
@@ -69,11 +69,11 @@ const Figure switchml_fig2{
     .title = "The size of SwitchML's pool",
     .source = "SwitchML, section 3.6",
     .claim =
-        "The time of a tensor falls until the slots fill the bandwidth-delay product; more of them only let packets "
-        "wait "
-        "longer.",
+        "The time of a tensor falls until the slots fill the bandwidth-delay product. With more slots, packets only "
+        "wait longer.",
     .setup =
-        "Eight workers at 100 Gbit/s, one tensor. Links are short here, so the product is smaller than the paper's.",
+        "Eight workers at 100 Gbit/s sum one tensor. Links are short here, so the product is smaller than the "
+        "paper's.",
     .draw = draw_switchml_fig2,
 };
 

@@ -22,11 +22,11 @@ Drawing draw_fig9(const Lab& lab) {
     }
     Drawing drawing;
     drawing.checks = {
-        between(3, 3, "bytes into the server with aggregation in racks only, times ATP's",
+        between(3, 3, "bytes into the server with aggregation within racks only, relative to ATP",
                 bars.values[1] / bars.values[0]),
-        between(6, 6, "bytes into the server without aggregation, times ATP's", bars.values[2] / bars.values[0])};
-    drawing.charts = {BarChart{.title = "Six workers in three racks, the last of them the server's",
-                               .y = {.label = "bytes with headers, times the tensor's"},
+        between(6, 6, "bytes into the server without aggregation, relative to ATP", bars.values[2] / bars.values[0])};
+    drawing.charts = {BarChart{.title = "Six workers in three racks; the server is in the last rack",
+                               .y = {.label = "bytes with headers, relative to the tensor"},
                                .categories = {"ATP", "racks only (RSS)", "no aggregation"},
                                .bars = {bars}}};
     return drawing;
@@ -39,9 +39,10 @@ const Figure fig9{
     .title = "Traffic into the server, with aggregation across racks",
     .source = "ATP, section 5.2.2",
     .claim =
-        "Six workers in three racks, the server in the third: aggregation in racks only sends the server 3 times the "
-        "traffic of ATP, whose last switch adds single packets of its own rack to the sums of the others.",
-    .setup = "That topology, one job that sums one tensor.",
+        "Six workers run in three racks, and the server in the third. If switches aggregate only within their racks, "
+        "the server receives 3 times the traffic of ATP. With ATP, the last switch also adds the packets of its own "
+        "rack to the sums of the other racks.",
+    .setup = "The same topology; one job sums one tensor.",
     .draw = draw_fig9,
 };
 

@@ -23,18 +23,18 @@ Drawing draw_restart(const Lab& lab) {
     const auto course = [&](std::size_t i, const char* name) {
         return course_of(name, reports[i].series->job_bytes.front(), reports[i].series->interval);
     };
-    const std::vector<Line> lines = {course(0, "plain"), course(1, "the switch restarts")};
+    const std::vector<Line> lines = {course(0, "no restart"), course(1, "the switch restarts")};
     const double outage = to_milliseconds(lasts);
     const double lost = to_milliseconds(reports[1].jobs.front().time() - reports[0].jobs.front().time());
     const double back = to_milliseconds(at) + 2 * outage;
     const double end = to_milliseconds(reports[1].jobs.front().time()) * 0.95;
     Drawing drawing;
     drawing.checks = {
-        between(0.9, 2.5, "time lost, times the outage", lost / outage),
-        at_least(0.95, "goodput after it, times before",
+        between(0.9, 2.5, "time lost relative to the outage", lost / outage),
+        at_least(0.95, "goodput after the restart relative to before",
                  average_between(lines[1], back, end) / average_between(lines[1], 0, to_milliseconds(at))),
-        notified("packets resent, of all", static_cast<double>(reports[1].jobs.front().worker.resent) /
-                                               static_cast<double>(reports[1].jobs.front().worker.sent))};
+        notified("share of packets that are resent", static_cast<double>(reports[1].jobs.front().worker.resent) /
+                                                         static_cast<double>(reports[1].jobs.front().worker.sent))};
     drawing.charts = {LineChart{.title = "Four workers, one tensor",
                                 .x = {.label = "time, ms", .from = 0},
                                 .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
@@ -46,14 +46,15 @@ Drawing draw_restart(const Lab& lab) {
 
 const Figure beyond_restart{
     .id = "beyond-restart",
-    .title = "The switch restarts in mid-job",
+    .title = "The switch restarts during a job",
     .source = "beyond the papers",
     .claim =
-        "A switch that comes back empty costs the time it was away, and about as long again at the most, until timers "
-        "that have doubled meanwhile find out: nobody starts again, and every sum is right to the last bit.",
+        "A switch that restarts with empty memory costs the time of its outage, and at most about the same time "
+        "again: timers double during the outage and expire later. No worker restarts, and every sum is correct to "
+        "the last bit.",
     .setup =
-        "Packets that reach the switch while it is away are lost, and so are the partial sums in it. Workers' probes "
-        "find out, and are as patient as their timers, which double up to 200 ms.",
+        "Packets that reach the switch during the outage are lost, and so are the partial sums in the switch. "
+        "Workers send PROBEs to detect the loss when their timers expire. The timers double up to 200 ms.",
     .draw = draw_restart,
 };
 

@@ -35,11 +35,11 @@ Drawing draw_scale(const Lab& lab) {
     }
     Drawing drawing;
     drawing.checks = {
-        at_least(0.9, "ATP without collisions, the most workers: goodput, times that of four",
+        at_least(0.9, "ATP without collisions, most workers: goodput relative to four workers",
                  lines[0].y.back() / lines[0].y[0]),
-        notified("ATP, hashed, the most workers: goodput, times that of four", lines[1].y.back() / lines[1].y[0]),
-        at_least(2, "ATP, hashed, the most workers: goodput, times the ring's", lines[1].y.back() / lines[2].y.back())};
-    drawing.charts = {LineChart{.title = "As many racks as workers in each",
+        notified("ATP, hashed, most workers: goodput relative to four workers", lines[1].y.back() / lines[1].y[0]),
+        at_least(2, "ATP, hashed, most workers: goodput relative to the ring", lines[1].y.back() / lines[2].y.back())};
+    drawing.charts = {LineChart{.title = "As many racks as workers per rack",
                                 .x = {.label = "workers", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
                                 .lines = lines}};
@@ -52,11 +52,12 @@ const Figure beyond_scale{
     .id = "beyond-scale",
     .title = "Up to 32 racks of 32 workers",
     .source = "beyond the papers",
-    .claim = "Two levels of switches sum for 1,024 workers as fast as for four, as long as aggregators do not collide.",
+    .claim = "Two levels of switches sum for 1,024 workers as fast as for four, if fragments do not collide.",
     .setup =
-        "As many racks as workers in each, a server beside the root switch, hosts that cost nothing. A slot without "
-        "an aggregator of its own sends every worker's packet to the server, which grows with their number; goodput "
-        "is that of the later rounds, in which slots have found one.",
+        "The number of racks equals the number of workers per rack. The server has a host at the root switch, and "
+        "hosts take no time per packet. If a slot has no aggregator of its own, the packets of all workers go to the "
+        "server; this traffic grows with the number of workers. Goodput excludes the first round, in which slots "
+        "search for aggregators.",
     .draw = draw_scale,
 };
 

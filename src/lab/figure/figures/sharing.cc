@@ -48,8 +48,8 @@ Drawing draw_fig13a(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run(points);
 
     LineChart chart{.title = "Three VGG16 jobs",
-                    .x = {.label = "aggregators, % of what peak throughput needs"},
-                    .y = {.label = "samples a second at each worker", .from = 0},
+                    .x = {.label = "aggregators, % of those that peak throughput needs"},
+                    .y = {.label = "samples per second of each worker", .from = 0},
                     .lines = {{.name = "dynamic (ATP)"}, {.name = "static parts"}}};
     for (std::size_t i = 0; i < reports.size(); ++i) {
         Line& line = chart.lines[i / shares.size()];
@@ -65,12 +65,12 @@ Drawing draw_fig13a(const Lab& lab) {
     // have is interpolated linearly.
     const double whole_third = at(1, 0.25) + (at(1, 0.5) - at(1, 0.25)) * (1.0 / 3 - 0.25) / (0.5 - 0.25);
     Drawing drawing;
-    drawing.checks = {
-        between(0.95, 1.15, "dynamic, times static, with 100 %", at(0, 1) / at(1, 1)),
-        at_least(0.9, "dynamic with 50 %, times with 100 %", at(0, 0.5) / at(0, 1)),
-        at_least(1.2, "dynamic, times static, with 33 %", at(0, 1.0 / 3) / at(1, 1.0 / 3)),
-        at_least(1.2, "dynamic, times static, with 25 %", at(0, 0.25) / at(1, 0.25)),
-        at_least(1.2, "dynamic, times what static would have of whole parts, with 33 %", at(0, 1.0 / 3) / whole_third)};
+    drawing.checks = {between(0.95, 1.15, "dynamic relative to static, with 100 %", at(0, 1) / at(1, 1)),
+                      at_least(0.9, "dynamic with 50 %, relative to dynamic with 100 %", at(0, 0.5) / at(0, 1)),
+                      at_least(1.2, "dynamic relative to static, with 33 %", at(0, 1.0 / 3) / at(1, 1.0 / 3)),
+                      at_least(1.2, "dynamic relative to static, with 25 %", at(0, 0.25) / at(1, 0.25)),
+                      at_least(1.2, "dynamic relative to static windows that use whole parts (interpolated), with 33 %",
+                               at(0, 1.0 / 3) / whole_third)};
     drawing.charts = {chart};
     return drawing;
 }
@@ -106,14 +106,15 @@ Drawing draw_fig13b(const Lab& lab) {
 
     const LineChart chart{.title = "100 % of the aggregators that peak throughput needs",
                           .x = {.label = "time, ms", .from = 0},
-                          .y = {.label = "packets added by the server, each interval", .from = 0},
+                          .y = {.label = "packets added by the server per interval", .from = 0},
                           .lines = additions_of(report.series->job_added_at_server, report.series->interval)};
     const double end = chart.lines.front().x.back();
     const double early = sum_between(chart.lines, 0, end / 4);
     const double late = sum_between(chart.lines, end * 3 / 4, end);
     Drawing drawing;
-    drawing.checks = {at_least(1, "packets that servers added in the first quarter of the time", early),
-                      at_most(0.1, "in the last quarter, times in the first", late / early)};
+    drawing.checks = {
+        at_least(1, "packets added by servers in the first quarter of the time", early),
+        at_most(0.1, "packets added by servers in the last quarter, relative to the first quarter", late / early)};
     drawing.charts = {chart};
     return drawing;
 }
@@ -150,12 +151,14 @@ Drawing draw_fig13c(const Lab& lab) {
 
     const LineChart chart{.title = "33 % of the aggregators that peak throughput needs",
                           .x = {.label = "time, ms", .from = 0},
-                          .y = {.label = "packets added by the switch, each interval", .from = 0},
+                          .y = {.label = "packets added by the switch per interval", .from = 0},
                           .lines = additions_of(report.series->job_added_in_network, report.series->interval)};
     const Crowds crowds = crowds_of(chart.lines);
     Drawing drawing;
-    drawing.checks = {at_least(1.1, "what a job has added by the switch while another is off, times while all are on",
-                               crowds.some_off / crowds.all_on)};
+    drawing.checks = {at_least(
+        1.1,
+        "packets of an active job that the switch adds while another job is idle, relative to while all are active",
+        crowds.some_off / crowds.all_on)};
     drawing.charts = {chart};
     return drawing;
 }
@@ -164,45 +167,47 @@ Drawing draw_fig13c(const Lab& lab) {
 
 const Figure fig13a{
     .id = "fig13a",
-    .title = "Fewer aggregators than three jobs need, shared and divided",
+    .title = "Three jobs with too few aggregators, shared and divided",
     .source = "ATP, section 5.4.1",
     .claim =
-        "Three VGG16 jobs with 100 % of the aggregators that peak throughput needs do as well with shared ones as with "
-        "static thirds; with half of them sharing loses 5 to 10 %, and with 33 % it is up to 38 % faster than thirds.",
+        "Three VGG16 jobs share aggregators, or each has a static third. With 100 % of the aggregators that peak "
+        "throughput needs, both are equally fast. With 50 %, sharing loses 5 to 10 %. With 33 %, sharing is up to 38 "
+        "% faster than static thirds.",
     .setup =
-        "Each job has hosts of its own. A job with a static part waits until an aggregator is free, as SwitchML's do; "
-        "its window is the largest power of two in its part: all of it with 100, 50 and 25 %, 32 of 42 aggregators "
-        "with 33 %.",
+        "Each job has hosts of its own. A job with a static part waits until an aggregator is free, as with "
+        "SwitchML. The window of such a job is the largest power of two that fits into its part. With 100, 50 and 25 "
+        "%, the window uses the whole part; with 33 %, the window uses 32 of 42 aggregators.",
     .differences =
-        "Much of the gain at 33 % is what the static windows leave of their parts. Were they as large as their parts, "
-        "with what lies on the straight line between 25 and 50 %, sharing would be a sixth ahead there, not two "
-        "fifths; "
-        "at 25 %, where nothing is left, it is ahead by a quarter.",
+        "At 33 %, much of the gain comes from aggregators that static windows leave unused. If static windows used "
+        "their whole parts (throughput interpolated linearly between 25 and 50 %), sharing would be a sixth faster "
+        "at 33 %, not two fifths. At 25 %, static windows leave no aggregator unused, and sharing is a quarter "
+        "faster.",
     .draw = draw_fig13a,
 };
 
 const Figure fig13b{
     .id = "fig13b",
-    .title = "Hashing settles",
+    .title = "Hashing again removes collisions",
     .source = "ATP, section 5.4.2",
     .claim =
-        "With 100 % of the aggregators there are collisions at first, which the server adds; once slots have been "
-        "hashed "
-        "anew they vanish.",
-    .setup = "The jobs of fig13a begin together; what servers add in each interval.",
+        "With 100 % of the aggregators, fragments collide at first, and the server adds them. After the slots are "
+        "hashed again, the collisions vanish.",
+    .setup =
+        "The jobs of fig13a start at the same time. The chart shows the packets that the servers add in each "
+        "interval.",
     .draw = draw_fig13b,
 };
 
 const Figure fig13c{
     .id = "fig13c",
-    .title = "Jobs take over what a job in its off phase leaves",
+    .title = "Active jobs use the aggregators of an idle job",
     .source = "ATP, section 5.4.2",
     .claim =
-        "With 33 % of the aggregators, what the switch adds for two jobs increases while the third computes and sends "
-        "nothing.",
+        "With 33 % of the aggregators, the switch adds more packets of two jobs while the third job computes and "
+        "sends nothing.",
     .setup =
-        "The jobs of fig13a, which begin a third of an iteration after each other; what the switch adds in each "
-        "interval.",
+        "The jobs of fig13a start a third of an iteration apart. The chart shows the packets that the switch adds in "
+        "each interval.",
     .draw = draw_fig13c,
 };
 

@@ -31,10 +31,11 @@ sim::Scenario with_straggler(const Lab& lab, bool blind) {
 
 Drawing draw_probe(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run({with_straggler(lab, false), with_straggler(lab, true)});
-    BarChart bytes{.title = "Into the server", .y = {.label = "bytes with headers, times the tensor's"}};
-    BarChart packets{.title = "Sent by workers beyond the first time", .y = {.label = "packets, of those sent once"}};
+    BarChart bytes{.title = "Into the server", .y = {.label = "bytes with headers, relative to the tensor"}};
+    BarChart packets{.title = "Additional packets of workers",
+                     .y = {.label = "packets, relative to the fragments sent once"}};
     bytes.bars = {{.name = "eight workers, one of them late"}};
-    packets.bars = {{.name = "probes"}, {.name = "fragments sent again"}};
+    packets.bars = {{.name = "PROBEs"}, {.name = "resent fragments"}};
     for (const sim::Report& report : reports) {
         const sim::JobReport& job = report.jobs.front();
         const double fragments = static_cast<double>(job.server.completed) * job.workers;
@@ -45,10 +46,10 @@ Drawing draw_probe(const Lab& lab) {
     bytes.categories = packets.categories = {"PROBE", "blind resend"};
     Drawing drawing;
     drawing.checks = {
-        at_least(1.2, "bytes into the server with blind resends, times with probes",
+        at_least(1.2, "bytes into the server with blind resends, relative to PROBEs",
                  bytes.bars[0].values[1] / bytes.bars[0].values[0]),
-        at_most(1e-6, "fragments sent again with probes, of all", packets.bars[1].values[0]),
-        notified("time with blind resends, times with probes",
+        at_most(1e-6, "share of fragments that are resent with PROBEs", packets.bars[1].values[0]),
+        notified("time with blind resends, relative to PROBEs",
                  to_milliseconds(reports[1].jobs.front().time()) / to_milliseconds(reports[0].jobs.front().time()))};
     drawing.charts = {bytes, packets};
     return drawing;
@@ -58,16 +59,16 @@ Drawing draw_probe(const Lab& lab) {
 
 const Figure beyond_probe{
     .id = "beyond-probe",
-    .title = "A late worker: asking beside sending again",
+    .title = "A late worker: PROBE compared with resend",
     .source = "beyond the papers",
     .claim =
-        "A worker whose timer expires cannot know whether its packet was lost or another worker is late. Where it asks "
-        "the server, the sums of the others wait in the switch; where it sends again, as in the paper, they are taken "
-        "out, and the server adds what the switch could have.",
+        "If the timer of a worker expires, the worker cannot know whether its packet was lost or another worker is "
+        "late. If it asks the server with a PROBE, the partial sums of the others stay in the switch. If it resends, "
+        "as in the paper, the switch releases the partial sums, and the server adds what the switch could have added.",
     .setup =
-        "Seven of eight workers wait in every iteration for the last, for 5 ms, where timers wait for 1 ms and then "
-        "for "
-        "longer; nothing is lost. Each expiry asks for, or resends, the eight oldest fragments.",
+        "In every iteration, seven of eight workers wait for the last worker for 5 ms. Their timers expire after 1 "
+        "ms at first, then after longer times. No packet is lost. When its timer expires, a worker asks for its "
+        "eight oldest fragments or resends them.",
     .draw = draw_probe,
 };
 
