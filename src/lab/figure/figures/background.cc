@@ -101,9 +101,9 @@ const Figure fig16{
         "reaches its peak. A microbenchmark that always sends gets nearly its fair share. Job and flow together fill "
         "the link.",
     .setup =
-        "The flow is TCP, which halves its window after an ECN mark. It goes towards the worker, so flow and job "
-        "share a queue of the switch. While the microbenchmark runs, the flow starts and ends. Milliseconds here are "
-        "seconds in the paper. Hosts take no time per packet, so only the link is shared.",
+        "The flow is TCP, which halves its window after an ECN mark. The flow goes towards the worker, so flow and "
+        "job share a queue of the switch. While the microbenchmark runs, the flow starts and ends. Milliseconds here "
+        "are seconds in the paper. Hosts take no time per packet, so only the link is shared.",
     .draw = draw_fig16,
 };
 

@@ -205,9 +205,9 @@ const Figure switchml_fig8{
     .source = "SwitchML, section 5.5",
     .claim = "Scaling and converting numbers takes almost no time; 16-bit elements halve the time.",
     .setup =
-        "Times of tensors are simulated, with float16 elements on the wire for 16 bits. The conversion of this "
-        "project is measured on one core of the machine that draws the figure. It overlaps with the transfer, so a "
-        "shorter conversion adds no time.",
+        "Times of tensors are simulated; 16-bit elements are float16 on the wire. The conversion of this project is "
+        "measured on one core of the machine that draws the figure. Conversion overlaps with the transfer, so it "
+        "adds no time if it is shorter than the transfer.",
     .draw = draw_switchml_fig8,
 };
 

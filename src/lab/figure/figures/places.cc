@@ -70,8 +70,8 @@ const Figure beyond_server{
         "as long, but a training that computes hides the cost.",
     .setup =
         "Eight workers are below one switch; hosts are as fast as in figure 19 of the ATP paper. If the switch has "
-        "memory for only a quarter of the window, the server adds too, and the processors of its host limit the "
-        "goodput.",
+        "memory for only a quarter of the window, the server adds the other packets, and the processors of its host "
+        "limit the goodput.",
     .draw = draw_server,
 };
 

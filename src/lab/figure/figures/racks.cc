@@ -39,10 +39,10 @@ const Figure fig9{
     .title = "Traffic into the server, with aggregation across racks",
     .source = "ATP, section 5.2.2",
     .claim =
-        "Six workers run in three racks, and the server in the third. If switches aggregate only within their racks, "
-        "the server receives 3 times the traffic of ATP. With ATP, the last switch also adds the packets of its own "
-        "rack to the sums of the other racks.",
-    .setup = "The same topology; one job sums one tensor.",
+        "Six workers run in three racks, and the server runs in the third rack. If switches aggregate only within "
+        "their racks, the server receives 3 times the traffic of ATP. With ATP, the last switch also adds the "
+        "packets of its own rack to the sums of the other racks.",
+    .setup = "The topology is that of the paper; one job sums one tensor.",
     .draw = draw_fig9,
 };
 

@@ -50,8 +50,8 @@ const Figure beyond_restart{
     .source = "beyond the papers",
     .claim =
         "A switch that restarts with empty memory costs the time of its outage, and at most about the same time "
-        "again: timers double during the outage and expire later. No worker restarts, and every sum is correct to "
-        "the last bit.",
+        "again, because timers double during the outage and expire later. No worker restarts, and every sum is "
+        "correct to the last bit.",
     .setup =
         "Packets that reach the switch during the outage are lost, and so are the partial sums in the switch. "
         "Workers send PROBEs to detect the loss when their timers expire. The timers double up to 200 ms.",

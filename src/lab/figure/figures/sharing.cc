@@ -171,8 +171,8 @@ const Figure fig13a{
     .source = "ATP, section 5.4.1",
     .claim =
         "Three VGG16 jobs share aggregators, or each has a static third. With 100 % of the aggregators that peak "
-        "throughput needs, both are equally fast. With 50 %, sharing loses 5 to 10 %. With 33 %, sharing is up to 38 "
-        "% faster than static thirds.",
+        "throughput needs, shared and static aggregators are equally fast. With 50 %, sharing loses 5 to 10 %. With "
+        "33 %, sharing is up to 38 % faster than static thirds.",
     .setup =
         "Each job has hosts of its own. A job with a static part waits until an aggregator is free, as with "
         "SwitchML. The window of such a job is the largest power of two that fits into its part. With 100, 50 and 25 "
