@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 
+import faults
 import systems
 import topology as topologies
 from workloads import tables
@@ -50,6 +51,19 @@ workloads
                --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The
                ratio of this time to the transfer time of the gradients is that of the testbed.
                --compute real trains a narrower model on the processors.
+faults of links
+  FAULT@LINK   in both directions; FAULT@LINK:up only towards the core, FAULT@LINK:down only away from it. FAULT is
+    loss=SHARE       a share of the frames is lost by chance, above 0: loss=0.001 or loss=0.1%
+    drop>BYTES       IP packets longer than so many bytes, 1 to 65535, are lost: drop>1400
+    duplicates=SHARE a share of the frames arrives twice
+    mark=RATE/SIZE   ECN-capable packets are marked (CE) while a virtual queue, which drains at the rate, is longer than
+                     the size: mark=400mbit/64KiB
+    cut              nothing passes
+  LINK is hostN (link of the host of number N, from 0), hosts (the links of all hosts), uplinkN (of rack N, from 0),
+  uplinks, or server (with --server host). One eBPF program at tc's egress makes the faults, alike for UDP and TCP of
+  every system. With --fault, packets are cut into frames of wire size before each link, which takes more processor
+  time. Faults do not affect packets that a kernel switch sends back on the port by which they came. The report counts
+  what faults did to frames at each end of a link.
 placements of the ranks in racks
   packed       fill one rack after the other: a ring of ranks crosses each uplink once
   dealt        alternate between the racks: a ring of ranks crosses the uplinks at every step
@@ -60,6 +74,7 @@ examples
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
+  bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
 
 Topologies other than local:N need root, `ip` and `tc`. Workloads and torch-* systems need PyTorch. Unless --bin names
 a folder, the benchmark builds the programs with the release preset first. At its end it removes its namespaces and
@@ -84,6 +99,7 @@ def parse(arguments):
         options.uplink = options.rate
     _settle_server(parser, options)
     _settle_work(parser, options)
+    _settle_faults(parser, options)
     return options
 
 
@@ -112,6 +128,17 @@ def _settle_work(parser, options):
         parser.error("argument --loss: the switch inside the kernel injects no loss; use --switch user")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
+
+
+def _settle_faults(parser, options):
+    if options.faults and options.topology.is_local:
+        parser.error("argument --fault: a local topology has no links; use star:N or racks:RxN")
+    if options.faults and options.offloads == "off":
+        parser.error("argument --fault: excludes --offloads off, which merges frames on arrival; remove one of them")
+    try:
+        options.ends_with_faults = faults.ends_of(options.topology, options.faults)
+    except ValueError as error:
+        parser.error(f"argument --fault: {error}")
 
 
 def _with_switches(parser, names, switch):
@@ -164,6 +191,22 @@ def _add_network(group):
         default="on",
         help="off: send frames of wire size and merge them on arrival, as a network card does; on: let up to 64 KiB "
         "cross a link as one packet, for a tenth of the processor time [on]",
+    )
+    group.add_argument(
+        "--fault",
+        dest="faults",
+        action="append",
+        type=_fault,
+        default=[],
+        metavar="SPEC",
+        help="fault of a link, such as loss=1%%@host2:up; may be repeated; see below [none]",
+    )
+    group.add_argument(
+        "--fault-seed",
+        type=_seed,
+        default=1,
+        metavar="N",
+        help="seed of lost and duplicated frames, 0 to 4294967295; each end of a link has its own sequence [1]",
     )
     group.add_argument(
         "--placement", choices=("packed", "dealt"), default="packed", help="placement of the ranks [packed]"
@@ -302,6 +345,19 @@ def _topology(text):
 
 def _topology_of(kind):
     return lambda text: _topology(f"{kind}:{text}")
+
+
+def _fault(text):
+    try:
+        return faults.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _seed(text):
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an integer from 0 to 4294967295")
+    return int(text)
 
 
 def _quantity(text, units, example):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import faults
 import network
 import processes
 import systems
@@ -18,11 +19,12 @@ EXIT_UNAVAILABLE = 77
 EXIT_INTERRUPTED = 130
 
 
-def find_programs(classes, python, folder=None):
-    """Returns the folder with the programs of these systems: the given one, or that of a build, whose output goes to
-    standard error."""
-    folder = os.path.abspath(folder) if folder else _build(sorted({name for each in classes for name in each.targets}))
-    for name in (program for each in classes for program in each.programs):
+def find_programs(classes, python, folder=None, others=()):
+    """Returns the folder with the programs of these systems and with others: the given one, or that of a build, whose
+    output goes to standard error. Programs in `others` have the names of their targets."""
+    targets = {name for each in classes for name in each.targets} | set(others)
+    folder = os.path.abspath(folder) if folder else _build(sorted(targets))
+    for name in (*(program for each in classes for program in each.programs), *others):
         if not os.access(os.path.join(folder, name), os.X_OK):
             raise network.Unavailable(f"program {name} is missing in {folder}: build it, or name its folder with --bin")
     _require_modules(python, folder, {module for each in classes for module in each.modules})
@@ -35,7 +37,7 @@ def main(program, parse, run):
     _unwind_on_signals()
     try:
         run(options)
-    except network.Unavailable as error:
+    except (network.Unavailable, faults.Unavailable) as error:
         print(f"{program}: skipped: {error}", file=sys.stderr)
         return EXIT_UNAVAILABLE
     except (network.Broken, processes.Failed, subprocess.CalledProcessError) as error:

@@ -8,9 +8,10 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
+import faults
 import processes
 import systems
 
@@ -23,7 +24,8 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 class Turn:
     """One run of one system. `jobs` holds an object per job with the `seconds` of its operations. The costs are the
     processor time of the switches' daemons and, if it can be measured, of the kernel for packets that arrive at the
-    switches' ports. `counters` holds the counters of each switch that counts."""
+    switches' ports. `counters` holds the counters of each switch that counts, and `faults` what the faults of --fault
+    did to frames at the ends of links."""
 
     jobs: list
     cpu_seconds: float
@@ -33,6 +35,7 @@ class Turn:
     machine_busy: float
     traffic: dict
     counters: list
+    faults: dict = field(default_factory=dict)
 
     @property
     def jobs_seconds(self):
@@ -52,13 +55,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Bench:
-    """Settings shared by the turns of one run. `hosts` holds the host of each rank."""
+    """Settings shared by the turns of one run. `hosts` holds the host of each rank; `link_faults` are those of --fault."""
 
     network: object
     hosts: tuple
     work: systems.Work
     timeout_seconds: float
     show: bool
+    link_faults: Optional[faults.LinkFaults] = None
 
     def best_variant(self, system):
         """The fastest variant of a system. Runs one operation with each variant."""
@@ -75,6 +79,7 @@ class Bench:
         """Starts the switches, then the ranks of all jobs. Ends the switches after the ranks have ended."""
         switches, ranks = [], []
         traffic_before = self.network.traffic()
+        faults_before = self._fault_counts()
         ports_before = self.network.ports_cpu_seconds()
         machine_before = _machine_time()
         try:
@@ -97,7 +102,11 @@ class Bench:
             machine.busy_share(),
             _difference(traffic_before, self.network.traffic()),
             counters,
+            faults.difference(faults_before, self._fault_counts()),
         )
+
+    def _fault_counts(self):
+        return self.link_faults.counts() if self.link_faults else {}
 
     def stream_bps(self):
         """The rate of a plain TCP stream from the first rank's host to the last one's."""

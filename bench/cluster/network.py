@@ -22,6 +22,7 @@ import topology as topologies
 # largest packet, and offloads stay on. The average rate is exact. Only transfers as small as the bucket are faster.
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
+WIRE_DEVICE = "wire0"  # of a host whose HOST_DEVICE is a bridge
 UPLINK_DEVICE = "uplink"
 BRIDGE = "br0"
 
@@ -29,12 +30,17 @@ BRIDGE = "br0"
 @dataclass(frozen=True)
 class Links:
     """Rates of each direction; None: no limit. `queue_bytes` limits the queue at each end of a link. Without offloads,
-    every frame has a size that a wire could carry."""
+    every frame has a size that a wire could carry, and switches merge frames that arrive.
+
+    `faulty`: packets are cut into frames of wire size before they come to a link, and no node merges frames, so that a
+    fault of the link concerns single frames. Each host then has a bridge between its programs and its link, and the
+    bridge cuts the packets. The device of the link would cut them only after the fault."""
 
     host_bps: Optional[int]
     uplink_bps: Optional[int]
     queue_bytes: int
     offloads: bool = True
+    faulty: bool = False
 
 
 class Unavailable(Exception):
@@ -98,23 +104,31 @@ class Network:
         """What each limited end has sent since the network was built: {(from, to): (bytes, dropped packets)}."""
         sent = {}
         for below, above in self.topology.links():
-            up_device, down_device = _devices_of(below)
+            up_device, down_device = self._devices_of(below)
             sent[below.name, above.name] = self._sent(below, up_device)
             sent[above.name, below.name] = self._sent(above, down_device)
         return sent
 
+    def end_of_link(self, below, direction):
+        """The end of the link above a node that sends `up` or `down`: (node, device, (from, to))."""
+        [above] = [above for node, above in self.topology.links() if node == below]
+        up_device, down_device = self._devices_of(below)
+        if direction == "up":
+            return below, up_device, (below.name, above.name)
+        return above, down_device, (above.name, below.name)
+
     def ports_cpu_seconds(self):
         """Processor time for all packets received at the ports of the switches; None if it cannot be separated from
         that of other work."""
-        return None if self._links.offloads else receivers.cpu_seconds(self._port_threads)
+        return None if self._links.offloads or self._links.faulty else receivers.cpu_seconds(self._port_threads)
 
     def up_bytes(self, below):
         """Bytes that a node has sent to the switch above."""
-        return self._sent(below, _devices_of(below)[0])[0]
+        return self._sent(below, self._devices_of(below)[0])[0]
 
     def down_bytes(self, below):
         """Bytes that the switch above a node has sent to the node."""
-        return self._sent(below.switch, _devices_of(below)[1])[0]
+        return self._sent(below.switch, self._devices_of(below)[1])[0]
 
     def _probe(self):
         """Creates one device of each kind, so that a missing feature is found before the network is half built."""
@@ -133,15 +147,27 @@ class Network:
     def _build(self):
         for switch in self.topology.switches:
             self._add_namespace(switch)
-            self._ip(switch, "link", "add", BRIDGE, "type", "bridge", "forward_delay", "0")
-            self._set_up(switch, BRIDGE, switch.address)
+            self._add_bridge(switch, BRIDGE)
         for host in self.topology.ends:
             self._add_namespace(host)
+            if self._links.faulty:
+                self._add_bridge(host, HOST_DEVICE, "mcast_snooping", "0")
         for below, above in self.topology.links():
             self._connect(below, above)
 
+    def _add_bridge(self, node, device, *settings):
+        self._ip(node, "link", "add", device, "type", "bridge", "forward_delay", "0", *settings)
+        if self._links.faulty:
+            _cut_packets(self._namespace(node), device)
+        self._set_up(node, device, node.address)
+
+    def _devices_of(self, below):
+        """The names of both ends of the link up from a node: its own, and the one on the bridge above."""
+        of_host = WIRE_DEVICE if self._links.faulty else HOST_DEVICE
+        return (of_host if isinstance(below, topologies.Host) else UPLINK_DEVICE), topologies.port_to(below)
+
     def _connect(self, below, above):
-        up_device, down_device = _devices_of(below)
+        up_device, down_device = self._devices_of(below)
         self._ip(
             below,
             "link",
@@ -156,9 +182,9 @@ class Network:
             self._namespace(above),
         )
         is_host = isinstance(below, topologies.Host)
-        self._set_up(below, up_device, below.address if is_host else None)
-        if not is_host:
-            self._ip(below, "link", "set", up_device, "master", BRIDGE)
+        self._set_up(below, up_device, below.address if up_device == HOST_DEVICE else None)
+        if up_device != HOST_DEVICE:
+            self._ip(below, "link", "set", up_device, "master", HOST_DEVICE if is_host else BRIDGE)
         self._set_up(above, down_device)
         self._ip(above, "link", "set", down_device, "master", BRIDGE)
         rate_bps = self._links.host_bps if is_host else self._links.uplink_bps
@@ -168,7 +194,7 @@ class Network:
     def _shape(self, namespace, device, rate_bps):
         if rate_bps is not None:
             _limit(namespace, device, rate_bps, self._links.queue_bytes)
-        if not self._links.offloads:
+        if not self._links.offloads and not self._links.faulty:
             _send_single_frames(namespace, device)
 
     def _namespace(self, node):
@@ -278,7 +304,7 @@ def _require_privilege_and_tools(links):
     if os.geteuid() != 0:
         raise Unavailable("network namespaces need root: run as root, or use --topology local:N")
     require_tools("iproute2", "ip", "tc")
-    if not links.offloads:
+    if not links.offloads or links.faulty:
         require_tools("ethtool", "ethtool")
 
 
@@ -302,11 +328,6 @@ def _remove_namespace(namespace):
         except ProcessLookupError:
             pass  # the process has ended meanwhile
     _call("ip", "netns", "delete", namespace)
-
-
-def _devices_of(below):
-    """The names of both ends of the link up from a node: its own, and the one on the bridge above."""
-    return (HOST_DEVICE if isinstance(below, topologies.Host) else UPLINK_DEVICE), topologies.port_to(below)
 
 
 def _limit(namespace, device, rate_bps, queue_bytes):
@@ -337,6 +358,11 @@ def _send_single_frames(namespace, device):
     _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, *flags)
     threaded = f"/sys/class/net/{device}/threaded"
     _call("ip", "netns", "exec", namespace, "sh", "-c", f"echo 1 >{threaded}")
+
+
+def _cut_packets(namespace, device):
+    """Makes a bridge cut the packets that its own host sends into frames of wire size."""
+    _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, "tso", "off", "tx-udp-segmentation", "off")
 
 
 def _call(*command):

@@ -13,7 +13,11 @@ TAIL_LINES = 5
 
 
 class Failed(Exception):
-    """A program failed, had no valid output, or did not end in time."""
+    """A program failed, had no valid output, or did not end in time. `status`: of a program that ended itself."""
+
+    def __init__(self, text, status=None):
+        super().__init__(text)
+        self.status = status
 
 
 class Process:
@@ -72,7 +76,8 @@ def output_of(entry, command, seconds=10.0):
     except subprocess.TimeoutExpired as error:
         raise Failed(f"not done after {seconds:.0f} s: {shlex.join(command)}") from error
     if done.returncode != 0:
-        raise Failed(f"failed with status {done.returncode}: {shlex.join(command)}\n    {done.stderr.strip()}")
+        text = f"failed with status {done.returncode}: {shlex.join(command)}\n    {done.stderr.strip()}"
+        raise Failed(text, done.returncode)
     return done.stdout
 
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import faults  # noqa: E402
 from switch_report import share_in_network  # noqa: E402
 
 # Ethernet's usual frame of 1,500 bytes, as links count it: with a header of 14 bytes, without checksum, preamble and
@@ -34,6 +35,7 @@ class Setting:
     links: object
     placement: str
     work: object
+    faults: tuple = ()  # as --fault has them
 
     def as_dict(self):
         return {
@@ -48,7 +50,17 @@ class Setting:
             "world": len(self.topology.hosts),
             "jobs": self.work.jobs,
             "operations": self.work.operations,
+            "faults": list(self.faults),
         }
+
+    def describe_faults(self, turns):
+        """What the faults did to each system. `turns` holds each system's turns by its name."""
+        lines = [
+            f"{name}, {line}"
+            for name in (turns if self.faults else ())
+            for line in faults.describe(faults.sum_of(turn.faults for turn in turns[name]))
+        ]
+        return [*lines, ""] if lines else []
 
     def describe_links(self):
         if self.topology.is_local:
@@ -57,9 +69,10 @@ class Setting:
         if any(switch.parent for switch in self.topology.switches):
             uplinks = f", uplinks of {self.links.uplink_bps / 1e6:g} Mbit/s"
         frames = "" if self.links.offloads else ", without offloads"
+        faulty = f", faults {' '.join(self.faults)}" if self.faults else ""
         return (
             f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s"
-            f"{uplinks}{frames}"
+            f"{uplinks}{frames}{faulty}"
         )
 
     def describe_jobs(self):
@@ -144,6 +157,7 @@ class Report:
             f"{'CPU s/GB':>8} {'switch':>6} {'+ports':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
+        lines += self._setting.describe_faults(self._turns)
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
@@ -205,6 +219,7 @@ class Report:
             "in_network_share": share_in_network([switch for turn in turns for switch in turn.counters]),
             "machine_busy": statistics.median(turn.machine_busy for turn in turns),
             "traffic_of_an_operation": self._setting.traffic_of_an_operation(turns),
+            "faults": faults.sum_of(turn.faults for turn in turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
         }
 

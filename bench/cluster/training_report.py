@@ -4,6 +4,7 @@
 import json
 import statistics
 
+import faults
 from report import megabytes, or_dash, share_in_network
 
 
@@ -39,7 +40,8 @@ class TrainingReport:
             f"{'system':<8} {'steps/s':>9} {'min .. max':>16} {'x gloo':>7} {'by round':>13} {'in network':>10} "
             f"{'CPU s/step':>10} {'sent MB':>8} {'got MB':>8} {'dropped':>8}"
         )
-        return "\n".join([self._headline(), self._model_line(), "", header, *map(self._row, self._turns), "", _LEGEND])
+        rows = [*map(self._row, self._turns), "", *self._setting.describe_faults(self._turns)]
+        return "\n".join([self._headline(), self._model_line(), "", header, *rows, _LEGEND])
 
     def _headline(self):
         return (
@@ -80,6 +82,7 @@ class TrainingReport:
             "share_in_network": share_in_network(counters),
             "cpu_seconds_of_a_step": statistics.median(map(self._cpu_seconds_of_a_step, turns)),
             "traffic_of_a_step": self._setting.traffic_of_an_operation(turns),
+            "faults": faults.sum_of(turn.faults for turn in turns),
             "seconds": [second for turn in turns for seconds in turn.jobs_seconds for second in seconds],
         }
 
