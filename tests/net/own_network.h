@@ -13,5 +13,7 @@ inline constexpr const char* not_possible_here = "not possible here";
 // Runs `body` in a child process with its own network: only a loopback with this MTU. `body` returns an error text,
 // empty on success. nullopt: this host does not allow network namespaces.
 std::optional<std::string> run_in_own_network(int loopback_mtu, const std::function<std::string()>& body);
+// Only in `body`. False: the kernel refuses it.
+bool set_loopback_mtu(int mtu);
 
 }  // namespace atp::test

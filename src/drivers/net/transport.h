@@ -13,6 +13,7 @@
 #include "wire/address.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
+#include "wire/send_error.h"
 
 namespace atp::net {
 
@@ -34,6 +35,11 @@ class Transport : public wire::Outbox {
     [[nodiscard]] virtual bool has_more() const = 0;
     // When receive() is due although the descriptor is not readable; `never`: a socket alone delays nothing.
     [[nodiscard]] virtual Time poll_timeout() const { return never; }
+
+    // Fills `errors` from the front with reports about packets sent earlier, and returns how many it filled. Reports
+    // remain only if it filled all. They are due when the loop announces `Ready::failed`, and after a flush() that
+    // refused packets.
+    [[nodiscard]] virtual std::size_t take_errors(std::span<wire::SendError> /*errors*/) { return 0; }
 
     // See UdpSender.
     virtual void reach_group(const wire::Address& group, const wire::Address& from) = 0;

@@ -22,6 +22,9 @@ struct UdpConfig {
     // interface. A packet that is too large for the path is lost. False: IP fragments packets.
     bool forbid_fragments = true;
 
+    // True: Transport::take_errors() returns what the kernel and ICMP messages report about packets sent earlier.
+    bool reports_errors = false;
+
     // The value of the socket option, before the kernel doubles it for its own bookkeeping.
     std::uint32_t receive_buffer_bytes = 4 << 20;
     std::uint32_t send_buffer_bytes = 4 << 20;

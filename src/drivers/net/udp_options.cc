@@ -74,6 +74,16 @@ void try_no_fragments(const Descriptor& socket, const UdpConfig& config, UdpRepo
     report.set(Feature::no_fragments, true, code == 0, code == 0 ? "DF" : kernel_reports("MTU_DISCOVER", code));
 }
 
+// Without the option, a peer that is gone looks like one that is silent.
+void try_error_reports(const Descriptor& socket, const UdpConfig& config) {
+    if (!config.reports_errors) return;
+    if (is_v6(config)) {
+        set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, on);
+    } else {
+        set_option(socket, IPPROTO_IP, IP_RECVERR, on);
+    }
+}
+
 struct BufferOption {
     Feature feature;
     int option;
@@ -141,6 +151,7 @@ void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& 
     try_gro(socket, config, report);
     try_ecn(socket, config, report);
     try_no_fragments(socket, config, report);
+    try_error_reports(socket, config);
     try_busy_poll(socket, config, report);
     try_buffer(socket, {Feature::receive_buffer, SO_RCVBUF, SO_RCVBUFFORCE, "net.core.rmem_max"},
                config.receive_buffer_bytes, report);

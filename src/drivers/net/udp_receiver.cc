@@ -9,9 +9,13 @@
 #include <utility>
 
 #include "net/ancillary_data.h"
+#include "net/error_queue.h"
 
 namespace atp::net {
 namespace {
+
+// Calls of one receive(), if errors of earlier packets fail them.
+constexpr int most_attempts = 8;
 
 constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -21,6 +25,7 @@ constexpr std::uint32_t round_up(std::uint32_t bytes, std::uint32_t unit) { retu
 // message that does not fit, and that can remove many datagrams.
 UdpReceiver::UdpReceiver(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters)
     : descriptor_(descriptor),
+      reports_errors_(config.reports_errors),
       report_(report),
       counters_(counters),
       max_packet_bytes_(config.max_packet_bytes),
@@ -46,10 +51,10 @@ UdpReceiver::UdpReceiver(int descriptor, const UdpConfig& config, UdpReport& rep
 
 Result<std::size_t> UdpReceiver::receive(std::span<wire::Datagram> datagrams) {
     if (!has_more()) {
-        int count = fetch();
+        int count = fetch_past_errors();
         while (count == -EINTR || (count == -ENOSYS && report_.in_use(Feature::mmsg))) {
             if (count == -ENOSYS) report_.lose(Feature::mmsg, fmt::format("recvmmsg: {}", strerrordesc_np(ENOSYS)));
-            count = fetch();
+            count = fetch_past_errors();
         }
         if (count == -EAGAIN || count == -EWOULDBLOCK) return std::size_t{0};
         if (count < 0) return fail_with_errno(Operation::receive, -count);
@@ -91,6 +96,15 @@ int UdpReceiver::fetch() {
     }
     counters_.received_messages += fetched_;
     return count;
+}
+
+// An error of an earlier packet fails one call. take_errors() returns it; here it only hides what arrived.
+int UdpReceiver::fetch_past_errors() {
+    int count = fetch();
+    for (int attempt = 1; attempt < most_attempts && reports_errors_ && may_concern_earlier_packet(-count); ++attempt) {
+        count = fetch();
+    }
+    return reports_errors_ && may_concern_earlier_packet(-count) ? -EAGAIN : count;
 }
 
 void UdpReceiver::read_header(std::size_t at) {

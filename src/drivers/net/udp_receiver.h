@@ -57,10 +57,12 @@ class UdpReceiver {
 
     void prepare(std::size_t messages);
     [[nodiscard]] int fetch();
+    [[nodiscard]] int fetch_past_errors();
     void read_header(std::size_t at);
     [[nodiscard]] wire::Datagram cut();
 
     int descriptor_;
+    bool reports_errors_;
     UdpReport& report_;
     UdpCounters& counters_;
     std::uint32_t max_packet_bytes_;

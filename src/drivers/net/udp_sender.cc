@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "net/ancillary_data.h"
+#include "net/error_queue.h"
 
 namespace atp::net {
 
 UdpSender::UdpSender(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters)
     : descriptor_(descriptor),
       v6_(config.local.family() == wire::Family::ipv6),
+      reports_errors_(config.reports_errors),
       report_(report),
       counters_(counters),
       queue_(config.send_arena_bytes, config.send_packets) {}
@@ -91,6 +93,7 @@ int UdpSender::transmit(std::size_t messages) {
 
 void UdpSender::account(std::size_t messages, Flush& flush) {
     if (on_trial_ != 0) acquit();
+    repeated_ = false;
     for (std::size_t at = 0; at < messages; ++at) {
         queue_.sent(messages_[at]);
         flush.packets += messages_[at].packets;
@@ -109,9 +112,17 @@ bool UdpSender::recover(int code, Flush& flush) {
         report_.lose(Feature::mmsg, fmt::format("sendmmsg: {}", strerrordesc_np(code)));
         return true;
     }
+    if (concerns_earlier_packet(code)) return true;
     if (messages_[0].packets > 1 && suspect_gso(code)) return true;
     refuse(code, flush);
     return true;
+}
+
+// True: send the same message again. If the second call fails too, the error concerns the message itself.
+bool UdpSender::concerns_earlier_packet(int code) {
+    if (!reports_errors_ || !may_concern_earlier_packet(code)) return false;
+    repeated_ = !repeated_;
+    return repeated_;
 }
 
 // True: the failure may be caused by GSO, and the packets are sent again in another form.
@@ -140,9 +151,15 @@ void UdpSender::refuse(int code, Flush& flush) {
     queue_.drop(message);
     flush.refused += message.packets;
     flush.refusal = code;
+    if (code == EMSGSIZE && (!too_long_ || too_long_->bytes < message.packet_bytes)) {
+        too_long_ =
+            wire::SendError{.kind = wire::SendError::Kind::too_long, .to = *message.to, .bytes = message.packet_bytes};
+    }
     counters_.refused_packets += message.packets;
     if (on_trial_ != 0) --on_trial_;
 }
+
+std::optional<wire::SendError> UdpSender::take_too_long() { return std::exchange(too_long_, std::nullopt); }
 
 // The kernel took a packet on trial. If this packet is the last and shorter than the others, that proves nothing: it
 // may be the only one that fits the MTU.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "net/udp_report.h"
 #include "wire/address.h"
 #include "wire/datagram.h"
+#include "wire/send_error.h"
 
 namespace atp::net {
 
@@ -44,6 +46,8 @@ class UdpSender {
     [[nodiscard]] SendQueue& queue() { return queue_; }
     [[nodiscard]] const SendQueue& queue() const { return queue_; }
     Flush flush();
+    // The longest packet that the kernel refused as too long since the last call; nullopt: none.
+    [[nodiscard]] std::optional<wire::SendError> take_too_long();
     // Sends packets to this group on the interface that has the address `from`. IPv4 only.
     void reach_group(const wire::Address& group, const wire::Address& from);
 
@@ -68,6 +72,7 @@ class UdpSender {
     [[nodiscard]] int transmit(std::size_t messages);
     void account(std::size_t messages, Flush& flush);
     [[nodiscard]] bool recover(int code, Flush& flush);
+    [[nodiscard]] bool concerns_earlier_packet(int code);
     [[nodiscard]] bool suspect_gso(int code);
     void acquit();
     void refuse(int code, Flush& flush);
@@ -76,6 +81,7 @@ class UdpSender {
 
     int descriptor_;
     bool v6_;
+    bool reports_errors_;
     UdpReport& report_;
     UdpCounters& counters_;
     SendQueue queue_;
@@ -86,6 +92,8 @@ class UdpSender {
     std::uint32_t on_trial_ = 0;
     std::uint32_t on_trial_bytes_ = 0;  // length of each; the last may be shorter
     std::string charge_;                // description of the failure
+    bool repeated_ = false;             // the last call failed with an error that may concern an earlier packet
+    std::optional<wire::SendError> too_long_;
     std::array<SendQueue::Message, messages_per_call> messages_;
     std::array<mmsghdr, messages_per_call> headers_{};
     std::array<Header, messages_per_call> controls_{};

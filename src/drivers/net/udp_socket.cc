@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "net/error_queue.h"
+#include "net/route_mtu.h"
 #include "net/udp_options.h"
 
 namespace atp::net {
@@ -24,6 +26,21 @@ UdpSocket::UdpSocket(const UdpConfig& config, Descriptor descriptor, UdpReport r
       report_(std::move(report)),
       sender_(descriptor_.number(), config, report_, counters_),
       receiver_(descriptor_.number(), config, report_, counters_) {}
+
+std::size_t UdpSocket::take_errors(std::span<wire::SendError> errors) {
+    std::size_t count = 0;
+    if (errors.empty()) return count;
+    if (auto refused = sender_.take_too_long()) {
+        refused->mtu = route_mtu(refused->to).value_or(0);
+        errors[count++] = *refused;
+    }
+    while (count < errors.size()) {
+        const auto queued = take_queued_error(descriptor_.number());
+        if (!queued) break;
+        errors[count++] = *queued;
+    }
+    return count;
+}
 
 Result<void> UdpSocket::rejoin_group() {
     const GroupMembership membership{.group = local_, .member_at = member_at_};

@@ -69,6 +69,9 @@ class UdpSocket final : public Transport {
     }
     [[nodiscard]] bool has_more() const override { return receiver_.has_more(); }
 
+    // Only with UdpConfig::reports_errors.
+    [[nodiscard]] std::size_t take_errors(std::span<wire::SendError> errors) override;
+
     [[nodiscard]] const wire::Address& local() const override { return local_; }
     [[nodiscard]] int descriptor() const override { return descriptor_.number(); }
     [[nodiscard]] const UdpReport& report() const override { return report_; }
