@@ -21,6 +21,7 @@
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
+#include "net/udp_socket.h"
 
 namespace atp::comm {
 namespace {
@@ -111,11 +112,11 @@ net::UdpConfig udp_config_of(const Options& options, const wire::Address& local)
             .busy_poll_us = options.busy_poll_us};
 }
 
-Result<std::vector<std::unique_ptr<net::UdpSocket>>> open_sockets(const Options& options,
+Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options& options,
                                                                   const wire::Address& towards) {
     const auto local = net::local_address_towards(towards);
     if (!local) return tl::unexpected(local.error());
-    std::vector<std::unique_ptr<net::UdpSocket>> sockets;
+    std::vector<std::unique_ptr<net::Transport>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         auto socket = net::UdpSocket::open(udp_config_of(options, *local));
         if (!socket) return tl::unexpected(socket.error());
@@ -225,42 +226,43 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     const auto rank16 = static_cast<std::uint16_t>(rank);
     const protocol::Place& place = membership->place(rank16);
     ChannelPlan plan;
-    plan.terms = {.job = decision.job,
-                  .token = decision.token,
-                  .channel = static_cast<std::uint16_t>(number),
-                  .lanes = static_cast<std::uint16_t>(formation.lanes),
-                  .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
-                  .audit = options.audit,
-                  .aggregators = formation.aggregators,
-                  .first_seq = 0,
-                  .mask1 = membership->all_units(),
-                  .scale = options.scale,
-                  .server = server,
-                  .protocol = protocol_of(options),
-                  .group = control::group_of(options.multicast, decision.job, decision.token,
-                                             static_cast<std::uint16_t>(number))};
-    plan.unit = {.unit = place.unit,
-                 .members = 1U << place.member,
-                 .mask0 = place.mask0,
-                 .direct = membership->unit(place.unit).direct,
-                 .ranks = {rank16}};
-    plan.level =
+    endpoint::ChannelMachineConfig& machine = plan.machine;
+    machine.terms = {.job = decision.job,
+                     .token = decision.token,
+                     .channel = static_cast<std::uint16_t>(number),
+                     .lanes = static_cast<std::uint16_t>(formation.lanes),
+                     .window_log2 = static_cast<std::uint8_t>(std::countr_zero(formation.window)),
+                     .audit = options.audit,
+                     .aggregators = formation.aggregators,
+                     .first_seq = 0,
+                     .mask1 = membership->all_units(),
+                     .scale = options.scale,
+                     .server = server,
+                     .protocol = protocol_of(options),
+                     .group = control::group_of(options.multicast, decision.job, decision.token,
+                                                static_cast<std::uint16_t>(number))};
+    machine.unit = {.unit = place.unit,
+                    .members = 1U << place.member,
+                    .mask0 = place.mask0,
+                    .direct = membership->unit(place.unit).direct,
+                    .ranks = {rank16}};
+    machine.level =
         options.rack.empty() ? place.hop : 1;  // a rank with a rack addresses the last switch, whatever is in the path
-    plan.worker.channel = endpoint::channel_config(plan.terms);
-    plan.worker.rank = rank16;
-    plan.worker.place = place;
-    plan.worker.channel.policy = options.policy;
-    plan.other = options.protocol;
-    plan.membership = membership;
-    plan.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
+    machine.worker.channel = endpoint::channel_config(machine.terms);
+    machine.worker.rank = rank16;
+    machine.worker.place = place;
+    machine.worker.channel.policy = options.policy;
+    machine.other = options.protocol;
+    machine.membership = membership;
+    machine.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
     plan.loop.spin = options.spin;
     if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
     return plan;
 }
 
 // A channel receives its group on the interface of the path to its switch.
-net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, const net::UdpSocket& socket) {
-    net::UdpConfig config = udp_config_of(options, control::address_of(plan.terms.group));
+net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, const net::Transport& socket) {
+    net::UdpConfig config = udp_config_of(options, control::address_of(plan.machine.terms.group));
     config.member_at = socket.local();
     return config;
 }
@@ -306,8 +308,10 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
         formed.plans.push_back(
             plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision, membership, *server));
         ChannelPlan& plan = formed.plans.back();
-        plan.switch_address = reach->address;
-        if (plan.terms.group.family != 0) plan.group = group_config_of(options, plan, *formed.sockets[channel]);
+        plan.machine.switch_address = reach->address;
+        if (plan.machine.terms.group.family == 0) continue;
+        plan.group = group_config_of(options, plan, *formed.sockets[channel]);
+        plan.machine.has_group = true;
     }
     return formed;
 }

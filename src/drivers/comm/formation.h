@@ -9,14 +9,14 @@
 #include "comm/channel_driver.h"
 #include "comm/communicator.h"
 #include "comm/options.h"
-#include "net/udp_socket.h"
+#include "net/transport.h"
 #include "store/rendezvous.h"
 
 namespace atp::comm {
 
 struct Formed {
     Formation formation;
-    std::vector<std::unique_ptr<net::UdpSocket>> sockets;  // one per channel
+    std::vector<std::unique_ptr<net::Transport>> sockets;  // one per channel
     std::vector<ChannelPlan> plans;                        // one per channel
 };
 

@@ -44,6 +44,12 @@ class GroupReception {
         return unanswered_joins_ != 0 && unanswered_joins_ % joins_between_reports == 0;
     }
 
+    template <class Archive>
+    void persist(Archive& archive) {
+        archive.time(received_until_), archive.time(distrusts_until_), archive.value(group_results_);
+        archive.value(own_results_), archive.value(pause_), archive.value(unanswered_joins_), archive.value(reported_);
+    }
+
   private:
     [[nodiscard]] bool receives(Time now) const { return now < received_until_ && now >= distrusts_until_; }
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/join_client.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace atp::control {
+
+JoinClient::JoinClient(const JoinClientConfig& config)
+    : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
+
+template <class Message>
+bool JoinClient::is_mine(const Message& message) const {
+    return message.job == config_.terms.job && message.token == config_.terms.token &&
+           message.channel == config_.terms.channel;
+}
+
+bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now) {
+    if (const auto joined = wire::decode_joined(bytes)) {
+        if (!is_mine(*joined)) return false;
+        if (!by_group) {
+            handle_joined(*joined, from, now);
+        } else if (reception_.handle_message(now)) {
+            join_next_ = now;
+        }
+        return true;
+    }
+    return !by_group && handle_refused(bytes, from);
+}
+
+bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from) {
+    const auto version = wire::refusal_version(bytes);
+    if (!version) return false;
+    const auto refused = wire::decode_refused(bytes);
+    const bool foreign = !refused || refused->reason == wire::Refusal::version;
+    // A switch of another version cannot name the job, so only its address identifies it.
+    if (foreign ? from != config_.switch_address : !is_mine(*refused)) return false;
+    MemberCause cause{.kind = foreign ? MemberCause::Kind::foreign_version : MemberCause::Kind::refused};
+    cause.from = from;
+    cause.version = *version;
+    if (refused) {
+        cause.refusal = refused->reason;
+        cause.text = refused->text;
+    }
+    end(std::move(cause));
+    return true;
+}
+
+void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
+    answered_at_ = now;
+    data_address_ = from;
+    if (joined.ready) {
+        if (state_ == State::joining) {
+            stream_ = joined.stream;
+            ready_due_ = true;
+        }
+        state_ = State::ready;
+        return;
+    }
+    note_missing(joined);
+    if (state_ == State::joining) waiting_due_ = true;
+    if (state_ != State::ready) return;
+    state_ = State::lost;
+    lost_since_ = now;
+    join_next_ = now;
+}
+
+// After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
+void JoinClient::note_missing(const wire::Joined& joined) {
+    std::uint32_t units = joined.missing_units;
+    std::uint32_t members = joined.missing_members;
+    if (state_ == State::lost) {
+        units &= missing_units_;
+        members &= missing_members_;
+        if (units == 0 || (members == 0) != (missing_members_ == 0)) return;
+    }
+    missing_units_ = units;
+    missing_members_ = members;
+}
+
+void JoinClient::handle_data(bool by_group, bool was_asked_for) {
+    if (by_group) {
+        reception_.handle_group_result();
+    } else if (was_asked_for) {
+        reception_.handle_own_result();
+    }
+}
+
+void JoinClient::handle_timeout(Time now) {
+    if (ended_) return;
+    if (now >= join_next_) prepare_join(now);
+    check(now);
+}
+
+void JoinClient::prepare_join(Time now) {
+    const bool ready = state_ == State::ready;
+    receives_group_ = group_open_ && reception_.assess(now, ready);
+    if (group_open_ && reception_.reports_again()) group_due_ = true;
+    const bool hurries = !ready || (group_open_ && reception_.hurries());
+    join_next_ = now + (hurries ? config_.timing.hurry : config_.timing.refresh);
+    join_due_ = true;
+}
+
+void JoinClient::check(Time now) {
+    if (state_ == State::lost && busy_ && now - lost_since_ > config_.timing.lost_grace) {
+        end(missing_cause(now - lost_since_));
+    }
+}
+
+MemberCause JoinClient::missing_cause(Duration elapsed) const {
+    return {.kind = missing_units_ == 0 ? MemberCause::Kind::server_missing : MemberCause::Kind::members_missing,
+            .elapsed = elapsed,
+            .missing_units = missing_units_,
+            .missing_members = missing_members_};
+}
+
+void JoinClient::end(MemberCause cause) {
+    if (ended_) return;
+    cause_ = std::move(cause);
+    ended_ = end_due_ = true;
+    join_due_ = false;
+}
+
+void JoinClient::leave() {
+    ended_ = leave_due_ = true;
+    join_due_ = end_due_ = false;
+}
+
+wire::Join JoinClient::join() const {
+    return {.terms = config_.terms,
+            .level = config_.level,
+            .begun = was_ready(),
+            .receives_group = receives_group_,
+            .units = {config_.unit}};
+}
+
+std::optional<ControlTransmit> JoinClient::poll_transmit() {
+    if (std::exchange(join_due_, false)) return ControlTransmit{join(), config_.switch_address};
+    if (!std::exchange(leave_due_, false)) return std::nullopt;
+    return ControlTransmit{wire::Leave{.job = config_.terms.job,
+                                       .token = config_.terms.token,
+                                       .channel = config_.terms.channel,
+                                       .unit = config_.unit.unit,
+                                       .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members))},
+                           config_.switch_address};
+}
+
+std::optional<MemberEvent> JoinClient::poll_event() {
+    using Kind = MemberEvent::Kind;
+    if (std::exchange(ready_due_, false)) {
+        waiting_due_ = false;
+        return MemberEvent{Kind::ready};
+    }
+    if (std::exchange(waiting_due_, false)) return MemberEvent{Kind::waiting, missing_cause({})};
+    if (std::exchange(group_due_, false)) return MemberEvent{Kind::group_forgotten};
+    if (std::exchange(end_due_, false)) return MemberEvent{Kind::ended, cause_};
+    return std::nullopt;
+}
+
+Time JoinClient::poll_timeout() const {
+    if (ended_) return never;
+    const bool waits = state_ == State::lost && busy_;
+    const Time gives_up = waits ? lost_since_ + config_.timing.lost_grace + std::chrono::milliseconds(1) : never;
+    return std::min(join_next_, gives_up);
+}
+
+}  // namespace atp::control

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "base/time.h"
+#include "control/group_reception.h"
+#include "protocol/archive.h"
+#include "wire/address.h"
+#include "wire/control.h"
+
+namespace atp::control {
+
+// Intervals between JOINs of a member, and the time after which it takes its position for lost.
+struct MemberTiming {
+    Duration hurry = std::chrono::milliseconds(50);  // between two JOINs while the tree is not ready
+    Duration refresh = std::chrono::seconds(1);      // between two JOINs afterwards
+    // A missing member may return: if a switch restarts, all members join again.
+    Duration lost_grace = std::chrono::seconds(3);
+};
+
+struct JoinClientConfig {
+    wire::ChannelTerms terms;
+    wire::JoiningUnit unit;        // position of this member in the tree, as its JOIN reports it
+    std::uint8_t level = 0;        // of its switch, from 0
+    wire::Address switch_address;  // to which the member sends JOIN and LEAVE
+    bool has_group = false;        // a socket receives the multicast group of `terms`
+    MemberTiming timing{};
+};
+
+// Why a member lost its position for good.
+struct MemberCause {
+    enum class Kind : std::uint8_t {
+        refused,          // the switch refused the JOIN: `refusal`, `text`
+        foreign_version,  // the switch at `from` has another version: `version`, `text`
+        members_missing,  // the switch reports members as missing: `missing_units`, `missing_members`
+        server_missing,   // the switches do not reach the parameter server
+    };
+    Kind kind = Kind::refused;
+    Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
+    std::uint32_t missing_units = 0;
+    std::uint32_t missing_members = 0;  // of the one missing unit; 0: all of its members
+    wire::Address from{};               // sender of the REFUSED
+    wire::Refusal refusal = wire::Refusal::malformed;
+    std::uint8_t version = 0;  // of the control messages of the sender
+    std::string text{};        // of the REFUSED; may be empty
+};
+
+struct MemberEvent {
+    enum class Kind : std::uint8_t {
+        waiting,          // before `ready`: `cause` names what is missing
+        ready,            // the tree is ready for the first time
+        group_forgotten,  // leave the group and join it again: a bridge may have forgotten this member
+        ended,            // the position is lost for good: `cause`
+    };
+    Kind kind = Kind::waiting;
+    MemberCause cause{};
+};
+
+struct ControlTransmit {
+    std::variant<wire::Join, wire::Leave> message;
+    wire::Address to;
+};
+
+// Position of one member, a rank, in the tree of switches of one channel: it sends JOIN and repeats it, follows what
+// the switch answers, decides whether the member receives the multicast group, and finds out that the position is lost.
+//
+// Ownership: owns its state; a copy of the configuration.
+// Calling order: handle_*() for what happened, handle_timeout() at poll_timeout(). After each, poll_transmit() and
+//   poll_event() until they return nothing. set_busy() when the first operation begins and the last one ends.
+//   leave() last.
+// Threads: none.
+// Failure: after the event `ended` only poll_transmit() has an effect. A message that is not for this member changes
+//   nothing; the caller counts it.
+class JoinClient {
+  public:
+    explicit JoinClient(const JoinClientConfig& config);
+
+    // True: a message for this member. False: another type, or another job, token or channel.
+    bool handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now);
+    // A result for this member. `was_asked_for`: it came to this member alone.
+    void handle_data(bool by_group, bool was_asked_for);
+    // The socket of the group is closed: results come as copies from now on.
+    void handle_group_lost() { group_open_ = false; }
+    void handle_timeout(Time now);
+    // Operations are in flight. A lost position ends the member only if one is.
+    void set_busy(bool busy) { busy_ = busy; }
+    // Gives the position up, with one LEAVE.
+    void leave();
+
+    [[nodiscard]] bool has_transmit() const { return join_due_ || leave_due_; }
+    [[nodiscard]] std::optional<ControlTransmit> poll_transmit();
+    [[nodiscard]] std::optional<MemberEvent> poll_event();
+    [[nodiscard]] Time poll_timeout() const;
+
+    // Destination of gradients: the sender of the last JOINED, before that the switch.
+    [[nodiscard]] const wire::Address& data_address() const { return data_address_; }
+    [[nodiscard]] bool was_ready() const { return state_ != State::joining; }
+    [[nodiscard]] std::uint8_t stream() const { return stream_; }    // of the first JOINED with `ready`
+    [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
+    [[nodiscard]] const JoinClientConfig& config() const { return config_; }
+
+    template <protocol::Archive Archive>
+    void persist(Archive& archive);
+
+  private:
+    // State of the tree, as this member's switch reports it. `lost`: it was ready before.
+    enum class State : std::uint8_t { joining, ready, lost };
+
+    template <class Message>
+    [[nodiscard]] bool is_mine(const Message& message) const;
+    bool handle_refused(std::span<const std::byte> bytes, const wire::Address& from);
+    void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
+    void note_missing(const wire::Joined& joined);
+    void prepare_join(Time now);
+    void check(Time now);
+    void end(MemberCause cause);
+    [[nodiscard]] MemberCause missing_cause(Duration elapsed) const;
+    [[nodiscard]] wire::Join join() const;
+
+    JoinClientConfig config_;
+    GroupReception reception_;
+    bool group_open_;
+    State state_ = State::joining;
+    bool busy_ = false;
+    bool ended_ = false;
+    wire::Address data_address_;
+    Time join_next_{};
+    Time answered_at_{};
+    Time lost_since_{};                  // valid in State::lost
+    std::uint32_t missing_units_ = 0;    // of the last JOINED without `ready`
+    std::uint32_t missing_members_ = 0;  // likewise
+    std::uint8_t stream_ = 0;
+    bool receives_group_ = false;  // report of the JOIN that is due
+    bool join_due_ = false;
+    bool leave_due_ = false;
+    bool ready_due_ = false;    // the next events, in this order
+    bool waiting_due_ = false;  //
+    bool group_due_ = false;    //
+    bool end_due_ = false;      //
+    MemberCause cause_;         // valid if ended_
+};
+
+template <protocol::Archive Archive>
+void persist_text(std::string& text, Archive& archive) {
+    auto size = static_cast<std::uint16_t>(text.size());
+    archive.value(size);
+    text.resize(size);
+    archive.bytes(std::as_writable_bytes(std::span(text)));
+}
+
+template <protocol::Archive Archive>
+void JoinClient::persist(Archive& archive) {
+    reception_.persist(archive);
+    archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
+    archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
+    archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
+    archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
+    archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);
+    archive.value(cause_.kind), archive.value(cause_.elapsed), archive.value(cause_.missing_units);
+    archive.value(cause_.missing_members), archive.value(cause_.from), archive.value(cause_.refusal);
+    archive.value(cause_.version), persist_text(cause_.text, archive);
+}
+
+}  // namespace atp::control

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "endpoint/channel_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/packet.h"
+
+namespace atp::endpoint {
+namespace {
+
+// Of the longest JOIN of a rank, and of shorter messages.
+constexpr std::size_t most_control_bytes = 256;
+
+bool goes_up(std::span<const std::byte> bytes) {
+    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
+    const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
+    return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
+}
+
+// Receiver field of an ACK; nullopt for other packets.
+std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes) {
+    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return std::nullopt;
+    if (wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) != ATP_TYPE_ACK) return std::nullopt;
+    return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
+}
+
+std::unique_ptr<ChannelEngine> engine_of(const ChannelMachineConfig& config) {
+    return config.other == nullptr ? make_engine(config.worker)
+                                   : config.other->make_engine(config.terms, config.worker.place);
+}
+
+control::JoinClientConfig client_config_of(const ChannelMachineConfig& config) {
+    return {.terms = config.terms,
+            .unit = config.unit,
+            .level = config.level,
+            .switch_address = config.switch_address,
+            .has_group = config.has_group};
+}
+
+}  // namespace
+
+ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
+    : config_(config),
+      engine_(engine_of(config)),
+      has_tokens_(engine_->has_tokens()),
+      client_(client_config_of(config)) {
+    if (config.hosts_server) {
+        server_ = std::make_unique<HostedServer>(
+            protocol::ServerConfig{.channel = channel_config(config.terms), .scale = config.terms.scale},
+            *config.membership);
+    }
+}
+
+void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
+    const bool congested = datagram.ecn == wire::Ecn::congested;
+    if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
+        handle_control(datagram, now);
+    } else if (goes_up(datagram.bytes)) {
+        if (server_ == nullptr) {
+            ++strays_;
+            return;
+        }
+        served_at_ = now;
+        server_->server.handle_packet(datagram.bytes, congested, now);
+    } else if (!trusts(*datagram.from)) {
+        ++strays_;
+    } else if (!ended_) {
+        note_own_result(datagram.bytes);
+        engine_->handle_packet(datagram.bytes, congested, now);
+    }
+}
+
+void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time now) {
+    if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
+        if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
+    } else if (receiver_of_result(datagram.bytes) && !ended_) {
+        client_.handle_data(true, false);
+        results_by_group_ = true;
+        ++group_results_;
+        engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
+    } else {
+        ++strays_;
+    }
+}
+
+void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
+    if (client_.handle_message(datagram.bytes, *datagram.from, false, now)) {
+        if (!begun_ && client_.was_ready()) {
+            begun_ = true;
+            engine_->begin(client_.stream());
+        }
+        return;
+    }
+    // From the last switch, whose server runs here.
+    const auto join = wire::decode_join(datagram.bytes);
+    if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms) {
+        server_down_ = *datagram.from;
+        answer_due_ = true;
+        return;
+    }
+    ++strays_;
+}
+
+// Without tokens, only the sender's address identifies packets.
+bool ChannelMachine::trusts(const wire::Address& from) const { return has_tokens_ || from == client_.data_address(); }
+
+void ChannelMachine::note_own_result(std::span<const std::byte> bytes) {
+    const auto receiver = receiver_of_result(bytes);
+    if (!receiver) return;
+    if (*receiver == ATP_WORKER_ALL) results_by_group_ = false;
+    client_.handle_data(false, *receiver != ATP_WORKER_ALL);
+}
+
+void ChannelMachine::handle_timeout(Time now) {
+    if (ended_) return;
+    client_.handle_timeout(now);
+    engine_->handle_timeout(now);
+}
+
+bool ChannelMachine::submit(protocol::Tensor& tensor, Time now, Time deadline) {
+    if (ended_ || !engine_->submit(tensor, now, deadline)) return false;
+    ++in_flight_;
+    client_.set_busy(true);
+    return true;
+}
+
+void ChannelMachine::end() {
+    if (ended_) return;
+    ended_ = true;
+    client_.leave();
+}
+
+std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
+    using Kind = ChannelEvent::Kind;
+    if (ended_) return std::nullopt;
+    if (const auto event = engine_->poll_event()) {
+        if (event->kind != EngineEvent::Kind::completed) return fail(cause_of(*event, now));
+        --in_flight_;
+        client_.set_busy(in_flight_ != 0);
+        return ChannelEvent{};
+    }
+    auto event = client_.poll_event();
+    if (!event) return std::nullopt;
+    switch (event->kind) {
+        case control::MemberEvent::Kind::waiting: return ChannelEvent{Kind::waiting, std::move(event->cause)};
+        case control::MemberEvent::Kind::ready: return ChannelEvent{Kind::ready};
+        case control::MemberEvent::Kind::group_forgotten: return ChannelEvent{Kind::group_forgotten};
+        case control::MemberEvent::Kind::ended: break;
+    }
+    return fail(std::move(event->cause));
+}
+
+ChannelEvent ChannelMachine::fail(ChannelCause cause) {
+    end();
+    return {ChannelEvent::Kind::failed, std::move(cause)};
+}
+
+OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) const {
+    const Duration switch_silent = now - client_.answered_at();
+    return {.event = event,
+            .answerer_silent = now - event.answered_at,
+            .switch_silent = switch_silent,
+            .switch_is_silent = switch_silent > 3 * client_.config().timing.refresh,
+            .answerer = engine_->answerer()};
+}
+
+void ChannelMachine::transmit_control(wire::Outbox& out) {
+    while (answer_due_ || client_.has_transmit()) {
+        const std::span<std::byte> room = out.reserve(most_control_bytes);
+        if (room.empty()) return;
+        if (std::exchange(answer_due_, false)) {
+            const wire::Joined joined{.job = config_.terms.job,
+                                      .token = config_.terms.token,
+                                      .channel = config_.terms.channel,
+                                      .ready = true};
+            out.commit(wire::encode(joined, room), server_down_, wire::Ecn::not_capable);
+            continue;
+        }
+        const auto transmit = client_.poll_transmit();
+        const auto encode = [room](const auto& message) { return wire::encode(message, room); };
+        const std::size_t size = std::visit(encode, transmit->message);
+        if (size != 0) out.commit(size, transmit->to, wire::Ecn::not_capable);
+    }
+}
+
+ChannelMachine::Sent ChannelMachine::transmit(wire::Outbox& out, unsigned most_gradients, Time now) {
+    Sent sent;
+    while (!ended_ && sent.gradients < most_gradients) {
+        const std::span<std::byte> room = out.reserve(engine_->packet_bytes());
+        if (room.empty()) {
+            sent.no_room = true;
+            return sent;
+        }
+        const auto size = engine_->poll_transmit(room, now);
+        if (!size) break;
+        ++sent.gradients;
+        out.commit(*size, client_.data_address(), wire::Ecn::capable_0);
+    }
+    if (server_ != nullptr) sent.no_room = !transmit_server(out);
+    return sent;
+}
+
+// False: no room.
+bool ChannelMachine::transmit_server(wire::Outbox& out) {
+    while (server_->server.has_transmit()) {
+        const std::span<std::byte> room = out.reserve(server_->server.packet_bytes());
+        if (room.empty()) return false;
+        const auto transmit = server_->server.poll_transmit(room);
+        if (!transmit) break;
+        if (server_down_.family() != wire::Family::none) {
+            out.commit(transmit->size, server_down_, wire::Ecn::capable_0);
+        }
+    }
+    return true;
+}
+
+Time ChannelMachine::poll_timeout() const {
+    return ended_ ? never : std::min(engine_->poll_timeout(), client_.poll_timeout());
+}
+
+protocol::ServerCounters ChannelMachine::server_counters() const {
+    return server_ == nullptr ? protocol::ServerCounters{} : server_->server.counters();
+}
+
+}  // namespace atp::endpoint

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "base/time.h"
+#include "control/join_client.h"
+#include "endpoint/channel_engine.h"
+#include "endpoint/hosted_server.h"
+#include "endpoint/rank_protocol.h"
+#include "protocol/membership.h"
+#include "wire/address.h"
+#include "wire/control.h"
+#include "wire/datagram.h"
+#include "wire/outbox.h"
+
+namespace atp::endpoint {
+
+struct ChannelMachineConfig {
+    wire::ChannelTerms terms;
+    wire::JoiningUnit unit;  // position of this rank in the tree, as its JOIN reports it
+    std::uint8_t level = 0;  // of its switch, from 0
+    protocol::WorkerConfig worker;
+    std::shared_ptr<const RankProtocol> other{};  // replaces `worker`; nullptr: ATP
+    wire::Address switch_address;
+    std::shared_ptr<const protocol::Membership> membership;
+    bool hosts_server = false;  // this process runs the channel's server
+    bool has_group = false;     // a socket receives the multicast group of `terms`
+};
+
+// Why an operation failed, and with it the channel.
+struct OperationCause {
+    EngineEvent event;
+    Duration answerer_silent{};     // since the last packet of the answerer; valid if event.answered
+    Duration switch_silent{};       // since the last JOINED
+    bool switch_is_silent = false;  // for longer than three refreshes of a JOIN
+    std::string_view answerer;      // sender of the results
+};
+
+// Why a channel ended. endpoint/channel_text.h turns it into an error.
+using ChannelCause = std::variant<OperationCause, control::MemberCause>;
+
+struct ChannelEvent {
+    enum class Kind : std::uint8_t {
+        completed,        // the oldest tensor in flight
+        waiting,          // the tree is not ready: `cause` names what is missing
+        ready,            // the tree is ready for the first time
+        group_forgotten,  // leave the group and join it again
+        failed,           // the channel ended: `cause`
+    };
+    Kind kind = Kind::completed;
+    ChannelCause cause{};
+};
+
+// One channel of one rank: the worker, the rank's membership in the tree of switches and, if the configuration requires
+// it, the parameter server. It decides to which of them a datagram goes.
+//
+// Ownership: owns the worker, the server and the JoinClient. Borrows each submitted tensor until its event.
+// Calling order: handle_*() for what happened, handle_timeout() at poll_timeout(). After each, poll_event() until it
+//   returns nothing, then transmit_control() and transmit(). submit() after the event `ready`. end() last.
+// Threads: none. One thread drives one channel.
+// Failure: after the event `failed` or end(), tensors are not accessed any more and submit() returns false. A hosted
+//   server still answers: other ranks may miss their last result. A datagram that is not for this channel is dropped
+//   and counted.
+class ChannelMachine {
+  public:
+    explicit ChannelMachine(const ChannelMachineConfig& config);
+
+    // A datagram of the channel's socket, and one of the socket of its group.
+    void handle_datagram(const wire::Datagram& datagram, Time now);
+    void handle_group_datagram(const wire::Datagram& datagram, Time now);
+    void handle_group_lost() { client_.handle_group_lost(); }
+    void handle_timeout(Time now);
+
+    // False: the worker's queue is full until the next event `completed`, or the channel has ended.
+    [[nodiscard]] bool submit(protocol::Tensor& tensor, Time now, Time deadline);
+    // Ends the channel and prepares LEAVE.
+    void end();
+
+    // Writes JOIN, LEAVE and the answers of the hosted server to JOINs. What finds no room is written by the next call.
+    void transmit_control(wire::Outbox& out);
+    struct Sent {
+        unsigned gradients = 0;  // with PROBEs
+        bool no_room = false;    // flush the outbox and call again
+    };
+    // Writes at most `most_gradients` packets of the worker, and all results of the hosted server.
+    Sent transmit(wire::Outbox& out, unsigned most_gradients, Time now);
+    [[nodiscard]] std::optional<ChannelEvent> poll_event(Time now);
+    [[nodiscard]] Time poll_timeout() const;
+
+    [[nodiscard]] const ChannelMachineConfig& config() const { return config_; }
+    [[nodiscard]] const ChannelEngine& engine() const { return *engine_; }
+    [[nodiscard]] bool hosts_server() const { return server_ != nullptr; }
+    [[nodiscard]] protocol::ServerCounters server_counters() const;  // all 0 without a hosted server
+    [[nodiscard]] Time served_at() const { return served_at_; }      // last packet to the hosted server
+    [[nodiscard]] std::uint64_t strays() const { return strays_; }   // datagrams that do not belong to this channel
+    [[nodiscard]] std::uint64_t group_results() const { return group_results_; }  // received from the group
+    // The last result to all workers came from the group, not as a copy.
+    [[nodiscard]] bool results_by_group() const { return results_by_group_; }
+
+  private:
+    void handle_control(const wire::Datagram& datagram, Time now);
+    [[nodiscard]] bool trusts(const wire::Address& from) const;
+    void note_own_result(std::span<const std::byte> bytes);
+    [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
+    [[nodiscard]] ChannelEvent fail(ChannelCause cause);
+    [[nodiscard]] bool transmit_server(wire::Outbox& out);
+
+    ChannelMachineConfig config_;
+    std::unique_ptr<ChannelEngine> engine_;
+    bool has_tokens_;  // of engine_
+    control::JoinClient client_;
+    std::unique_ptr<HostedServer> server_;
+    wire::Address server_down_;    // switch that receives the hosted server's results
+    bool answer_due_ = false;      // JOINED to server_down_
+    bool begun_ = false;           // engine_->begin() was called
+    bool ended_ = false;           // failed, or end() was called
+    std::uint64_t in_flight_ = 0;  // tensors that engine_ has
+    Time served_at_{};
+    std::uint64_t strays_ = 0;
+    std::uint64_t group_results_ = 0;
+    bool results_by_group_ = false;
+};
+
+}  // namespace atp::endpoint

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "endpoint/channel_text.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+
+#include "control/branch.h"
+
+namespace atp::endpoint {
+namespace {
+
+using control::MemberCause;
+
+// Silence of the answerer that a text names.
+constexpr Duration short_silence = std::chrono::seconds(1);
+
+Error error_of_overflow(const OperationCause& cause, const ChannelMachineConfig& config) {
+    return {.operation = Operation::wait,
+            .reason = Reason::too_large,
+            .elapsed = cause.event.elapsed,
+            .text = fmt::format("a value or a sum does not fit 32 bits (floats at scale {}), and the protocol "
+                                "{} has no server that adds it: use a smaller scale, or ATP",
+                                config.terms.scale, wire::to_string(config.terms.protocol))};
+}
+
+Error error_of_mismatch(const OperationCause& cause) {
+    return {.operation = Operation::wait,
+            .reason = Reason::mismatched,
+            .elapsed = cause.event.elapsed,
+            .text =
+                "the ranks called different operations: make all ranks call the same sequence with equal types "
+                "and sizes"};
+}
+
+Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& config) {
+    const EngineEvent& event = cause.event;
+    Error error{.operation = Operation::wait, .reason = Reason::timed_out, .elapsed = event.elapsed};
+    // Ranks that were missing may have joined since the last message of the switch.
+    const std::string missing = cause.switch_is_silent
+                                    ? std::string()
+                                    : list_of_ranks(*config.membership, event.missing_units, event.missing_members);
+    error.peer = missing.empty() ? to_string(config.switch_address) : missing;
+    if (!missing.empty()) {
+        error.text = "no data of this operation arrived from them: check that these processes run and call it";
+    } else if (!event.answered || cause.answerer_silent > short_silence) {
+        error.text = fmt::format(
+            "nothing was received from the {} {}", cause.answerer,
+            event.answered ? fmt::format("for {:.1f} s", to_seconds(cause.answerer_silent)) : std::string("at all"));
+        if (cause.switch_is_silent) {
+            error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(cause.switch_silent));
+        }
+    } else {
+        error.text = fmt::format("timed out although the {} answers: raise the timeout", cause.answerer);
+    }
+    return error;
+}
+
+Error error_of_operation(const OperationCause& cause, const ChannelMachineConfig& config) {
+    switch (cause.event.kind) {
+        case EngineEvent::Kind::mismatched: return error_of_mismatch(cause);
+        case EngineEvent::Kind::overflowed: return error_of_overflow(cause, config);
+        default: return error_of_silence(cause, config);
+    }
+}
+
+Error error_of_foreign_version(const MemberCause& cause) {
+    const unsigned version = cause.version & 0xFU;
+    return {.operation = Operation::join,
+            .reason = Reason::version_mismatch,
+            .peer = to_string(cause.from),
+            .text = cause.text.empty() ? fmt::format("it speaks version {} of the protocol: run the same version of "
+                                                     "atp on workers and switches",
+                                                     version)
+                                       : cause.text};
+}
+
+Error error_of_refusal(const MemberCause& cause) {
+    return {.operation = Operation::join,
+            .reason = Reason::rejected,
+            .peer = to_string(cause.from),
+            .text = cause.text.empty()
+                        ? fmt::format("the switch gave the reason \"{}\" and no text", wire::to_string(cause.refusal))
+                        : cause.text};
+}
+
+Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string ranks = list_of_ranks(*config.membership, cause.missing_units, cause.missing_members);
+    return {.operation = Operation::wait,
+            .reason = Reason::failed,
+            .peer = ranks.empty() ? to_string(config.switch_address) : ranks,
+            .elapsed = cause.elapsed,
+            .text = ranks.empty() ? "the switches lost the parameter server: check its process"
+                                  : ranks + " left the job or is unreachable: check its process"};
+}
+
+Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& config) {
+    switch (cause.kind) {
+        case MemberCause::Kind::refused: return error_of_refusal(cause);
+        case MemberCause::Kind::foreign_version: return error_of_foreign_version(cause);
+        case MemberCause::Kind::members_missing:
+        case MemberCause::Kind::server_missing: break;
+    }
+    return error_of_missing(cause, config);
+}
+
+}  // namespace
+
+Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
+    if (const auto* operation = std::get_if<OperationCause>(&cause)) return error_of_operation(*operation, config);
+    return error_of_membership(std::get<MemberCause>(cause), config);
+}
+
+std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
+    const std::string ranks = list_of_ranks(*config.membership, missing.missing_units, missing.missing_members);
+    if (!ranks.empty()) return ranks + " did not join";
+    const wire::Endpoint& server = config.terms.server;
+    const std::string where = server.family == 0 ? "" : " at " + to_string(control::address_of(server));
+    return fmt::format("the switches did not reach the parameter server{}", where);
+}
+
+Error error_of_slow_join(const std::string& waiting, Duration elapsed, const ChannelMachineConfig& config) {
+    return {.operation = Operation::join,
+            .reason = Reason::timed_out,
+            .peer = to_string(config.switch_address),
+            .elapsed = elapsed,
+            .text = waiting.empty() ? "the switch does not answer: diagnose it with `atp doctor`" : waiting};
+}
+
+std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units, std::uint32_t members) {
+    std::string list;
+    unsigned count = 0;
+    for (; units != 0; units &= units - 1) {
+        const auto unit = static_cast<unsigned>(std::countr_zero(units));
+        if (unit >= membership.units()) break;
+        const std::uint32_t mask = membership.unit_mask(unit);
+        for (std::uint32_t bits = members == 0 ? mask : members & mask; bits != 0; bits &= bits - 1) {
+            list += fmt::format("{}{}", count == 0 ? "" : ", ",
+                                membership.rank_of(unit, static_cast<unsigned>(std::countr_zero(bits))));
+            ++count;
+        }
+    }
+    if (count == 0) return {};
+    return (count == 1 ? "rank " : "ranks ") + list;
+}
+
+}  // namespace atp::endpoint

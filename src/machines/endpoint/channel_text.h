@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The errors and texts of a channel: what happened, to which rank or switch, and what to do next.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "endpoint/channel_machine.h"
+
+namespace atp::endpoint {
+
+// Its operation is `wait` unless the cause ended the joining; a caller that knows the operation replaces it.
+[[nodiscard]] Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config);
+
+// What the tree waits for: "rank 3 did not join".
+[[nodiscard]] std::string waiting_text(const control::MemberCause& missing, const ChannelMachineConfig& config);
+// The tree is not ready after `elapsed`. `waiting`: the last waiting_text(); empty: the switch did not answer.
+[[nodiscard]] Error error_of_slow_join(const std::string& waiting, Duration elapsed,
+                                       const ChannelMachineConfig& config);
+
+// "rank 3", "ranks 3, 5"; empty if there are none. `members` 0: all members of the units.
+[[nodiscard]] std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units,
+                                        std::uint32_t members);
+
+}  // namespace atp::endpoint

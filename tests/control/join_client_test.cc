@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/join_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/control_messages.h"
+
+namespace atp::control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Kind = MemberEvent::Kind;
+using Cause = MemberCause::Kind;
+
+constexpr Time start_time{seconds(100)};
+const wire::Join own_join = testing::join_of_worker();
+
+wire::Address address(const char* text) { return *wire::Address::parse(text); }
+const wire::Address switch_address = address("10.0.0.1:4790");
+const wire::Address shard_address = address("10.0.0.1:50123");  // another port of the same switch
+const wire::Address stranger = address("10.0.0.99:4790");
+
+JoinClientConfig config_of_member(bool has_group = false) {
+    return {.terms = own_join.terms,
+            .unit = own_join.units[0],
+            .level = 0,
+            .switch_address = switch_address,
+            .has_group = has_group};
+}
+
+wire::Joined joined_message(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
+    return {.job = own_join.terms.job,
+            .token = own_join.terms.token,
+            .channel = own_join.terms.channel,
+            .ready = ready,
+            .missing_units = units,
+            .missing_members = members,
+            .stream = 9};
+}
+
+wire::Refused refused_message(wire::Refusal reason, std::string text = "no room") {
+    return {.job = own_join.terms.job,
+            .token = own_join.terms.token,
+            .channel = own_join.terms.channel,
+            .reason = reason,
+            .text = std::move(text)};
+}
+
+// A member with a clock. Its JOINs and events are lists.
+class Member {
+  public:
+    explicit Member(const JoinClientConfig& config = config_of_member()) : client(config) {}
+
+    template <class Message>
+    bool receive(const Message& message, const wire::Address& from = switch_address, bool by_group = false) {
+        const bool mine = client.handle_message(testing::encoded(message), from, by_group, now);
+        drain();
+        return mine;
+    }
+    bool joined(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
+        return receive(joined_message(ready, units, members));
+    }
+    // Joins a ready tree.
+    void become_ready() {
+        pass(milliseconds(0));
+        joined(true);
+        forget();
+    }
+    // Advances time and calls the member when it asks for it. `answer`: called after each JOIN.
+    void pass(Duration duration, const std::function<void()>& answer = {}) {
+        const Time end = now + duration;
+        for (int call = 0; call < 10'000 && client.poll_timeout() <= end; ++call) {
+            now = std::max(now, client.poll_timeout());
+            client.handle_timeout(now);
+            const std::size_t before = joins.size();
+            drain();
+            if (answer && joins.size() != before) answer();
+        }
+        now = end;
+    }
+    void drain() {
+        while (const auto transmit = client.poll_transmit()) {
+            to.push_back(transmit->to);
+            if (const auto* join = std::get_if<wire::Join>(&transmit->message)) {
+                joins.push_back(*join);
+                joined_at.push_back(now);
+            } else {
+                leaves.push_back(std::get<wire::Leave>(transmit->message));
+            }
+        }
+        while (auto event = client.poll_event()) events.push_back(*std::move(event));
+    }
+    void forget() { joins.clear(), joined_at.clear(), to.clear(), events.clear(); }
+    [[nodiscard]] bool ended() const { return !events.empty() && events.back().kind == Kind::ended; }
+    [[nodiscard]] const MemberCause& cause() const { return events.back().cause; }
+
+    JoinClient client;
+    Time now = start_time;
+    std::vector<wire::Join> joins;
+    std::vector<Time> joined_at;
+    std::vector<wire::Address> to;
+    std::vector<wire::Leave> leaves;
+    std::vector<MemberEvent> events;
+};
+
+// -------------------------------------------------------------------------------------------------------- Joining
+
+TEST(JoinClient, FirstJoinIsSentAtOnceWithItsTermsAndPosition) {
+    Member member;
+    member.pass(milliseconds(0));
+    ASSERT_EQ(member.joins.size(), 1U);
+    EXPECT_EQ(member.joins[0].terms, own_join.terms);
+    EXPECT_EQ(member.joins[0].units, own_join.units);
+    EXPECT_FALSE(member.joins[0].begun);
+    EXPECT_FALSE(member.joins[0].receives_group);
+    EXPECT_EQ(member.to[0], switch_address);
+}
+
+TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenEverySecond) {
+    Member member;
+    member.pass(milliseconds(499));
+    EXPECT_EQ(member.joins.size(), 10U);
+    member.joined(true);
+    member.forget();
+    member.pass(seconds(5), [&] { member.joined(true); });
+    EXPECT_THAT(member.joins.size(), ::testing::AllOf(::testing::Ge(5U), ::testing::Le(6U)));
+    EXPECT_TRUE(member.joins.back().begun);
+}
+
+TEST(JoinClient, FirstReadyIsAnEventWithTheStream) {
+    Member member;
+    member.pass(milliseconds(0));
+    EXPECT_TRUE(member.receive(joined_message(true), shard_address));
+    ASSERT_EQ(member.events.size(), 1U);
+    EXPECT_EQ(member.events[0].kind, Kind::ready);
+    EXPECT_EQ(member.client.stream(), 9U);
+    EXPECT_EQ(member.client.data_address(), shard_address);
+    EXPECT_EQ(member.client.answered_at(), member.now);
+    member.joined(true);
+    EXPECT_EQ(member.events.size(), 1U);
+}
+
+TEST(JoinClient, MissingMembersAreAnEventWhileItJoins) {
+    Member member;
+    member.pass(milliseconds(0));
+    member.joined(false, 0x4, 0x3);
+    ASSERT_EQ(member.events.size(), 1U);
+    EXPECT_EQ(member.events[0].kind, Kind::waiting);
+    EXPECT_EQ(member.cause().kind, Cause::members_missing);
+    EXPECT_EQ(member.cause().missing_units, 0x4U);
+    EXPECT_EQ(member.cause().missing_members, 0x3U);
+    member.joined(false);
+    EXPECT_EQ(member.cause().kind, Cause::server_missing);
+    EXPECT_FALSE(member.client.was_ready());
+}
+
+TEST(JoinClient, MessageOfAnotherChannelChangesNothing) {
+    Member member;
+    member.pass(milliseconds(0));
+    for (const auto change : {+[](wire::Joined& other) { ++other.job; }, +[](wire::Joined& other) { ++other.token; },
+                              +[](wire::Joined& other) { ++other.channel; }}) {
+        wire::Joined other = joined_message(true);
+        change(other);
+        EXPECT_FALSE(member.receive(other));
+        EXPECT_FALSE(member.receive(other, switch_address, true));
+    }
+    EXPECT_FALSE(member.receive(wire::Hello{.nonce = 1}));
+    EXPECT_FALSE(member.client.handle_message({}, switch_address, false, member.now));
+    EXPECT_FALSE(member.client.was_ready());
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, LeaveNamesThePositionOnceAndEndsTheMember) {
+    Member member;
+    member.become_ready();
+    member.client.leave();
+    EXPECT_TRUE(member.client.has_transmit());
+    member.drain();
+    ASSERT_EQ(member.leaves.size(), 1U);
+    EXPECT_EQ(member.leaves[0].job, own_join.terms.job);
+    EXPECT_EQ(member.leaves[0].token, own_join.terms.token);
+    EXPECT_EQ(member.leaves[0].channel, own_join.terms.channel);
+    EXPECT_EQ(member.leaves[0].unit, 2U);
+    EXPECT_EQ(member.leaves[0].member, 2U);
+    EXPECT_EQ(member.client.poll_timeout(), never);
+    member.client.handle_timeout(member.now + seconds(60));
+    member.drain();
+    EXPECT_TRUE(member.joins.empty());
+    EXPECT_TRUE(member.events.empty());
+    EXPECT_EQ(member.leaves.size(), 1U);
+}
+
+// ---------------------------------------------------------------------------------------------- A tree that is lost
+
+TEST(JoinClient, LostTreeEndsABusyMemberAfterTheGraceWithTheFirstMissingRanks) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.joined(false, 0x1, 0x2);
+    member.pass(seconds(2), [&] { member.joined(false, 0x1, 0x6); });  // rank 2 leaves as a consequence
+    EXPECT_FALSE(member.ended());
+    EXPECT_TRUE(member.joins.back().begun);
+    EXPECT_GE(member.joins.size(), 40U);
+    member.pass(seconds(2), [&] { member.joined(false, 0x5); });  // another unit: no longer the same ranks
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::members_missing);
+    EXPECT_EQ(member.cause().missing_units, 0x1U);
+    EXPECT_EQ(member.cause().missing_members, 0x2U);
+    EXPECT_GT(member.cause().elapsed, seconds(3));
+    EXPECT_LT(member.cause().elapsed, milliseconds(3100));
+}
+
+TEST(JoinClient, LostServerEndsABusyMember) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.joined(false);
+    member.pass(seconds(4), [&] { member.joined(false); });
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::server_missing);
+}
+
+TEST(JoinClient, LostTreeThatReturnsInTimeChangesNothing) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    for (int loss = 0; loss < 5; ++loss) {
+        member.joined(false, 0x1, 0x2);
+        member.pass(seconds(2), [&] { member.joined(false, 0x1, 0x2); });
+        member.joined(true);
+        member.pass(seconds(2), [&] { member.joined(true); });
+    }
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, IdleMemberOfALostTreeWaitsAndEndsOnceItIsBusy) {
+    Member member;
+    member.become_ready();
+    member.joined(false, 0x1, 0x2);
+    member.pass(seconds(60), [&] { member.joined(false, 0x1, 0x2); });
+    EXPECT_TRUE(member.events.empty());
+    member.client.set_busy(true);
+    member.pass(milliseconds(50));
+    EXPECT_TRUE(member.ended());
+}
+
+// ------------------------------------------------------------------------------------------------------ REFUSED
+
+TEST(JoinClient, RefusedFromTheSwitchEndsTheMemberWithReasonAndText) {
+    for (const wire::Address& from : {switch_address, shard_address}) {
+        Member member;
+        member.pass(milliseconds(0));
+        EXPECT_TRUE(member.receive(refused_message(wire::Refusal::full), from));
+        ASSERT_TRUE(member.ended());
+        EXPECT_EQ(member.cause().kind, Cause::refused);
+        EXPECT_EQ(member.cause().refusal, wire::Refusal::full);
+        EXPECT_EQ(member.cause().text, "no room");
+        EXPECT_EQ(member.cause().from, from);
+        EXPECT_FALSE(member.client.has_transmit());
+    }
+}
+
+TEST(JoinClient, RefusedThatARestartedSwitchSendsEndsAReadyMember) {
+    Member member;
+    member.become_ready();
+    EXPECT_TRUE(member.receive(refused_message(wire::Refusal::restarted)));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().refusal, wire::Refusal::restarted);
+}
+
+std::vector<std::byte> refusal_of_version(std::uint8_t version) {
+    return {std::byte{version}, std::byte{static_cast<std::uint8_t>(wire::ControlType::refused)}, std::byte{0},
+            std::byte{0}};
+}
+constexpr std::uint8_t other_version = (wire::control_version & 0xF0U) | ((wire::control_version + 1U) & 0xFU);
+
+TEST(JoinClient, ForeignVersionEndsAMemberThatNeverWasReady) {
+    Member member;
+    member.pass(milliseconds(0));
+    EXPECT_TRUE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
+    member.drain();
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::foreign_version);
+    EXPECT_EQ(member.cause().version, other_version);
+
+    Member answered;
+    answered.pass(milliseconds(0));
+    EXPECT_TRUE(answered.receive(wire::Refused{.reason = wire::Refusal::version, .text = "it has version 9"}));
+    ASSERT_TRUE(answered.ended());
+    EXPECT_EQ(answered.cause().text, "it has version 9");
+}
+
+TEST(JoinClient, RefusedFromTheAddressOfTheLastJoinedCounts) {
+    Member member;
+    member.pass(milliseconds(0));
+    member.receive(joined_message(false, 0x1, 0x2), stranger);  // a switch that answers from another interface
+    EXPECT_TRUE(member.receive(refused_message(wire::Refusal::full), stranger));
+    EXPECT_TRUE(member.ended());
+}
+
+// --------------------------------------------------------------------------------------------------------------- Group
+
+TEST(JoinClient, JoinedByGroupIsReportedInTheNextJoin) {
+    Member member(config_of_member(true));
+    member.become_ready();
+    member.pass(milliseconds(200), [&] { member.joined(true); });
+    ASSERT_FALSE(member.joins.empty());
+    EXPECT_FALSE(member.joins.back().receives_group);
+    EXPECT_TRUE(member.receive(joined_message(true), switch_address, true));
+    member.pass(milliseconds(0));
+    EXPECT_TRUE(member.joins.back().receives_group);
+    member.joined(true);
+    member.forget();
+    member.pass(milliseconds(3400), [&] { member.joined(true); });
+    EXPECT_LE(member.joins.size(), 4U) << "every second";
+}
+
+TEST(JoinClient, MemberWithoutTheGroupHurriesAndRejoinsIt) {
+    Member member(config_of_member(true));
+    member.become_ready();
+    member.pass(milliseconds(1000), [&] { member.joined(true); });
+    EXPECT_GE(member.joins.size(), 19U);
+    const auto forgotten = [](const MemberEvent& event) { return event.kind == Kind::group_forgotten; };
+    EXPECT_GE(std::ranges::count_if(member.events, forgotten), 1);
+    member.client.handle_group_lost();
+    member.pass(milliseconds(50), [&] { member.joined(true); });
+    member.forget();
+    member.pass(seconds(5), [&] { member.joined(true); });
+    EXPECT_LE(member.joins.size(), 6U);
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, ResultsThatItAskedForShowALostGroup) {
+    Member member(config_of_member(true));
+    member.become_ready();
+    member.receive(joined_message(true), switch_address, true);
+    member.pass(milliseconds(0));
+    ASSERT_TRUE(member.joins.back().receives_group);
+    for (int i = 0; i < 17; ++i) member.client.handle_data(false, true);
+    for (int i = 0; i < 3; ++i) member.client.handle_data(true, false);
+    member.pass(seconds(1), [&] { member.joined(true); });
+    EXPECT_FALSE(member.joins.back().receives_group);
+}
+
+// ------------------------------------------------------------------------------------------------------- State archive
+
+struct Writer {
+    template <class T>
+    void value(T& item) {
+        const auto* at = reinterpret_cast<const std::byte*>(&item);
+        out.insert(out.end(), at, at + sizeof item);
+    }
+    void time(Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { out.insert(out.end(), item.begin(), item.end()); }
+    std::vector<std::byte> out;
+};
+
+struct Reader {
+    template <class T>
+    void value(T& item) {
+        take(&item, sizeof item);
+    }
+    void time(Time& item) { value(item); }
+    void stamp_us(std::uint32_t& item) { value(item); }
+    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
+    void take(void* to, std::size_t size) {
+        ASSERT_LE(at + size, from.size());
+        if (size != 0) std::memcpy(to, from.data() + at, size);
+        at += size;
+    }
+    std::span<const std::byte> from;
+    std::size_t at = 0;
+};
+
+std::vector<std::byte> state_of(JoinClient& client) {
+    Writer writer;
+    client.persist(writer);
+    return writer.out;
+}
+
+void restore(JoinClient& from, JoinClient& into) {
+    const auto state = state_of(from);
+    Reader reader{.from = state};
+    into.persist(reader);
+    ASSERT_EQ(reader.at, state.size());
+}
+
+// Everything that a member shows to its driver.
+std::string output_of(JoinClient& client) {
+    std::string out;
+    while (const auto transmit = client.poll_transmit()) {
+        const auto* join = std::get_if<wire::Join>(&transmit->message);
+        out += join == nullptr ? "L" : join->begun ? "B" : "J";
+        if (join != nullptr && join->receives_group) out += "g";
+    }
+    while (const auto event = client.poll_event()) {
+        out += std::to_string(static_cast<int>(event->kind)) + "/" +
+               std::to_string(static_cast<int>(event->cause.kind)) + "/" + std::to_string(event->cause.missing_units) +
+               "/" + std::to_string(event->cause.missing_members) + "/" + std::to_string(event->cause.elapsed.count()) +
+               "/" + "" + event->cause.text + ";";
+    }
+    return out + to_string(client.data_address()) + std::to_string(client.poll_timeout().time_since_epoch().count()) +
+           std::to_string(client.answered_at().time_since_epoch().count()) + (client.was_ready() ? "r" : "-");
+}
+
+void random_step(JoinClient& client, unsigned dice, Time now) {
+    const bool first = dice % 2 == 0;
+    switch (dice / 2 % 12) {
+        case 0: client.handle_message(testing::encoded(joined_message(true)), switch_address, false, now); break;
+        case 1:
+            client.handle_message(testing::encoded(joined_message(false, 3, first ? 2 : 0)), shard_address, false, now);
+            break;
+        case 2: client.handle_message(testing::encoded(joined_message(true)), switch_address, true, now); break;
+        case 3: client.set_busy(first); break;
+        case 4: client.handle_data(first, true); break;
+        case 7:
+            if (dice % 97 == 0) client.handle_group_lost();
+            break;
+        case 8:
+            if (dice % 89 == 0) client.leave();
+            break;
+        case 9:
+            if (dice % 83 == 0) {
+                client.handle_message(testing::encoded(refused_message(wire::Refusal::full)), switch_address, false,
+                                      now);
+            }
+            break;
+        default: client.handle_timeout(now);
+    }
+}
+
+// A restored member continues like the original, so persist() names the whole state.
+TEST(JoinClient, RestoredMemberContinuesLikeTheOriginal) {
+    for (unsigned seed = 1; seed <= 60; ++seed) {
+        std::mt19937 random(seed);
+        JoinClient original(config_of_member(seed % 2 == 0));
+        Time now = start_time;
+        for (int step = 0; step < 200; ++step) {
+            JoinClient shadow(config_of_member(seed % 2 == 0));
+            restore(original, shadow);
+            now += milliseconds(random() % (seed % 5 == 0 ? 2000 : 120));
+            const auto dice = static_cast<unsigned>(random());
+            random_step(original, dice, now);
+            random_step(shadow, dice, now);
+            ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
+            if (dice % 3 == 0) continue;  // events and messages wait for the next step
+            ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace atp::control

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// One channel of a rank without sockets: an outbox that is a list, engines that a test scripts, and a clock.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "endpoint/channel_machine.h"
+#include "endpoint/channel_text.h"
+#include "support/control_messages.h"
+#include "support/packets.h"
+
+namespace atp::endpoint {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using Kind = ChannelEvent::Kind;
+
+inline constexpr Time start_time{seconds(100)};
+inline wire::Address address(const char* text) { return *wire::Address::parse(text); }
+inline const wire::Address switch_address = address("10.0.0.1:4790");
+inline const wire::Address shard_address = address("10.0.0.1:50123");  // another port of the same switch
+inline const wire::Address stranger = address("10.0.0.99:4790");
+
+struct Packet {
+    std::vector<std::byte> bytes;
+    wire::Address to;
+    wire::Ecn ecn = wire::Ecn::not_capable;
+};
+
+// Takes `room` packets until flush().
+class List final : public wire::Outbox {
+  public:
+    std::span<std::byte> reserve(std::size_t max_bytes) override {
+        if (taken == room) return {};
+        buffer_.assign(max_bytes, std::byte{0});
+        return buffer_;
+    }
+    void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) override {
+        ASSERT_LE(bytes, buffer_.size());
+        ++taken;
+        packets.push_back({{buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(bytes)}, to, ecn});
+    }
+    bool borrow(std::span<const std::byte>, const wire::Address&, wire::Ecn) override { return false; }
+    bool repeat(const wire::Address&) override { return false; }
+    void flush() { taken = 0; }
+
+    std::size_t room = 1000;
+    std::size_t taken = 0;
+    std::deque<Packet> packets;
+
+  private:
+    std::vector<std::byte> buffer_;
+};
+
+// Rank 1 of two racks: ranks 0 to 2, and rank 3 alone.
+inline std::shared_ptr<const protocol::Membership> two_racks() {
+    auto membership = protocol::Membership::make({{.ranks = {0, 1, 2}}, {.ranks = {3}, .direct = true}});
+    return std::make_shared<const protocol::Membership>(*std::move(membership));
+}
+
+// The only rank.
+inline std::shared_ptr<const protocol::Membership> one_rank() {
+    return std::make_shared<const protocol::Membership>(*protocol::Membership::star(1));
+}
+
+inline ChannelMachineConfig config_of(const std::shared_ptr<const protocol::Membership>& membership,
+                                      std::uint16_t rank) {
+    const protocol::Place place = membership->place(rank);
+    ChannelMachineConfig config;
+    config.terms = {.job = 0x01020304,
+                    .token = 0x5EEDFACE,
+                    .channel = 3,
+                    .lanes = 16,
+                    .window_log2 = 3,
+                    .audit = false,
+                    .aggregators = 64,
+                    .first_seq = 0,
+                    .mask1 = membership->all_units(),
+                    .scale = 1e6,
+                    .server = {},
+                    .protocol = wire::ChannelProtocol::atp,
+                    .group = {}};
+    config.unit = {.unit = place.unit, .members = 1U << place.member, .mask0 = place.mask0, .ranks = {rank}};
+    config.worker.channel = channel_config(config.terms);
+    config.worker.rank = rank;
+    config.worker.place = place;
+    config.switch_address = switch_address;
+    config.membership = membership;
+    return config;
+}
+
+inline ChannelMachineConfig hosting() {
+    ChannelMachineConfig config = config_of(one_rank(), 0);
+    config.hosts_server = true;
+    return config;
+}
+
+class Floats final : public protocol::Tensor {
+  public:
+    explicit Floats(std::size_t size) : values(size) { std::iota(values.begin(), values.end(), 1.0F); }
+    [[nodiscard]] std::uint64_t size() const override { return values.size(); }
+    [[nodiscard]] bool plain() const override { return true; }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        for (std::size_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
+            wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, static_cast<std::uint32_t>(values[first + i]));
+        }
+        return true;
+    }
+    void load_floats(std::uint64_t, std::span<std::byte>) const override {}
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
+        for (std::size_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
+            stored.push_back({first + i, wire::load_u32(lanes.data() + i * ATP_LANE_BYTES)});
+        }
+    }
+    std::vector<float> values;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> stored;
+};
+
+// An engine that reports what a test requires, and has no tokens.
+struct Script {
+    std::deque<EngineEvent> events;
+    std::vector<std::size_t> handled;
+    std::size_t submitted = 0;
+    std::size_t queue = 2;
+    std::size_t to_send = 0;
+    int begun = 0;
+    std::uint8_t stream = 0;
+};
+
+class ScriptedEngine final : public ChannelEngine {
+  public:
+    explicit ScriptedEngine(Script& script) : script_(script) {}
+    void begin(std::uint8_t stream) override { ++script_.begun, script_.stream = stream; }
+    std::optional<std::uint64_t> submit(protocol::Tensor&, Time, Time) override {
+        if (script_.submitted == script_.queue) return std::nullopt;
+        return script_.submitted++;
+    }
+    void handle_packet(std::span<std::byte> bytes, bool, Time) override { script_.handled.push_back(bytes.size()); }
+    void handle_timeout(Time) override {}
+    std::optional<std::size_t> poll_transmit(std::span<std::byte>, Time) override {
+        if (script_.to_send == 0) return std::nullopt;
+        --script_.to_send;
+        return 20;
+    }
+    [[nodiscard]] Time poll_timeout() const override { return never; }
+    std::optional<EngineEvent> poll_event() override {
+        if (script_.events.empty()) return std::nullopt;
+        const EngineEvent event = script_.events.front();
+        script_.events.pop_front();
+        return event;
+    }
+    [[nodiscard]] bool failed() const override { return false; }
+    [[nodiscard]] std::size_t packet_bytes() const override { return 100; }
+    [[nodiscard]] protocol::WorkerCounters counters() const override { return {}; }
+    [[nodiscard]] std::uint32_t window_packets() const override { return 1; }
+    [[nodiscard]] bool has_tokens() const override { return false; }
+    [[nodiscard]] std::string_view answerer() const override { return "switch"; }
+
+  private:
+    Script& script_;
+};
+
+class ScriptedProtocol final : public RankProtocol {
+  public:
+    explicit ScriptedProtocol(Script& script) : script_(script) {}
+    [[nodiscard]] wire::ChannelProtocol number() const override { return wire::ChannelProtocol::switchml; }
+    [[nodiscard]] std::optional<std::string> objection_to(const JobDemands&) const override { return std::nullopt; }
+    [[nodiscard]] std::uint32_t lanes_of_payload(std::uint32_t) const override { return 16; }
+    [[nodiscard]] std::uint32_t room_in(const wire::PathSwitch&) const override { return 1; }
+    [[nodiscard]] std::unique_ptr<ChannelEngine> make_engine(const wire::ChannelTerms&,
+                                                             const protocol::Place&) const override {
+        return std::make_unique<ScriptedEngine>(script_);
+    }
+
+  private:
+    Script& script_;
+};
+
+inline ChannelMachineConfig scripted(Script& script) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.terms.protocol = wire::ChannelProtocol::switchml;
+    config.other = std::make_shared<ScriptedProtocol>(script);
+    return config;
+}
+
+inline wire::Joined joined(const ChannelMachineConfig& config, bool ready, std::uint32_t units = 0,
+                           std::uint32_t members = 0) {
+    return {.job = config.terms.job,
+            .token = config.terms.token,
+            .channel = config.terms.channel,
+            .ready = ready,
+            .missing_units = units,
+            .missing_members = members,
+            .stream = 5};
+}
+
+// A machine with a clock.
+class Channel {
+  public:
+    explicit Channel(const ChannelMachineConfig& of) : config(of), machine(of) {}
+
+    void receive(std::vector<std::byte> bytes, const wire::Address& from = switch_address, bool by_group = false) {
+        const wire::Datagram datagram{.bytes = bytes, .capacity = bytes.size(), .from = &from};
+        if (by_group) {
+            machine.handle_group_datagram(datagram, now);
+        } else {
+            machine.handle_datagram(datagram, now);
+        }
+        drain();
+    }
+    template <class Message>
+    void control(const Message& message, const wire::Address& from = switch_address, bool by_group = false) {
+        receive(testing::encoded(message), from, by_group);
+    }
+    void become_ready(const wire::Address& from = switch_address) {
+        pass(milliseconds(0));
+        control(joined(config, true), from);
+        events.clear();
+        out.packets.clear();
+    }
+    void pass(Duration duration, const std::function<void()>& at_each = {}) {
+        const Time end = now + duration;
+        for (int call = 0; call < 100'000 && machine.poll_timeout() <= end; ++call) {
+            now = std::max(now, machine.poll_timeout());
+            machine.handle_timeout(now);
+            drain();
+            if (at_each) at_each();
+        }
+        now = end;
+    }
+    void drain() {
+        while (auto event = machine.poll_event(now)) events.push_back(*std::move(event));
+        machine.transmit_control(out);
+        while (machine.transmit(out, 256, now).no_room) out.flush();
+        out.flush();
+    }
+    [[nodiscard]] std::vector<Kind> kinds() const {
+        std::vector<Kind> list;
+        for (const ChannelEvent& event : events) list.push_back(event.kind);
+        return list;
+    }
+    [[nodiscard]] Error error() const {
+        EXPECT_FALSE(events.empty());
+        if (events.empty() || events.back().kind != Kind::failed) return {.text = "no failure"};
+        return error_of(events.back().cause, config);
+    }
+    [[nodiscard]] std::size_t count(wire::ControlType type) const {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            out.packets, [type](const Packet& packet) { return wire::control_type(packet.bytes) == type; }));
+    }
+
+    ChannelMachineConfig config;
+    ChannelMachine machine;
+    Time now = start_time;
+    List out;
+    std::vector<ChannelEvent> events;
+};
+
+inline std::vector<std::byte> result_for(const ChannelMachineConfig& config, std::uint16_t receiver) {
+    atp_header ack{};
+    ack.version = ATP_VERSION;
+    ack.type = ATP_TYPE_ACK;
+    ack.job = config.terms.job;
+    ack.token = config.terms.token;
+    ack.channel = config.terms.channel;
+    ack.worker = receiver;
+    return testing::make_packet(ack);
+}
+
+}  // namespace atp::endpoint

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "endpoint/channel_machine.h"
+
+#include "channel_fixture.h"
+
+namespace atp::endpoint {
+namespace {
+
+// ------------------------------------------------------------------------------------------------ Where datagrams go
+
+// The switch between a rank and the server that the rank hosts: forwards each packet.
+void forward(Channel& channel, unsigned most_rounds = 1000) {
+    for (unsigned round = 0; round < most_rounds && !channel.out.packets.empty(); ++round) {
+        const Packet packet = std::move(channel.out.packets.front());
+        channel.out.packets.pop_front();
+        if (wire::control_type(packet.bytes)) continue;
+        EXPECT_EQ(packet.to, switch_address);
+        EXPECT_EQ(packet.ecn, wire::Ecn::capable_0);
+        channel.receive(packet.bytes);
+    }
+}
+
+wire::Join join_of_last_switch(const ChannelMachineConfig& config) {
+    wire::Join join{.terms = config.terms, .level = ATP_LEVELS, .units = {config.unit}};
+    return join;
+}
+
+TEST(ChannelMachine, HostedServerAndWorkerCompleteATensor) {
+    Channel channel(hosting());
+    channel.become_ready();
+    EXPECT_TRUE(channel.machine.hosts_server());
+    channel.control(join_of_last_switch(channel.config));
+    ASSERT_EQ(channel.count(wire::ControlType::joined), 1U);
+    const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
+    ASSERT_TRUE(answer);
+    EXPECT_TRUE(answer->ready);
+    EXPECT_EQ(answer->token, channel.config.terms.token);
+    channel.out.packets.clear();
+
+    Floats tensor(100);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.now += milliseconds(1);
+    channel.drain();
+    EXPECT_FALSE(channel.out.packets.empty());
+    forward(channel);
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
+    ASSERT_EQ(tensor.stored.size(), 100U);
+    for (const auto& [at, value] : tensor.stored) EXPECT_EQ(value, at + 1);
+    EXPECT_EQ(channel.machine.served_at(), channel.now);
+    EXPECT_GE(channel.machine.server_counters().completed, 1U);
+    EXPECT_EQ(channel.machine.engine().counters().acks, 7U);
+    EXPECT_EQ(channel.machine.strays(), 0U);
+}
+
+TEST(ChannelMachine, HostedServerAnswersAfterTheChannelEnded) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.control(join_of_last_switch(channel.config));
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.out.packets.clear();
+    channel.drain();
+    const Packet gradient = channel.out.packets.back();
+    channel.machine.end();
+    channel.machine.end();
+    channel.drain();
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
+    EXPECT_EQ(channel.machine.poll_timeout(), never);
+    EXPECT_FALSE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.out.packets.clear();
+    channel.receive(gradient.bytes);
+    ASSERT_EQ(channel.out.packets.size(), 1U) << "another rank may miss this result";
+    channel.receive(channel.out.packets[0].bytes);
+    channel.machine.handle_timeout(channel.now + seconds(30));
+    EXPECT_TRUE(tensor.stored.empty()) << "the tensor may be freed";
+    EXPECT_TRUE(channel.events.empty());
+}
+
+TEST(ChannelMachine, ResultsOfAHostedServerWaitForTheSwitch) {
+    Channel channel(hosting());
+    channel.become_ready();
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.drain();
+    const Packet gradient = channel.out.packets.back();
+    channel.out.packets.clear();
+    channel.receive(gradient.bytes);
+    EXPECT_TRUE(channel.out.packets.empty()) << "no JOIN has come from the last switch";
+}
+
+TEST(ChannelMachine, DatagramsOfOthersAreCountedAndDropped) {
+    Channel channel(config_of(two_racks(), 1));
+    channel.become_ready();
+    atp_header gradient{};
+    gradient.version = ATP_VERSION;
+    gradient.type = ATP_TYPE_GRADIENT;
+    channel.receive(testing::make_packet(gradient));
+    EXPECT_EQ(channel.machine.strays(), 1U) << "no server runs here";
+    channel.control(wire::Hello{.nonce = 4});
+    channel.control(join_of_last_switch(channel.config));
+    wire::Joined other = joined(channel.config, false, 1, 1);
+    ++other.token;
+    channel.control(other);
+    channel.control(other, switch_address, true);
+    channel.receive({std::byte{1}}, switch_address, true);
+    EXPECT_EQ(channel.machine.strays(), 6U);
+    channel.receive({std::byte{1}, std::byte{2}});  // the worker counts it
+    EXPECT_EQ(channel.machine.strays(), 6U);
+    EXPECT_EQ(channel.machine.engine().counters().refused, 1U);
+    EXPECT_TRUE(channel.events.empty());
+}
+
+TEST(ChannelMachine, JoinWithOtherTermsGetsNoAnswerFromAHostedServer) {
+    Channel channel(hosting());
+    channel.become_ready();
+    wire::Join join = join_of_last_switch(channel.config);
+    ++join.terms.token;
+    channel.control(join);
+    join = join_of_last_switch(channel.config);
+    join.level = 0;
+    channel.control(join);
+    EXPECT_EQ(channel.count(wire::ControlType::joined), 0U);
+    EXPECT_EQ(channel.machine.strays(), 2U);
+}
+
+TEST(ChannelMachine, WithoutTokensOnlyTheSwitchIsTrusted) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready(shard_address);
+    EXPECT_EQ(script.begun, 1);
+    EXPECT_EQ(script.stream, 5U);
+    channel.receive(std::vector<std::byte>(30), stranger);
+    channel.receive(std::vector<std::byte>(30), switch_address);
+    EXPECT_TRUE(script.handled.empty());
+    EXPECT_EQ(channel.machine.strays(), 2U);
+    channel.receive(std::vector<std::byte>(30), shard_address);
+    EXPECT_EQ(script.handled.size(), 1U);
+}
+
+TEST(ChannelMachine, GradientsGoToTheSenderOfJoined) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready(shard_address);
+    script.to_send = 3;
+    channel.drain();
+    ASSERT_EQ(channel.out.packets.size(), 3U);
+    for (const Packet& packet : channel.out.packets) EXPECT_EQ(packet.to, shard_address);
+}
+
+TEST(ChannelMachine, ResultsByGroupAreCountedUntilACopyComes) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.has_group = true;
+    Channel channel(config);
+    channel.become_ready();
+    channel.receive(result_for(config, ATP_WORKER_ALL), switch_address, true);
+    EXPECT_TRUE(channel.machine.results_by_group());
+    EXPECT_EQ(channel.machine.group_results(), 1U);
+    channel.receive(result_for(config, 1));
+    EXPECT_TRUE(channel.machine.results_by_group()) << "it came because this rank asked";
+    channel.receive(result_for(config, ATP_WORKER_ALL));
+    EXPECT_FALSE(channel.machine.results_by_group());
+    channel.control(joined(config, true), switch_address, true);
+    EXPECT_EQ(channel.machine.strays(), 0U);
+    channel.pass(milliseconds(600));
+    EXPECT_EQ(channel.kinds(), std::vector<Kind>{}) << "the group is received";
+}
+
+TEST(ChannelMachine, GroupThatABridgeForgotIsAnEventUntilItsSocketIsClosed) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.has_group = true;
+    Channel channel(config);
+    channel.become_ready();
+    channel.pass(milliseconds(600), [&] { channel.control(joined(config, true)); });
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::group_forgotten});
+    channel.machine.handle_group_lost();
+    channel.events.clear();
+    channel.pass(seconds(5), [&] { channel.control(joined(config, true)); });
+    EXPECT_TRUE(channel.events.empty());
+}
+
+// --------------------------------------------------------------------------------------------- Submissions and events
+
+TEST(ChannelMachine, FullQueueTakesTensorsAgainAfterACompletion) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready();
+    Floats tensor(1);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
+    script.events.push_back({.kind = EngineEvent::Kind::completed});
+    script.queue = 3;
+    channel.drain();
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+}
+
+TEST(ChannelMachine, FailureIsTheLastEvent) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready();
+    Floats tensor(1);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    script.events.push_back({.kind = EngineEvent::Kind::mismatched, .elapsed = seconds(2)});
+    script.events.push_back({.kind = EngineEvent::Kind::completed});
+    script.to_send = 5;
+    channel.drain();
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::failed});
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
+    EXPECT_EQ(script.to_send, 5U);
+    EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
+    channel.receive(std::vector<std::byte>(30));
+    EXPECT_TRUE(script.handled.empty());
+    EXPECT_EQ(channel.error().reason, Reason::mismatched);
+    EXPECT_EQ(channel.error().elapsed, seconds(2));
+    EXPECT_THAT(channel.error().text, HasSubstr("different operations"));
+}
+
+TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready();
+    script.to_send = 6;
+    channel.out.room = 1;
+    channel.drain();
+    EXPECT_EQ(channel.out.packets.size(), 6U);
+    script.to_send = 6;
+    const auto sent = channel.machine.transmit(channel.out, 4, channel.now);
+    EXPECT_EQ(sent.gradients, 1U);
+    EXPECT_TRUE(sent.no_room);
+    channel.out.room = 100;
+    EXPECT_EQ(channel.machine.transmit(channel.out, 4, channel.now).gradients, 4U) << "at most as many as allowed";
+}
+
+TEST(ChannelMachine, MessagesWithoutRoomWaitForTheNextCall) {
+    Channel channel(hosting());
+    channel.out.room = 0;
+    channel.machine.handle_timeout(channel.now);
+    const wire::Address from = switch_address;
+    auto join = testing::encoded(join_of_last_switch(channel.config));
+    channel.machine.handle_datagram({.bytes = join, .capacity = join.size(), .from = &from}, channel.now);
+    channel.machine.transmit_control(channel.out);
+    EXPECT_TRUE(channel.out.packets.empty());
+    channel.out.room = 10;
+    channel.machine.transmit_control(channel.out);
+    EXPECT_EQ(channel.count(wire::ControlType::join), 1U);
+    EXPECT_EQ(channel.count(wire::ControlType::joined), 1U);
+    for (const Packet& packet : channel.out.packets) EXPECT_EQ(packet.ecn, wire::Ecn::not_capable);
+}
+
+TEST(ChannelMachine, ResultsWithoutRoomWaitForTheNextCall) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.control(join_of_last_switch(channel.config));
+    Floats tensor(48);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.out.packets.clear();
+    channel.drain();
+    channel.out.room = 1;
+    forward(channel);
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
+}
+
+}  // namespace
+}  // namespace atp::endpoint

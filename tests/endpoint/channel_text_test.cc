@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "endpoint/channel_text.h"
+
+#include "channel_fixture.h"
+
+namespace atp::endpoint {
+namespace {
+
+TEST(ChannelText, WaitingNamesRanksOrTheServer) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    Channel channel(config);
+    channel.pass(milliseconds(0));
+    channel.control(joined(config, false, 0x1, 0x5));
+    ASSERT_EQ(channel.kinds(), std::vector{Kind::waiting});
+    const auto text_of = [&](const ChannelMachineConfig& of) {
+        return waiting_text(std::get<control::MemberCause>(channel.events.back().cause), of);
+    };
+    EXPECT_EQ(text_of(config), "ranks 0, 2 did not join");
+    channel.control(joined(config, false, 0x2));
+    EXPECT_EQ(text_of(config), "rank 3 did not join");
+    channel.control(joined(config, false));
+    EXPECT_EQ(text_of(config), "the switches did not reach the parameter server");
+    config.terms.server = {.family = 4, .port = 99, .host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{7}}};
+    EXPECT_EQ(text_of(config), "the switches did not reach the parameter server at 10.0.0.7:99");
+}
+
+TEST(ChannelText, SlowJoinNamesTheSwitchAndWhatIsMissing) {
+    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    const Error silent = error_of_slow_join("", seconds(3), config);
+    EXPECT_EQ(silent.reason, Reason::timed_out);
+    EXPECT_EQ(silent.operation, Operation::join);
+    EXPECT_EQ(silent.peer, to_string(switch_address));
+    EXPECT_EQ(silent.elapsed, seconds(3));
+    EXPECT_THAT(silent.text, HasSubstr("atp doctor"));
+    EXPECT_EQ(error_of_slow_join("rank 3 did not join", seconds(3), config).text, "rank 3 did not join");
+}
+
+TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
+    const auto membership = two_racks();
+    EXPECT_EQ(list_of_ranks(*membership, 0x1, 0x2), "rank 1");
+    EXPECT_EQ(list_of_ranks(*membership, 0x1, 0), "ranks 0, 1, 2");
+    EXPECT_EQ(list_of_ranks(*membership, 0x3, 0), "ranks 0, 1, 2, 3");
+    EXPECT_EQ(list_of_ranks(*membership, 0x8, 0), "") << "no such unit";
+    EXPECT_EQ(list_of_ranks(*membership, 0, 0x1), "");
+}
+
+Error error_of_event(const EngineEvent& event, Duration since_joined = {}) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready();
+    Floats tensor(1);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    channel.now += since_joined;
+    script.events.push_back(event);
+    channel.drain();
+    return channel.error();
+}
+
+TEST(ChannelText, TimeoutNamesTheMissingRanksWhileTheSwitchAnswers) {
+    const EngineEvent late{
+        .kind = EngineEvent::Kind::timed_out, .elapsed = seconds(4), .missing_units = 1, .missing_members = 4};
+    Error error = error_of_event(late, seconds(1));
+    EXPECT_EQ(error.reason, Reason::timed_out);
+    EXPECT_EQ(error.peer, "rank 2");
+    EXPECT_EQ(error.elapsed, seconds(4));
+    EXPECT_THAT(error.text, HasSubstr("no data of this operation"));
+    error = error_of_event(late, seconds(4));
+    EXPECT_EQ(error.peer, to_string(switch_address));
+    EXPECT_THAT(error.text,
+                HasSubstr("nothing was received from the switch at all, and nothing from the switch for 4.0 s"));
+}
+
+TEST(ChannelText, TimeoutWithoutMissingRanksNamesTheSilenceOrTheTimeout) {
+    const EngineEvent silent{.kind = EngineEvent::Kind::timed_out, .answered = true, .answered_at = start_time};
+    EXPECT_THAT(error_of_event(silent, milliseconds(2500)).text,
+                HasSubstr("nothing was received from the switch for 2.5 s"));
+    EXPECT_THAT(error_of_event(silent, milliseconds(500)).text,
+                HasSubstr("timed out although the switch answers: raise the timeout"));
+}
+
+TEST(ChannelText, OverflowNamesTheScaleAndTheProtocol) {
+    const Error error = error_of_event({.kind = EngineEvent::Kind::overflowed});
+    EXPECT_EQ(error.reason, Reason::too_large);
+    EXPECT_THAT(error.text, HasSubstr("floats at scale 1000000"));
+    EXPECT_THAT(error.text, HasSubstr("switchml"));
+}
+
+TEST(ChannelText, RefusalRepeatsTheTextOfTheSwitch) {
+    Script script;
+    const auto error_of_refused = [&](wire::Refusal reason, std::string text) {
+        Channel channel(scripted(script));
+        channel.pass(milliseconds(0));
+        channel.control(wire::Refused{.job = channel.config.terms.job,
+                                      .token = channel.config.terms.token,
+                                      .channel = channel.config.terms.channel,
+                                      .reason = reason,
+                                      .text = std::move(text)});
+        return channel.error();
+    };
+    Error error = error_of_refused(wire::Refusal::full, "the table of jobs is full (8)");
+    EXPECT_EQ(error.operation, Operation::join);
+    EXPECT_EQ(error.reason, Reason::rejected);
+    EXPECT_EQ(error.peer, to_string(switch_address));
+    EXPECT_EQ(error.text, "the table of jobs is full (8)");
+    EXPECT_THAT(error_of_refused(wire::Refusal::full, "").text, HasSubstr("\"full\""));
+    error = error_of_refused(wire::Refusal::version, "");
+    EXPECT_EQ(error.reason, Reason::version_mismatch);
+    EXPECT_THAT(error.text, HasSubstr("it speaks version 3"));
+    EXPECT_EQ(error_of_refused(wire::Refusal::version, "update it").text, "update it");
+}
+
+TEST(ChannelText, LostRanksAndALostServerAreNamed) {
+    for (const bool server : {false, true}) {
+        Channel channel(config_of(two_racks(), 1));
+        channel.become_ready();
+        Floats tensor(1);
+        ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+        const wire::Joined lost = joined(channel.config, false, server ? 0 : 0x2);
+        channel.control(lost);
+        channel.pass(seconds(4), [&] { channel.control(lost); });
+        const Error error = channel.error();
+        EXPECT_EQ(error.reason, Reason::failed);
+        EXPECT_GT(error.elapsed, seconds(3));
+        EXPECT_EQ(error.peer, server ? to_string(switch_address) : "rank 3");
+        EXPECT_THAT(error.text, HasSubstr(server ? "lost the parameter server" : "rank 3 left the job"));
+    }
+}
+
+}  // namespace
+}  // namespace atp::endpoint
