@@ -69,6 +69,9 @@ class Member {
     bool joined(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
         return receive(joined_message(ready, units, members));
     }
+    void data(const wire::Address& from = switch_address, bool proven = true) {
+        client.handle_data(from, false, false, proven);
+    }
     // Joins a ready tree.
     void become_ready() {
         pass(milliseconds(0));
@@ -123,6 +126,7 @@ TEST(JoinClient, FirstJoinIsSentAtOnceWithItsTermsAndPosition) {
     EXPECT_FALSE(member.joins[0].begun);
     EXPECT_FALSE(member.joins[0].receives_group);
     EXPECT_EQ(member.to[0], switch_address);
+    EXPECT_EQ(member.client.counters().joins, 1U);
 }
 
 TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenEverySecond) {
@@ -253,7 +257,106 @@ TEST(JoinClient, IdleMemberOfALostTreeWaitsAndEndsOnceItIsBusy) {
     EXPECT_TRUE(member.ended());
 }
 
-// ------------------------------------------------------------------------------------------------------ REFUSED
+// ------------------------------------------------------------------------------------------------- Silence (H77, H80)
+
+TEST(JoinClient, H77_BusyMemberEndsIfNoJoinIsAnsweredForTheHoldTime) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.pass(milliseconds(10'000));  // the first JOIN without an answer is sent after 50 ms
+    EXPECT_FALSE(member.ended());
+    member.pass(milliseconds(100));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_silent);
+    EXPECT_GE(member.cause().elapsed, seconds(10));
+    EXPECT_LT(member.cause().elapsed, milliseconds(10'100));
+    EXPECT_EQ(member.client.poll_timeout(), never);
+}
+
+TEST(JoinClient, H77_IdleMemberOfASilentSwitchEndsOnceItIsBusy) {
+    Member member;
+    member.become_ready();
+    member.pass(seconds(60));
+    EXPECT_TRUE(member.events.empty());
+    EXPECT_GE(member.joins.size(), 59U);
+    member.client.set_busy(true);
+    member.pass(milliseconds(1));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_silent);
+}
+
+TEST(JoinClient, H77_LostTreeWhoseSwitchTurnsSilentStillEndsAfterTheGrace) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.joined(false, 0x1, 0x2);
+    member.pass(seconds(4));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::members_missing);
+}
+
+TEST(JoinClient, SomeAnsweredJoinsOrProvenDataKeepABusyMember) {
+    Member by_joins;
+    by_joins.become_ready();
+    by_joins.client.set_busy(true);
+    int number = 0;
+    by_joins.pass(seconds(120), [&] {
+        if (++number % 9 == 0) by_joins.joined(true);
+    });
+    EXPECT_TRUE(by_joins.events.empty());
+
+    Member by_data;
+    by_data.become_ready();
+    by_data.client.set_busy(true);
+    for (int i = 0; i < 30; ++i) {
+        by_data.pass(seconds(4));
+        by_data.data();
+    }
+    EXPECT_TRUE(by_data.events.empty());
+}
+
+TEST(JoinClient, DataWithoutProofOrFromAStrangerIsNoSignOfLife) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    for (int i = 0; i < 12; ++i) {
+        member.pass(seconds(1));
+        member.data(switch_address, false);
+        member.data(stranger, true);
+    }
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_silent);
+}
+
+TEST(JoinClient, H80_OwnPauseIsNoSilenceOfTheSwitch) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.pass(milliseconds(1500));  // one JOIN without an answer
+    member.now += seconds(20);        // this process is stopped
+    member.client.handle_timeout(member.now);
+    member.drain();
+    EXPECT_FALSE(member.ended());
+    member.pass(seconds(5));
+    EXPECT_FALSE(member.ended());
+    member.pass(seconds(6));
+    ASSERT_TRUE(member.ended()) << "a pause only delays";
+    EXPECT_EQ(member.cause().kind, Cause::switch_silent);
+}
+
+TEST(JoinClient, H80_OwnPauseIsNoReasonToGiveALostTreeUp) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.joined(false, 0x1, 0x2);
+    member.pass(milliseconds(200));
+    member.now += seconds(20);
+    member.client.handle_timeout(member.now);
+    member.drain();
+    EXPECT_FALSE(member.ended());
+}
+
+// ------------------------------------------------------------------------------------------------------ REFUSED (H73)
 
 TEST(JoinClient, RefusedFromTheSwitchEndsTheMemberWithReasonAndText) {
     for (const wire::Address& from : {switch_address, shard_address}) {
@@ -297,6 +400,38 @@ TEST(JoinClient, ForeignVersionEndsAMemberThatNeverWasReady) {
     EXPECT_TRUE(answered.receive(wire::Refused{.reason = wire::Refusal::version, .text = "it has version 9"}));
     ASSERT_TRUE(answered.ended());
     EXPECT_EQ(answered.cause().text, "it has version 9");
+}
+
+TEST(JoinClient, H73_RefusedOfAnotherVersionDoesNotEndAReadyMember) {
+    Member member;
+    member.become_ready();
+    EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
+    EXPECT_FALSE(member.receive(wire::Refused{.reason = wire::Refusal::version, .text = ""}));
+    EXPECT_TRUE(member.events.empty());
+    EXPECT_EQ(member.client.counters().stray_refusals, 2U);
+    member.joined(false, 0x1, 0x2);  // no longer ready, but it was
+    EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, H73_RefusedOfAStrangerOrOfAnotherChannelIsDroppedAndCounted) {
+    Member member;
+    member.pass(milliseconds(0));
+    EXPECT_FALSE(member.receive(refused_message(wire::Refusal::full), stranger));
+    EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), stranger, false, member.now));
+    EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), shard_address, false, member.now));
+    EXPECT_FALSE(
+        member.client.handle_message(refusal_of_version(wire::control_version), switch_address, false, member.now))
+        << "of this version, and cut off";
+    EXPECT_EQ(member.client.counters().stray_refusals, 4U);
+    for (const auto change : {+[](wire::Refused& other) { ++other.job; }, +[](wire::Refused& other) { ++other.token; },
+                              +[](wire::Refused& other) { ++other.channel; }}) {
+        wire::Refused other = refused_message(wire::Refusal::full);
+        change(other);
+        EXPECT_FALSE(member.receive(other));
+    }
+    EXPECT_EQ(member.client.counters().stray_refusals, 7U);
+    EXPECT_TRUE(member.events.empty());
 }
 
 TEST(JoinClient, RefusedFromTheAddressOfTheLastJoinedCounts) {
@@ -345,8 +480,8 @@ TEST(JoinClient, ResultsThatItAskedForShowALostGroup) {
     member.receive(joined_message(true), switch_address, true);
     member.pass(milliseconds(0));
     ASSERT_TRUE(member.joins.back().receives_group);
-    for (int i = 0; i < 17; ++i) member.client.handle_data(false, true);
-    for (int i = 0; i < 3; ++i) member.client.handle_data(true, false);
+    for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, false, true, true);
+    for (int i = 0; i < 3; ++i) member.client.handle_data(switch_address, true, false, true);
     member.pass(seconds(1), [&] { member.joined(true); });
     EXPECT_FALSE(member.joins.back().receives_group);
 }
@@ -422,7 +557,7 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
             break;
         case 2: client.handle_message(testing::encoded(joined_message(true)), switch_address, true, now); break;
         case 3: client.set_busy(first); break;
-        case 4: client.handle_data(first, true); break;
+        case 4: client.handle_data(switch_address, first, true, true); break;
         case 7:
             if (dice % 97 == 0) client.handle_group_lost();
             break;

@@ -278,4 +278,16 @@ inline std::vector<std::byte> result_for(const ChannelMachineConfig& config, std
     return testing::make_packet(ack);
 }
 
+// A channel whose switch does not answer any more, while a tensor is in flight.
+inline Error error_after(ChannelMachineConfig config, const std::function<void(Channel&)>& fault) {
+    Channel channel(config);
+    channel.become_ready();
+    Floats tensor(16);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    channel.drain();
+    fault(channel);
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
+    return channel.error();
+}
+
 }  // namespace atp::endpoint

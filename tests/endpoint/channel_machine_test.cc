@@ -245,6 +245,7 @@ TEST(ChannelMachine, MessagesWithoutRoomWaitForTheNextCall) {
     channel.machine.transmit_control(channel.out);
     EXPECT_EQ(channel.count(wire::ControlType::join), 1U);
     EXPECT_EQ(channel.count(wire::ControlType::joined), 1U);
+    EXPECT_EQ(channel.machine.member_counters().joins, 1U);
     for (const Packet& packet : channel.out.packets) EXPECT_EQ(packet.ecn, wire::Ecn::not_capable);
 }
 
@@ -259,6 +260,33 @@ TEST(ChannelMachine, ResultsWithoutRoomWaitForTheNextCall) {
     channel.out.room = 1;
     forward(channel);
     EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
+}
+
+TEST(ChannelMachine, ForeignDataIsNoSignOfLifeOfTheSwitch) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    const Error error = error_after(config, [&](Channel& channel) {
+        ChannelMachineConfig other = config;
+        ++other.terms.token;
+        for (int i = 0; i < 24; ++i) {
+            channel.pass(milliseconds(500));
+            channel.receive(result_for(other, ATP_WORKER_ALL));
+            channel.receive(std::vector<std::byte>(3));
+        }
+    });
+    EXPECT_EQ(error.reason, Reason::unreachable);
+}
+
+TEST(ChannelMachine, DataOfTheChannelIsASignOfLifeOfTheSwitch) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    Channel channel(config);
+    channel.become_ready();
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    for (int i = 0; i < 24; ++i) {
+        channel.pass(milliseconds(500));
+        channel.receive(result_for(config, 2));
+    }
+    EXPECT_TRUE(channel.events.empty());
 }
 
 }  // namespace

@@ -126,5 +126,15 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
     }
 }
 
+TEST(ChannelText, H77_SilentSwitchIsNamedWhateverTheTimeoutOfTheOperation) {
+    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    const auto wait = [](Channel& channel) { channel.pass(seconds(12)); };
+    const Error error = error_after(config, wait);
+    EXPECT_EQ(error.reason, Reason::unreachable);
+    EXPECT_EQ(error.peer, "10.0.0.1:4790");
+    EXPECT_THAT(error.text, HasSubstr("no answer from the switch at 10.0.0.1:4790 for 10.0 s"));
+    EXPECT_THAT(error.text, HasSubstr("atp doctor --switch 10.0.0.1:4790"));
+}
+
 }  // namespace
 }  // namespace atp::endpoint

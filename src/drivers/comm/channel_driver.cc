@@ -240,6 +240,7 @@ void ChannelDriver::publish(Time now) {
     publish_next_ = now + publish_interval;
     exchange_.publish({.worker = machine_.engine().counters(),
                        .server = machine_.server_counters(),
+                       .member = machine_.member_counters(),
                        .udp = transport_->counters(),
                        .group_udp = group_socket_ != nullptr ? group_socket_->counters() : net::UdpCounters{},
                        .group_results = machine_.group_results(),

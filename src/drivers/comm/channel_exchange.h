@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/work.h"
+#include "control/join_client.h"
 #include "net/udp_report.h"
 #include "protocol/server.h"
 #include "protocol/worker.h"
@@ -19,6 +20,7 @@ namespace atp::comm {
 struct ChannelCounters {
     protocol::WorkerCounters worker;
     protocol::ServerCounters server;  // all 0 unless the channel hosts its server
+    control::MemberCounters member;
     net::UdpCounters udp;
     net::UdpCounters group_udp;       // of the socket that receives the group
     std::uint64_t group_results = 0;  // results received from the group

@@ -42,7 +42,7 @@ enum class Reason : std::uint8_t {
     unknown_name,  // no such host
     denied,        // denied by the kernel's permissions or a firewall
     in_use,        // another socket uses the address
-    unreachable,   // no route, or no such local address
+    unreachable,   // no route, no answer, or no such local address
     refused,       // no socket listens at the address
     too_large,     // too large for the path or for a datagram
     unsupported,   // not supported by this kernel

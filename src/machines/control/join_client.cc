@@ -33,9 +33,11 @@ bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Ad
     const auto version = wire::refusal_version(bytes);
     if (!version) return false;
     const auto refused = wire::decode_refused(bytes);
-    const bool foreign = !refused || refused->reason == wire::Refusal::version;
-    // A switch of another version cannot name the job, so only its address identifies it.
-    if (foreign ? from != config_.switch_address : !is_mine(*refused)) return false;
+    const bool foreign = *version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
+    if (!answers_this_member(refused, foreign, from)) {
+        ++counters_.stray_refusals;
+        return false;
+    }
     MemberCause cause{.kind = foreign ? MemberCause::Kind::foreign_version : MemberCause::Kind::refused};
     cause.from = from;
     cause.version = *version;
@@ -47,7 +49,19 @@ bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Ad
     return true;
 }
 
+// A switch of another version cannot name the job. Only its address identifies it, and others can forge that. A switch
+// that reported `ready` has this version, so such a message cannot end a ready channel (H73).
+bool JoinClient::answers_this_member(const std::optional<wire::Refused>& refused, bool foreign,
+                                     const wire::Address& from) const {
+    if (foreign) return !was_ready() && from == config_.switch_address;
+    // A switch with several threads answers from a port of its own for each.
+    const bool same_host =
+        from.with_port(0) == config_.switch_address.with_port(0) || from.with_port(0) == data_address_.with_port(0);
+    return refused && is_mine(*refused) && same_host;
+}
+
 void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
+    note_answer();
     answered_at_ = now;
     data_address_ = from;
     if (joined.ready) {
@@ -79,18 +93,32 @@ void JoinClient::note_missing(const wire::Joined& joined) {
     missing_members_ = members;
 }
 
-void JoinClient::handle_data(bool by_group, bool was_asked_for) {
+void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven) {
     if (by_group) {
         reception_.handle_group_result();
-    } else if (was_asked_for) {
-        reception_.handle_own_result();
+        return;
     }
+    if (was_asked_for) reception_.handle_own_result();
+    if (proven && from == data_address_) note_answer();
 }
+
+void JoinClient::note_answer() { unanswered_since_ = never; }
 
 void JoinClient::handle_timeout(Time now) {
     if (ended_) return;
+    excuse_pause(now);
     if (now >= join_next_) prepare_join(now);
     check(now);
+}
+
+// If this process did not run for a while, it sent no JOIN and read no answer in that time. The pause is therefore no
+// silence of others (H80).
+void JoinClient::excuse_pause(Time now) {
+    const Time last = std::exchange(looked_at_, now);
+    if (last == Time{} || now - last <= interval_ + config_.timing.pause_slack) return;
+    const Duration pause = now - last - interval_;
+    if (unanswered_since_ != never) unanswered_since_ += pause;
+    lost_since_ += pause;
 }
 
 void JoinClient::prepare_join(Time now) {
@@ -98,12 +126,19 @@ void JoinClient::prepare_join(Time now) {
     receives_group_ = group_open_ && reception_.assess(now, ready);
     if (group_open_ && reception_.reports_again()) group_due_ = true;
     const bool hurries = !ready || (group_open_ && reception_.hurries());
-    join_next_ = now + (hurries ? config_.timing.hurry : config_.timing.refresh);
+    interval_ = hurries ? config_.timing.hurry : config_.timing.refresh;
+    join_next_ = now + interval_;
     join_due_ = true;
+    ++counters_.joins;
+    unanswered_since_ = std::min(unanswered_since_, now);
 }
 
 void JoinClient::check(Time now) {
-    if (state_ == State::lost && busy_ && now - lost_since_ > config_.timing.lost_grace) {
+    if (state_ == State::joining || !busy_) return;
+    if (unanswered_since_ != never && now - unanswered_since_ >= config_.timing.hold) {
+        return end({.kind = MemberCause::Kind::switch_silent, .elapsed = now - unanswered_since_});
+    }
+    if (state_ == State::lost && now - lost_since_ > config_.timing.lost_grace) {
         end(missing_cause(now - lost_since_));
     }
 }
@@ -160,9 +195,11 @@ std::optional<MemberEvent> JoinClient::poll_event() {
 
 Time JoinClient::poll_timeout() const {
     if (ended_) return never;
-    const bool waits = state_ == State::lost && busy_;
-    const Time gives_up = waits ? lost_since_ + config_.timing.lost_grace + std::chrono::milliseconds(1) : never;
-    return std::min(join_next_, gives_up);
+    Time next = join_next_;
+    if (state_ == State::joining || !busy_) return next;
+    if (unanswered_since_ != never) next = std::min(next, unanswered_since_ + config_.timing.hold);
+    if (state_ != State::lost) return next;
+    return std::min(next, lost_since_ + config_.timing.lost_grace + std::chrono::milliseconds(1));
 }
 
 }  // namespace atp::control

@@ -23,6 +23,9 @@ struct MemberTiming {
     Duration refresh = std::chrono::seconds(1);      // between two JOINs afterwards
     // A missing member may return: if a switch restarts, all members join again.
     Duration lost_grace = std::chrono::seconds(3);
+    Duration hold = std::chrono::seconds(10);  // silence of the switch after which the member gives up
+    // A longer pause between two calls of this member, beyond the interval of its JOINs, does not count as silence.
+    Duration pause_slack = std::chrono::milliseconds(250);
 };
 
 struct JoinClientConfig {
@@ -41,6 +44,7 @@ struct MemberCause {
         foreign_version,  // the switch at `from` has another version: `version`, `text`
         members_missing,  // the switch reports members as missing: `missing_units`, `missing_members`
         server_missing,   // the switches do not reach the parameter server
+        switch_silent,    // the switch answers no JOIN
     };
     Kind kind = Kind::refused;
     Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
@@ -61,6 +65,11 @@ struct MemberEvent {
     };
     Kind kind = Kind::waiting;
     MemberCause cause{};
+};
+
+struct MemberCounters {
+    std::uint64_t joins = 0;           // sent
+    std::uint64_t stray_refusals = 0;  // REFUSED that does not answer a JOIN of this member: dropped
 };
 
 struct ControlTransmit {
@@ -84,8 +93,9 @@ class JoinClient {
 
     // True: a message for this member. False: another type, or another job, token or channel.
     bool handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now);
-    // A result for this member. `was_asked_for`: it came to this member alone.
-    void handle_data(bool by_group, bool was_asked_for);
+    // A packet of this channel. `was_asked_for`: a result that came to this member alone. `proven`: the packet has the
+    // channel's token, or its protocol has none.
+    void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven);
     // The socket of the group is closed: results come as copies from now on.
     void handle_group_lost() { group_open_ = false; }
     void handle_timeout(Time now);
@@ -104,6 +114,7 @@ class JoinClient {
     [[nodiscard]] bool was_ready() const { return state_ != State::joining; }
     [[nodiscard]] std::uint8_t stream() const { return stream_; }    // of the first JOINED with `ready`
     [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
+    [[nodiscard]] const MemberCounters& counters() const { return counters_; }
     [[nodiscard]] const JoinClientConfig& config() const { return config_; }
 
     template <protocol::Archive Archive>
@@ -116,8 +127,12 @@ class JoinClient {
     template <class Message>
     [[nodiscard]] bool is_mine(const Message& message) const;
     bool handle_refused(std::span<const std::byte> bytes, const wire::Address& from);
+    [[nodiscard]] bool answers_this_member(const std::optional<wire::Refused>& refused, bool foreign,
+                                           const wire::Address& from) const;
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void note_missing(const wire::Joined& joined);
+    void note_answer();
+    void excuse_pause(Time now);
     void prepare_join(Time now);
     void check(Time now);
     void end(MemberCause cause);
@@ -125,6 +140,7 @@ class JoinClient {
     [[nodiscard]] wire::Join join() const;
 
     JoinClientConfig config_;
+    MemberCounters counters_;
     GroupReception reception_;
     bool group_open_;
     State state_ = State::joining;
@@ -134,6 +150,9 @@ class JoinClient {
     Time join_next_{};
     Time answered_at_{};
     Time lost_since_{};                  // valid in State::lost
+    Time unanswered_since_ = never;      // first JOIN since the last sign of life of the switch; never: none
+    Time looked_at_{};                   // last handle_timeout(); Time{}: none
+    Duration interval_{};                // between the last JOIN and the next
     std::uint32_t missing_units_ = 0;    // of the last JOINED without `ready`
     std::uint32_t missing_members_ = 0;  // likewise
     std::uint8_t stream_ = 0;
@@ -160,6 +179,7 @@ void JoinClient::persist(Archive& archive) {
     reception_.persist(archive);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
+    archive.time(unanswered_since_), archive.time(looked_at_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
     archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);

@@ -66,7 +66,7 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
     } else if (!trusts(*datagram.from)) {
         ++strays_;
     } else if (!ended_) {
-        note_own_result(datagram.bytes);
+        note_own_packet(datagram);
         engine_->handle_packet(datagram.bytes, congested, now);
     }
 }
@@ -75,7 +75,7 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
     if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
     } else if (receiver_of_result(datagram.bytes) && !ended_) {
-        client_.handle_data(true, false);
+        client_.handle_data(*datagram.from, true, false, false);
         results_by_group_ = true;
         ++group_results_;
         engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
@@ -105,11 +105,19 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
 // Without tokens, only the sender's address identifies packets.
 bool ChannelMachine::trusts(const wire::Address& from) const { return has_tokens_ || from == client_.data_address(); }
 
-void ChannelMachine::note_own_result(std::span<const std::byte> bytes) {
-    const auto receiver = receiver_of_result(bytes);
-    if (!receiver) return;
-    if (*receiver == ATP_WORKER_ALL) results_by_group_ = false;
-    client_.handle_data(false, *receiver != ATP_WORKER_ALL);
+// A packet with the channel's token proves that the switch forwards packets: it counts as a sign of life.
+void ChannelMachine::note_own_packet(const wire::Datagram& datagram) {
+    const auto receiver = receiver_of_result(datagram.bytes);
+    if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
+    const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
+    client_.handle_data(*datagram.from, false, was_asked_for, !has_tokens_ || has_identity(datagram.bytes));
+}
+
+bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
+    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
+    return wire::load_u32(bytes.data() + ATP_OFFSET_JOB) == config_.terms.job &&
+           wire::load_u32(bytes.data() + ATP_OFFSET_TOKEN) == config_.terms.token &&
+           wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL) == config_.terms.channel;
 }
 
 void ChannelMachine::handle_timeout(Time now) {

@@ -99,7 +99,8 @@ class ChannelMachine {
     [[nodiscard]] bool hosts_server() const { return server_ != nullptr; }
     [[nodiscard]] protocol::ServerCounters server_counters() const;  // all 0 without a hosted server
     [[nodiscard]] Time served_at() const { return served_at_; }      // last packet to the hosted server
-    [[nodiscard]] std::uint64_t strays() const { return strays_; }   // datagrams that do not belong to this channel
+    [[nodiscard]] const control::MemberCounters& member_counters() const { return client_.counters(); }
+    [[nodiscard]] std::uint64_t strays() const { return strays_; }  // datagrams that do not belong to this channel
     [[nodiscard]] std::uint64_t group_results() const { return group_results_; }  // received from the group
     // The last result to all workers came from the group, not as a copy.
     [[nodiscard]] bool results_by_group() const { return results_by_group_; }
@@ -107,7 +108,8 @@ class ChannelMachine {
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool trusts(const wire::Address& from) const;
-    void note_own_result(std::span<const std::byte> bytes);
+    void note_own_packet(const wire::Datagram& datagram);
+    [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
     [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);
     [[nodiscard]] bool transmit_server(wire::Outbox& out);

@@ -95,10 +95,22 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
                                   : ranks + " left the job or is unreachable: check its process"};
 }
 
+Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string address = to_string(config.switch_address);
+    return {.operation = Operation::wait,
+            .reason = Reason::unreachable,
+            .peer = address,
+            .elapsed = cause.elapsed,
+            .text = fmt::format("no answer from the switch at {} for {:.1f} s: check that it runs, and diagnose the "
+                                "path with `atp doctor --switch {}`",
+                                address, to_seconds(cause.elapsed), address)};
+}
+
 Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& config) {
     switch (cause.kind) {
         case MemberCause::Kind::refused: return error_of_refusal(cause);
         case MemberCause::Kind::foreign_version: return error_of_foreign_version(cause);
+        case MemberCause::Kind::switch_silent: return error_of_silent_switch(cause, config);
         case MemberCause::Kind::members_missing:
         case MemberCause::Kind::server_missing: break;
     }
