@@ -70,7 +70,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         store = _fresh_store(given.store, rank)
         address, hosts = _find_switch(settings, store, rank, timeout)
         own_store = dist.PrefixStore("atp", store)
-        communicator = _C.form(own_store, rank, size, settings.native(address), settings.timeout_s)
+        communicator = _C.form(own_store, rank, size, settings.native(address), hosts, settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank))
     except dist.DistBackendError:

@@ -57,12 +57,14 @@ std::unique_ptr<switchd::SwitchNode> start_switch(const std::string& listen) {
     return value_or_throw(switchd::SwitchNode::start(config));
 }
 
-// `texts`: options by the names of docs/reference/options.md. Waits for all ranks of the group.
+// `texts`: options by the names of docs/reference/options.md. `hosts_switch`: this process runs the switch that they
+// name. Waits for all ranks of the group.
 std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
                                          std::uint32_t size, const std::map<std::string, std::string>& texts,
-                                         double timeout_s) {
+                                         bool hosts_switch, double timeout_s) {
     comm::Options options;
     for (const auto& [name, text] : texts) value_or_throw(comm::set_option(options, name, text));
+    options.hosts_switch = hosts_switch;
     options.timeout = duration_of(timeout_s);
     options.join_timeout = duration_of(timeout_s);
     const py::gil_scoped_release no_lock;
@@ -100,7 +102,7 @@ PYBIND11_MODULE(_C, module) {
         module, "Communicator", "Ranks that have found each other and their switches.");
 
     module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
-               py::arg("timeout_s"));
+               py::arg("hosts_switch"), py::arg("timeout_s"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
                py::arg("hosts_switch"), py::arg("delegated"));
     const py::call_guard<py::gil_scoped_release> no_lock;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/control_messages.h"
+#include "support/packets.h"
 
 namespace atp::control {
 namespace {
@@ -55,6 +56,27 @@ wire::Refused refused_message(wire::Refusal reason, std::string text = "no room"
             .text = std::move(text)};
 }
 
+std::vector<std::byte> own_gradient() {
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = ATP_TYPE_GRADIENT;
+    header.job = own_join.terms.job;
+    header.token = own_join.terms.token;
+    header.channel = own_join.terms.channel;
+    return testing::make_packet(header, testing::Lanes(62, 1));
+}
+
+wire::SendError port_error(const std::vector<std::byte>& quoted, const wire::Address& to = switch_address) {
+    wire::SendError error{.kind = wire::SendError::Kind::port_unreachable, .to = to, .by_network = true};
+    error.quoted_bytes = std::min(quoted.size(), error.quoted.size());
+    std::copy_n(quoted.begin(), error.quoted_bytes, error.quoted.begin());
+    return error;
+}
+
+wire::SendError too_long_error(std::uint32_t bytes, std::uint32_t mtu) {
+    return {.kind = wire::SendError::Kind::too_long, .to = switch_address, .bytes = bytes, .mtu = mtu};
+}
+
 // A member with a clock. Its JOINs and events are lists.
 class Member {
   public:
@@ -71,6 +93,10 @@ class Member {
     }
     void data(const wire::Address& from = switch_address, bool proven = true) {
         client.handle_data(from, false, false, proven);
+    }
+    void error(const wire::SendError& error) {
+        client.handle_send_error(error, now);
+        drain();
     }
     // Joins a ready tree.
     void become_ready() {
@@ -197,6 +223,7 @@ TEST(JoinClient, LeaveNamesThePositionOnceAndEndsTheMember) {
     EXPECT_EQ(member.leaves[0].member, 2U);
     EXPECT_EQ(member.client.poll_timeout(), never);
     member.client.handle_timeout(member.now + seconds(60));
+    member.error(port_error(own_gradient()));
     member.drain();
     EXPECT_TRUE(member.joins.empty());
     EXPECT_TRUE(member.events.empty());
@@ -442,6 +469,168 @@ TEST(JoinClient, RefusedFromTheAddressOfTheLastJoinedCounts) {
     EXPECT_TRUE(member.ended());
 }
 
+// ------------------------------------------------------------------------------------- Evidence of a switch that ended
+
+TEST(JoinClient, SwitchWithoutAProcessEndsABusyMemberWithinASecond) {
+    for (const auto& quoted : {own_gradient(), testing::encoded(own_join)}) {
+        Member member;
+        member.become_ready();
+        member.client.set_busy(true);
+        member.pass(milliseconds(300));
+        member.forget();
+        const Time begin = member.now;
+        member.error(port_error(quoted));
+        member.pass(milliseconds(1000), [&] { member.error(port_error(testing::encoded(own_join))); });
+        ASSERT_TRUE(member.ended());
+        EXPECT_EQ(member.cause().kind, Cause::switch_ended);
+        EXPECT_GE(member.cause().elapsed, milliseconds(500));
+        EXPECT_LE(member.cause().elapsed, milliseconds(600));
+        EXPECT_EQ(member.joined_at.front(), begin) << "it asks again at once";
+        EXPECT_GE(member.joins.size(), 10U) << "and then every 50 ms";
+        EXPECT_GE(member.client.counters().send_errors, 10U);
+    }
+}
+
+TEST(JoinClient, SwitchWithoutAProcessEndsAMemberThatJoins) {
+    Member member;
+    member.pass(seconds(1), [&] { member.error(port_error(testing::encoded(own_join))); });
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_ended);
+}
+
+// A host sends six such reports in a row, then one a second.
+TEST(JoinClient, OneReportAndNoAnswerForLongerEndABusyMember) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.error(port_error(own_gradient()));
+    member.pass(milliseconds(750));
+    EXPECT_FALSE(member.ended());
+    member.pass(milliseconds(100));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_ended);
+}
+
+TEST(JoinClient, OneStrayReportDoesNotEndAHealthyMember) {
+    for (const bool by_data : {false, true}) {
+        Member member;
+        member.become_ready();
+        member.client.set_busy(true);
+        for (int report = 0; report < 5; ++report) {
+            member.error(port_error(own_gradient()));
+            member.pass(seconds(3), [&] { by_data ? member.data() : static_cast<void>(member.joined(true)); });
+        }
+        EXPECT_TRUE(member.events.empty());
+        EXPECT_LT(member.joins.size(), 30U) << "an answer ends the hurry";
+    }
+}
+
+TEST(JoinClient, SwitchThatReturnsIn400MsEndsNoMember) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.error(port_error(own_gradient()));
+    member.pass(milliseconds(400), [&] { member.error(port_error(testing::encoded(own_join))); });
+    member.joined(true);
+    member.pass(seconds(5), [&] { member.joined(true); });
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, ReportThatQuotesNoPacketOfThisChannelIsDroppedAndCounted) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    std::vector<std::vector<std::byte>> others;
+    for (const std::size_t field : {ATP_OFFSET_JOB, ATP_OFFSET_TOKEN, ATP_OFFSET_CHANNEL}) {
+        others.push_back(own_gradient());
+        others.back()[field] ^= std::byte{1};
+    }
+    others.push_back(own_gradient());
+    others.back().resize(ATP_OFFSET_CHANNEL + 1);  // the token, but not the channel
+    others.push_back(testing::encoded(own_join));
+    others.back().resize(8);
+    others.push_back(testing::encoded(joined_message(true)));  // this member sends none
+    others.emplace_back();
+    std::uint64_t expected = 0;
+    for (const auto& quoted : others) {
+        for (int i = 0; i < 3; ++i) {
+            member.error(port_error(quoted));
+            member.pass(milliseconds(300));
+            EXPECT_EQ(member.client.counters().stray_errors, ++expected);
+        }
+    }
+    member.error(port_error(own_gradient(), stranger));
+    EXPECT_EQ(member.client.counters().stray_errors, ++expected);
+    EXPECT_EQ(member.client.counters().send_errors, 0U);
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, IdleMemberOfAnEndedSwitchEndsOnceItIsBusy) {
+    Member member;
+    member.become_ready();
+    member.pass(seconds(5), [&] { member.error(port_error(testing::encoded(own_join))); });
+    EXPECT_TRUE(member.events.empty());
+    member.client.set_busy(true);
+    member.pass(milliseconds(60));
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::switch_ended);
+}
+
+TEST(JoinClient, H80_OwnPauseAfterAReportEndsNoMember) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.error(port_error(own_gradient()));
+    member.pass(milliseconds(100));
+    member.now += seconds(5);
+    member.client.handle_timeout(member.now);
+    member.drain();
+    EXPECT_FALSE(member.ended());
+}
+
+// ------------------------------------------------------------------------------------------------------------ Path MTU
+
+TEST(JoinClient, PacketsThatStayTooLongEndABusyMemberWithTheMtu) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    for (int i = 0; i < 6; ++i) {
+        EXPECT_FALSE(member.ended());
+        member.error(too_long_error(i == 1 ? 1472 : 1000, i == 0 ? 0 : 1400));
+        member.pass(milliseconds(100), [&] { member.joined(true); });
+    }
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::path_too_narrow);
+    EXPECT_EQ(member.cause().packet_bytes, 1472U);
+    EXPECT_EQ(member.cause().mtu, 1400U);
+    EXPECT_GE(member.cause().elapsed, milliseconds(500));
+}
+
+TEST(JoinClient, SingleReportsOfLongPacketsEndNoMember) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    for (int i = 0; i < 4; ++i) {
+        member.error(too_long_error(1472, 1400));
+        member.pass(seconds(11), [&] { member.joined(true); });
+    }
+    EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, ForgedReportOfANarrowPathIsDropped) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    wire::SendError forged = too_long_error(0, 600);
+    forged.by_network = true;
+    for (int i = 0; i < 10; ++i) {
+        member.error(forged);
+        member.pass(milliseconds(200), [&] { member.joined(true); });
+    }
+    EXPECT_TRUE(member.events.empty());
+    EXPECT_EQ(member.client.counters().stray_errors, 10U);
+}
+
 // --------------------------------------------------------------------------------------------------------------- Group
 
 TEST(JoinClient, JoinedByGroupIsReportedInTheNextJoin) {
@@ -542,7 +731,8 @@ std::string output_of(JoinClient& client) {
         out += std::to_string(static_cast<int>(event->kind)) + "/" +
                std::to_string(static_cast<int>(event->cause.kind)) + "/" + std::to_string(event->cause.missing_units) +
                "/" + std::to_string(event->cause.missing_members) + "/" + std::to_string(event->cause.elapsed.count()) +
-               "/" + "" + event->cause.text + ";";
+               "/" + std::to_string(event->cause.mtu) + "/" + std::to_string(event->cause.packet_bytes) +
+               event->cause.text + ";";
     }
     return out + to_string(client.data_address()) + std::to_string(client.poll_timeout().time_since_epoch().count()) +
            std::to_string(client.answered_at().time_since_epoch().count()) + (client.was_ready() ? "r" : "-");
@@ -558,6 +748,8 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
         case 2: client.handle_message(testing::encoded(joined_message(true)), switch_address, true, now); break;
         case 3: client.set_busy(first); break;
         case 4: client.handle_data(switch_address, first, true, true); break;
+        case 5: client.handle_send_error(port_error(own_gradient()), now); break;
+        case 6: client.handle_send_error(too_long_error(1472, first ? 1400 : 0), now); break;
         case 7:
             if (dice % 97 == 0) client.handle_group_lost();
             break;

@@ -83,6 +83,29 @@ TEST(Placement, RackOfASwitchBelowTheRootIsRefused) {
     expect_refused({rank_at(7, "a"), rank_at(root)}, Reason::unsupported);
 }
 
+TEST(Placement, HostOfASwitchIsTheFirstRankThatRunsIt) {
+    std::vector ranks{rank_at(root), rank_at(7), rank_at(7), rank_at(root)};
+    EXPECT_EQ(host_of_switch(ranks, 7), std::nullopt);
+    ranks[2].hosts_switch = ranks[3].hosts_switch = true;
+    EXPECT_EQ(host_of_switch(ranks, 7), 2);
+    EXPECT_EQ(host_of_switch(ranks, root), 3);
+    EXPECT_EQ(host_of_switch(ranks, 1234), std::nullopt);
+}
+
+TEST(Placement, AnnouncementKeepsWhetherTheRankRunsItsSwitch) {
+    for (const bool hosts : {false, true}) {
+        Announcement sent = rank_at(root);
+        sent.hosts_switch = hosts;
+        const auto read = announcement_from(to_text(sent), 0);
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->hosts_switch, hosts);
+    }
+    const auto older = announcement_from(
+        R"({"path":[{"id":1,"aggregators":1,"lanes":1,"slots":0}],"lanes":8,"terms":"","rack":"","servers":[]})", 0);
+    ASSERT_TRUE(older) << to_string(older.error());
+    EXPECT_FALSE(older->hosts_switch) << "a rank of another implementation may leave it out";
+}
+
 TEST(Placement, SwitchesWithoutACommonRootAreRefused) {
     Announcement elsewhere = rank_at(root);
     elsewhere.path.front().id = 9;

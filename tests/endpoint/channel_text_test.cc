@@ -127,13 +127,63 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
 }
 
 TEST(ChannelText, H77_SilentSwitchIsNamedWhateverTheTimeoutOfTheOperation) {
-    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    ChannelMachineConfig config = config_of(two_racks(), 1);
     const auto wait = [](Channel& channel) { channel.pass(seconds(12)); };
-    const Error error = error_after(config, wait);
+    Error error = error_after(config, wait);
     EXPECT_EQ(error.reason, Reason::unreachable);
     EXPECT_EQ(error.peer, "10.0.0.1:4790");
     EXPECT_THAT(error.text, HasSubstr("no answer from the switch at 10.0.0.1:4790 for 10.0 s"));
     EXPECT_THAT(error.text, HasSubstr("atp doctor --switch 10.0.0.1:4790"));
+    config.switch_rank = 0;
+    error = error_after(config, wait);
+    EXPECT_EQ(error.peer, "rank 0 (switch at 10.0.0.1:4790)");
+    EXPECT_THAT(error.text, HasSubstr("in the process of rank 0 for 10.0 s"));
+}
+
+void report_closed_port(Channel& channel) {
+    for (int i = 0; i < 12; ++i) {
+        wire::SendError error{
+            .kind = wire::SendError::Kind::port_unreachable, .to = switch_address, .by_network = true};
+        const auto quoted = testing::encoded(join_of_last_switch(channel.config));
+        error.quoted_bytes = error.quoted.size();
+        std::copy_n(quoted.begin(), error.quoted_bytes, error.quoted.begin());
+        channel.machine.handle_send_error(error, channel.now);
+        channel.drain();
+        channel.pass(milliseconds(50));
+    }
+}
+
+TEST(ChannelText, EndedSwitchIsNamedWithTheRankThatRunsIt) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    Error error = error_after(config, report_closed_port);
+    EXPECT_EQ(error.reason, Reason::refused);
+    EXPECT_EQ(error.peer, "10.0.0.1:4790");
+    EXPECT_THAT(error.text, HasSubstr("the process of the switch at 10.0.0.1:4790 ended"));
+    config.switch_rank = 0;
+    error = error_after(config, report_closed_port);
+    EXPECT_EQ(error.peer, "rank 0 (switch at 10.0.0.1:4790)");
+    EXPECT_THAT(error.text, HasSubstr("the process of rank 0 ended"));
+}
+
+TEST(ChannelText, NarrowPathIsNamedWithItsMtuAndThePacketsOfTheJob) {
+    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    const auto report = [](std::uint32_t bytes, std::uint32_t mtu) {
+        return [=](Channel& channel) {
+            for (int i = 0; i < 7; ++i) {
+                channel.machine.handle_send_error(
+                    {.kind = wire::SendError::Kind::too_long, .to = switch_address, .bytes = bytes, .mtu = mtu},
+                    channel.now);
+                channel.drain();
+                channel.pass(milliseconds(100));
+            }
+        };
+    };
+    Error error = error_after(config, report(1472, 1400));
+    EXPECT_EQ(error.reason, Reason::too_large);
+    EXPECT_THAT(error.text, HasSubstr("path MTU of rank 1 to the switch at 10.0.0.1:4790 is 1400 bytes, the packets of "
+                                      "this job have 1500"));
+    error = error_after(config, report(0, 0));
+    EXPECT_THAT(error.text, HasSubstr("path MTU of rank 1"));
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ def lose_the_rank_with_the_switch(rank, size):
 
 
 def test_killed_rank_with_the_switch_raises_on_the_others():
-    check_failed(run_failing(lose_the_rank_with_the_switch, 3), "all_reduce", ranks=(1, 2))
+    outcomes = run_failing(lose_the_rank_with_the_switch, 3, {"ATP_TIMEOUT": "600"})
+    check_failed(outcomes, "the process of rank 0 ended, and with it the switch", ranks=(1, 2))
 
 
 def reduce_for_ever(rank, size, marker):
@@ -107,9 +108,9 @@ def test_switch_that_ends_during_a_sum_raises_on_all_ranks(end, tmp_path):
         ending = threading.Thread(target=end_switch)
         ending.start()
         body = functools.partial(reduce_for_ever, marker=str(marker))
-        outcomes = run_failing(body, 3, {"ATP_SWITCH": switch.address})
+        outcomes = run_failing(body, 3, {"ATP_SWITCH": switch.address, "ATP_TIMEOUT": "600"})
         ending.join()
-        check_failed(outcomes, switch.address)
+        check_failed(outcomes, f"the process of the switch at {switch.address} ended")
 
 
 def form_a_group_of(rank, size, store_file, sizes):

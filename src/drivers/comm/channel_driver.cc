@@ -2,6 +2,7 @@
 #include "comm/channel_driver.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -16,6 +17,7 @@ constexpr Duration publish_interval = std::chrono::milliseconds(50);
 constexpr Duration server_linger = std::chrono::milliseconds(300);
 constexpr Duration server_linger_most = std::chrono::seconds(2);
 constexpr std::size_t batch_packets = 64;
+constexpr std::size_t batch_errors = 16;
 constexpr int batches_per_round = 8;
 // Gradients sent between two reads of the transport.
 constexpr unsigned packets_per_transmit = 256;
@@ -93,6 +95,7 @@ void ChannelDriver::handle_ready(int descriptor, net::Ready ready, Time now) {
         return;
     }
     if (ready.write && blocked_) flush();
+    if (ready.failed) errors_due_ = true;
     if (!ready.read && !ready.failed) return;
     const auto handle = [&](const wire::Datagram& datagram) { machine_.handle_datagram(datagram, now); };
     if (auto received = receive(*transport_, handle, now); !received) {
@@ -114,6 +117,14 @@ Result<void> ChannelDriver::receive(net::Transport& from, Visit&& visit, Time no
         transmit(now);
     }
     return {};
+}
+
+void ChannelDriver::receive_errors(Time now) {
+    std::array<wire::SendError, batch_errors> errors;
+    const std::size_t count = transport_->take_errors(errors);
+    errors_due_ = count == errors.size();
+    for (std::size_t i = 0; i < count; ++i) machine_.handle_send_error(errors[i], now);
+    take_events(now);
 }
 
 // Without the group, every result comes as a copy, so nothing fails.
@@ -183,7 +194,9 @@ void ChannelDriver::transmit(Time now) {
 }
 
 void ChannelDriver::flush() {
-    const bool waits = transport_->flush().waiting != 0;
+    const net::Flush flushed = transport_->flush();
+    if (flushed.refused != 0) errors_due_ = true;
+    const bool waits = flushed.waiting != 0;
     if (waits == blocked_) return;
     blocked_ = waits;
     static_cast<void>(loop_->change(transport_->descriptor(), {.read = true, .write = waits}));
@@ -199,6 +212,7 @@ void ChannelDriver::finish_round(Time now) {
     if (std::exchange(group_forgotten_, false) && group_socket_ != nullptr) {
         if (auto joined = group_socket_->rejoin_group(); !joined) close_group(joined.error());
     }
+    if (errors_due_) receive_errors(now);
     if (!blocked_) transmit(now);
     publish(now);
 }

@@ -71,6 +71,7 @@ class ChannelDriver final : private net::Actor {
     void close_group(const Error& why);
     template <class Visit>
     [[nodiscard]] Result<void> receive(net::Transport& from, Visit&& visit, Time now);
+    void receive_errors(Time now);
     void take_submissions(Time now);
     void take_events(Time now);
     void transmit(Time now);
@@ -86,6 +87,7 @@ class ChannelDriver final : private net::Actor {
     std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
     std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
     bool blocked_ = false;            // the transport's buffer is full
+    bool errors_due_ = false;         // the transport may have reports about packets sent earlier
     bool group_forgotten_ = false;    // the group's socket has to join it again
     bool ended_ = false;              // fail() ran
     bool counted_ = false;            // counters changed since the last publish()

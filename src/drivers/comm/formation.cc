@@ -116,9 +116,11 @@ Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options&
                                                                   const wire::Address& towards) {
     const auto local = net::local_address_towards(towards);
     if (!local) return tl::unexpected(local.error());
+    net::UdpConfig config = udp_config_of(options, *local);
+    config.reports_errors = true;
     std::vector<std::unique_ptr<net::Transport>> sockets;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
-        auto socket = net::UdpSocket::open(udp_config_of(options, *local));
+        auto socket = net::UdpSocket::open(config);
         if (!socket) return tl::unexpected(socket.error());
         sockets.push_back(*std::move(socket));
     }
@@ -283,7 +285,8 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
                               .lanes = reach->lanes,
                               .terms = agreed_text(options),
                               .rack = options.rack,
-                              .servers = {}};
+                              .servers = {},
+                              .hosts_switch = options.hosts_switch};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
     auto placed = find_places(rendezvous, own, reach->address, deadline);
     if (!placed) return tl::unexpected(placed.error());
@@ -309,6 +312,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
             plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision, membership, *server));
         ChannelPlan& plan = formed.plans.back();
         plan.machine.switch_address = reach->address;
+        plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
         if (plan.machine.terms.group.family == 0) continue;
         plan.group = group_config_of(options, plan, *formed.sockets[channel]);
         plan.machine.has_group = true;

@@ -79,6 +79,9 @@ struct Options {
     std::uint32_t socket_buffer_bytes = 8388608;
     // End of the written part.
 
+    // The process of this rank runs the switch that `switch_address` names. Other ranks name this rank if it ends. Own.
+    bool hosts_switch = false;
+
     // For experiments: a protocol other than ATP, which every rank must name; nullptr: ATP.
     std::shared_ptr<const endpoint::RankProtocol> protocol{};
     // For experiments: rules of the workers. Borrowed: the object must outlive the communicator. Servers on a switch

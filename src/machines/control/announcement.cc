@@ -27,7 +27,8 @@ std::string to_text(const Announcement& announcement) {
                 {"lanes", announcement.lanes},
                 {"terms", announcement.terms},
                 {"rack", announcement.rack},
-                {"servers", announcement.servers}}
+                {"servers", announcement.servers},
+                {"hosts_switch", announcement.hosts_switch}}
         .dump();
 }
 
@@ -39,7 +40,8 @@ Result<Announcement> announcement_from(std::string_view text, std::uint32_t rank
                                   .lanes = json.at("lanes").get<std::uint32_t>(),
                                   .terms = json.at("terms").get<std::string>(),
                                   .rack = json.at("rack").get<std::string>(),
-                                  .servers = json.at("servers").get<std::vector<std::string>>()};
+                                  .servers = json.at("servers").get<std::vector<std::string>>(),
+                                  .hosts_switch = json.value("hosts_switch", false)};
         for (const Json& next : json.at("path")) {
             announcement.path.push_back({.id = next.at("id").get<std::uint64_t>(),
                                          .aggregators = next.at("aggregators").get<std::uint32_t>(),

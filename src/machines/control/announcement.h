@@ -18,6 +18,7 @@ struct Announcement {
     std::string terms;                   // the options that must be equal on all ranks, with their names
     std::string rack;                    // of this rank; empty: none
     std::vector<std::string> servers;    // by channel: the address at which this rank can host its server
+    bool hosts_switch = false;           // the process of this rank runs the first switch of `path`
 };
 
 struct Decision {

@@ -5,7 +5,26 @@
 #include <bit>
 #include <utility>
 
+#include "wire/packet.h"
+
 namespace atp::control {
+namespace {
+
+// The bytes, of which the end may be missing, are a packet, a JOIN or a LEAVE of this channel.
+bool names_channel(std::span<const std::byte> bytes, const wire::ChannelTerms& terms) {
+    constexpr std::size_t fields_bytes = 4 + 4 + 2;  // job, token, channel: in this order in all of them
+    if (bytes.empty()) return false;
+    const bool packet = wire::load_u8(bytes.data()) == ATP_VERSION;
+    const auto type = wire::control_type(bytes);
+    if (!packet && type != wire::ControlType::join && type != wire::ControlType::leave) return false;
+    const std::size_t at = packet ? std::size_t{ATP_OFFSET_JOB} : wire::control_prefix_bytes;
+    if (bytes.size() < at + fields_bytes) return false;
+    const std::byte* const fields = bytes.data() + at;
+    return wire::load_u32(fields) == terms.job && wire::load_u32(fields + 4) == terms.token &&
+           wire::load_u16(fields + 8) == terms.channel;
+}
+
+}  // namespace
 
 JoinClient::JoinClient(const JoinClientConfig& config)
     : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
@@ -102,7 +121,44 @@ void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_
     if (proven && from == data_address_) note_answer();
 }
 
-void JoinClient::note_answer() { unanswered_since_ = never; }
+void JoinClient::handle_send_error(const wire::SendError& error, Time now) {
+    if (ended_) return;
+    if (!concerns_this_member(error)) {
+        ++counters_.stray_errors;
+        return;
+    }
+    ++counters_.send_errors;
+    if (error.kind == wire::SendError::Kind::port_unreachable) {
+        note_refused_port(now);
+    } else {
+        note_too_long(error, now);
+    }
+    check(now);
+}
+
+// Others can forge an ICMP message, but they do not know the token that it has to quote.
+bool JoinClient::concerns_this_member(const wire::SendError& error) const {
+    if (error.to != config_.switch_address && error.to != data_address_) return false;
+    return !error.by_network || names_channel(error.quote(), config_.terms);
+}
+
+void JoinClient::note_refused_port(Time now) {
+    refused_at_ = now;
+    if (refused_since_ != never) return;
+    refused_since_ = now;
+    joins_refused_ = 0;
+    join_next_ = now;
+}
+
+void JoinClient::note_too_long(const wire::SendError& error, Time now) {
+    if (too_long_since_ == never || now - too_long_at_ > config_.timing.hold) {
+        too_long_since_ = now;
+        packet_bytes_ = mtu_ = 0;
+    }
+    too_long_at_ = now;
+    packet_bytes_ = std::max(packet_bytes_, error.bytes);
+    if (error.mtu != 0) mtu_ = error.mtu;
+}
 
 void JoinClient::handle_timeout(Time now) {
     if (ended_) return;
@@ -118,6 +174,7 @@ void JoinClient::excuse_pause(Time now) {
     if (last == Time{} || now - last <= interval_ + config_.timing.pause_slack) return;
     const Duration pause = now - last - interval_;
     if (unanswered_since_ != never) unanswered_since_ += pause;
+    if (refused_since_ != never) refused_since_ += pause;
     lost_since_ += pause;
 }
 
@@ -125,22 +182,40 @@ void JoinClient::prepare_join(Time now) {
     const bool ready = state_ == State::ready;
     receives_group_ = group_open_ && reception_.assess(now, ready);
     if (group_open_ && reception_.reports_again()) group_due_ = true;
-    const bool hurries = !ready || (group_open_ && reception_.hurries());
+    const bool hurries = !ready || refused_since_ != never || (group_open_ && reception_.hurries());
     interval_ = hurries ? config_.timing.hurry : config_.timing.refresh;
     join_next_ = now + interval_;
     join_due_ = true;
     ++counters_.joins;
+    ++joins_refused_;
     unanswered_since_ = std::min(unanswered_since_, now);
 }
 
 void JoinClient::check(Time now) {
-    if (state_ == State::joining || !busy_) return;
-    if (unanswered_since_ != never && now - unanswered_since_ >= config_.timing.hold) {
+    const MemberTiming& timing = config_.timing;
+    if (ended_ || (state_ != State::joining && !busy_)) return;
+    if (too_long_since_ != never && too_long_at_ - too_long_since_ >= timing.error_persists) {
+        return end({.kind = MemberCause::Kind::path_too_narrow,
+                    .elapsed = now - too_long_since_,
+                    .packet_bytes = packet_bytes_,
+                    .mtu = mtu_});
+    }
+    if (switch_ended(now)) {
+        return end({.kind = MemberCause::Kind::switch_ended, .elapsed = now - refused_since_});
+    }
+    if (state_ == State::joining) return;
+    if (unanswered_since_ != never && now - unanswered_since_ >= timing.hold) {
         return end({.kind = MemberCause::Kind::switch_silent, .elapsed = now - unanswered_since_});
     }
-    if (state_ == State::lost && now - lost_since_ > config_.timing.lost_grace) {
-        end(missing_cause(now - lost_since_));
-    }
+    if (state_ == State::lost && now - lost_since_ > timing.lost_grace) end(missing_cause(now - lost_since_));
+}
+
+bool JoinClient::switch_ended(Time now) const {
+    const MemberTiming& timing = config_.timing;
+    if (refused_since_ == never || joins_refused_ < 2) return false;
+    // A report this late answers a packet that was sent after the first report.
+    const bool persists = refused_at_ - refused_since_ >= timing.error_persists / 2;
+    return now - refused_since_ >= (persists ? timing.error_persists : timing.error_unanswered);
 }
 
 MemberCause JoinClient::missing_cause(Duration elapsed) const {

@@ -14,6 +14,7 @@
 #include "protocol/archive.h"
 #include "wire/address.h"
 #include "wire/control.h"
+#include "wire/send_error.h"
 
 namespace atp::control {
 
@@ -24,6 +25,10 @@ struct MemberTiming {
     // A missing member may return: if a switch restarts, all members join again.
     Duration lost_grace = std::chrono::seconds(3);
     Duration hold = std::chrono::seconds(10);  // silence of the switch after which the member gives up
+    // After a first error report, the member sends JOIN every `hurry`. It believes the report if errors continue for
+    // `error_persists`, or if no JOIN is answered for `error_unanswered`: hosts limit the rate of their reports.
+    Duration error_persists = std::chrono::milliseconds(500);
+    Duration error_unanswered = std::chrono::milliseconds(800);
     // A longer pause between two calls of this member, beyond the interval of its JOINs, does not count as silence.
     Duration pause_slack = std::chrono::milliseconds(250);
 };
@@ -45,11 +50,15 @@ struct MemberCause {
         members_missing,  // the switch reports members as missing: `missing_units`, `missing_members`
         server_missing,   // the switches do not reach the parameter server
         switch_silent,    // the switch answers no JOIN
+        switch_ended,     // the switch answers no JOIN, and its host reports that no process has the switch's port
+        path_too_narrow,  // packets of `packet_bytes` exceed the MTU of the path to the switch: `mtu`
     };
     Kind kind = Kind::refused;
     Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
     std::uint32_t missing_units = 0;
     std::uint32_t missing_members = 0;  // of the one missing unit; 0: all of its members
+    std::uint32_t packet_bytes = 0;     // UDP payload; 0: not known
+    std::uint32_t mtu = 0;              // with IP headers; 0: not known
     wire::Address from{};               // sender of the REFUSED
     wire::Refusal refusal = wire::Refusal::malformed;
     std::uint8_t version = 0;  // of the control messages of the sender
@@ -70,6 +79,8 @@ struct MemberEvent {
 struct MemberCounters {
     std::uint64_t joins = 0;           // sent
     std::uint64_t stray_refusals = 0;  // REFUSED that does not answer a JOIN of this member: dropped
+    std::uint64_t send_errors = 0;     // reports about packets to the switch
+    std::uint64_t stray_errors = 0;    // reports that do not quote a packet of this channel to the switch: dropped
 };
 
 struct ControlTransmit {
@@ -96,6 +107,8 @@ class JoinClient {
     // A packet of this channel. `was_asked_for`: a result that came to this member alone. `proven`: the packet has the
     // channel's token, or its protocol has none.
     void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven);
+    // A report about a packet that the member's socket sent.
+    void handle_send_error(const wire::SendError& error, Time now);
     // The socket of the group is closed: results come as copies from now on.
     void handle_group_lost() { group_open_ = false; }
     void handle_timeout(Time now);
@@ -131,7 +144,11 @@ class JoinClient {
                                            const wire::Address& from) const;
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void note_missing(const wire::Joined& joined);
-    void note_answer();
+    void note_answer() { unanswered_since_ = refused_since_ = never; }
+    void note_refused_port(Time now);
+    void note_too_long(const wire::SendError& error, Time now);
+    [[nodiscard]] bool concerns_this_member(const wire::SendError& error) const;
+    [[nodiscard]] bool switch_ended(Time now) const;
     void excuse_pause(Time now);
     void prepare_join(Time now);
     void check(Time now);
@@ -151,6 +168,13 @@ class JoinClient {
     Time answered_at_{};
     Time lost_since_{};                  // valid in State::lost
     Time unanswered_since_ = never;      // first JOIN since the last sign of life of the switch; never: none
+    Time refused_since_ = never;         // first "port unreachable" since then; never: none
+    Time refused_at_{};                  // the last one
+    std::uint32_t joins_refused_ = 0;    // JOINs since refused_since_
+    Time too_long_since_ = never;        // first of the reports "too long" that follow each other within `hold`
+    Time too_long_at_{};                 // the last one
+    std::uint32_t packet_bytes_ = 0;     // of the longest of these packets; 0: not known
+    std::uint32_t mtu_ = 0;              // of the last of these reports that names one
     Time looked_at_{};                   // last handle_timeout(); Time{}: none
     Duration interval_{};                // between the last JOIN and the next
     std::uint32_t missing_units_ = 0;    // of the last JOINED without `ready`
@@ -179,12 +203,15 @@ void JoinClient::persist(Archive& archive) {
     reception_.persist(archive);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
-    archive.time(unanswered_since_), archive.time(looked_at_), archive.value(interval_);
+    archive.time(unanswered_since_), archive.time(looked_at_), archive.time(refused_since_), archive.time(refused_at_),
+        archive.value(joins_refused_), archive.time(too_long_since_), archive.time(too_long_at_),
+        archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
     archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);
     archive.value(cause_.kind), archive.value(cause_.elapsed), archive.value(cause_.missing_units);
-    archive.value(cause_.missing_members), archive.value(cause_.from), archive.value(cause_.refusal);
+    archive.value(cause_.missing_members), archive.value(cause_.packet_bytes), archive.value(cause_.mtu),
+        archive.value(cause_.from), archive.value(cause_.refusal);
     archive.value(cause_.version), persist_text(cause_.text, archive);
 }
 

@@ -94,4 +94,12 @@ Result<protocol::Membership> place_ranks(std::span<const Announcement> announcem
     return *std::move(placed);
 }
 
+std::optional<std::uint16_t> host_of_switch(std::span<const Announcement> announcements, std::uint64_t id) {
+    const auto host = std::ranges::find_if(announcements, [id](const Announcement& announcement) {
+        return announcement.hosts_switch && announcement.path.front().id == id;
+    });
+    if (host == announcements.end()) return std::nullopt;
+    return static_cast<std::uint16_t>(host - announcements.begin());
+}
+
 }  // namespace atp::control

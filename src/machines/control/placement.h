@@ -2,6 +2,8 @@
 // Positions of the ranks in the tree of switches: which ranks share a unit. Every rank computes the same result.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -15,5 +17,9 @@ namespace atp::control {
 // of ranks. Failure: mismatched if the paths end at different switches; unsupported if a path is longer than
 // ATP_LEVELS, or if a rank below another switch names a rack; too_large if a bitmap has too few bits.
 [[nodiscard]] Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements);
+
+// The first rank whose process runs the switch with this id; nullopt: none.
+[[nodiscard]] std::optional<std::uint16_t> host_of_switch(std::span<const Announcement> announcements,
+                                                          std::uint64_t id);
 
 }  // namespace atp::control

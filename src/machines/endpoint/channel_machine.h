@@ -19,6 +19,7 @@
 #include "wire/control.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
+#include "wire/send_error.h"
 
 namespace atp::endpoint {
 
@@ -29,6 +30,7 @@ struct ChannelMachineConfig {
     protocol::WorkerConfig worker;
     std::shared_ptr<const RankProtocol> other{};  // replaces `worker`; nullptr: ATP
     wire::Address switch_address;
+    std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // this process runs the channel's server
     bool has_group = false;     // a socket receives the multicast group of `terms`
@@ -75,6 +77,8 @@ class ChannelMachine {
     // A datagram of the channel's socket, and one of the socket of its group.
     void handle_datagram(const wire::Datagram& datagram, Time now);
     void handle_group_datagram(const wire::Datagram& datagram, Time now);
+    // A report about a packet that the channel's socket sent earlier.
+    void handle_send_error(const wire::SendError& error, Time now) { client_.handle_send_error(error, now); }
     void handle_group_lost() { client_.handle_group_lost(); }
     void handle_timeout(Time now);
 

@@ -34,6 +34,12 @@ Error error_of_mismatch(const OperationCause& cause) {
                 "and sizes"};
 }
 
+// The address of the switch, after the rank whose process runs it.
+std::string switch_peer(const ChannelMachineConfig& config) {
+    const std::string address = to_string(config.switch_address);
+    return config.switch_rank ? fmt::format("rank {} (switch at {})", *config.switch_rank, address) : address;
+}
+
 Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& config) {
     const EngineEvent& event = cause.event;
     Error error{.operation = Operation::wait, .reason = Reason::timed_out, .elapsed = event.elapsed};
@@ -41,7 +47,7 @@ Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& 
     const std::string missing = cause.switch_is_silent
                                     ? std::string()
                                     : list_of_ranks(*config.membership, event.missing_units, event.missing_members);
-    error.peer = missing.empty() ? to_string(config.switch_address) : missing;
+    error.peer = missing.empty() ? switch_peer(config) : missing;
     if (!missing.empty()) {
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
     } else if (!event.answered || cause.answerer_silent > short_silence) {
@@ -97,13 +103,55 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
 
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
     const std::string address = to_string(config.switch_address);
+    const std::string where =
+        config.switch_rank ? fmt::format("{} in the process of rank {}", address, *config.switch_rank) : address;
     return {.operation = Operation::wait,
             .reason = Reason::unreachable,
-            .peer = address,
+            .peer = switch_peer(config),
             .elapsed = cause.elapsed,
             .text = fmt::format("no answer from the switch at {} for {:.1f} s: check that it runs, and diagnose the "
                                 "path with `atp doctor --switch {}`",
-                                address, to_seconds(cause.elapsed), address)};
+                                where, to_seconds(cause.elapsed), address)};
+}
+
+Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string address = to_string(config.switch_address);
+    const std::string text =
+        config.switch_rank
+            ? fmt::format("the process of rank {} ended, and with it the switch at {}: check the output of that rank",
+                          *config.switch_rank, address)
+            : fmt::format(
+                  "the process of the switch at {} ended, since its host reports that no process has this "
+                  "port: start the switch and form the job again",
+                  address);
+    return {.operation = Operation::wait,
+            .reason = Reason::refused,
+            .peer = switch_peer(config),
+            .elapsed = cause.elapsed,
+            .text = text};
+}
+
+// Bytes of an IP packet without options around so many bytes of UDP payload.
+std::uint32_t ip_bytes(std::uint32_t payload, wire::Family family) {
+    constexpr std::uint32_t udp_header = 8;
+    return payload + udp_header + (family == wire::Family::ipv6 ? 40U : 20U);
+}
+
+Error error_of_narrow_path(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string address = to_string(config.switch_address);
+    const std::string mtu = cause.mtu == 0 ? "too small" : fmt::format("{} bytes", cause.mtu);
+    const std::string packets = cause.packet_bytes == 0
+                                    ? "less than the packets of this job have"
+                                    : fmt::format("the packets of this job have {}",
+                                                  ip_bytes(cause.packet_bytes, config.switch_address.family()));
+    return {
+        .operation = Operation::wait,
+        .reason = Reason::too_large,
+        .peer = address,
+        .elapsed = cause.elapsed,
+        .text = fmt::format("path MTU of rank {} to the switch at {} is {}, {}: raise the MTU, or form the job again "
+                            "for shorter packets",
+                            config.worker.rank, address, mtu, packets)};
 }
 
 Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& config) {
@@ -111,6 +159,8 @@ Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& 
         case MemberCause::Kind::refused: return error_of_refusal(cause);
         case MemberCause::Kind::foreign_version: return error_of_foreign_version(cause);
         case MemberCause::Kind::switch_silent: return error_of_silent_switch(cause, config);
+        case MemberCause::Kind::switch_ended: return error_of_ended_switch(cause, config);
+        case MemberCause::Kind::path_too_narrow: return error_of_narrow_path(cause, config);
         case MemberCause::Kind::members_missing:
         case MemberCause::Kind::server_missing: break;
     }
