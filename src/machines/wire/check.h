@@ -9,22 +9,34 @@
 #include "wire/format.h"
 
 /* The first rule that a packet breaks selects the counter of the packet. */
+/* tools/write_wire writes the refusals from src/machines/wire/wire.toml. */
 enum atp_refusal {
     ATP_REFUSED_NOT = 0,
-    ATP_REFUSED_TRUNCATED = 1, /* shorter than a header */
-    ATP_REFUSED_VERSION =
-        2, /* not ATP_VERSION; checked before the length, since another version may define lanes differently */
-    ATP_REFUSED_OVERSIZED = 3, /* more than ATP_MAX_LANES lanes */
-    ATP_REFUSED_RAGGED = 4,    /* length of the lanes is not a multiple of 4 bytes */
-    ATP_REFUSED_TYPE = 5,      /* unknown type */
-    ATP_REFUSED_FLAGS = 6,     /* unknown flag */
-    ATP_REFUSED_DTYPE = 7,     /* unknown dtype, or one that does not fit the type or the presence of lanes */
-    ATP_REFUSED_HOP = 8,       /* more hops than levels */
-    ATP_REFUSED_WINDOW = 9,    /* window_log2 out of range */
-    ATP_REFUSED_TOKEN = 10,    /* token 0, which no job has */
-    ATP_REFUSED_SET = 11,      /* bitmap outside its mask, or a gradient without workers */
+    /* shorter than a header */
+    ATP_REFUSED_TRUNCATED = 1,
+    /* not ATP_VERSION; checked before the length, since another version may define lanes differently */
+    ATP_REFUSED_VERSION = 2,
+    /* more than ATP_MAX_LANES lanes */
+    ATP_REFUSED_OVERSIZED = 3,
+    /* length of the lanes is not a multiple of 4 bytes */
+    ATP_REFUSED_RAGGED = 4,
+    /* unknown type */
+    ATP_REFUSED_TYPE = 5,
+    /* unknown flag */
+    ATP_REFUSED_FLAGS = 6,
+    /* unknown dtype, or one that does not fit the type or the presence of lanes */
+    ATP_REFUSED_DTYPE = 7,
+    /* more hops than levels */
+    ATP_REFUSED_HOP = 8,
+    /* window_log2 out of range */
+    ATP_REFUSED_WINDOW = 9,
+    /* token 0, which no job has */
+    ATP_REFUSED_TOKEN = 10,
+    /* bitmap outside its mask, or a gradient without workers */
+    ATP_REFUSED_SET = 11,
 };
 #define ATP_REFUSAL_COUNT 12
+/* End of the written part. */
 
 /* Checks a datagram of at least a header. `bytes` is its length, header included. */
 static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
@@ -56,6 +68,8 @@ static inline int atp_set_fits(const struct atp_header* header) {
     return header->bitmap0 != 0 && header->bitmap1 != 0 && (header->bitmap1 & (header->bitmap1 - 1)) == 0;
 }
 
+/* Checks a header behind atp_check_bytes(). */
+/* tools/write_wire writes the order of checks from src/machines/wire/wire.toml. */
 static inline uint8_t atp_check_header(const struct atp_header* header, int has_lanes) {
     if (header->type < ATP_TYPE_GRADIENT || header->type > ATP_TYPE_LAST) return ATP_REFUSED_TYPE;
     if ((header->flags & ~ATP_FLAG_ALL) != 0) return ATP_REFUSED_FLAGS;
@@ -66,5 +80,6 @@ static inline uint8_t atp_check_header(const struct atp_header* header, int has_
     if (!atp_set_fits(header)) return ATP_REFUSED_SET;
     return ATP_REFUSED_NOT;
 }
+/* End of the written part. */
 
 #endif

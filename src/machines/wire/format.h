@@ -3,23 +3,8 @@
  * Layout of an ATP packet: the bytes after the UDP header.
  *
  * Freestanding C: user space, the simulator and eBPF programs compile this file. docs/protocol.md#packet defines the
- * meaning and is normative. tests/conformance/wire.json has golden vectors for other implementations.
- *
- *    0        1        2        3        4        5        6        7
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |version | type   |      flags      | hop    | dtype  | window | scale  |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |               job                 |              token                |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |    channel      |     worker      |               seq                 |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |        aggregator index           |             argument              |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |             bitmap0               |               mask0               |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   |             bitmap1               |               mask1               |
- *   +--------+--------+--------+--------+--------+--------+--------+--------+
- *   | lanes, 4 bytes each, big-endian, as many as the datagram holds ...
+ * meaning and is normative. wire.toml has the definition of both; add a field there. tests/conformance/wire.json has
+ * golden vectors for other implementations.
  */
 #ifndef ATP_WIRE_FORMAT_H
 #define ATP_WIRE_FORMAT_H
@@ -35,63 +20,112 @@
 #endif
 #endif
 
-/* High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
+/* tools/write_wire writes the layout from src/machines/wire/wire.toml. */
+
+/*
+ *     0        1        2        3        4        5        6        7
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   0|version |  type  |      flags      |  hop   | dtype  | window | scale  |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   8|                job                |               token               |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  16|     channel     |     worker      |                seq                |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  24|               index               |             argument              |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  32|              bitmap0              |               mask0               |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  40|              bitmap1              |               mask1               |
+ *    +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  48| lanes, 4 bytes each, as many as the datagram holds ...
+ */
+
+/* First byte of a packet. High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
 #define ATP_VERSION 0xA1u
-/* The version byte of control messages, whose version changes independently. */
+
+/* First byte of a control message, whose version changes independently. */
 #define ATP_CONTROL_VERSION 0xA3u
 
-#define ATP_HEADER_BYTES 48u
+/* Length of a lane. */
 #define ATP_LANE_BYTES 4u
-/* The largest UDP payload over IPv4 is 65,507 bytes. */
+
+/* Lanes of the largest packet: the largest UDP payload over IPv4 is 65,507 bytes. */
 #define ATP_MAX_LANES 16364u
-#define ATP_MAX_PACKET_BYTES (ATP_HEADER_BYTES + ATP_MAX_LANES * ATP_LANE_BYTES)
 
 /* Levels of switches: the worker's own switch is hop 0, the server's switch is hop 1. */
 #define ATP_LEVELS 2u
+
 /* Bits of a bitmap: members of a unit, and units of a job. */
 #define ATP_BITMAP_BITS 32u
 
-/* Types exclude each other, so they share one field. Flags combine, so each is one bit. */
-enum atp_type {
-    ATP_TYPE_GRADIENT = 1, /* up: lanes of one worker, or a sum of several */
-    ATP_TYPE_ACK = 2,      /* down: the sum; releases the aggregator */
-    ATP_TYPE_NACK = 3,     /* down: the workers in the bitmaps send seq again */
-    ATP_TYPE_PROBE = 4,    /* up: this worker has sent seq and has no ACK */
-    ATP_TYPE_WAIT = 5,     /* down: answer to a PROBE that needs no resend; argument 1: mismatched */
-    ATP_TYPE_FLUSH = 6, /* down: the switch at level `hop` returns its partial sum of seq and releases the aggregator */
-};
-#define ATP_TYPE_LAST ATP_TYPE_FLUSH
 /* Types from here on are control messages, which share the port: wire/control.h. */
 #define ATP_TYPE_CONTROL 16u
 
+/* `worker` of a packet that has no single sender or receiver. */
+#define ATP_WORKER_ALL 0xFFFFu
+
+/* Argument of a WAIT for a mismatched fragment, which can never complete: workers use seq for different operations. */
+#define ATP_WAIT_MISMATCHED 1u
+
+/* Scale byte of 2^0. */
+#define ATP_SCALE_ONE 128u
+
+/* A window is 2^window_log2 packets, at least 1. The limit keeps it far below half of the sequence space. */
+#define ATP_WINDOW_LOG2_MAX 16u
+
+#define ATP_HEADER_BYTES 48u
+#define ATP_MAX_PACKET_BYTES (ATP_HEADER_BYTES + ATP_MAX_LANES * ATP_LANE_BYTES)
+
+/* Types exclude each other, so they share one field. Flags combine, so each is one bit. */
+enum atp_type {
+    /* up: lanes of one worker, or a sum of several */
+    ATP_TYPE_GRADIENT = 1,
+    /* down: the sum; releases the aggregator */
+    ATP_TYPE_ACK = 2,
+    /* down: the workers in the bitmaps send seq again */
+    ATP_TYPE_NACK = 3,
+    /* up: this worker has sent seq and has no ACK */
+    ATP_TYPE_PROBE = 4,
+    /* down: answer to a PROBE that needs no resend; argument 1: mismatched */
+    ATP_TYPE_WAIT = 5,
+    /* down: the switch at level `hop` returns its partial sum of seq and releases the aggregator */
+    ATP_TYPE_FLUSH = 6,
+};
+#define ATP_TYPE_LAST ATP_TYPE_FLUSH
+
+/* Bits of `flags`. */
 enum atp_flag {
-    ATP_FLAG_RESEND = 1 << 0, /* sent again: never claims; fetches the partial sum of level 0 */
-    ATP_FLAG_BYPASS = 1 << 1, /* no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator */
-    ATP_FLAG_COLLISION = 1 << 2, /* its aggregator held another fragment */
-    ATP_FLAG_ECN = 1 << 3,       /* a contribution met congestion on its path */
-    ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum overflowed: the lanes are invalid */
-    ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is included with all its members; bitmap0 has no meaning */
-    ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the audit lane, a sum modulo 2^32 */
-    ATP_FLAG_PLAIN = 1 << 7,     /* unscaled integers; the result is integers too */
+    /* sent again: never claims; fetches the partial sum of level 0 */
+    ATP_FLAG_RESEND = 1 << 0,
+    /* no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator */
+    ATP_FLAG_BYPASS = 1 << 1,
+    /* its aggregator held another fragment */
+    ATP_FLAG_COLLISION = 1 << 2,
+    /* a contribution met congestion on its path */
+    ATP_FLAG_ECN = 1 << 3,
+    /* a sum overflowed: the lanes are invalid */
+    ATP_FLAG_OVERFLOW = 1 << 4,
+    /* each unit in bitmap1 is included with all its members; bitmap0 has no meaning */
+    ATP_FLAG_WHOLE = 1 << 5,
+    /* the last lane is the audit lane, a sum modulo 2^32 */
+    ATP_FLAG_AUDIT = 1 << 6,
+    /* unscaled integers; the result is integers too */
+    ATP_FLAG_PLAIN = 1 << 7,
 };
 #define ATP_FLAG_ALL 0xFFu
 
+/* Type of the lanes. */
 enum atp_dtype {
-    ATP_DTYPE_NONE = 0, /* header only */
+    /* header only */
+    ATP_DTYPE_NONE = 0,
+    /* one element in each lane */
     ATP_DTYPE_INT32 = 1,
+    /* one element in each lane */
     ATP_DTYPE_FLOAT32 = 2,
-    ATP_DTYPE_INT16 = 3, /* two elements in each lane */
+    /* two elements in each lane */
+    ATP_DTYPE_INT16 = 3,
 };
 #define ATP_DTYPE_LAST ATP_DTYPE_INT16
-
-/* `worker` of a packet that has no single sender or receiver. */
-#define ATP_WORKER_ALL 0xFFFFu
-/* Argument of a WAIT for a mismatched fragment, which can never complete: workers use seq for different operations. */
-#define ATP_WAIT_MISMATCHED 1u
-/* Scale byte of 2^0. */
-#define ATP_SCALE_ONE 128u
-/* A window is 2^window_log2 packets, at least 1. The limit keeps it far below half of the sequence space. */
-#define ATP_WINDOW_LOG2_MAX 16u
 
 /* Byte offsets, for code that does not use struct atp_header. */
 enum atp_offset {
@@ -117,24 +151,42 @@ enum atp_offset {
 
 /* The header in host byte order, at the same offsets as on the wire. */
 struct atp_header {
+    /* ATP_VERSION */
     uint8_t version;
+    /* enum atp_type */
     uint8_t type;
+    /* enum atp_flag */
     uint16_t flags;
-    uint8_t hop; /* next level that may aggregate it; FLUSH: the level addressed */
+    /* next level that may aggregate it; FLUSH: the level addressed */
+    uint8_t hop;
+    /* type of the lanes; NACK: the type requested */
     uint8_t dtype;
-    uint8_t window_log2; /* log2 of the slots W: lets a switch derive that seq - W is finished */
-    uint8_t scale;       /* of scaled integers: 2^(scale - 128), 0: the scale of the job */
+    /* log2 of the slots W: lets a switch derive that seq - W is finished */
+    uint8_t window_log2;
+    /* of scaled integers: 2^(scale - 128), 0: the scale of the job */
+    uint8_t scale;
+    /* number of the job */
     uint32_t job;
-    uint32_t token; /* random for each incarnation of a job, which it identifies and authorises; never 0 */
+    /* random for each incarnation of a job, which it identifies and authorises; never 0 */
+    uint32_t token;
+    /* number of the channel in the job */
     uint16_t channel;
-    uint16_t worker; /* up: sender; down: receiver, or ATP_WORKER_ALL */
+    /* up: sender; down: receiver, or ATP_WORKER_ALL */
+    uint16_t worker;
+    /* number of the fragment */
     uint32_t seq;
-    uint32_t index;    /* of the aggregator */
-    uint32_t argument; /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched */
-    uint32_t bitmap0;  /* included members of one unit; down: members addressed */
-    uint32_t mask0;    /* all members of that unit */
-    uint32_t bitmap1;  /* included units, or the unit of bitmap0 */
-    uint32_t mask1;    /* all units of the job */
+    /* index of the aggregator */
+    uint32_t index;
+    /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched */
+    uint32_t argument;
+    /* included members of one unit; down: members addressed */
+    uint32_t bitmap0;
+    /* all members of that unit */
+    uint32_t mask0;
+    /* included units, or the unit of bitmap0 */
+    uint32_t bitmap1;
+    /* all units of the job */
+    uint32_t mask1;
 };
 
 #ifdef __cplusplus
@@ -169,5 +221,7 @@ ATP_ASSERT_AT(bitmap1, ATP_OFFSET_BITMAP1);
 ATP_ASSERT_AT(mask1, ATP_OFFSET_MASK1);
 
 #undef ATP_ASSERT_AT
+
+/* End of the written part. */
 
 #endif

@@ -9,35 +9,65 @@ namespace atp::wire {
 
 namespace {
 
-constexpr std::array<std::string_view, decode_error_count> error_names = {
-    "none", "truncated", "version", "oversized", "ragged", "type", "flags", "dtype", "hop", "window", "token", "set"};
-
-// Indexed by the type or the dtype on the wire; there is no type 0.
-constexpr std::array<std::string_view, ATP_TYPE_LAST + 1> type_names = {"UNKNOWN", "GRADIENT", "ACK",  "NACK",
-                                                                        "PROBE",   "WAIT",     "FLUSH"};
-constexpr std::array<std::string_view, ATP_DTYPE_LAST + 1> dtype_names = {"none", "int32", "float32", "int16"};
-
-// Indexed by the number of the flag's bit.
-constexpr std::array<std::string_view, 8> flag_names = {"resend",   "bypass", "collision", "ecn",
-                                                        "overflow", "whole",  "audit",     "plain"};
-static_assert((1u << flag_names.size()) - 1 == ATP_FLAG_ALL);
-
-template <std::size_t count>
-std::string_view name_or(const std::array<std::string_view, count>& names, std::size_t at, std::string_view otherwise) {
-    return at < count ? names[at] : otherwise;
-}
-
 std::string worker_to_string(std::uint16_t worker) { return worker == ATP_WORKER_ALL ? "all" : std::to_string(worker); }
 
 }  // namespace
 
+// tools/write_wire writes the names from src/machines/wire/wire.toml.
 std::string_view to_string(DecodeError error) {
-    return name_or(error_names, static_cast<std::size_t>(error), "unknown");
+    switch (error) {
+        case DecodeError::none: return "none";
+        case DecodeError::truncated: return "truncated";
+        case DecodeError::version: return "version";
+        case DecodeError::oversized: return "oversized";
+        case DecodeError::ragged: return "ragged";
+        case DecodeError::type: return "type";
+        case DecodeError::flags: return "flags";
+        case DecodeError::dtype: return "dtype";
+        case DecodeError::hop: return "hop";
+        case DecodeError::window: return "window";
+        case DecodeError::token: return "token";
+        case DecodeError::set: return "set";
+        default: return "unknown";
+    }
 }
 
-std::string_view type_to_string(std::uint8_t type) { return name_or(type_names, type, "UNKNOWN"); }
+std::string_view type_to_string(std::uint8_t type) {
+    switch (type) {
+        case ATP_TYPE_GRADIENT: return "GRADIENT";
+        case ATP_TYPE_ACK: return "ACK";
+        case ATP_TYPE_NACK: return "NACK";
+        case ATP_TYPE_PROBE: return "PROBE";
+        case ATP_TYPE_WAIT: return "WAIT";
+        case ATP_TYPE_FLUSH: return "FLUSH";
+        default: return "UNKNOWN";
+    }
+}
 
-std::string_view dtype_to_string(std::uint8_t dtype) { return name_or(dtype_names, dtype, "unknown"); }
+std::string_view dtype_to_string(std::uint8_t dtype) {
+    switch (dtype) {
+        case ATP_DTYPE_NONE: return "none";
+        case ATP_DTYPE_INT32: return "int32";
+        case ATP_DTYPE_FLOAT32: return "float32";
+        case ATP_DTYPE_INT16: return "int16";
+        default: return "unknown";
+    }
+}
+
+std::string_view flag_to_string(std::uint16_t flag) {
+    switch (flag) {
+        case ATP_FLAG_RESEND: return "resend";
+        case ATP_FLAG_BYPASS: return "bypass";
+        case ATP_FLAG_COLLISION: return "collision";
+        case ATP_FLAG_ECN: return "ecn";
+        case ATP_FLAG_OVERFLOW: return "overflow";
+        case ATP_FLAG_WHOLE: return "whole";
+        case ATP_FLAG_AUDIT: return "audit";
+        case ATP_FLAG_PLAIN: return "plain";
+        default: return "unknown";
+    }
+}
+// End of the written part.
 
 std::string flags_to_string(std::uint16_t flags) {
     std::string text;
@@ -45,8 +75,8 @@ std::string flags_to_string(std::uint16_t flags) {
         if (!text.empty()) text += ' ';
         text += name;
     };
-    for (std::size_t bit = 0; bit < flag_names.size(); ++bit) {
-        if ((unsigned{flags} >> bit & 1u) != 0) append(flag_names[bit]);
+    for (unsigned flag = 1; flag <= ATP_FLAG_ALL; flag <<= 1U) {
+        if ((flags & flag) != 0) append(flag_to_string(static_cast<std::uint16_t>(flag)));
     }
     if ((flags & ~ATP_FLAG_ALL) != 0) append("unknown");
     return text;

@@ -6,7 +6,6 @@
 // each switch runs it for every packet; the functions for text are not inline.
 #pragma once
 
-#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +14,14 @@
 #include <string>
 #include <string_view>
 
+#include "wire/bytes.h"
 #include "wire/check.h"
 #include "wire/format.h"
 
 namespace atp::wire {
 
 // enum atp_refusal as a C++ type.
+// tools/write_wire writes the errors from src/machines/wire/wire.toml.
 enum class DecodeError : std::uint8_t {
     none = ATP_REFUSED_NOT,
     truncated = ATP_REFUSED_TRUNCATED,
@@ -35,6 +36,7 @@ enum class DecodeError : std::uint8_t {
     token = ATP_REFUSED_TOKEN,
     set = ATP_REFUSED_SET,
 };
+// End of the written part.
 inline constexpr std::size_t decode_error_count = ATP_REFUSAL_COUNT;
 
 [[nodiscard]] std::string_view to_string(DecodeError error);
@@ -59,43 +61,13 @@ void encode_header(const atp_header& header, std::span<std::byte> bytes);
 [[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);
 // Names of the set flags, separated by spaces: "resend ecn". Unknown flags read "unknown".
 [[nodiscard]] std::string flags_to_string(std::uint16_t flags);
+[[nodiscard]] std::string_view flag_to_string(std::uint16_t flag);
 [[nodiscard]] std::string_view type_to_string(std::uint8_t type);
 [[nodiscard]] std::string_view dtype_to_string(std::uint8_t dtype);
 
-// The wire is big-endian: on a big-endian host these functions return `value`.
-[[nodiscard]] constexpr std::uint16_t swap_from_big_endian(std::uint16_t value) {
-    return std::endian::native == std::endian::big ? value : __builtin_bswap16(value);
-}
-[[nodiscard]] constexpr std::uint32_t swap_from_big_endian(std::uint32_t value) {
-    return std::endian::native == std::endian::big ? value : __builtin_bswap32(value);
-}
-static_assert(std::endian::native == std::endian::big || std::endian::native == std::endian::little,
-              "no third byte order is supported");
-
-// Big-endian access to lanes and single fields.
-[[nodiscard]] inline std::uint8_t load_u8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
-[[nodiscard]] inline std::uint16_t load_u16(const std::byte* at) {
-    std::uint16_t value;
-    std::memcpy(&value, at, sizeof value);
-    return swap_from_big_endian(value);
-}
-[[nodiscard]] inline std::uint32_t load_u32(const std::byte* at) {
-    std::uint32_t value;
-    std::memcpy(&value, at, sizeof value);
-    return swap_from_big_endian(value);
-}
-inline void store_u8(std::byte* at, std::uint8_t value) { *at = std::byte{value}; }
-inline void store_u16(std::byte* at, std::uint16_t value) {
-    value = swap_from_big_endian(value);
-    std::memcpy(at, &value, sizeof value);
-}
-inline void store_u32(std::byte* at, std::uint32_t value) {
-    value = swap_from_big_endian(value);
-    std::memcpy(at, &value, sizeof value);
-}
-
 namespace detail {
 
+// tools/write_wire writes the loading of a header from src/machines/wire/wire.toml.
 // Reads ATP_HEADER_BYTES bytes and checks no field.
 [[nodiscard]] inline atp_header load_header(const std::byte* at) {
     return {
@@ -119,6 +91,7 @@ namespace detail {
         .mask1 = load_u32(at + ATP_OFFSET_MASK1),
     };
 }
+// End of the written part.
 
 }  // namespace detail
 
@@ -131,6 +104,7 @@ inline DecodeError decode(std::span<std::byte> bytes, Packet& packet) {
     return DecodeError{atp_check_header(&packet.header, packet.lanes.empty() ? 0 : 1)};
 }
 
+// tools/write_wire writes the encoding of a header from src/machines/wire/wire.toml.
 inline void encode_header(const atp_header& header, std::span<std::byte> bytes) {
     assert(bytes.size() >= ATP_HEADER_BYTES);
     std::byte* const at = bytes.data();
@@ -153,5 +127,6 @@ inline void encode_header(const atp_header& header, std::span<std::byte> bytes) 
     store_u32(at + ATP_OFFSET_BITMAP1, header.bitmap1);
     store_u32(at + ATP_OFFSET_MASK1, header.mask1);
 }
+// End of the written part.
 
 }  // namespace atp::wire

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/join_messages.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "wire/control.h"
+
+namespace atp::wire {
+namespace {
+
+// Members and units are numbered from bit 0 without gaps.
+bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) == 0; }
+
+bool is_positive_and_finite(double value) { return std::isfinite(value) && value > 0; }
+
+// Only multicast groups are accepted: otherwise a JOIN could direct results to a host that did not request them.
+bool is_group(const Endpoint& endpoint) {
+    const auto first = std::to_integer<unsigned>(endpoint.host.front());
+    return endpoint.family == 4 ? (first & 0xF0U) == 0xE0U : first == 0xFFU;
+}
+
+bool terms_fit(const ChannelTerms& terms) {
+    return terms.lanes > (terms.audit ? 1 : 0) && (terms.group.family == 0 || is_group(terms.group));
+}
+
+bool unit_fits(const JoiningUnit& unit) {
+    return unit.members != 0 && (unit.members & ~unit.mask0) == 0 && has_no_gap(unit.mask0) &&
+           (!unit.direct || unit.mask0 == 1) && std::ranges::find(unit.ranks, ATP_WORKER_ALL) == unit.ranks.end();
+}
+
+// At level 0 each worker joins alone. A switch joins for all members below it. If the switch of a rack has no
+// address, each worker of the rack joins alone at level 1.
+bool fits_level(const JoiningUnit& unit, std::uint8_t level) {
+    const bool alone = std::has_single_bit(unit.members);
+    const bool whole = unit.members == unit.mask0;
+    return level == 0 ? alone && !unit.direct : whole || (level == 1 && alone);
+}
+
+// A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units.
+bool join_fits(const Join& join) {
+    std::uint32_t seen = 0;
+    for (const JoiningUnit& unit : join.units) {
+        if (unit.unit >= ATP_BITMAP_BITS || !fits_level(unit, join.level)) return false;
+        const std::uint32_t bit = 1U << unit.unit;
+        if ((join.terms.mask1 & bit) == 0 || (seen & bit) != 0) return false;
+        seen |= bit;
+    }
+    return join.level == ATP_LEVELS ? seen == join.terms.mask1 : join.units.size() == 1;
+}
+
+}  // namespace
+
+// tools/write_wire writes the fields from src/machines/wire/wire.toml.
+namespace {
+
+void write(ByteWriter& writer, const Endpoint& value) {
+    writer.u8(value.family);
+    writer.u16(value.port);
+    writer.raw(value.host);
+}
+
+void read(ByteReader& reader, Endpoint& value) {
+    value.family = reader.u8();
+    reader.check(value.family == 0 || value.family == 4 || value.family == 6);
+    value.port = reader.u16();
+    reader.raw(value.host);
+}
+
+void write(ByteWriter& writer, const JoiningUnit& value) {
+    writer.u8(value.unit);
+    writer.flag(value.direct);
+    writer.u32(value.members);
+    writer.u32(value.mask0);
+    for (const std::uint16_t each : value.ranks) writer.u16(each);
+}
+
+void read(ByteReader& reader, JoiningUnit& value) {
+    value.unit = reader.u8();
+    value.direct = reader.flag();
+    value.members = reader.u32();
+    value.mask0 = reader.u32();
+    for (auto rest = value.members; rest != 0 && reader.ok(); rest &= rest - 1) value.ranks.push_back(reader.u16());
+    reader.check(unit_fits(value));
+}
+
+void write(ByteWriter& writer, const ChannelTerms& value) {
+    writer.u32(value.job);
+    writer.u32(value.token);
+    writer.u16(value.channel);
+    writer.u16(value.lanes);
+    writer.u8(value.window_log2);
+    writer.flag(value.audit);
+    writer.u32(value.aggregators);
+    writer.u32(value.first_seq);
+    writer.u32(value.mask1);
+    writer.f64(value.scale);
+    write(writer, value.server);
+    writer.u8(static_cast<std::uint8_t>(value.protocol));
+    write(writer, value.group);
+}
+
+void read(ByteReader& reader, ChannelTerms& value) {
+    value.job = reader.u32();
+    value.token = reader.u32();
+    reader.check(value.token != 0);
+    value.channel = reader.u16();
+    value.lanes = reader.u16();
+    reader.check(value.lanes != 0 && value.lanes <= ATP_MAX_LANES);
+    value.window_log2 = reader.u8();
+    reader.check(value.window_log2 <= ATP_WINDOW_LOG2_MAX);
+    value.audit = reader.flag();
+    value.aggregators = reader.u32();
+    value.first_seq = reader.u32();
+    value.mask1 = reader.u32();
+    reader.check(has_no_gap(value.mask1));
+    value.scale = reader.f64();
+    reader.check(is_positive_and_finite(value.scale));
+    read(reader, value.server);
+    const std::uint8_t protocol_number = reader.u8();
+    reader.check(protocol_number >= 1 && protocol_number <= 4);
+    value.protocol = static_cast<ChannelProtocol>(protocol_number);
+    read(reader, value.group);
+    reader.check(terms_fit(value));
+}
+
+void write(ByteWriter& writer, const Join& value) {
+    write(writer, value.terms);
+    writer.u8(value.level);
+    writer.flag(value.begun);
+    writer.flag(value.receives_group);
+    const std::size_t unit_count = std::min<std::size_t>(value.units.size(), ATP_BITMAP_BITS);
+    writer.u8(static_cast<std::uint8_t>(unit_count));
+    for (std::size_t i = 0; i < unit_count; ++i) write(writer, value.units[i]);
+}
+
+void read(ByteReader& reader, Join& value) {
+    read(reader, value.terms);
+    value.level = reader.u8();
+    reader.check(value.level <= ATP_LEVELS);
+    value.begun = reader.flag();
+    value.receives_group = reader.flag();
+    const std::size_t unit_count = reader.u8();
+    reader.check(unit_count >= 1 && unit_count <= ATP_BITMAP_BITS);
+    for (std::size_t i = 0; i < unit_count && reader.ok(); ++i) read(reader, value.units.emplace_back());
+    reader.check(join_fits(value));
+}
+
+void write(ByteWriter& writer, const Joined& value) {
+    writer.u32(value.job);
+    writer.u32(value.token);
+    writer.u16(value.channel);
+    writer.flag(value.ready);
+    writer.u32(value.missing_units);
+    writer.u32(value.missing_members);
+    writer.u8(value.stream);
+}
+
+void read(ByteReader& reader, Joined& value) {
+    value.job = reader.u32();
+    value.token = reader.u32();
+    value.channel = reader.u16();
+    value.ready = reader.flag();
+    value.missing_units = reader.u32();
+    value.missing_members = reader.u32();
+    value.stream = reader.u8();
+}
+
+void write(ByteWriter& writer, const Refused& value) {
+    writer.u32(value.job);
+    writer.u32(value.token);
+    writer.u16(value.channel);
+    writer.u8(static_cast<std::uint8_t>(value.reason));
+    writer.text(value.text, max_refusal_bytes);
+}
+
+void read(ByteReader& reader, Refused& value) {
+    value.job = reader.u32();
+    value.token = reader.u32();
+    value.channel = reader.u16();
+    const std::uint8_t reason_number = reader.u8();
+    reader.check(reason_number >= 1 && reason_number <= 9);
+    value.reason = static_cast<Refusal>(reason_number);
+    value.text = reader.text(max_refusal_bytes);
+}
+
+void write(ByteWriter& writer, const Leave& value) {
+    writer.u32(value.job);
+    writer.u32(value.token);
+    writer.u16(value.channel);
+    writer.u8(value.unit);
+    writer.u8(value.member);
+}
+
+void read(ByteReader& reader, Leave& value) {
+    value.job = reader.u32();
+    value.token = reader.u32();
+    reader.check(value.token != 0);
+    value.channel = reader.u16();
+    value.unit = reader.u8();
+    reader.check(value.unit < ATP_BITMAP_BITS);
+    value.member = reader.u8();
+    reader.check(value.member < ATP_BITMAP_BITS);
+}
+
+}  // namespace
+
+std::size_t encode(const Join& message, std::span<std::byte> bytes) {
+    ByteWriter writer(bytes);
+    write_prefix(writer, ControlType::join);
+    write(writer, message);
+    return writer.finish();
+}
+
+std::optional<Join> decode_join(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    read_prefix(reader, ControlType::join);
+    std::optional<Join> message(std::in_place);
+    read(reader, *message);
+    if (!reader.ok()) message.reset();
+    return message;
+}
+
+std::size_t encode(const Joined& message, std::span<std::byte> bytes) {
+    ByteWriter writer(bytes);
+    write_prefix(writer, ControlType::joined);
+    write(writer, message);
+    return writer.finish();
+}
+
+std::optional<Joined> decode_joined(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    read_prefix(reader, ControlType::joined);
+    std::optional<Joined> message(std::in_place);
+    read(reader, *message);
+    if (!reader.ok()) message.reset();
+    return message;
+}
+
+std::size_t encode(const Refused& message, std::span<std::byte> bytes) {
+    ByteWriter writer(bytes);
+    write_prefix(writer, ControlType::refused);
+    write(writer, message);
+    return writer.finish();
+}
+
+std::optional<Refused> decode_refused(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    read_prefix(reader, ControlType::refused);
+    std::optional<Refused> message(std::in_place);
+    read(reader, *message);
+    if (!reader.ok()) message.reset();
+    return message;
+}
+
+std::size_t encode(const Leave& message, std::span<std::byte> bytes) {
+    ByteWriter writer(bytes);
+    write_prefix(writer, ControlType::leave);
+    write(writer, message);
+    return writer.finish();
+}
+
+std::optional<Leave> decode_leave(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    read_prefix(reader, ControlType::leave);
+    std::optional<Leave> message(std::in_place);
+    read(reader, *message);
+    if (!reader.ok()) message.reset();
+    return message;
+}
+
+std::string_view to_string(ChannelProtocol value) {
+    switch (value) {
+        case ChannelProtocol::atp: return "atp";
+        case ChannelProtocol::switchml: return "switchml";
+        case ChannelProtocol::switchml_faithful: return "switchml-faithful";
+        case ChannelProtocol::switchml_lossless: return "switchml-lossless";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(Refusal value) {
+    switch (value) {
+        case Refusal::version: return "version";
+        case Refusal::malformed: return "malformed";
+        case Refusal::full: return "full";
+        case Refusal::token: return "token";
+        case Refusal::terms: return "terms";
+        case Refusal::place: return "place";
+        case Refusal::restarted: return "restarted";
+        case Refusal::parent: return "parent";
+        case Refusal::unsupported: return "unsupported";
+    }
+    return "unknown";
+}
+
+// End of the written part.
+
+}  // namespace atp::wire

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that build the tree of switches of a channel. wire/control.h describes decoding, threads and failure.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atp::wire {
+
+// tools/write_wire writes the messages from src/machines/wire/wire.toml.
+
+// Packet format of a channel, and its handling in switches.
+enum class ChannelProtocol : std::uint8_t {
+    // packets of wire/format.h
+    atp = 1,
+    // the switch compares offsets
+    switchml = 2,
+    // the switch separates phases by one bit only, as in the paper (H37, docs/protocol.md#h37)
+    switchml_faithful = 3,
+    // the switch has one copy of a slot, and no worker resends
+    switchml_lossless = 4,
+};
+
+// Reason of a REFUSED.
+enum class Refusal : std::uint8_t {
+    // the sender uses another version
+    version = 1,
+    // undecodable
+    malformed = 2,
+    // no free entry for another job or channel
+    full = 3,
+    // the job is admitted with another token
+    token = 4,
+    // terms of members differ
+    terms = 5,
+    // two members claim one position
+    place = 6,
+    // the state of the server is lost: form the job again
+    restarted = 7,
+    // the switch does not reach its parent
+    parent = 8,
+    // the switch does not support this
+    unsupported = 9,
+};
+
+// Address of a parameter server that does not run on the last switch, or multicast group of a channel's results.
+struct Endpoint {
+    // 4 or 6; 0: none
+    std::uint8_t family = 0;
+    // UDP port
+    std::uint16_t port = 0;
+    // the first 4 bytes for IPv4
+    std::array<std::byte, 16> host{};
+
+    bool operator==(const Endpoint&) const = default;
+};
+
+// The members of one unit that join: all of them, or one.
+struct JoiningUnit {
+    // bit of bitmap1
+    std::uint8_t unit = 0;
+    // members that join with this message, as bits of bitmap0
+    std::uint32_t members = 0;
+    // all members of the unit
+    std::uint32_t mask0 = 0;
+    // the unit is one worker under the switch of the server
+    bool direct = false;
+    // ranks of `members`, lowest bit first
+    std::vector<std::uint16_t> ranks;
+
+    bool operator==(const JoiningUnit&) const = default;
+};
+
+// Terms of a channel, equal in the JOINs of all members.
+struct ChannelTerms {
+    // number of the job
+    std::uint32_t job = 0;
+    // of the incarnation
+    std::uint32_t token = 0;
+    // number of the channel in the job
+    std::uint16_t channel = 0;
+    // lanes of a full fragment, the audit lane included
+    std::uint16_t lanes = 0;
+    // log2 of the slots W
+    std::uint8_t window_log2 = 0;
+    // packets carry the audit lane
+    bool audit = false;
+    // the number for the index function; 0 makes every index 0
+    std::uint32_t aggregators = 0;
+    // number of the first fragment
+    std::uint32_t first_seq = 0;
+    // all units of the job
+    std::uint32_t mask1 = 0;
+    // factor of floats
+    double scale = 0;
+    // where the server runs; family 0: on the last switch
+    Endpoint server{};
+    // packet format of the channel
+    ChannelProtocol protocol = ChannelProtocol::atp;
+    // family 0: each member gets its own copy of a result
+    Endpoint group{};
+
+    [[nodiscard]] bool has_single_unit() const { return std::has_single_bit(mask1); }
+    bool operator==(const ChannelTerms&) const = default;
+};
+
+// JOIN: a worker, or a switch for all members below it, joins a channel. Sent by: worker, switch.
+struct Join {
+    // equal in the JOINs of all members
+    ChannelTerms terms{};
+    // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
+    std::uint8_t level = 0;
+    // the sender, or a member below it, received `ready` before: the server must know the channel
+    bool begun = false;
+    // a packet to the group of the terms arrived here recently
+    bool receives_group = false;
+    // the units that join
+    std::vector<JoiningUnit> units;
+};
+
+// JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch.
+struct Joined {
+    // of the JOIN
+    std::uint32_t job = 0;
+    // of the JOIN
+    std::uint32_t token = 0;
+    // of the JOIN
+    std::uint16_t channel = 0;
+    // at each level up to the server all members are there, and the server exists
+    bool ready = false;
+    // units of which a member's JOIN is missing
+    std::uint32_t missing_units = 0;
+    // members of the receiver's unit whose JOIN is missing
+    std::uint32_t missing_members = 0;
+    // SwitchML, if ready: job number in the channel's packets
+    std::uint8_t stream = 0;
+};
+
+// REFUSED: the request is refused, with the reason. Sent by: switch.
+struct Refused {
+    // of the request
+    std::uint32_t job = 0;
+    // of the request
+    std::uint32_t token = 0;
+    // of the request
+    std::uint16_t channel = 0;
+    // see REFUSED
+    Refusal reason = Refusal::malformed;
+    // for people
+    std::string text;
+};
+
+// LEAVE: a member leaves. Sent by: worker, switch.
+struct Leave {
+    // of the JOIN
+    std::uint32_t job = 0;
+    // of the JOIN
+    std::uint32_t token = 0;
+    // of the JOIN
+    std::uint16_t channel = 0;
+    // unit of the member
+    std::uint8_t unit = 0;
+    // bit of the member in its unit
+    std::uint8_t member = 0;
+};
+
+// Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
+[[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Refused& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Leave& message, std::span<std::byte> bytes);
+
+// Return nullopt if the bytes are no valid message of this type.
+[[nodiscard]] std::optional<Join> decode_join(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Joined> decode_joined(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Refused> decode_refused(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Leave> decode_leave(std::span<const std::byte> bytes);
+
+// The name, such as "switchml-faithful"; "unknown" for other values.
+[[nodiscard]] std::string_view to_string(ChannelProtocol value);
+[[nodiscard]] std::string_view to_string(Refusal value);
+
+// End of the written part.
+
+}  // namespace atp::wire

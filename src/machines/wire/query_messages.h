@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to a switch, and its answers. wire/control.h describes decoding, threads and failure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace atp::wire {
+
+// tools/write_wire writes the messages from src/machines/wire/wire.toml.
+
+// A switch on the path to the root. The first is the switch that received the HELLO.
+struct PathSwitch {
+    // random, new at each start
+    std::uint64_t id = 0;
+    // that one channel can use
+    std::uint32_t aggregators = 0;
+    // of one aggregator, or of one slot
+    std::uint16_t lanes = 0;
+    // pool that all SwitchML channels share; 0: SwitchML is not served
+    std::uint32_t slots = 0;
+
+    bool operator==(const PathSwitch&) const = default;
+};
+
+// HELLO: requests the path of a switch, and tests whether a message of this length arrives. Sent by: worker, switch,
+// tool.
+struct Hello {
+    // random; the answer repeats it
+    std::uint64_t nonce = 0;
+};
+
+// WELCOME: answer to a HELLO, of the same length and with the same ECN bits. Sent by: switch.
+struct Welcome {
+    // of the HELLO
+    std::uint64_t nonce = 0;
+    // length of the HELLO as received
+    std::uint32_t received_bytes = 0;
+    // from the receiver of the HELLO to the root
+    std::vector<PathSwitch> path;
+    // such as "atp 0.1.0"
+    std::string software;
+};
+
+// STATS: requests one part of a report; as long as the longest REPORT. Sent by: tool.
+struct Stats {
+    // random; the answer repeats it
+    std::uint32_t nonce = 0;
+    // 0: current state; otherwise the snapshot that part 0 named
+    std::uint32_t snapshot = 0;
+    // from 0
+    std::uint16_t part = 0;
+};
+
+// REPORT: that part of the report. Sent by: switch.
+struct Report {
+    // of the STATS
+    std::uint32_t nonce = 0;
+    // number of the report
+    std::uint32_t snapshot = 0;
+    // of this text
+    std::uint16_t part = 0;
+    // of the report
+    std::uint16_t parts = 0;
+    // part of the report, JSON
+    std::string text;
+};
+
+// Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
+[[nodiscard]] std::size_t encode(const Hello& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
+[[nodiscard]] std::size_t encode(const Welcome& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
+[[nodiscard]] std::size_t encode(const Stats& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Report& message, std::span<std::byte> bytes);
+
+// Return nullopt if the bytes are no valid message of this type.
+[[nodiscard]] std::optional<Hello> decode_hello(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Stats> decode_stats(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Report> decode_report(std::span<const std::byte> bytes);
+
+// End of the written part.
+
+}  // namespace atp::wire

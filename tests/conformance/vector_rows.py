@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden vectors wire.json and control.json, for tests of readers that the definition of the wire makes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "support"))
+
+import wire_format  # noqa: E402
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    return json.loads((FOLDER / name).read_text())
+
+
+def bytes_of(row: dict[str, Any]) -> bytes:
+    return bytes.fromhex(row["hex"]) + bytes(row["zero_bytes_after_hex"])
+
+
+def lanes_of(row: dict[str, Any]) -> bytes:
+    """control.json and wire.json leave out what lies in the zeros at the end."""
+    spelt = b"".join(lane.to_bytes(4, "big") for lane in row["lanes"])
+    return spelt.ljust(wire_format.LANE_BYTES * row["lane_count"], b"\0")
+
+
+def name_of(value: wire_format.Protocol | wire_format.Refusal) -> str:
+    return value.name.lower().replace("_", "-")
+
+
+def endpoint(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {"family": row[f"{name}_family"], "port": row[f"{name}_port"], "host": bytes(row[f"{name}_host"])}
+
+
+def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]]:
+    """The fields of a row of control.json by the names of the definition, with numbers for names of values."""
+    row = dict(row)
+    kind = wire_format.Message[row.pop("type")]
+    if kind == wire_format.Message.REFUSED:
+        row["reason"] = next(value for value in wire_format.Refusal if name_of(value) == row["reason"])
+    if kind != wire_format.Message.JOIN:
+        return kind, row
+    terms = {name: row[name] for name in ("job", "token", "channel", "lanes", "window_log2", "audit", "aggregators",
+                                          "first_seq", "mask1", "scale")}  # fmt: skip
+    terms["server"], terms["group"] = endpoint(row, "server"), endpoint(row, "group")
+    terms["protocol"] = next(value for value in wire_format.Protocol if name_of(value) == row["protocol"])
+    return kind, {"terms": terms, "level": row["level"], "begun": row["begun"],
+                  "receives_group": row["hears_group"], "units": row["units"]}  # fmt: skip

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes the golden vectors with the Python reader of tests/support."""
+
+import unittest
+
+from vector_rows import bytes_of, lanes_of, message_of, rows_of, wire_format
+
+
+class Packets(unittest.TestCase):
+    def test_each_valid_packet_has_its_fields_and_is_written_again(self) -> None:
+        rows = [row for row in rows_of("wire.json") if "header" in row]
+        self.assertGreaterEqual(len(rows), 25)
+        for row in rows:
+            with self.subTest(row["description"]):
+                header = wire_format.read_header(bytes_of(row))
+                self.assertEqual(header, row["header"])
+                self.assertEqual(wire_format.write_header(**header) + lanes_of(row), bytes_of(row))
+
+    def test_fields_that_are_not_given_are_zero(self) -> None:
+        header = wire_format.read_header(wire_format.write_header(type=wire_format.Type.PROBE, token=7))
+        self.assertEqual({name for name, value in header.items() if value}, {"version", "type", "token"})
+        with self.assertRaisesRegex(KeyError, "no field tokens"):
+            wire_format.write_header(tokens=7)
+
+
+class Messages(unittest.TestCase):
+    def test_each_valid_message_has_its_fields_and_is_written_again(self) -> None:
+        rows = [row for row in rows_of("control.json") if row["accepted"]]
+        self.assertEqual({row["fields"]["type"] for row in rows}, {kind.name for kind in wire_format.Message})
+        for row in rows:
+            with self.subTest(row["description"]):
+                kind, fields = wire_format.read_message(bytes_of(row))
+                self.assertEqual((kind, fields), message_of(row["fields"]))
+                self.assertEqual(wire_format.write_message(kind, len(bytes_of(row)), **fields), bytes_of(row))
+
+    def test_each_truncation_is_refused(self) -> None:
+        for row in rows_of("control.json"):
+            if row["accepted"] and row["fields"]["type"] != "STATS":
+                kind, fields = wire_format.read_message(bytes_of(row))
+                length = len(wire_format.write_message(kind, **fields))
+                with self.subTest(row["description"]), self.assertRaises(ValueError):
+                    wire_format.read_message(bytes_of(row)[: length - 1])
+
+
+if __name__ == "__main__":
+    unittest.main()

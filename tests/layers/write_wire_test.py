@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows tools/write_wire a definition with further fields, definitions that it must refuse, and files that are not its own.
+
+usage: write_wire_test.py C_COMPILER CPP_COMPILER
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import unittest
+from types import ModuleType
+
+CPP_COMPILER = sys.argv.pop(2) if len(sys.argv) > 2 else "c++"
+
+from tools_test import COMPILER, TOOLS, ToolTest  # noqa: E402
+
+DEFINITION = "src/machines/wire/wire.toml"
+SOURCES = ("format.h", "check.h", "bytes.h", "packet.h", "packet.cc", "control.h", "control.cc", "join_messages.h",
+           "join_messages.cc", "query_messages.h", "query_messages.cc")  # fmt: skip
+READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tests/support/wire_format.py", "tools/atp.lua",
+           "docs/protocol.md")  # fmt: skip
+
+# What the definition may say and version 1 does not use: parts of bytes, zeros, 64 bits in the header; in messages a
+# list whose length is not in front of it, lists in lists, and bytes of variable length.
+HEADER_FIELDS = """
+[[packet.field]]
+name = "lanes"
+type = "u8"
+writers = ["worker"]
+meaning = "what the words are"
+parts = [
+    { name = "form", bits = [7, 4], meaning = "agreed form" },
+    { name = "kind", bits = [3, 0], meaning = "type of the words" },
+]
+
+[[packet.field]]
+name = "reserved"
+type = "zero[7]"
+writers = ["worker"]
+meaning = "padding"
+
+[[packet.field]]
+name = "stamp"
+type = "u64"
+hex = true
+writers = ["worker"]
+meaning = "a number of 64 bits"
+"""
+MESSAGE = """
+[struct.run]
+cpp = "Run"
+file = "query"
+title = "A *run*"
+meaning = "A run of ranks."
+
+[[struct.run.field]]
+name = "member"
+type = "u8"
+most = 31
+meaning = "first member"
+
+[[struct.run.field]]
+name = "rank_count"
+type = "u8"
+counts = "ranks"
+meaning = "number of ranks"
+
+[[struct.run.field]]
+name = "ranks"
+type = "list"
+each = "u16"
+count = "rank_count"
+most = 8
+meaning = "its ranks"
+
+[message.ticket]
+number = 24
+cpp = "Ticket"
+file = "query"
+sender = "switch"
+padded = true
+meaning = "what a switch admitted"
+
+[[message.ticket.field]]
+name = "nonce"
+type = "u64"
+meaning = "of the question"
+
+[[message.ticket.field]]
+name = "run_count"
+type = "u8"
+counts = "runs"
+meaning = "number of runs"
+
+[[message.ticket.field]]
+name = "ticket_bytes"
+type = "u8"
+counts = "ticket"
+meaning = "length of the ticket"
+
+[[message.ticket.field]]
+name = "reserved"
+type = "zero[2]"
+meaning = "0"
+
+[[message.ticket.field]]
+name = "runs"
+type = "list"
+each = "run"
+count = "run_count"
+most = 4
+meaning = "runs of ranks"
+
+[[message.ticket.field]]
+name = "ticket"
+type = "bytes"
+count = "ticket_bytes"
+most = 48
+meaning = "under the key of the switch"
+"""
+# Writes a packet and a TICKET as hexadecimal lines, and fails unless both decode to what was written.
+PROGRAM = r"""
+#include <cstdio>
+#include <vector>
+#include "wire/control.h"
+#include "wire/packet.h"
+using namespace atp::wire;
+static void print(std::span<const std::byte> bytes) {
+    for (const std::byte each : bytes) std::printf("%02x", std::to_integer<unsigned>(each));
+    std::printf("\n");
+}
+int main() {
+    atp_header header{};
+    header.type = ATP_TYPE_PROBE;
+    header.token = 5;
+    header.lanes = 3U << ATP_LANES_FORM_SHIFT | 2U;
+    header.stamp = 0x1122334455667788;
+    std::vector<std::byte> bytes(ATP_HEADER_BYTES, std::byte{0xFF});
+    encode_header(header, bytes);
+    print(bytes);
+    Packet packet;
+    if (decode(bytes, packet) != DecodeError::none || packet.header.stamp != header.stamp) return 1;
+    if (atp_lanes_form(&packet.header) != 3 || atp_lanes_kind(&packet.header) != 2) return 2;
+
+    const Ticket ticket{.nonce = 0xAABBCCDDEEFF0011,
+                        .runs = {{.member = 1, .ranks = {0x0203, 0x0405}}, {.member = 31, .ranks = {}}},
+                        .ticket = {std::byte{7}, std::byte{8}, std::byte{9}}};
+    std::vector<std::byte> room(64);
+    room.resize(encode(ticket, room, 40));
+    print(room);
+    const auto read = decode_ticket(room);
+    if (!read || read->runs != ticket.runs || read->ticket != ticket.ticket) return 3;
+    room[15] = std::byte{1};  // a reserved byte is ignored
+    if (!decode_ticket(room)) return 4;
+    room[16] = std::byte{32};  // the first member of a run
+    if (decode_ticket(room)) return 5;
+    room[16] = std::byte{1};
+    room[12] = std::byte{5};  // more runs than the bound
+    if (decode_ticket(room)) return 6;
+    room[12] = std::byte{2};
+    room.resize(26);  // cuts the ticket
+    return decode_ticket(room) ? 7 : 0;
+}
+"""
+
+
+class WriteWire(ToolTest):
+    """Works on a copy of the definition and of the files that are made from it."""
+
+    tool = "write_wire"
+
+    def setUp(self) -> None:
+        super().setUp()
+        names = [DEFINITION, *(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:]]
+        for name in names:
+            self.write(name, (TOOLS.parent / name).read_text())
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_text()
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = self.read(name)
+        self.assertEqual(text.count(old), 1, old)
+        self.write(name, text.replace(old, new))
+
+    def add_fields(self) -> None:
+        text = self.read(DEFINITION)
+        text = text.replace("value = 16364", "value = 16360")  # the header grows by four lanes
+        at = text.index("# A receiver applies these rules")
+        self.write(DEFINITION, text[:at] + HEADER_FIELDS.lstrip() + "\n" + text[at:] + MESSAGE)
+        self.expect(0)
+
+    def reader(self) -> ModuleType:
+        spec = importlib.util.spec_from_file_location("written", self.root / "tests/support/wire_format.py")
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def test_files_that_the_definition_makes_pass(self) -> None:
+        self.expect(0, "no violations", arguments=("--check",))
+
+    def test_an_edited_file_is_reported_and_restored(self) -> None:
+        edits = {
+            "src/machines/wire/format.h": ("ATP_OFFSET_SEQ = 20", "ATP_OFFSET_SEQ = 24"),
+            "src/machines/wire/check.h": ("header->hop > ATP_LEVELS", "header->hop > 7"),
+            "src/machines/wire/packet.h": ("load_u32(at + ATP_OFFSET_SEQ)", "load_u32(at + ATP_OFFSET_INDEX)"),
+            "src/machines/wire/packet.cc": ('return "GRADIENT"', 'return "SUM"'),
+            "src/machines/wire/control.h": ("hello = 20", "hello = 25"),
+            "src/machines/wire/control.cc": ('return "HELLO"', 'return "HI"'),
+            "src/machines/wire/join_messages.h": ("bool begun = false", "bool started = false"),
+            "src/machines/wire/join_messages.cc": ("writer.u32(value.first_seq)", "writer.u16(value.first_seq)"),
+            "src/machines/wire/query_messages.h": ("std::uint32_t slots", "std::uint16_t slots"),
+            "src/machines/wire/query_messages.cc": ("value.slots = reader.u32()", "value.slots = reader.u16()"),
+            "tests/support/wire_format.py": ('HEADER = struct.Struct(">BBH', 'HEADER = struct.Struct("<BBH'),
+            "tools/atp.lua": ("local HEADER_BYTES = 48", "local HEADER_BYTES = 44"),
+            "docs/protocol.md": ("| 20 | 4 | seq |", "| 24 | 4 | seq |"),
+        }
+        for name, (old, new) in edits.items():
+            with self.subTest(name=name):
+                before = self.read(name)
+                self.replace(name, old, new)
+                self.expect(1, f"{name}: differs from {DEFINITION}: run tools/write_wire", "1 violation",
+                            arguments=("--check",))  # fmt: skip
+                self.expect(0)
+                self.assertEqual(self.read(name), before)
+
+    def test_a_field_of_the_definition_appears_in_each_reader(self) -> None:
+        self.add_fields()
+        for name in READERS:
+            with self.subTest(name=name):
+                self.assertIn("stamp", self.read(name))
+        self.expect(0, arguments=("--check",))
+
+    def test_further_fields_pass_between_cpp_and_python(self) -> None:
+        self.add_fields()
+        self.write("main.cc", PROGRAM)
+        include = self.root / "src" / "machines"
+        sources = [include / "wire" / f"{name}.cc" for name in ("control", "query_messages")]
+        warnings = ["-Wall", "-Wextra", "-Werror"]
+        subprocess.run([CPP_COMPILER, "-std=c++20", *warnings, f"-I{include}", "-o", self.root / "program",
+                        self.root / "main.cc", *sources], check=True)  # fmt: skip
+        ran = subprocess.run([self.root / "program"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.returncode, 0, ran.stdout)
+        packet, message = (bytes.fromhex(line) for line in ran.stdout.split())
+        reader = self.reader()
+        header = reader.read_header(packet)
+        self.assertEqual((header["token"], header["stamp"]), (5, 0x1122334455667788))
+        self.assertEqual((header["lanes"], header["lanes_form"], header["lanes_kind"]), (0x32, 3, 2))
+        self.assertEqual(
+            reader.write_header(type=4, token=5, lanes_form=3, lanes_kind=2, stamp=header["stamp"]), packet
+        )
+        kind, fields = reader.read_message(message)
+        self.assertEqual(kind, reader.Message.TICKET)
+        runs = [{"member": 1, "ranks": [0x0203, 0x0405]}, {"member": 31, "ranks": []}]
+        self.assertEqual(fields, {"nonce": 0xAABBCCDDEEFF0011, "runs": runs, "ticket": b"\7\10\11"})
+        self.assertEqual(reader.write_message(kind, 40, **fields), message)
+
+    def test_written_layout_compiles_as_freestanding_c(self) -> None:
+        self.add_fields()
+        types = "".join(f"typedef __UINT{bits}_TYPE__ uint{bits}_t;\n" for bits in (8, 16, 32, 64))
+        code = f'{types}#define ATP_FREESTANDING_TYPES\n#include "wire/check.h"\n'
+        code += "int f(struct atp_header* header) { return atp_check_header(header, 0) + atp_lanes_form(header); }\n"
+        options = ("-c", "-std=gnu11", "-ffreestanding", "-nostdinc", "-Wall", "-Wextra", "-Werror")
+        self.compile("freestanding.o", code, *options, f"-I{self.root}/src/machines")
+        self.replace("src/machines/wire/format.h", "ATP_OFFSET_STAMP = 56", "ATP_OFFSET_STAMP = 48")
+        command = [COMPILER, *options, f"-I{self.root}/src/machines", "-o", os.devnull, self.root / "source.c"]
+        moved = subprocess.run(command, capture_output=True, text=True)
+        self.assertNotEqual(moved.returncode, 0)
+        self.assertIn("stamp has left its place on the wire", moved.stderr)
+
+    def test_a_definition_that_no_reader_could_follow_is_an_error(self) -> None:
+        seq = 'name = "seq"\ntype = "u32"'
+        for old, new, problem in (
+            (seq, 'name = "seq"\ntype = "u64"', "packet.seq is at 20, no multiple of its 8 bytes"),
+            ('name = "mask1"\ntype = "u32"\nhex = true\nwriters', 'name = "mask1"\ntype = "u16"\nwriters',
+             "packet has 46 bytes, no multiple of 8"),
+            (seq, 'name = "seq"\nkind = "u32"', "packet.seq has the unknown key kind"),
+            (seq, 'name = "seq"\ntype = "u31"', "seq has the unknown type u31"),
+            (seq, 'name = "job"\ntype = "u32"', "packet has two values with the name job"),
+            (seq + '\nwriters = ["worker", "server"]', seq, "packet.seq has no writers"),
+            (seq, seq + '\nmost = "fragments"', "fragments is no constant"),
+            (seq, seq + '\nparts = [{ name = "low", bits = [7, 0], meaning = "" }]', "do not cover each bit of u32"),
+            ("value = 16364", "value = 16365", "a packet of max_lanes has 65508 bytes, more than 65507: lower max_lanes"),
+            ('name = "ack", number = 2', 'name = "ack", number = 1', "two values with the number 1"),
+            ('name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"\nleast = 1\nmost = "bitmap_bits"',
+             'name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"', "has no bound: add most"),
+            ('count = "unit_count"', 'count = "level"', "level is no integer in front of it that counts it"),
+            ("[message.hello]\nnumber = 20", "[message.hello]\nnumber = 19", "two values with the number 19"),
+            ("[message.hello]\nnumber = 20", "[message.hello]\nnumber = 3", "hello has the number 3"),
+            ("[[prefix.field]]\nname = \"version\"", "[[prefix.field]\nname = \"version\"", "wire.toml: "),
+        ):  # fmt: skip
+            with self.subTest(problem=problem):
+                before = self.read(DEFINITION)
+                self.replace(DEFINITION, old, new)
+                self.expect(2, problem, arguments=("--check",))
+                self.write(DEFINITION, before)
+
+    def test_a_file_without_its_comments_is_an_error(self) -> None:
+        self.replace("tools/atp.lua", "-- End of the written part.", "")
+        self.expect(2, "tools/atp.lua needs the line", arguments=("--check",))
+
+
+# The base class has no tests of its own; the cases of the other tools run in tools_test.py.
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "WriteWire"])

@@ -1,0 +1,493 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Wireshark dissector for packets and control messages of ATP: docs/debugging.md#captures.
+--
+-- usage: wireshark -X lua_script:tools/atp.lua, tshark -X lua_script:tools/atp.lua, or a copy in the folder of plugins.
+-- UDP port 4790 is taken for ATP; datagrams of other ports if their first bytes fit. Wireshark 3.6 or later.
+
+-- tools/write_wire writes the tables from src/machines/wire/wire.toml.
+local VERSION = 0xA1
+local CONTROL_VERSION = 0xA3
+local HEADER_BYTES = 48
+local LANE_BYTES = 4
+local PREFIX_BYTES = 4
+
+local ENUMS = {
+    type = {
+        { number = 1, name = "GRADIENT", text = "up: lanes of one worker, or a sum of several" },
+        { number = 2, name = "ACK", text = "down: the sum; releases the aggregator" },
+        { number = 3, name = "NACK", text = "down: the workers in the bitmaps send seq again" },
+        { number = 4, name = "PROBE", text = "up: this worker has sent seq and has no ACK" },
+        { number = 5, name = "WAIT", text = "down: answer to a PROBE that needs no resend; argument 1: mismatched" },
+        { number = 6, name = "FLUSH", text = "down: the switch at level `hop` returns its partial sum of seq and releases the aggregator" },
+    },
+    flag = {
+        { number = 1, name = "RESEND", text = "sent again: never claims; fetches the partial sum of level 0" },
+        { number = 2, name = "BYPASS", text = "no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator" },
+        { number = 4, name = "COLLISION", text = "its aggregator held another fragment" },
+        { number = 8, name = "ECN", text = "a contribution met congestion on its path" },
+        { number = 16, name = "OVERFLOW", text = "a sum overflowed: the lanes are invalid" },
+        { number = 32, name = "WHOLE", text = "each unit in bitmap1 is included with all its members; bitmap0 has no meaning" },
+        { number = 64, name = "AUDIT", text = "the last lane is the audit lane, a sum modulo 2^32" },
+        { number = 128, name = "PLAIN", text = "unscaled integers; the result is integers too" },
+    },
+    dtype = {
+        { number = 0, name = "NONE", text = "header only" },
+        { number = 1, name = "INT32", text = "one element in each lane" },
+        { number = 2, name = "FLOAT32", text = "one element in each lane" },
+        { number = 3, name = "INT16", text = "two elements in each lane" },
+    },
+    protocol = {
+        { number = 1, name = "ATP", text = "packets of wire/format.h" },
+        { number = 2, name = "SWITCHML", text = "the switch compares offsets" },
+        { number = 3, name = "SWITCHML_FAITHFUL", text = "the switch separates phases by one bit only, as in the paper (H37, docs/protocol.md#h37)" },
+        { number = 4, name = "SWITCHML_LOSSLESS", text = "the switch has one copy of a slot, and no worker resends" },
+    },
+    refusal = {
+        { number = 1, name = "VERSION", text = "the sender uses another version" },
+        { number = 2, name = "MALFORMED", text = "undecodable" },
+        { number = 3, name = "FULL", text = "no free entry for another job or channel" },
+        { number = 4, name = "TOKEN", text = "the job is admitted with another token" },
+        { number = 5, name = "TERMS", text = "terms of members differ" },
+        { number = 6, name = "PLACE", text = "two members claim one position" },
+        { number = 7, name = "RESTARTED", text = "the state of the server is lost: form the job again" },
+        { number = 8, name = "PARENT", text = "the switch does not reach its parent" },
+        { number = 9, name = "UNSUPPORTED", text = "the switch does not support this" },
+    },
+}
+
+local PACKET = {
+    { name = "version", kind = "u8", text = "ATP_VERSION", size = 1 },
+    { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 6 },
+    { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 255 },
+    { name = "hop", kind = "u8", text = "next level that may aggregate it; FLUSH: the level addressed", size = 1, most = 2 },
+    { name = "dtype", kind = "u8", text = "type of the lanes; NACK: the type requested", size = 1, enum = "dtype", most = 3 },
+    { name = "window_log2", kind = "u8", text = "log2 of the slots W: lets a switch derive that seq - W is finished", size = 1, most = 16 },
+    { name = "scale", kind = "u8", text = "of scaled integers: 2^(scale - 128), 0: the scale of the job", size = 1 },
+    { name = "job", kind = "u32", text = "number of the job", size = 4 },
+    { name = "token", kind = "u32", text = "random for each incarnation of a job, which it identifies and authorises; never 0", size = 4, hex = true, least = 1 },
+    { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
+    { name = "worker", kind = "u16", text = "up: sender; down: receiver, or ATP_WORKER_ALL", size = 2 },
+    { name = "seq", kind = "u32", text = "number of the fragment", size = 4 },
+    { name = "index", kind = "u32", text = "index of the aggregator", size = 4 },
+    { name = "argument", kind = "u32", text = "ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched", size = 4 },
+    { name = "bitmap0", kind = "u32", text = "included members of one unit; down: members addressed", size = 4, hex = true },
+    { name = "mask0", kind = "u32", text = "all members of that unit", size = 4, hex = true },
+    { name = "bitmap1", kind = "u32", text = "included units, or the unit of bitmap0", size = 4, hex = true },
+    { name = "mask1", kind = "u32", text = "all units of the job", size = 4, hex = true },
+}
+
+local PREFIX = {
+    { name = "version", kind = "u8", text = "`0xA3`", size = 1 },
+    { name = "type", kind = "u8", text = "16 to 23", size = 1 },
+    { name = "reserved", kind = "zero", text = "0", size = 2 },
+}
+
+local STRUCTS = {
+    endpoint = {
+        { name = "family", kind = "u8", text = "4 or 6; 0: none", size = 1 },
+        { name = "port", kind = "u16", text = "UDP port", size = 2 },
+        { name = "host", kind = "bytes", text = "the first 4 bytes for IPv4", size = 16 },
+    },
+    unit = {
+        { name = "unit", kind = "u8", text = "bit of bitmap1", size = 1 },
+        { name = "direct", kind = "flag", text = "the unit is one worker under the switch of the server", size = 1 },
+        { name = "members", kind = "u32", text = "members that join with this message, as bits of bitmap0", size = 4, hex = true },
+        { name = "mask0", kind = "u32", text = "all members of the unit", size = 4, hex = true },
+        { name = "ranks", kind = "list", text = "ranks of `members`, lowest bit first", each = "u16", bits_of = "members" },
+    },
+    terms = {
+        { name = "job", kind = "u32", text = "number of the job", size = 4 },
+        { name = "token", kind = "u32", text = "of the incarnation", size = 4, hex = true, least = 1 },
+        { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
+        { name = "lanes", kind = "u16", text = "lanes of a full fragment, the audit lane included", size = 2, least = 1, most = 16364 },
+        { name = "window_log2", kind = "u8", text = "log2 of the slots W", size = 1, most = 16 },
+        { name = "audit", kind = "flag", text = "packets carry the audit lane", size = 1 },
+        { name = "aggregators", kind = "u32", text = "the number for the index function; 0 makes every index 0", size = 4 },
+        { name = "first_seq", kind = "u32", text = "number of the first fragment", size = 4 },
+        { name = "mask1", kind = "u32", text = "all units of the job", size = 4, hex = true },
+        { name = "scale", kind = "f64", text = "factor of floats", size = 8 },
+        { name = "server", kind = "endpoint", text = "where the server runs; family 0: on the last switch" },
+        { name = "protocol", kind = "u8", text = "packet format of the channel", size = 1, enum = "protocol", least = 1, most = 4 },
+        { name = "group", kind = "endpoint", text = "family 0: each member gets its own copy of a result" },
+    },
+    path_switch = {
+        { name = "id", kind = "u64", text = "random, new at each start", size = 8, hex = true },
+        { name = "aggregators", kind = "u32", text = "that one channel can use", size = 4 },
+        { name = "lanes", kind = "u16", text = "of one aggregator, or of one slot", size = 2 },
+        { name = "slots", kind = "u32", text = "pool that all SwitchML channels share; 0: SwitchML is not served", size = 4 },
+    },
+}
+
+local MESSAGES = {
+    [16] = { name = "join", text = "a worker, or a switch for all members below it, joins a channel", fields = {
+        { name = "terms", kind = "terms", text = "equal in the JOINs of all members" },
+        { name = "level", kind = "u8", text = "level of the receiver: 0 and 1 aggregate, 2 hosts the server only", size = 1, most = 2 },
+        { name = "begun", kind = "flag", text = "the sender, or a member below it, received `ready` before: the server must know the channel", size = 1 },
+        { name = "receives_group", kind = "flag", text = "a packet to the group of the terms arrived here recently", size = 1 },
+        { name = "unit_count", kind = "u8", text = "number of units", size = 1, counts = "units" },
+        { name = "units", kind = "list", text = "the units that join", each = "unit", count = "unit_count" },
+    } },
+    [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "token", kind = "u32", text = "of the JOIN", size = 4, hex = true },
+        { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
+        { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
+        { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
+        { name = "missing_members", kind = "u32", text = "members of the receiver's unit whose JOIN is missing", size = 4, hex = true },
+        { name = "stream", kind = "u8", text = "SwitchML, if ready: job number in the channel's packets", size = 1 },
+    } },
+    [18] = { name = "refused", text = "the request is refused, with the reason", fields = {
+        { name = "job", kind = "u32", text = "of the request", size = 4 },
+        { name = "token", kind = "u32", text = "of the request", size = 4, hex = true },
+        { name = "channel", kind = "u16", text = "of the request", size = 2 },
+        { name = "reason", kind = "u8", text = "see REFUSED", size = 1, enum = "refusal", least = 1, most = 9 },
+        { name = "text", kind = "text", text = "for people" },
+    } },
+    [19] = { name = "leave", text = "a member leaves", fields = {
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "token", kind = "u32", text = "of the JOIN", size = 4, hex = true, least = 1 },
+        { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
+        { name = "unit", kind = "u8", text = "unit of the member", size = 1, most = 31 },
+        { name = "member", kind = "u8", text = "bit of the member in its unit", size = 1, most = 31 },
+    } },
+    [20] = { name = "hello", text = "requests the path of a switch, and tests whether a message of this length arrives", fields = {
+        { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },
+    } },
+    [21] = { name = "welcome", text = "answer to a HELLO, of the same length and with the same ECN bits", fields = {
+        { name = "nonce", kind = "u64", text = "of the HELLO", size = 8, hex = true },
+        { name = "received_bytes", kind = "u32", text = "length of the HELLO as received", size = 4 },
+        { name = "switch_count", kind = "u8", text = "number of switches", size = 1, counts = "path" },
+        { name = "path", kind = "list", text = "from the receiver of the HELLO to the root", each = "path_switch", count = "switch_count" },
+        { name = "software", kind = "text", text = "such as \"atp 0.1.0\"" },
+    } },
+    [22] = { name = "stats", text = "requests one part of a report; as long as the longest REPORT", fields = {
+        { name = "nonce", kind = "u32", text = "random; the answer repeats it", size = 4, hex = true },
+        { name = "snapshot", kind = "u32", text = "0: current state; otherwise the snapshot that part 0 named", size = 4 },
+        { name = "part", kind = "u16", text = "from 0", size = 2 },
+    } },
+    [23] = { name = "report", text = "that part of the report", fields = {
+        { name = "nonce", kind = "u32", text = "of the STATS", size = 4, hex = true },
+        { name = "snapshot", kind = "u32", text = "number of the report", size = 4 },
+        { name = "part", kind = "u16", text = "of this text", size = 2 },
+        { name = "parts", kind = "u16", text = "of the report", size = 2 },
+        { name = "text", kind = "text", text = "part of the report, JSON" },
+    } },
+}
+-- End of the written part.
+
+local PORT = 4790
+local PREFIX = "atpnet" -- of filters: Wireshark knows AppleTalk's protocol as "atp"
+local LANES_SHOWN = 64 -- as numbers; atpnet.payload has the bytes of all
+
+local atp = Proto(PREFIX, "ATP, aggregation in the network")
+local expert_cut = ProtoExpert.new(PREFIX .. ".cut", "The datagram ends before its last field",
+    expert.group.MALFORMED, expert.severity.ERROR)
+local expert_limit = ProtoExpert.new(PREFIX .. ".limit", "The value is outside its range",
+    expert.group.PROTOCOL, expert.severity.WARN)
+atp.experts = { expert_cut, expert_limit }
+
+local MAKERS = {
+    u8 = ProtoField.uint8, u16 = ProtoField.uint16, u32 = ProtoField.uint32, u64 = ProtoField.uint64,
+}
+local registered = {}
+
+local all_fields = {}
+
+local function register(name, field)
+    registered[name] = field
+    table.insert(all_fields, field)
+end
+
+local function names_of(enum)
+    local names = {}
+    for _, value in ipairs(ENUMS[enum]) do
+        names[value.number] = value.name
+    end
+    return names
+end
+
+-- Adds the filter field of `field` with the name `path`, and one for each of its bits that has a name.
+local function register_field(path, field)
+    if registered[path] then
+        return
+    end
+    local maker = MAKERS[field.kind]
+    if maker then
+        local display = (field.hex or field.flags) and base.HEX or base.DEC
+        register(path, maker(path, field.name, display, field.enum and names_of(field.enum) or nil, nil, field.text))
+    elseif field.kind == "flag" then
+        register(path, ProtoField.bool(path, field.name, base.NONE, nil, nil, field.text))
+    elseif field.kind == "f64" then
+        register(path, ProtoField.double(path, field.name))
+    elseif field.kind == "text" then
+        register(path, ProtoField.string(path, field.name, base.UNICODE, field.text))
+    else
+        register(path, ProtoField.bytes(path, field.name, base.NONE, field.text))
+    end
+    if field.flags then
+        for _, value in ipairs(ENUMS[field.flags]) do
+            local name = path .. "." .. value.name:lower()
+            register(name, ProtoField.bool(name, value.name, 8 * field.size, nil, value.number, value.text))
+        end
+    end
+    for _, part in ipairs(field.parts or {}) do
+        local name = path .. "." .. part.name
+        register(name, maker(name, part.name, base.DEC, nil, part.mask, part.text))
+    end
+end
+
+local in_packet = {}
+for _, field in ipairs(PACKET) do
+    in_packet[field.name] = field.kind
+    register_field(PREFIX .. "." .. field.name, field)
+end
+
+-- A field of a message that a packet has too shares its name, so that one filter finds both.
+local function path_of(prefix, field)
+    if in_packet[field.name] == field.kind then
+        return PREFIX .. "." .. field.name
+    end
+    return prefix .. "." .. field.name
+end
+
+local function register_fields(prefix, fields)
+    for _, field in ipairs(fields) do
+        local path = path_of(prefix, field)
+        if STRUCTS[field.kind] then
+            register_fields(path, STRUCTS[field.kind])
+        elseif field.kind == "list" and STRUCTS[field.each] then
+            register_fields(path, STRUCTS[field.each])
+        elseif field.kind == "list" then
+            register_field(path, { name = field.name, kind = field.each, text = field.text })
+        else
+            register_field(path, field)
+        end
+    end
+end
+
+local function register_own(name, maker, label, ...)
+    register(PREFIX .. "." .. name, maker(PREFIX .. "." .. name, label, ...))
+end
+
+local message_names = {}
+for number, message in pairs(MESSAGES) do
+    message_names[number] = message.name:upper()
+    register_fields(PREFIX .. "." .. message.name, message.fields)
+end
+register_own("message", ProtoField.uint8, "message", base.DEC, message_names)
+register_own("padding", ProtoField.bytes, "padding")
+register_own("lane_count", ProtoField.uint32, "number of lanes")
+register_own("payload", ProtoField.bytes, "lanes")
+register_own("lane.int32", ProtoField.int32, "lane")
+register_own("lane.float32", ProtoField.float, "lane")
+register_own("lane.int16", ProtoField.int16, "element")
+
+atp.fields = all_fields
+
+-- ---------------------------------------------------------------------------------------------------------- dissection
+
+local TYPES, DTYPES = names_of("type"), names_of("dtype")
+
+local function own(name)
+    return registered[PREFIX .. "." .. name]
+end
+
+local function number_of(range)
+    return range:len() == 8 and range:uint64() or range:uint()
+end
+
+local function add_integer(tree, path, field, range)
+    local item = tree:add(registered[path], range)
+    local value = number_of(range)
+    if (field.least and value < field.least) or (field.most and value > field.most) then
+        item:add_proto_expert_info(expert_limit)
+    end
+    if field.flags then
+        for _, flag in ipairs(ENUMS[field.flags]) do
+            item:add(registered[path .. "." .. flag.name:lower()], range)
+        end
+    end
+    for _, part in ipairs(field.parts or {}) do
+        item:add(registered[path .. "." .. part.name], range)
+    end
+    return value
+end
+
+local Reader = {}
+Reader.__index = Reader
+
+-- The next `size` bytes; nil behind the end, which the tree then shows.
+function Reader:take(size)
+    if self.cut or self.buffer:len() - self.at < size then
+        if not self.cut then
+            self.tree:add_proto_expert_info(expert_cut)
+        end
+        self.cut = true
+        return nil
+    end
+    self.at = self.at + size
+    return self.buffer(self.at - size, size)
+end
+
+local SIZES = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, f64 = 8, flag = 1 }
+
+local function bits_in(value)
+    local count = 0
+    while value ~= 0 do
+        count = count + value % 2
+        value = math.floor(value / 2)
+    end
+    return count
+end
+
+function Reader:struct(tree, path, name, fields)
+    if self.at == self.buffer:len() then
+        self:take(1)
+        return
+    end
+    local begin = self.at
+    local inner = tree:add(atp, self.buffer(begin), name)
+    self:fields(inner, path, fields)
+    inner:set_len(self.at - begin)
+end
+
+function Reader:items(tree, path, field, count)
+    for _ = 1, count do
+        if self.cut then
+            return
+        end
+        if STRUCTS[field.each] then
+            self:struct(tree, path, field.name, STRUCTS[field.each])
+        else
+            local range = self:take(SIZES[field.each])
+            if range then
+                tree:add(registered[path], range)
+            end
+        end
+    end
+end
+
+function Reader:field(tree, path, field, values)
+    if STRUCTS[field.kind] then
+        self:struct(tree, path, field.name, STRUCTS[field.kind])
+        return
+    end
+    if field.kind == "list" then
+        self:items(tree, path, field, field.count and values[field.count] or bits_in(values[field.bits_of]))
+        return
+    end
+    local size = field.size
+    if field.kind == "text" then
+        local length = self:take(2)
+        size = length and length:uint() or 0
+    elseif field.count then
+        size = values[field.count]
+    end
+    local range = size > 0 and self:take(size)
+    if not range then
+        return
+    end
+    if MAKERS[field.kind] then
+        values[field.name] = add_integer(tree, path, field, range)
+    else
+        tree:add(registered[path], range)
+    end
+end
+
+function Reader:fields(tree, prefix, fields)
+    local values = {}
+    for _, field in ipairs(fields) do
+        if self.cut then
+            return
+        end
+        self:field(tree, path_of(prefix, field), field, values)
+    end
+end
+
+local function dissect_message(buffer, pinfo, tree)
+    local message = MESSAGES[buffer(1, 1):uint()]
+    tree:add(own("message"), buffer(1, 1))
+    pinfo.cols.info = message.name:upper()
+    local reader = setmetatable({ buffer = buffer, at = PREFIX_BYTES, tree = tree }, Reader)
+    reader:fields(tree, PREFIX .. "." .. message.name, message.fields)
+    if not reader.cut and reader.at < buffer:len() then
+        tree:add(own("padding"), buffer(reader.at))
+    end
+end
+
+local function add_lanes(buffer, tree, dtype)
+    local bytes = buffer:len() - HEADER_BYTES
+    tree:add(own("lane_count"), math.floor(bytes / LANE_BYTES)):set_generated()
+    if bytes == 0 then
+        return
+    end
+    local lanes = tree:add(own("payload"), buffer(HEADER_BYTES))
+    local name = DTYPES[dtype]
+    local field = own("lane." .. (name or ""):lower())
+    local size = name == "INT16" and 2 or LANE_BYTES
+    for at = HEADER_BYTES, math.min(buffer:len() - size, HEADER_BYTES + LANES_SHOWN * LANE_BYTES - size), size do
+        if field then
+            lanes:add(field, buffer(at, size))
+        end
+    end
+end
+
+local function dissect_packet(buffer, pinfo, tree)
+    if buffer:len() < HEADER_BYTES then
+        tree:add_proto_expert_info(expert_cut)
+        return
+    end
+    local at = 0
+    local values = {}
+    for _, field in ipairs(PACKET) do
+        if field.kind == "zero" then
+            tree:add(own(field.name), buffer(at, field.size))
+        else
+            values[field.name] = add_integer(tree, PREFIX .. "." .. field.name, field, buffer(at, field.size))
+        end
+        at = at + field.size
+    end
+    add_lanes(buffer, tree, values.dtype)
+    local lanes = math.floor((buffer:len() - HEADER_BYTES) / LANE_BYTES)
+    local name = TYPES[values.type] or string.format("type %d", values.type)
+    pinfo.cols.info = string.format("%s job=%d ch=%d seq=%d w=%d hop=%d lanes=%d", name, values.job, values.channel,
+        values.seq, values.worker, values.hop, lanes)
+end
+
+-- 0: the datagram is not of this version of ATP.
+function atp.dissector(buffer, pinfo, tree)
+    if buffer:len() < 2 then
+        return 0
+    end
+    local version = buffer(0, 1):uint()
+    local is_message = version == CONTROL_VERSION and buffer:len() >= PREFIX_BYTES and MESSAGES[buffer(1, 1):uint()]
+    if version ~= VERSION and not is_message then
+        return 0
+    end
+    pinfo.cols.protocol = "ATP"
+    local branch = tree:add(atp, buffer())
+    if is_message then
+        dissect_message(buffer, pinfo, branch)
+    else
+        dissect_packet(buffer, pinfo, branch)
+    end
+    return buffer:len()
+end
+
+-- Ports of ranks are drawn by the system, and threads of a switch have ports of their own.
+local function looks_like_atp(buffer, pinfo, tree)
+    if buffer:len() < PREFIX_BYTES then
+        return false
+    end
+    local version, kind = buffer(0, 1):uint(), buffer(1, 1):uint()
+    local is_packet = version == VERSION and buffer:len() >= HEADER_BYTES and TYPES[kind] ~= nil
+    local is_message = version == CONTROL_VERSION and MESSAGES[kind] ~= nil
+    if not is_packet and not is_message then
+        return false
+    end
+    atp.dissector(buffer, pinfo, tree)
+    return true
+end
+
+atp:register_heuristic("udp", looks_like_atp)
+DissectorTable.get("udp.port"):add(PORT, atp)

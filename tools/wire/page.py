@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/protocol.md."""
+
+from __future__ import annotations
+
+from wire.definition import Field, Struct, Wire
+from wire.text import joined, picture, sentence
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return lines + [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
+
+
+def written(lines: list[str]) -> str:
+    return "\n".join(["", *lines, ""])
+
+
+def header(wire: Wire) -> str:
+    rows = []
+    for each in wire.packet.fields:
+        name = "zero" if each.is_zero else each.shown
+        rows.append([str(each.offset), str(each.size), name, joined(each.writers), wire.page_of(each)])
+        for part in each.parts:
+            bits = f"bits {part.bits[0]}–{part.bits[1]}"
+            rows.append(
+                [str(each.offset), bits, f"{name}: {part.name}", joined(each.writers), wire.filled(part.meaning)]
+            )
+    lines = ["```", *picture(wire.packet, "lanes ..."), "```", ""]
+    return written(lines + table(["offset", "bytes", "field", "written by", "meaning"], rows))
+
+
+def types(wire: Wire) -> str:
+    rows = [[f"{value.number} {value.name.upper()}", value.direction, value.lanes, wire.page_of(value)]
+            for value in wire.enums["type"].values]  # fmt: skip
+    return written(table(["type", "direction", "lanes", "meaning"], rows))
+
+
+def flags(wire: Wire) -> str:
+    rows = [[value.name.upper(), str(value.number), wire.page_of(value)] for value in wire.enums["flag"].values]
+    return written(table(["flag", "bit", "meaning"], rows))
+
+
+def checks(wire: Wire) -> str:
+    rows = [[str(number), check.name, wire.page_of(check)] for number, check in enumerate(wire.checks, 1)]
+    return written(table(["#", "counter", "the packet fails if"], rows))
+
+
+def size_of(wire: Wire, each: Field) -> str:
+    if each.type == "text":
+        return f"2 + at most {wire.number(each.most or 0):,}"
+    if each.type == "list" and each.each in ("u8", "u16", "u32", "u64"):
+        return f"{int(each.each[1:]) // 8} each"
+    return str(each.size) if each.size is not None else "variable"
+
+
+def field_table(wire: Wire, item: Struct) -> list[str]:
+    rows = []
+    for each in item.fields:
+        kind = {"flag": "flag: ", "text": "text: ", "f64": ""}.get(each.type, "")
+        meaning = kind + wire.page_of(each)
+        if each.type in wire.structs:
+            meaning += f" ({each.type})"
+        if each.type == "list" and each.count:
+            least = f"{each.least} to " if each.least else "at most "
+            meaning += f"; {least}{wire.number(each.most or 0)}"
+        offset = "" if each.offset is None else str(each.offset)
+        rows.append([offset, size_of(wire, each), "zero" if each.is_zero else each.name, meaning])
+    return table(["offset", "bytes", "field", "meaning"], rows)
+
+
+def padding(wire: Wire, item: Struct) -> str:
+    if item.as_long_as:
+        least = wire.longest(wire.messages[item.as_long_as])
+        return f" Padding follows: at least {least:,} bytes in all."
+    return " Padding follows." if item.padded else ""
+
+
+def messages(wire: Wire) -> str:
+    rows = [[f"{item.number} {item.upper}", item.sender, item.meaning] for item in wire.messages.values()]
+    lines = [*table(["type", "sent by", "meaning"], rows), "", "Each message begins with:", ""]
+    lines += field_table(wire, wire.prefix)
+    for item in wire.messages.values():
+        lines += ["", f"**{item.upper}**.{padding(wire, item)}".rstrip(), "", *field_table(wire, item)]
+    for item in wire.structs.values():
+        lines += ["", f"{sentence(item.title)}:", "", *field_table(wire, item)]
+    return written(lines)
+
+
+def reasons(wire: Wire) -> str:
+    rows = [
+        [f"{value.number} {value.name}", wire.page_of(value), value.again] for value in wire.enums["refusal"].values
+    ]
+    return written(table(["reason", "meaning", "another attempt"], rows))
