@@ -30,6 +30,7 @@ wanted_packages=(
     libgloo-dev libopenmpi-dev openmpi-bin              # bench/peer
     libbpf-dev bpftool libelf-dev zlib1g-dev            # the switch inside the kernel
     iperf3 ethtool                                      # bench/cluster
+    tshark                                              # tests/conformance: the dissector
 )
 
 fail() {
