@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank written from docs/protocol.md alone, in Python and for one switch: it shares jobs with ranks of this repository.
 
-It is as simple as the page allows: one channel, no congestion window, no resends before a NACK, a fixed timer.
+It is as simple as the page allows: one channel, no congestion window, no resends before a NACK, a fixed timer. Layouts are
+those of wire_format, whose definition also makes the tables of that page.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import json
 import random
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import wire_format  # noqa: E402
+from wire_format import Dtype, Flag, Message, Type  # noqa: E402
 
 Address = tuple[str, int]
 Send = Callable[[int, int], None]
 
 MASK32 = 0xFFFFFFFF
-GRADIENT, ACK, NACK, PROBE, WAIT = 1, 2, 3, 4, 5
-RESEND, BYPASS, AUDIT, PLAIN = 1, 2, 64, 128
-INT32, FLOAT32 = 1, 2
-JOIN, JOINED, REFUSED, LEAVE, HELLO, WELCOME = 16, 17, 18, 19, 20, 21
-HEADER = struct.Struct(">BBHBBBBIIHHIIIIIII")
 ECT_0 = 2
 SCALE = 1e8
 ASK_AFTER_S = 0.02
@@ -132,16 +135,14 @@ def greet(switch: Address) -> list[dict[str, int]]:
         asking.settimeout(0.5)
         for _ in range(20):
             nonce = random.getrandbits(64)
-            asking.sendto(struct.pack(">BBHQ", 0xA3, HELLO, 0, nonce).ljust(64, b"\0"), switch)
+            hello = wire_format.write_message(Message.HELLO, wire_format.LEAST_HELLO_BYTES, nonce=nonce)
+            asking.sendto(hello, switch)
             try:
-                answer = asking.recv(65_507)
-            except TimeoutError:
+                kind, answer = wire_format.read_message(asking.recv(65_507))
+            except (TimeoutError, ValueError):
                 continue
-            if answer[:2] != bytes((0xA3, WELCOME)) or struct.unpack(">Q", answer[4:12])[0] != nonce:
-                continue
-            names = ("id", "aggregators", "lanes", "slots")
-            parts = [struct.unpack(">QIHI", answer[at : at + 18]) for at in range(17, 17 + 18 * answer[16], 18)]
-            return [dict(zip(names, part)) for part in parts]
+            if kind == Message.WELCOME and answer["nonce"] == nonce:
+                return answer["path"]
     raise TimeoutError("no WELCOME")
 
 
@@ -185,16 +186,16 @@ class Rank:
         adding = [each for a in announcements for each in a["path"] if each["aggregators"] != 0]
         self._aggregators = min((each["aggregators"] for each in adding), default=1)
         self._lanes = min([a["lanes"] for a in announcements] + [each["lanes"] for each in adding])
-        packets = 524_288 // (48 + 4 * self._lanes)
+        packets = 524_288 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
         self._window = max(8, min(256, 1 << packets.bit_length() - 1))
 
     def _send_join(self) -> None:
         log2_window = self._window.bit_length() - 1
-        message = struct.pack(">BBH", 0xA3, JOIN, 0)
-        message += struct.pack(">IIHHBB", self._job, self._token, 0, self._lanes, log2_window, self._audits)
-        message += struct.pack(">IIId", self._aggregators, 0, 1, SCALE) + bytes(19) + b"\1" + bytes(19)
-        message += struct.pack(">BBBB", 0, self._ready, 0, 1)
-        message += struct.pack(">BBIIH", 0, 0, 1 << self._rank, (1 << self._world) - 1, self._rank)
+        terms = {"job": self._job, "token": self._token, "lanes": self._lanes, "window_log2": log2_window,
+                 "audit": self._audits, "aggregators": self._aggregators, "mask1": 1, "scale": SCALE,
+                 "protocol": wire_format.Protocol.ATP}  # fmt: skip
+        unit = {"members": 1 << self._rank, "mask0": (1 << self._world) - 1, "ranks": [self._rank]}
+        message = wire_format.write_message(Message.JOIN, terms=terms, begun=self._ready, units=[unit])
         self._socket.sendto(message, self._switch)
 
     def _receive(self) -> bytes | None:
@@ -207,13 +208,21 @@ class Rank:
             message, sender = self._socket.recvfrom(65_507)
         except TimeoutError:
             return None
-        if message[:2] == bytes((0xA3, JOINED)):
-            if struct.unpack(">IIH", message[4:14]) == (self._job, self._token, 0):
-                self._ready, self._data_address = message[14] != 0, sender
+        if message[:1] == bytes([wire_format.VERSION]):
+            return message if len(message) >= wire_format.HEADER_BYTES else None
+        try:
+            kind, fields = wire_format.read_message(message)
+        except ValueError:
             return None
-        if message[:2] == bytes((0xA3, REFUSED)):
-            raise RuntimeError(f"refused: {message[17:]!r}")
-        return message if len(message) >= HEADER.size and message[0] == 0xA1 else None
+        if kind == Message.REFUSED:
+            raise RuntimeError(f"refused: {fields['text']!r}")
+        if kind == Message.JOINED and (fields["job"], fields["token"], fields["channel"]) == (
+            self._job,
+            self._token,
+            0,
+        ):
+            self._ready, self._data_address = fields["ready"], sender
+        return None
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + 30
@@ -228,10 +237,11 @@ class Rank:
 
     def _header(self, kind: int, flags: int, dtype: int, seq: int, argument: int) -> bytes:
         log2_window = self._window.bit_length() - 1
-        return HEADER.pack(
-            *(0xA1, kind, flags, 0, dtype, log2_window, 0, self._job, self._token, 0, self._rank, seq),
-            *(self._index(seq), argument, 1 << self._rank, (1 << self._world) - 1, 1, 1),
-        )
+        return wire_format.write_header(
+            type=kind, flags=flags, dtype=dtype, window_log2=log2_window, job=self._job, token=self._token,
+            worker=self._rank, seq=seq, index=self._index(seq), argument=argument, bitmap0=1 << self._rank,
+            mask0=(1 << self._world) - 1, bitmap1=1, mask1=1,
+        )  # fmt: skip
 
     def reduce(self, lanes: list[int], plain: bool, argument: int) -> bytes:
         """Sums the lanes over all ranks. Returns the lanes of the result as bytes in network order."""
@@ -239,7 +249,7 @@ class Rank:
         fragments = [lanes[at : at + elements] for at in range(0, len(lanes), elements)]
         results: list[bytes | None] = [None] * len(fragments)
         first, sent, expected = self._next_seq, 0, 0
-        flags = PLAIN * plain | AUDIT * self._audits
+        flags = Flag.PLAIN * plain | Flag.AUDIT * self._audits
         self._next_seq += len(fragments)
 
         def send(at: int, extra: int) -> None:
@@ -247,7 +257,7 @@ class Rank:
             if self._audits:
                 body += struct.pack(">I", audit(self._job, self._token, 0, first + at, self._rank))
             self._socket.sendto(
-                self._header(GRADIENT, flags | extra, INT32, first + at, argument) + body, self._data_address
+                self._header(Type.GRADIENT, flags | extra, Dtype.INT32, first + at, argument) + body, self._data_address
             )
 
         progress = time.monotonic()
@@ -259,7 +269,7 @@ class Rank:
             if (packet := self._receive()) is not None:
                 at = self._handle(packet, first, sent, results, plain, send)
                 if at is not None:
-                    body = packet[HEADER.size :]
+                    body = packet[wire_format.HEADER_BYTES :]
                     if len(body) != 4 * (len(fragments[at]) + self._audits):
                         raise RuntimeError("an ACK of another length")
                     results[at] = body[: 4 * len(fragments[at])]
@@ -273,26 +283,25 @@ class Rank:
                 progress = now
                 missing = [at for at in range(expected, sent) if results[at] is None]
                 for at in missing[:8]:
-                    self._socket.sendto(self._header(PROBE, 0, 0, first + at, 0), self._data_address)
+                    self._socket.sendto(self._header(Type.PROBE, 0, 0, first + at, 0), self._data_address)
         return b"".join(result for result in results if result is not None)
 
     def _handle(
         self, packet: bytes, first: int, sent: int, results: list[bytes | None], plain: bool, send: Send
     ) -> int | None:
         """Handles a packet. If it is the first result of a fragment, returns the number of the fragment."""
-        (_, kind, flags, _, dtype, _, _, job, token, channel, _, seq, _, argument, bitmap0, _, bitmap1, _) = (
-            HEADER.unpack(packet[: HEADER.size])
-        )
-        at: int = seq - first
-        if (job, token, channel) != (self._job, self._token, 0) or not 0 <= at < sent or results[at] is not None:
+        header = wire_format.read_header(packet)
+        at: int = header["seq"] - first
+        identity = (header["job"], header["token"], header["channel"])
+        if identity != (self._job, self._token, 0) or not 0 <= at < sent or results[at] is not None:
             return None
-        if kind == WAIT and argument == 1:
+        if header["type"] == Type.WAIT and header["argument"] == wire_format.WAIT_MISMATCHED:
             raise Mismatch
-        if kind == NACK and bitmap1 & 1 and bitmap0 >> self._rank & 1:
-            send(at, RESEND | flags & BYPASS)
-        if kind != ACK or dtype != (INT32 if plain else FLOAT32):
+        if header["type"] == Type.NACK and header["bitmap1"] & 1 and header["bitmap0"] >> self._rank & 1:
+            send(at, Flag.RESEND | header["flags"] & Flag.BYPASS)
+        if header["type"] != Type.ACK or header["dtype"] != (Dtype.INT32 if plain else Dtype.FLOAT32):
             return None
-        self._indices[seq % self._window] = argument
+        self._indices[header["seq"] % self._window] = header["argument"]
         return at
 
     def barrier(self) -> None:
@@ -309,6 +318,6 @@ class Rank:
         return self.reduce([0] * ((size + 3) // 4), True, purpose(13, size, root))[:size]
 
     def leave(self) -> None:
-        message = struct.pack(">BBHIIHBB", 0xA3, LEAVE, 0, self._job, self._token, 0, 0, self._rank)
+        message = wire_format.write_message(Message.LEAVE, job=self._job, token=self._token, member=self._rank)
         self._socket.sendto(message, self._switch)
         self._socket.close()

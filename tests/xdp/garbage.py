@@ -14,14 +14,15 @@ import select
 import socket
 import struct
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import wire_format  # noqa: E402
+from wire_format import Type  # noqa: E402
 
 PORT = 4790
-HEADER = struct.Struct(">BBHBBBBIIHHIIIIIII")
-FIELDS = ("version", "type", "flags", "hop", "dtype", "window", "scale", "job", "token", "channel", "worker", "seq",
-          "index", "argument", "bitmap0", "mask0", "bitmap1", "mask1")  # fmt: skip
-VERSION, CONTROL_VERSION = 0xA1, 0xA2
-GRADIENT = 1
-CONTROL_TYPES = range(16, 32)
+CONTROL_TYPES = range(wire_format.TYPE_CONTROL, 32)
 TYPE_IPV4, TYPE_IPV6, TYPE_VLAN = 0x0800, 0x86DD, 0x8100
 UDP = 17
 EVERY = 100
@@ -45,11 +46,11 @@ class Packet:
     """A datagram's payload, read as a packet of ATP."""
 
     def __init__(self, payload):
-        self.fields = dict(zip(FIELDS, HEADER.unpack_from(payload)))
-        self.lanes = payload[HEADER.size :]
+        self.fields = wire_format.read_header(payload)
+        self.lanes = payload[wire_format.HEADER_BYTES :]
 
     def bytes(self, lanes=None, **changes):
-        return HEADER.pack(*{**self.fields, **changes}.values()) + (self.lanes if lanes is None else lanes)
+        return wire_format.write_header(**{**self.fields, **changes}) + (self.lanes if lanes is None else lanes)
 
 
 class Wire:
@@ -91,7 +92,7 @@ def words(draw):
 
 def another_token(draw, packet, wire):
     changes = {name: words(draw) for name in draw.sample(["seq", "index", "bitmap0", "bitmap1", "argument"], 2)}
-    return wire.ipv4(packet.bytes(type=draw.randint(1, 6), token=words(draw) | 1, **changes))
+    return wire.ipv4(packet.bytes(type=draw.choice(list(Type)), token=words(draw) | 1, **changes))
 
 
 def another_job(draw, packet, wire):
@@ -99,7 +100,7 @@ def another_job(draw, packet, wire):
 
 
 def nonsense_in_the_header(draw, packet, wire):
-    nonsense = [{"hop": 3}, {"type": 7}, {"dtype": 9}, {"flags": 0x8000}, {"window": 17}, {"token": 0},
+    nonsense = [{"hop": 3}, {"type": 7}, {"dtype": 9}, {"flags": 0x8000}, {"window_log2": 17}, {"token": 0},
                 {"bitmap0": 0xFFFFFFFF}, {"bitmap1": 0xFFFFFFFF}, {"bitmap0": 0}, {"mask0": 0}]  # fmt: skip
     return wire.ipv4(packet.bytes(**draw.choice(nonsense)))
 
@@ -143,14 +144,14 @@ def over_ipv6(draw, packet, wire):
 def a_control_message(draw, packet, wire):
     job = struct.pack(">II", packet.fields["job"], words(draw) | 1)
     body = draw.choice([b"", job]) + draw.randbytes(draw.randrange(200))
-    return wire.ipv4(bytes([CONTROL_VERSION, draw.choice(CONTROL_TYPES)]) + body)
+    return wire.ipv4(bytes([wire_format.CONTROL_VERSION, draw.choice(CONTROL_TYPES)]) + body)
 
 
 def noise(draw, packet, wire):
     kind = draw.choice([TYPE_IPV4, TYPE_IPV6, TYPE_VLAN, draw.getrandbits(16)])
     return draw.choice([
         wire.ipv4(draw.randbytes(draw.randrange(LONGEST_PAYLOAD))),
-        wire.ipv4(bytes([VERSION]) + draw.randbytes(draw.randrange(LONGEST_PAYLOAD - 1))),
+        wire.ipv4(bytes([wire_format.VERSION]) + draw.randbytes(draw.randrange(LONGEST_PAYLOAD - 1))),
         wire.frame(kind, draw.randbytes(draw.randrange(1, 1500))),
     ])  # fmt: skip
 
@@ -169,7 +170,7 @@ def listen(count):
         while seen < count * EVERY:
             frame, (_, _, kind, *_) = ear.recvfrom(65536)
             payload = frame[42:]
-            if kind != outgoing or payload[:2] != bytes([VERSION, GRADIENT]):
+            if kind != outgoing or payload[:2] != bytes([wire_format.VERSION, Type.GRADIENT]):
                 continue
             if seen % EVERY == 0:
                 print(payload.hex(), flush=True)
