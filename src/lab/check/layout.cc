@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/layout.h"
 
+#include <optional>
 #include <utility>
 
 namespace atp::check {
@@ -66,29 +67,50 @@ unsigned Layout::up(unsigned from, unsigned job) const {
     return from == server_switch_ ? server(job) : server_switch_;
 }
 
-bool Layout::behind(unsigned at, unsigned unit) const { return at == server_switch_ || unit_switch_[unit] == at; }
+// Nodes below one node of a job, for endpoint::for_each_receiver(). Below a server is the switch next to it.
+class Layout::Receivers {
+  public:
+    Receivers(const Layout& layout, unsigned from, unsigned job) : layout_(layout), from_(from), job_(job) {}
 
-bool Layout::meant(const Down& down, unsigned unit, unsigned member) const {
-    const unsigned rank = membership_.rank_of(unit, member);
-    if (down.worker != ATP_WORKER_ALL) return down.worker == rank;
-    return (down.units >> unit & 1U) != 0 && (down.members == 0 || (down.members >> member & 1U) != 0);
-}
-
-void Layout::down(unsigned from, unsigned job, const Down& down, std::vector<unsigned>& to) const {
-    to.clear();
-    if (nodes_[from].kind == NodeKind::server) {
-        to.push_back(server_switch_);
-        return;
+    template <class Visit>
+    void visit_worker(std::uint16_t rank, Visit&& visit) const {
+        const bool known = rank < layout_.workers_;
+        if (known && leads_to(layout_.membership_.place(rank).unit)) visit(next_to(rank));
     }
-    for (unsigned unit = 0; unit < membership_.units(); ++unit) {
-        if (!behind(from, unit)) continue;
-        for (unsigned member = 0; member < membership_.unit(unit).ranks.size(); ++member) {
-            if (!meant(down, unit, member)) continue;
-            const bool last_switch = unit_switch_[unit] == from;
-            const unsigned next = last_switch ? worker(job, membership_.rank_of(unit, member)) : unit_switch_[unit];
-            if (to.empty() || to.back() != next) to.push_back(next);
+    // A request concerns the workers that it names. The others ignore it, so the checker skips them.
+    template <class Visit>
+    void visit_units(std::uint32_t units, std::uint32_t members, Visit&& visit) const {
+        std::optional<unsigned> last;
+        for (unsigned unit = 0; unit < layout_.membership_.units(); ++unit) {
+            if ((units >> unit & 1U) == 0 || !leads_to(unit)) continue;
+            for (unsigned member = 0; member < layout_.membership_.unit(unit).ranks.size(); ++member) {
+                if (members != 0 && (members >> member & 1U) == 0) continue;
+                const unsigned next = next_to(layout_.membership_.rank_of(unit, member));
+                if (std::exchange(last, next) != next) visit(next);
+            }
         }
     }
+    [[nodiscard]] bool is_switch(unsigned node) const { return layout_.node(node).kind != NodeKind::worker; }
+
+  private:
+    [[nodiscard]] bool is_server() const { return layout_.node(from_).kind == NodeKind::server; }
+    [[nodiscard]] bool leads_to(unsigned unit) const {
+        return is_server() || from_ == layout_.server_switch_ || layout_.unit_switch_[unit] == from_;
+    }
+    [[nodiscard]] unsigned next_to(unsigned rank) const {
+        if (is_server()) return layout_.server_switch_;
+        const unsigned at = layout_.unit_switch_[layout_.membership_.place(static_cast<std::uint16_t>(rank)).unit];
+        return at == from_ ? layout_.worker(job_, rank) : at;
+    }
+
+    const Layout& layout_;
+    unsigned from_;
+    unsigned job_;
+};
+
+void Layout::down(unsigned from, unsigned job, const endpoint::Downward& packet, std::vector<unsigned>& to) const {
+    to.clear();
+    endpoint::for_each_receiver(packet, Receivers(*this, from, job), [&](unsigned node) { to.push_back(node); });
 }
 
 }  // namespace atp::check

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "check/configuration.h"
+#include "endpoint/routing.h"
 #include "protocol/membership.h"
-#include "wire/format.h"
 
 namespace atp::check {
 
@@ -20,13 +20,6 @@ struct Node {
     std::uint8_t job = 0;    // of a worker or server
     std::uint8_t index = 0;  // rank of a worker, number of a switch
     std::uint8_t level = 0;  // of a switch
-};
-
-// Destination of a packet downwards: one worker, or the members `members` of the units `units`. 0: all.
-struct Down {
-    std::uint16_t worker = ATP_WORKER_ALL;
-    std::uint32_t units = 0;
-    std::uint32_t members = 0;
 };
 
 class Layout {
@@ -42,12 +35,11 @@ class Layout {
 
     // The next node towards the server of `job`.
     [[nodiscard]] unsigned up(unsigned from, unsigned job) const;
-    // The next nodes downwards from a server or switch.
-    void down(unsigned from, unsigned job, const Down& down, std::vector<unsigned>& to) const;
+    // The next nodes of a packet that goes down from a server or switch.
+    void down(unsigned from, unsigned job, const endpoint::Downward& packet, std::vector<unsigned>& to) const;
 
   private:
-    [[nodiscard]] bool behind(unsigned at, unsigned unit) const;
-    [[nodiscard]] bool meant(const Down& down, unsigned unit, unsigned member) const;
+    class Receivers;
 
     protocol::Membership membership_;
     unsigned jobs_;

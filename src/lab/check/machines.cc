@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "check/switchml_machines.h"
+#include "endpoint/routing.h"
 #include "protocol/breaks.h"
 
 namespace atp::check::ATP_VARIANT {
@@ -200,9 +201,11 @@ void Machines::step_server(unsigned node, Input input, Step& step) {
     while (const auto transmit = server.machine->poll_transmit(sent.bytes)) {
         sent.size = static_cast<std::uint32_t>(transmit->size);
         assess_answer(sent, step);
-        layout_.down(node, layout_.node(node).job, {}, next_);
-        sent.to = next_.front();
-        step.sent.push_back(sent);
+        layout_.down(node, layout_.node(node).job, endpoint::downward_of(used(sent)), next_);
+        for (const unsigned to : next_) {
+            sent.to = to;
+            step.sent.push_back(sent);
+        }
     }
     if (server.machine->counters().unsent != before.unsent) step.violate("the server's queue of answers was full");
 }
@@ -244,11 +247,8 @@ void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step
         step.sent.push_back(packet_);
         return;
     }
-    // A request concerns the workers that it names. The others ignore it, so a driver may skip them.
-    const bool named = packet.header.type == ATP_TYPE_NACK || packet.header.type == ATP_TYPE_FLUSH;
-    layout_.down(node, job, {verdict.worker, verdict.units, named ? packet.header.bitmap0 : 0U}, next_);
+    layout_.down(node, job, endpoint::downward_of(used_packet()), next_);
     for (const unsigned to : next_) {
-        if (packet.header.type == ATP_TYPE_FLUSH && layout_.node(to).kind == NodeKind::worker) continue;
         packet_.to = to;
         step.sent.push_back(packet_);
     }

@@ -4,17 +4,42 @@
 
 #include <bit>
 
+#include "endpoint/routing.h"
 #include "sim/rank_program.h"
 #include "wire/packet.h"
 
 namespace atp::sim {
 namespace {
 
-// Single fields of a packet that its sender has encoded. Routing needs only a few of them.
-std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
-bool goes_up(const std::byte* packet) {
-    return type_of(packet) == ATP_TYPE_GRADIENT || type_of(packet) == ATP_TYPE_PROBE;
-}
+// Links of one switch that lead to workers of a job, for endpoint::for_each_receiver().
+class SiteReceivers {
+  public:
+    SiteReceivers(const Site& site, NodeId at, Network& network) : site_(site), at_(at), network_(network) {}
+
+    template <class Visit>
+    void visit_worker(std::uint16_t rank, Visit&& visit) const {
+        const std::vector<LinkId>& links = site_.to_worker[at_];
+        if (rank < links.size() && links[rank] != no_link) visit(links[rank]);
+    }
+    // One copy over each link that leads to a unit. Which members the packet is about makes no difference.
+    template <class Visit>
+    void visit_units(std::uint32_t units, std::uint32_t /*members*/, Visit&& visit) const {
+        const std::uint64_t copy = network_.new_copy();
+        for (; units != 0; units &= units - 1) {
+            const auto unit = static_cast<unsigned>(std::countr_zero(units));
+            if (unit >= site_.to_unit[at_].size()) break;
+            for (const LinkId link : site_.to_unit[at_][unit]) {
+                if (network_.first_of_copy(link, copy)) visit(link);
+            }
+        }
+    }
+    [[nodiscard]] bool is_switch(LinkId link) const { return !network_.leads_to_host(link); }
+
+  private:
+    const Site& site_;
+    NodeId at_;
+    Network& network_;
+};
 
 }  // namespace
 
@@ -26,10 +51,10 @@ std::string AtpJob::describe(std::span<std::byte> bytes) const {
 }
 
 void AtpJob::receive(const Arrival& arrival, Time now) {
-    const std::byte* bytes = shared_.network.pool().data(arrival.packet);
-    const unsigned channel = wire::load_u16(bytes + ATP_OFFSET_CHANNEL);
+    const std::span<const std::byte> bytes = shared_.network.pool().bytes(arrival.packet);
+    const unsigned channel = wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL);
     const std::int32_t rank = rank_at_[arrival.to];
-    if (goes_up(bytes)) {
+    if (endpoint::goes_up(bytes)) {
         if (site().server_host == arrival.to) deliver_to_server(channel, arrival, now);
     } else if (rank >= 0) {
         deliver_to_worker(channel, static_cast<unsigned>(rank), arrival, now);
@@ -40,7 +65,7 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
     PacketPool& pool = shared_.network.pool();
     const NodeId at = arrival.to;
     if (site().levels[at] < 0) {
-        route(arrival.packet, arrival.congested, at, goes_up(pool.data(arrival.packet)), now);
+        route(arrival.packet, arrival.congested, at, endpoint::goes_up(pool.bytes(arrival.packet)), now);
         return;
     }
     const PacketId packet = pool.exclusive(arrival.packet);
@@ -65,7 +90,7 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
 // The decision to bypass switches is a function of the fragment, so it is equal for all packets of the fragment.
 void AtpJob::bypass_forced(std::byte* packet) const {
     const double share = shared_.scenario.forward_share;
-    if (share == 0 || type_of(packet) != ATP_TYPE_GRADIENT) return;
+    if (share == 0 || wire::load_u8(packet + ATP_OFFSET_TYPE) != ATP_TYPE_GRADIENT) return;
     const std::uint64_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
     const std::uint64_t fragment = channel << 32U | wire::load_u32(packet + ATP_OFFSET_SEQ);
     if (share_of_one(mix64(mix64(shared_.scenario.seed, number()), fragment)) >= share) return;
@@ -84,27 +109,11 @@ void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now
 // Sends to one worker, or one copy over each link towards a destination unit. A FLUSH goes to switches only.
 void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
     Network& network = shared_.network;
-    const std::byte* bytes = network.pool().data(packet);
-    const bool stops_at_switches = type_of(bytes) == ATP_TYPE_FLUSH;
-    const auto send_copy = [&](LinkId link) {
-        if (stops_at_switches && network.leads_to_host(link)) return;
+    const endpoint::Downward down = endpoint::downward_of(network.pool().bytes(packet));
+    endpoint::for_each_receiver(down, SiteReceivers(site(), at, network), [&](LinkId link) {
         network.pool().retain(packet);
         network.send(link, packet, congested, now);
-    };
-    const std::uint16_t worker = wire::load_u16(bytes + ATP_OFFSET_WORKER);
-    if (worker != ATP_WORKER_ALL) {
-        const bool known = worker < site().to_worker[at].size() && site().to_worker[at][worker] != no_link;
-        if (known) send_copy(site().to_worker[at][worker]);
-    } else {
-        const std::uint64_t copy = network.new_copy();
-        for (std::uint32_t units = wire::load_u32(bytes + ATP_OFFSET_BITMAP1); units != 0; units &= units - 1) {
-            const auto unit = static_cast<unsigned>(std::countr_zero(units));
-            if (unit >= site().to_unit[at].size()) break;
-            for (const LinkId link : site().to_unit[at][unit]) {
-                if (network.first_of_copy(link, copy)) send_copy(link);
-            }
-        }
-    }
+    });
     network.pool().release(packet);
 }
 

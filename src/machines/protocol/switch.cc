@@ -269,8 +269,7 @@ void Switch::finish(PacketBuffer& packet_buffer, const wire::Packet& packet, atp
     if (decision.packet == ATP_PACKET_DROP) return;
     const atp_header& header = packet.header;
     wire::encode_header(header, {packet_buffer.data, packet_buffer.size});
-    const bool upwards = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_PROBE;
-    verdict.route = upwards ? Route::up : Route::down;
+    verdict.route = wire::goes_up(header.type) ? Route::up : Route::down;
     verdict.worker = header.worker;
     verdict.units = header.bitmap1;
 }

@@ -56,6 +56,9 @@ struct Packet {
 // `header.version`.
 void encode_header(const atp_header& header, std::span<std::byte> bytes);
 
+// True: packets of this type go to the server; otherwise to workers and switches.
+[[nodiscard]] constexpr bool goes_up(std::uint8_t type) { return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE; }
+
 // One line with every field; an absent value reads 0 or none. Example:
 // "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
 [[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "endpoint/routing.h"
 #include "support/integer_tensor.h"
 
 namespace atp::testing {
@@ -150,7 +151,7 @@ void Network::collect() {
     }
     while (const auto sent = server_->poll_transmit(buffer)) {
         const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(sent->size);
-        send_down(server_node, Bytes(buffer.begin(), end), sent->worker, sent->units, false);
+        send_down(server_node, Bytes(buffer.begin(), end), false);
     }
 }
 
@@ -165,25 +166,47 @@ void Network::put(Flight flight) {
     links_.push_back(std::move(flight));
 }
 
-// Sends to one worker, or to every member of the units, through the switches in the path.
-void Network::send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units, bool congested) {
+// Nodes below a switch or the server, for endpoint::for_each_receiver().
+class Network::Receivers {
+  public:
+    Receivers(const Network& network, Node from) : network_(network), from_(from) {}
+
+    template <class Visit>
+    void visit_worker(std::uint16_t rank, Visit&& visit) const {
+        const unsigned unit = network_.config_.membership.place(rank).unit;
+        if (leads_to(unit)) visit(passes_rack(unit) ? rack_node(unit) : worker_node(rank));
+    }
+    template <class Visit>
+    void visit_units(std::uint32_t units, std::uint32_t /*members*/, Visit&& visit) const {
+        for (unsigned unit = 0; unit < network_.config_.membership.units(); ++unit) {
+            if ((units >> unit & 1U) == 0 || !leads_to(unit)) continue;
+            if (passes_rack(unit)) {
+                visit(rack_node(unit));
+                continue;
+            }
+            for (const std::uint16_t rank : network_.config_.membership.unit(unit).ranks) visit(worker_node(rank));
+        }
+    }
+    [[nodiscard]] bool is_switch(Node node) const { return node.kind != Node::Kind::worker; }
+
+  private:
+    [[nodiscard]] bool leads_to(unsigned unit) const { return from_.kind != Node::Kind::rack || from_.number == unit; }
+    [[nodiscard]] bool passes_rack(unsigned unit) const {
+        return from_.kind != Node::Kind::rack && network_.has_rack(unit);
+    }
+
+    const Network& network_;
+    Node from_;
+};
+
+void Network::send_down(Node from, const Bytes& bytes, bool congested) {
     if (from.kind == Node::Kind::server && root_ != nullptr) {
         put({from, root_node, bytes, congested});
         return;
     }
-    const protocol::Membership& membership = config_.membership;
-    if (worker != ATP_WORKER_ALL) units = 1U << membership.place(worker).unit;
-    for (unsigned unit = 0; unit < membership.units(); ++unit) {
-        if ((units >> unit & 1U) == 0) continue;
-        if (from.kind != Node::Kind::rack && has_rack(unit)) {
-            put({from, rack_node(unit), bytes, congested});
-            continue;
-        }
-        if (from.kind == Node::Kind::rack && from.number != unit) continue;
-        for (const std::uint16_t rank : membership.unit(unit).ranks) {
-            if (worker == ATP_WORKER_ALL || worker == rank) put({from, worker_node(rank), bytes, congested});
-        }
-    }
+    endpoint::for_each_receiver(endpoint::downward_of(bytes), Receivers(*this, from), [&](Node to) {
+        put({from, to, bytes, congested});
+    });
 }
 
 void Network::through_switch(protocol::Switch& machine, Flight& flight) {
@@ -199,7 +222,7 @@ void Network::through_switch(protocol::Switch& machine, Flight& flight) {
     if (packet_buffer.verdict.route == Route::up) {
         put({flight.to, above(flight.to), flight.bytes});
     } else if (packet_buffer.verdict.route == Route::down) {
-        send_down(flight.to, flight.bytes, packet_buffer.verdict.worker, packet_buffer.verdict.units, flight.congested);
+        send_down(flight.to, flight.bytes, flight.congested);
     }
 }
 

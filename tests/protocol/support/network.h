@@ -136,6 +136,7 @@ class Network {
     [[nodiscard]] const NetworkConfig& config() const { return config_; }
 
   private:
+    class Receivers;
     struct Job {
         std::vector<float> input;
         std::vector<float> output;
@@ -156,7 +157,7 @@ class Network {
     void deliver(Flight flight);
     void deliver_random(const Faults& faults, Random& random);
     void through_switch(protocol::Switch& machine, Flight& flight);
-    void send_down(Node from, const Bytes& bytes, std::uint16_t worker, std::uint32_t units, bool congested);
+    void send_down(Node from, const Bytes& bytes, bool congested);
     [[nodiscard]] protocol::Switch* switch_at(Node node);
     [[nodiscard]] Node above(Node node) const;
     [[nodiscard]] bool has_rack(unsigned unit) const { return racks_.at(unit) != nullptr; }

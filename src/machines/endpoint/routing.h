@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a packet goes next. Daemons, ranks, the simulator and the model checker route with these functions; each
+// describes its own tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "wire/packet.h"
+
+namespace atp::endpoint {
+
+// The datagram is a packet for the server: a gradient or a PROBE. Otherwise it is for workers and switches, or no
+// packet of this version.
+[[nodiscard]] bool goes_up(std::span<const std::byte> datagram);
+
+// Address fields of a packet that goes down.
+struct Downward {
+    std::uint8_t type = ATP_TYPE_ACK;
+    std::uint16_t worker = ATP_WORKER_ALL;  // the only receiver; ATP_WORKER_ALL: the members of `units`
+    std::uint32_t units = 0;                // bits of bitmap1
+    std::uint32_t members = 0;  // members of these units that the packet is about; the others may be skipped; 0: all
+};
+// Requires at least ATP_HEADER_BYTES.
+[[nodiscard]] Downward downward_of(std::span<const std::byte> packet);
+
+// What is below one switch or server, for one job. A child is a worker, or a switch that leads to workers.
+//   visit_worker(rank, visit)          visits the child that is this worker or leads to it, if there is one
+//   visit_units(units, members, visit) visits each child that is, or leads to, one of these members, once
+//   is_switch(child)                   the child aggregates
+template <class Below>
+concept Descendants = requires(const Below& below) {
+    below.visit_worker(std::uint16_t{}, [](const auto&) {});
+    below.visit_units(std::uint32_t{}, std::uint32_t{}, [](const auto&) {});
+};
+
+// Visits each child that receives the packet. Workers do not use a FLUSH, so only switches receive it.
+template <Descendants Below, class Visit>
+void for_each_receiver(const Downward& packet, const Below& below, Visit&& visit) {
+    const auto visit_user = [&](const auto& child) {
+        if (packet.type != ATP_TYPE_FLUSH || below.is_switch(child)) visit(child);
+    };
+    if (packet.worker != ATP_WORKER_ALL) {
+        below.visit_worker(packet.worker, visit_user);
+    } else {
+        below.visit_units(packet.units, packet.members, visit_user);
+    }
+}
+
+}  // namespace atp::endpoint
