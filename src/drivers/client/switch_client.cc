@@ -37,8 +37,10 @@ Result<std::unique_ptr<SwitchClient>> SwitchClient::open(const wire::Address& ad
 SwitchClient::SwitchClient(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
     : address_(address),
       socket_(std::move(socket)),
-      first_nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()),
-      nonce_(first_nonce_) {}
+      hellos_({.peer = address,
+               .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}(),
+               .any_sender = true}),
+      stats_nonce_(std::random_device{}()) {}
 
 Result<void> SwitchClient::send(std::span<const std::byte> bytes) {
     const std::span<std::byte> room = socket_->reserve(bytes.size());
@@ -79,44 +81,39 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
     return Failure(std::move(error));
 }
 
-// A refusal has no nonce, so only its sender identifies it. False: another sender, or an invalid packet.
-Result<bool> SwitchClient::refusal(const wire::Datagram& datagram, std::uint8_t version) const {
-    const auto refused = wire::decode_refused(datagram.bytes);
-    const bool foreign = version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
-    if (*datagram.from != address_ || (!refused && !foreign)) return false;
+Failure SwitchClient::refusal(const control::HelloAnswer& answer) const {
     return fail(
-        Operation::join, foreign ? Reason::version_mismatch : Reason::rejected, to_string(address_),
-        refused && !refused->text.empty()
-            ? refused->text
+        Operation::join, answer.is_foreign() ? Reason::version_mismatch : Reason::rejected, to_string(address_),
+        answer.refusal && !answer.refusal->text.empty()
+            ? answer.refusal->text
             : fmt::format("it speaks version {} of the protocol: run the same version of atp on workers and switches",
-                          version & 0xFU));
+                          answer.version & 0xFU));
 }
 
-Result<void> SwitchClient::ask(std::uint32_t bytes) {
-    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, wire::least_hello_bytes));
-    const wire::Hello question{.nonce = ++nonce_};
-    return send({buffer.data(), wire::encode(question, buffer, buffer.size())});
+Result<void> SwitchClient::ask(Time now) {
+    std::vector<std::byte> buffer(hellos_.next_bytes());
+    const auto size = hellos_.poll_transmit(buffer, now);
+    return size ? send({buffer.data(), *size}) : Result<void>();
 }
 
 // The answer to any request of this call is accepted, because a busy switch may answer after the next request was sent.
 Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duration attempt) {
+    using Kind = control::HelloAnswer::Kind;
     const Time begin = net::now();
-    const std::uint64_t first = nonce_ + 1;
-    std::vector<Time> sent;
-    Greeting greeting{.welcome = {}, .round_trip = {}, .asked = 0};
+    hellos_.begin({.first_bytes = bytes, .bytes = bytes, .interval = attempt, .refresh = attempt}, begin);
+    Greeting greeting;
     const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
-        if (const auto version = wire::refusal_version(datagram.bytes)) return refusal(datagram, *version);
-        auto welcome = wire::decode_welcome(datagram.bytes);
-        if (!welcome || welcome->nonce - first >= sent.size()) return false;
-        greeting.asked = static_cast<std::uint32_t>(welcome->nonce - first) + 1;
-        greeting.round_trip = net::now() - sent[welcome->nonce - first];
-        greeting.welcome = *std::move(welcome);
+        auto answer = hellos_.handle_message(datagram.bytes, *datagram.from, net::now());
+        if (!answer) return false;
+        if (answer->kind == Kind::refused) return refusal(*answer);
+        if (!answer->number) return false;
+        greeting = {
+            .welcome = std::move(answer->welcome), .round_trip = answer->round_trip, .asked = *answer->number + 1};
         return true;
     };
-    while (net::now() < deadline) {
-        sent.push_back(net::now());
-        if (auto passed = ask(bytes); !passed) return tl::unexpected(passed.error());
-        const auto answered = await(std::min(deadline, sent.back() + attempt), accept);
+    for (Time now = begin; now < deadline; now = net::now()) {
+        if (auto passed = ask(now); !passed) return tl::unexpected(passed.error());
+        const auto answered = await(std::min(deadline, hellos_.poll_timeout()), accept);
         if (!answered) return tl::unexpected(answered.error());
         if (*answered) return greeting;
     }
@@ -124,31 +121,32 @@ Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duratio
 }
 
 Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Duration attempt) {
+    using Kind = control::HelloAnswer::Kind;
     const Time begin = net::now();
-    auto passed = ask(bytes);
+    hellos_.begin({.first_bytes = bytes, .interval = attempt, .refresh = attempt}, begin);
+    auto passed = ask(begin);
     if (!passed && passed.error().reason == Reason::too_large) return ProbeOutcome::too_long;
-    const std::uint64_t probed = nonce_;
     std::optional<Error> refused;  // a switch without its parent refuses; the request is repeated
     ProbeOutcome outcome = ProbeOutcome::lost;
     const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
-        if (const auto version = wire::refusal_version(datagram.bytes)) {
-            auto refusal = this->refusal(datagram, *version);
-            if (refusal || refusal.error().reason != Reason::rejected) return refusal;
-            refused = refusal.error();
+        const auto answer = hellos_.handle_message(datagram.bytes, *datagram.from, net::now());
+        if (!answer) return false;
+        if (answer->kind == Kind::refused) {
+            if (answer->is_foreign()) return refusal(*answer);
+            refused = refusal(*answer).value();
             return false;
         }
-        const auto welcome = wire::decode_welcome(datagram.bytes);
-        if (!welcome || welcome->nonce - first_nonce_ > nonce_ - first_nonce_) return false;
-        if (welcome->received_bytes >= bytes) outcome = ProbeOutcome::arrived;
-        return outcome == ProbeOutcome::arrived || welcome->nonce > probed;
+        if (answer->welcome.received_bytes >= bytes) outcome = ProbeOutcome::arrived;
+        return outcome == ProbeOutcome::arrived || answer->number.value_or(0) > 0;
     };
     for (;;) {
         if (!passed) return tl::unexpected(passed.error());
-        const auto answered = await(std::min(deadline, net::now() + attempt), accept);
+        const auto answered = await(std::min(deadline, hellos_.poll_timeout()), accept);
         if (!answered) return tl::unexpected(answered.error());
         if (*answered) return outcome;
-        if (net::now() >= deadline) break;
-        passed = ask(0);
+        const Time now = net::now();
+        if (now >= deadline) break;
+        passed = ask(now);
     }
     if (refused) return tl::unexpected(*std::move(refused));
     return silent(Operation::join, begin);
@@ -173,7 +171,7 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
 }
 
 Result<std::string> SwitchClient::report(Time deadline) {
-    wire::Stats question{.nonce = static_cast<std::uint32_t>(++nonce_), .snapshot = 0, .part = 0};
+    wire::Stats question{.nonce = ++stats_nonce_, .snapshot = 0, .part = 0};
     std::string text;
     std::uint32_t parts = 1;
     for (std::uint32_t number = 0; number < parts; ++number) {

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 #include "client/path_payload.h"
-#include "control/path_mtu_search.h"
+#include "control/hello_client.h"
 #include "net/udp_socket.h"
 #include "wire/control.h"
 
@@ -51,16 +51,16 @@ class SwitchClient {
     template <class Accepts>
     Result<bool> await(Time until, Accepts&& accepts);
     [[nodiscard]] Result<void> send(std::span<const std::byte> bytes);
-    // Sends a HELLO of at least `bytes` with the next nonce.
-    [[nodiscard]] Result<void> ask(std::uint32_t bytes);
-    [[nodiscard]] Result<bool> refusal(const wire::Datagram& datagram, std::uint8_t version) const;
+    // Sends the HELLO that is due.
+    [[nodiscard]] Result<void> ask(Time now);
+    [[nodiscard]] Failure refusal(const control::HelloAnswer& answer) const;
     [[nodiscard]] Failure silent(Operation operation, Time since) const;
     [[nodiscard]] Result<wire::Report> part(const wire::Stats& question, Time deadline);
 
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
-    std::uint64_t first_nonce_;  // one less than the nonce of the first request
-    std::uint64_t nonce_;        // of the last request
+    control::HelloClient hellos_;
+    std::uint32_t stats_nonce_;  // of the last STATS
 };
 
 }  // namespace atp::client

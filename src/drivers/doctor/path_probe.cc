@@ -104,35 +104,47 @@ Result<std::unique_ptr<PathProbe>> PathProbe::open(const wire::Address& address)
 PathProbe::PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
     : address_(address),
       socket_(std::move(socket)),
-      next_nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+      hellos_(
+          {.peer = address, .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()}),
+      stats_nonce_(std::random_device{}()) {}
 
 Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                          Duration longest_wait) {
     Train train(bytes);
-    const std::uint64_t first = next_nonce_;
-    next_nonce_ += count;
-    for (std::uint32_t i = 0; i < count;) {
-        const Time next = net::now() + tick;
-        for (std::uint32_t burst = 0; burst < per_millisecond && i < count; ++burst, ++i) {
-            const std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, wire::least_hello_bytes));
-            if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
-            socket_->commit(wire::encode(wire::Hello{.nonce = first + i}, room, bytes), address_);
-            train.handle_sent();
-        }
-        const net::Flush flushed = socket_->flush();
-        if (flushed.refused != 0) {
-            return fail_with_errno(Operation::send, flushed.refusal, to_string(address_));
-        }
-        take_answers(train, first, next);
+    hellos_.begin({.first_bytes = bytes,
+                   .bytes = bytes,
+                   .count = count,
+                   .group = per_millisecond,
+                   .interval = tick,
+                   .refresh = tick},
+                  net::now());
+    while (hellos_.sent() < count) {
+        if (auto passed = send_due(train); !passed) return tl::unexpected(passed.error());
+        take_answers(train, std::min(hellos_.poll_timeout(), net::now() + tick));
     }
     const Time end = net::now() + longest_wait;
-    while (!train.complete() && net::now() < end) take_answers(train, first, std::min(end, net::now() + tick));
+    while (!train.complete() && net::now() < end) take_answers(train, std::min(end, net::now() + tick));
     // A duplicate arrives soon after its original.
-    take_answers(train, first, net::now() + tick);
+    take_answers(train, net::now() + tick);
     return train.report();
 }
 
-void PathProbe::take_answers(Train& train, std::uint64_t first, Time until) {
+Result<void> PathProbe::send_due(Train& train) {
+    const Time now = net::now();
+    for (;;) {
+        const std::span<std::byte> room = socket_->reserve(hellos_.next_bytes());
+        if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
+        const auto size = hellos_.poll_transmit(room, now);
+        if (!size) break;
+        socket_->commit(*size, address_);
+        train.handle_sent();
+    }
+    const net::Flush flushed = socket_->flush();
+    if (flushed.refused != 0) return fail_with_errno(Operation::send, flushed.refusal, to_string(address_));
+    return {};
+}
+
+void PathProbe::take_answers(Train& train, Time until) {
     std::array<wire::Datagram, 64> datagrams;
     for (Time at = net::now(); at < until; at = net::now()) {
         pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
@@ -142,9 +154,8 @@ void PathProbe::take_answers(Train& train, std::uint64_t first, Time until) {
         const auto count = socket_->receive(datagrams);
         if (!count) return;
         for (std::size_t i = 0; i < *count; ++i) {
-            const auto welcome = wire::decode_welcome(datagrams[i].bytes);
-            if (welcome && *datagrams[i].from == address_)
-                train.handle_answer(welcome->nonce - first, datagrams[i].ecn);
+            const auto answer = hellos_.handle_message(datagrams[i].bytes, *datagrams[i].from, at);
+            if (answer && answer->number) train.handle_answer(*answer->number, datagrams[i].ecn);
         }
     }
 }
@@ -153,7 +164,7 @@ Result<bool> PathProbe::receives(std::uint32_t bytes, Duration longest_wait) {
     constexpr int attempts = 3;
     std::array<wire::Datagram, 8> datagrams;
     for (int attempt = 0; attempt < attempts; ++attempt) {
-        const wire::Stats question{.nonce = static_cast<std::uint32_t>(next_nonce_++), .snapshot = 0, .part = 0};
+        const wire::Stats question{.nonce = ++stats_nonce_, .snapshot = 0, .part = 0};
         std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, 2 * wire::report_part_bytes));
         if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
         std::ranges::fill(room, std::byte{0});

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "client/switch_report.h"
+#include "control/hello_client.h"
 #include "doctor/train.h"
 #include "net/udp_socket.h"
 #include "wire/address.h"
@@ -61,11 +62,14 @@ class PathProbe {
   private:
     PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket);
 
-    void take_answers(Train& train, std::uint64_t first, Time until);
+    // Sends the HELLOs that are due.
+    [[nodiscard]] Result<void> send_due(Train& train);
+    void take_answers(Train& train, Time until);
 
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
-    std::uint64_t next_nonce_;
+    control::HelloClient hellos_;
+    std::uint32_t stats_nonce_;  // of the last STATS
 };
 
 // Runs all measurements in turn. Waits at most `timeout` for each answer.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "control/timing.h"
 #include "endpoint/shard_protocol.h"
 #include "net/transport.h"
 #include "net/udp_config.h"
@@ -28,7 +29,7 @@ struct SwitchNodeConfig {
     std::uint32_t channels = 256;                          // most channels of all shards together
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // of all hosted servers; shards divide it
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
-    Duration hold = std::chrono::seconds(10);              // a member without a JOIN for this long is removed
+    Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
 
     // For experiments; the product sets none of these. Each is called once per shard, with its number.

@@ -12,6 +12,7 @@
 #include "client/switch_report.h"
 #include "control/coverage.h"
 #include "control/in_path_agent.h"
+#include "control/timing.h"
 #include "xdp/attachment.h"
 #include "xdp/egress_attachment.h"
 #include "xdp/kernel_table.h"
@@ -26,7 +27,7 @@ struct AgentConfig {
     std::uint8_t level = 0;                            // 0: next to workers; 1: where racks meet
     std::uint16_t port = 4790;                         // UDP port of either end
     Duration ageing = std::chrono::milliseconds(500);  // as protocol::SwitchConfig
-    Duration hold = std::chrono::seconds(10);          // a job without a JOIN for this long is removed
+    Duration hold = control::timing.hold;              // a job without a JOIN for this long is removed
     std::string pins = "/sys/fs/bpf/atp";              // folder on a bpffs; keeps the maps between starts
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "control/timing.h"
 
 namespace atp::control {
 
@@ -14,14 +15,14 @@ namespace atp::control {
 class GroupReception {
   public:
     // How long one JOINED to the group counts as reception. The switch sends one at least every second.
-    static constexpr Duration memory = std::chrono::milliseconds(3500);
+    static constexpr Duration memory = timing.group_memory;
     // If the worker had to request more than 16 results since the last JOIN, and at most as many arrived by the group,
     // it treats the group as not received: the group was lost, or the path forwards only a part of its packets. This
     // lasts 1 s, and after each repetition twice as long, up to 32 s. It lasts 1 s again after an interval in which
     // more results arrived by the group than by request.
     static constexpr std::uint64_t most_results_asked_for = 16;
-    static constexpr Duration first_pause = std::chrono::seconds(1);
-    static constexpr Duration longest_pause = std::chrono::seconds(32);
+    static constexpr Duration first_pause = timing.first_group_pause;
+    static constexpr Duration longest_pause = timing.longest_group_pause;
     // The switch sends JOINED to the group after a JOIN. A bridge that does not know this member yet drops it. After
     // each of the first 20 JOINs without reception, the worker therefore sends the next one early.
     static constexpr unsigned most_hurried = 20;

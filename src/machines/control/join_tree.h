@@ -14,6 +14,7 @@
 #include "control/branch.h"
 #include "control/channel_rules.h"
 #include "control/switch_room.h"
+#include "control/timing.h"
 #include "wire/control.h"
 
 namespace atp::control {
@@ -27,9 +28,9 @@ struct JoinTreeConfig {
     std::shared_ptr<SwitchRoom>
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
-    Duration hold = std::chrono::seconds(10);              // a child or parent silent for longer is treated as lost
-    Duration refresh = std::chrono::seconds(1);            // interval of JOINs upwards while the parent is ready
-    Duration impatient = std::chrono::milliseconds(50);    // interval of JOINs upwards until then
+    Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
+    Duration refresh = timing.refresh;                     // interval of JOINs upwards while the parent is ready
+    Duration impatient = timing.hurry;                     // interval of JOINs upwards until then
 };
 
 struct TreeEvent {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves and loads the state of a machine through persist(): protocol/archive.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "base/time.h"
+
+namespace atp::testing {
+
+class ByteWriter {
+  public:
+    template <class T>
+    void value(T& field) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        bytes(std::as_writable_bytes(std::span(&field, 1)));
+    }
+    void time(Time& at) { value(at); }
+    void stamp_us(std::uint32_t& stamp) { value(stamp); }
+    void bytes(std::span<std::byte> field) { state.insert(state.end(), field.begin(), field.end()); }
+
+    std::vector<std::byte> state;
+};
+
+class ByteReader {
+  public:
+    explicit ByteReader(std::span<const std::byte> state) : state_(state) {}
+
+    template <class T>
+    void value(T& field) {
+        bytes(std::as_writable_bytes(std::span(&field, 1)));
+    }
+    void time(Time& at) { value(at); }
+    void stamp_us(std::uint32_t& stamp) { value(stamp); }
+    void bytes(std::span<std::byte> field) {
+        if (field.size() > state_.size()) throw std::logic_error("the state ends too early");
+        if (!field.empty()) std::memcpy(field.data(), state_.data(), field.size());
+        state_ = state_.subspan(field.size());
+    }
+    [[nodiscard]] bool at_end() const { return state_.empty(); }
+
+  private:
+    std::span<const std::byte> state_;
+};
+
+// Gives `to` the state of `from`. False: `to` did not take all of it.
+template <class Machine>
+bool copy_state(Machine& from, Machine& to) {
+    ByteWriter writer;
+    from.persist(writer);
+    ByteReader reader(writer.state);
+    to.persist(reader);
+    return reader.at_end();
+}
+
+}  // namespace atp::testing
