@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "control/group_reception.h"
+#include "control/timing.h"
 #include "protocol/archive.h"
 #include "wire/address.h"
 #include "wire/control.h"
@@ -20,10 +21,10 @@ namespace atp::control {
 
 // Intervals between JOINs of a member, and the time after which it takes its position for lost.
 struct MemberTiming {
-    Duration hurry = std::chrono::milliseconds(50);  // between two JOINs while the tree is not ready
-    Duration refresh = std::chrono::seconds(1);      // between two JOINs afterwards
+    Duration hurry = timing.hurry;      // between two JOINs while the tree is not ready
+    Duration refresh = timing.refresh;  // between two JOINs afterwards
     // A missing member may return: if a switch restarts, all members join again.
-    Duration lost_grace = std::chrono::seconds(3);
+    Duration lost_grace = timing.lost_grace;
     Duration hold = std::chrono::seconds(10);  // silence of the switch after which the member gives up
     // After a first error report, the member sends JOIN every `hurry`. It believes the report if errors continue for
     // `error_persists`, or if no JOIN is answered for `error_unanswered`: hosts limit the rate of their reports.
