@@ -38,7 +38,7 @@ option(ATP_UNITY "Compile the sources of a target in groups, so that headers are
 set(ATP_UNITY_SOURCES 8) # per group; two compilers then need at most 3 GB of memory
 # Modules on the path of packets. A release compiles each of their sources by itself, so that no neighbour changes what
 # the compiler inlines.
-set(ATP_UNGROUPED_MODULES numeric protocol tensor net switchd switchml sim)
+set(ATP_UNGROUPED_MODULES numeric protocol endpoint tensor net switchd switchml sim)
 
 # atp_group(TARGET [source ...]): compiles TARGET in groups, but each source in the list by itself.
 function(atp_group target)

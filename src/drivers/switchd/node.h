@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "client/switch_report.h"
+#include "endpoint/node_machine.h"
 #include "net/event_loop.h"
 #include "switchd/config.h"
 #include "switchd/parent_link.h"
@@ -15,8 +20,8 @@
 namespace atp::switchd {
 
 // Software switch: shards with one thread each, behind one address. The first shard's socket has this address. It
-// answers HELLO and STATS, and passes each JOIN to the shard that the channel hashes to. That shard answers from its
-// own address, to which the channel's packets then go.
+// passes control messages to a NodeMachine, which answers HELLO and STATS and finds the shard of each JOIN. That shard
+// answers from its own address, to which the channel's packets then go.
 //
 // Ownership: owns its shards, their loops and threads, and the link to the parent.
 // Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
@@ -45,19 +50,7 @@ class SwitchNode {
     explicit SwitchNode(const SwitchNodeConfig& config);
 
     [[nodiscard]] Result<void> open_shards();
-    void dispatch(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn);
-    void route_to_shard(std::span<const std::byte> bytes, const wire::Address& from);
-    void refuse_version(std::uint8_t version, const wire::Address& to, std::size_t question_bytes);
-    void answer_hello(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn);
-    void answer_stats(std::span<const std::byte> bytes, const wire::Address& from);
-    void reply(const wire::Address& to, std::span<const std::byte> answer, std::size_t question_bytes,
-               wire::Ecn ecn = wire::Ecn::not_capable);
-
-    // Report at the time of the request for part 0, so that all parts describe one moment.
-    struct KeptReport {
-        std::uint32_t number = 0;
-        std::string text;
-    };
+    void dispatch(const endpoint::ShardEvent& message, wire::Outbox& out);
 
     SwitchNodeConfig config_;
     std::uint64_t id_;
@@ -65,9 +58,8 @@ class SwitchNode {
     std::vector<std::unique_ptr<net::EventLoop>> loops_;
     std::vector<std::unique_ptr<ShardDriver>> shards_;
     std::unique_ptr<ParentLink> parent_;
+    endpoint::NodeMachine machine_;  // on the first shard's thread
     std::vector<std::thread> threads_;
-    std::vector<KeptReport> reports_;
-    std::uint32_t next_report_ = 1;
     std::function<void()> failed_;
     Elsewhere elsewhere_;
     std::atomic<bool> stopping_{false};

@@ -2,16 +2,10 @@
 #include "switchd/parent_link.h"
 
 #include <array>
+#include <cstring>
 #include <random>
 
 namespace atp::switchd {
-namespace {
-
-constexpr Duration impatient = std::chrono::milliseconds(50);
-constexpr Duration refresh = std::chrono::seconds(1);
-constexpr Duration hold = std::chrono::seconds(5);
-
-}  // namespace
 
 Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent, net::EventLoop& loop) {
     net::UdpConfig config{.local = wire::Address::any(parent.family(), 0),
@@ -33,10 +27,12 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
 }
 
 ParentLink::ParentLink(const wire::Address& parent, net::EventLoop& loop, std::unique_ptr<net::UdpSocket> socket)
-    : parent_(parent),
-      loop_(loop),
+    : loop_(loop),
       socket_(std::move(socket)),
-      nonce_((std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()) {}
+      client_(
+          {.peer = parent, .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()}) {
+    client_.begin({.interval = control::timing.hurry, .refresh = control::timing.refresh}, Time{});
+}
 
 ParentLink::~ParentLink() { loop_.remove(*this); }
 
@@ -45,25 +41,21 @@ void ParentLink::handle_ready(int, net::Ready, Time now) {
     const auto count = socket_->receive(datagrams);
     if (!count) return;
     for (std::size_t i = 0; i < *count; ++i) {
-        const auto welcome = wire::decode_welcome(datagrams[i].bytes);
-        if (!welcome || welcome->nonce != nonce_ || *datagrams[i].from != parent_) continue;
-        path_ = welcome->path;
-        answers_ = true;
-        answered_at_ = now;
+        static_cast<void>(client_.handle_message(datagrams[i].bytes, *datagrams[i].from, now));
     }
+    answers_ = client_.answers();
 }
 
 void ParentLink::handle_timeout(Time now) {
-    if (now < next_) return;
-    if (now - answered_at_ > hold) {
-        path_.clear();
-        answers_ = false;
-    }
-    next_ = now + (answers() ? refresh : impatient);
-    const std::span<std::byte> room = socket_->reserve(wire::least_hello_bytes);
-    if (room.empty()) return;
-    socket_->commit(wire::encode(wire::Hello{.nonce = nonce_}, room, wire::least_hello_bytes), parent_,
-                    wire::Ecn::not_capable);
+    if (now < client_.poll_timeout()) return;
+    client_.handle_timeout(now);
+    answers_ = client_.answers();
+    std::array<std::byte, wire::least_hello_bytes> hello{};
+    const auto size = client_.poll_transmit(hello, now);
+    const std::span<std::byte> room = socket_->reserve(hello.size());
+    if (!size || room.empty()) return;
+    std::memcpy(room.data(), hello.data(), *size);
+    socket_->commit(*size, client_.peer(), wire::Ecn::not_capable);
     static_cast<void>(socket_->flush());
 }
 

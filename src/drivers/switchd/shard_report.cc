@@ -10,18 +10,21 @@ namespace atp::switchd {
 void ShardDriver::publish() {
     client::ShardReport snapshot;
     snapshot.address = to_string(socket_->local());
-    snapshot.aggregators = switch_.config().aggregators;
-    snapshot.packets = switch_.counters();
-    snapshot.shard = counters_;
-    snapshot.tree = tree_.counters();
+    snapshot.aggregators = machine_.table().config().aggregators;
+    snapshot.packets = machine_.table().counters();
+    snapshot.shard = {.unrouted = machine_.counters().unrouted,
+                      .grouped = machine_.counters().grouped,
+                      .control_refused = machine_.counters().control_refused,
+                      .control_lost = machine_.counters().events_lost + mailbox_.lost()};
+    snapshot.tree = machine_.tree().counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();
-    if (other_ != nullptr) client::add_parts(other_->report_parts(), snapshot.parts);
+    if (machine_.other() != nullptr) client::add_parts(machine_.other()->report_parts(), snapshot.parts);
     client::add_parts(socket_->report_parts(), snapshot.parts);
-    switch_.for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
+    machine_.table().for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
     });
-    tree_.for_each([&](const control::Branch& branch) {
+    machine_.tree().for_each([&](const control::Branch& branch) {
         client::ChannelReport channel{.job = branch.terms.job,
                                       .channel = branch.terms.channel,
                                       .protocol = std::string(wire::to_string(branch.terms.protocol)),
@@ -30,15 +33,12 @@ void ShardDriver::publish() {
                                       .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
                                       .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
                                       .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
-                                      .by_group = branch.by_group && socket_->reaches_groups()};
+                                      .by_group = branch.by_group && machine_.reaches_groups()};
         if (branch.group.family() != wire::Family::none) channel.group = to_string(branch.group);
-        if (const auto host = servers_.find(&branch); host != servers_.end()) {
-            channel.server = host->second->server.counters();
-        }
+        if (const protocol::Server* const server = machine_.server_of(branch)) channel.server = server->counters();
         snapshot.channels.push_back(std::move(channel));
     });
     const std::scoped_lock lock(mutex_);
-    snapshot.shard.control_lost = queued_messages_lost_;
     published_ = std::move(snapshot);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "wire/address.h"
@@ -16,11 +17,15 @@ namespace atp::wire {
 // Calling order: reserve(), write the packet, commit(); or borrow(). Then repeat() for each further receiver.
 // Threads: none.
 // Failure: without room, reserve() returns nothing and borrow() and repeat() return false. There is room again after
-//   the next flush.
+//   the next flush. An outbox that flushes by itself in expect(), reserve() or borrow() then has no last packet, so
+//   repeat() returns false: the caller borrows the packet again.
 class Outbox {
   public:
     virtual ~Outbox() = default;
 
+    // At most this many packets follow, copies of one committed packet included. An outbox that can flush by itself
+    // makes room for all of them.
+    virtual void expect(std::uint32_t /*packets*/) {}
     // Room for a packet of up to `max_bytes`.
     [[nodiscard]] virtual std::span<std::byte> reserve(std::size_t max_bytes) = 0;
     // Queues the first `bytes` of the reserved room.

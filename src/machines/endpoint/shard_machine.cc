@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "endpoint/shard_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <variant>
+
+#include "endpoint/branch_receivers.h"
+#include "endpoint/routing.h"
+#include "wire/control.h"
+
+namespace atp::endpoint {
+namespace {
+
+std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
+std::uint32_t job_of(const std::byte* packet) { return wire::load_u32(packet + ATP_OFFSET_JOB); }
+std::uint16_t channel_of(const std::byte* packet) { return wire::load_u16(packet + ATP_OFFSET_CHANNEL); }
+std::uint64_t key_of(std::uint32_t job, std::uint16_t channel) { return (std::uint64_t{job} << 16U) | channel; }
+std::uint64_t key_of(const control::Branch& branch) { return key_of(branch.terms.job, branch.terms.channel); }
+
+std::span<std::byte> bytes_of(const protocol::PacketBuffer& packet) { return {packet.data, packet.size}; }
+
+Downward downward_of(const protocol::PacketBuffer& packet) {
+    return {.type = type_of(packet.data), .worker = packet.verdict.worker, .units = packet.verdict.units};
+}
+
+control::JoinTreeConfig with_other(control::JoinTreeConfig tree, const control::ChannelRules* other) {
+    tree.other = other;
+    return tree;
+}
+
+template <class Child>
+const Child& lowest(const std::array<Child, ATP_BITMAP_BITS>& children, std::uint32_t bits) {
+    return children[static_cast<unsigned>(std::countr_zero(bits))];
+}
+
+}  // namespace
+
+ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<ShardProtocol> other)
+    : config_(config),
+      other_(std::move(other)),
+      switch_(config.table),
+      tree_(with_other(config.tree, other_.get())),
+      scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
+    packets_.reserve(most_batch);
+}
+
+// ----------------------------------------------------------------------------------------------------------- Arrivals
+
+// Packets of another protocol are handled one by one. Packets of ATP are handled in batches, which hide memory latency.
+void ShardMachine::handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now) {
+    for (const wire::Datagram& datagram : batch) take_datagram(datagram, out, now);
+    process_batch(out, now);
+    drain_servers(out, now);
+}
+
+void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
+    if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
+        if (!config_.is_first) {
+            handle_message(datagram.bytes, *datagram.from, out, now);
+            return;
+        }
+        add_event({.kind = ShardEvent::Kind::message,
+                   .address = *datagram.from,
+                   .near = {},
+                   .bytes = {datagram.bytes.begin(), datagram.bytes.end()},
+                   .ecn = datagram.ecn});
+    } else if (other_ != nullptr && other_->has_format(datagram.bytes)) {
+        answer_by_protocol(datagram.bytes, *datagram.from, out);
+    } else {
+        add_packet(datagram, out);
+    }
+}
+
+// A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
+void ShardMachine::add_packet(const wire::Datagram& datagram, wire::Outbox& out) {
+    std::span<std::byte> bytes = datagram.bytes;
+    std::size_t capacity = datagram.capacity;
+    if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes.data()) == ATP_TYPE_FLUSH && scratch_used_ < most_batch) {
+        std::byte* const copy = scratch_.get() + ATP_MAX_PACKET_BYTES * scratch_used_++;
+        std::memcpy(copy, bytes.data(), bytes.size());
+        bytes = {copy, bytes.size()};
+        capacity = ATP_MAX_PACKET_BYTES;
+        pass_to_racks(bytes, out);
+    }
+    packets_.push_back({.data = bytes.data(),
+                        .size = static_cast<std::uint32_t>(bytes.size()),
+                        .capacity = static_cast<std::uint32_t>(capacity),
+                        .congested = datagram.ecn == wire::Ecn::congested,
+                        .verdict = {}});
+}
+
+// For a FLUSH of a server on another host. This switch may absorb it, but a switch in the path to a rack's workers
+// needs it as well.
+void ShardMachine::pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out) {
+    const control::Branch* const branch = tree_.find(job_of(flush.data()), channel_of(flush.data()));
+    const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
+    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), out);
+}
+
+// The switch of a rack in the path has no address. The FLUSH is therefore sent to one of the rack's workers: the switch
+// intercepts it and returns its partial sum.
+void ShardMachine::flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
+                               wire::Outbox& out) {
+    for (units &= branch.mask; units != 0; units &= units - 1) {
+        const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
+        if (rack != nullptr) send_copy(flush, lowest(rack->members, rack->present).address, out);
+    }
+}
+
+void ShardMachine::answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from, wire::Outbox& out) {
+    const auto receivers = other_->handle_packet(bytes, from);
+    bool again = false;
+    for (std::uint32_t bits = receivers.children; bits != 0; bits &= bits - 1) {
+        again = send(bytes, lowest(receivers.branch->children, bits).address, wire::Ecn::capable_0, again, out);
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------- Departures
+
+void ShardMachine::process_batch(wire::Outbox& out, Time now) {
+    switch_.handle_batch(packets_, now);
+    for (const protocol::PacketBuffer& packet : packets_) {
+        if (packet.verdict.route != protocol::Route::drop) forward(packet, out, now);
+    }
+    packets_.clear();
+    scratch_used_ = 0;
+}
+
+void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now) {
+    const control::Branch* const branch = tree_.find(job_of(packet.data), channel_of(packet.data));
+    if (branch == nullptr) {
+        ++counters_.unrouted;
+    } else if (packet.verdict.route == protocol::Route::up) {
+        forward_up(packet, *branch, out, now);
+    } else {
+        forward_down(packet, *branch, out);
+    }
+}
+
+void ShardMachine::forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
+                              Time now) {
+    if (!branch.hosts) {
+        // Forward even if the tree above is incomplete: workers that are done have left, but a worker that missed the
+        // last result still requests it.
+        if (branch.up_data.family() == wire::Family::none) {
+            ++counters_.unrouted;
+            return;
+        }
+        // The gradient carries its congestion as a flag by now, so the network may mark its IP header again.
+        send(bytes_of(packet), branch.up_data, wire::Ecn::capable_0, false, out);
+        return;
+    }
+    const auto found = servers_.find(key_of(branch));
+    if (found == servers_.end()) {
+        ++counters_.unrouted;
+        return;
+    }
+    HostedServer& host = *found->second;
+    host.server.handle_packet(bytes_of(packet), packet.congested, now);
+    if (host.queued || !host.server.has_transmit()) return;
+    host.queued = true;
+    busy_.push_back({.key = found->first, .host = &host, .branch = &branch});
+}
+
+// Results for all children go to the group if all receive it.
+bool ShardMachine::goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const {
+    return branch.by_group && config_.reaches_groups && type_of(packet.data) == ATP_TYPE_ACK &&
+           packet.verdict.worker == ATP_WORKER_ALL;
+}
+
+void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch,
+                                wire::Outbox& out) {
+    // The mark of the downward path stays in the IP header, which only workers read.
+    const wire::Ecn ecn = packet.congested ? wire::Ecn::congested : wire::Ecn::capable_0;
+    if (goes_to_group(packet, branch)) {
+        ++counters_.grouped;
+        send(bytes_of(packet), branch.group, ecn, false, out);
+        return;
+    }
+    bool again = false;
+    for_each_receiver(downward_of(packet), BranchReceivers(branch), [&](const control::Branch::Child& child) {
+        again = send(bytes_of(packet), child.address, ecn, again, out);
+    });
+}
+
+// `bytes` must stay unchanged until the outbox is flushed. `again`: the previous call sent the same bytes to another
+// receiver. False: the packet was dropped, and the last packet of the outbox is another one.
+bool ShardMachine::send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again,
+                        wire::Outbox& out) {
+    if (again && out.repeat(to)) return true;
+    if (out.borrow(bytes, to, ecn)) return true;
+    ++counters_.unrouted;
+    return false;
+}
+
+void ShardMachine::send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out) {
+    const std::span<std::byte> room = out.reserve(bytes.size());
+    if (room.empty()) {
+        ++counters_.unrouted;
+        return;
+    }
+    std::memcpy(room.data(), bytes.data(), bytes.size());
+    out.commit(bytes.size(), to, wire::Ecn::capable_0);
+}
+
+// ------------------------------------------------------------------------------------------------------------ Servers
+
+void ShardMachine::drain_servers(wire::Outbox& out, Time now) {
+    while (!busy_.empty()) {
+        if (!drain(busy_.back(), out, now)) return;
+        busy_.back().host->queued = false;
+        busy_.pop_back();
+    }
+}
+
+// Packets of a server pass the aggregators of its own switch. False: the outbox has no room.
+bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
+    const control::Branch& branch = *busy.branch;
+    protocol::Server& server = busy.host->server;
+    while (server.has_transmit()) {
+        out.expect(std::max(branch.receivers, 1U));
+        const std::span<std::byte> buffer = out.reserve(ATP_MAX_PACKET_BYTES);
+        if (buffer.empty()) return false;
+        const auto transmit = server.poll_transmit(buffer);
+        if (!transmit) return true;
+        protocol::PacketBuffer packet{
+            .data = buffer.data(),
+            .size = static_cast<std::uint32_t>(transmit->size),
+            .capacity = static_cast<std::uint32_t>(buffer.size()),
+            .congested = false,
+            .verdict = {.route = protocol::Route::down, .worker = transmit->worker, .units = transmit->units}};
+        std::array<std::byte, ATP_HEADER_BYTES> flush{};
+        const bool is_flush = type_of(buffer.data()) == ATP_TYPE_FLUSH;
+        if (is_flush) std::memcpy(flush.data(), buffer.data(), flush.size());
+        switch_.handle_packet(packet, now);
+        if (packet.verdict.route == protocol::Route::up) {
+            server.handle_packet(bytes_of(packet), false, now);
+        } else if (packet.verdict.route == protocol::Route::down) {
+            answer(packet, branch, out);
+        } else if (is_flush && !branch.has_racks && branch.present != 0) {
+            // A switch in the path, which has no address, may hold the partial sum. It answers the FLUSH. Otherwise the
+            // receiver ignores it.
+            out.commit(packet.size, lowest(branch.children, branch.present).address, wire::Ecn::capable_0);
+        }
+        if (is_flush) flush_racks(flush, branch, transmit->units, out);
+    }
+    return true;
+}
+
+// Sends a hosted server's packet, which is in the room that was reserved for it.
+void ShardMachine::answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out) {
+    if (goes_to_group(packet, branch)) {
+        ++counters_.grouped;
+        out.commit(packet.size, branch.group, wire::Ecn::capable_0);
+        return;
+    }
+    bool first = true;
+    for_each_receiver(downward_of(packet), BranchReceivers(branch), [&](const control::Branch::Child& child) {
+        if (std::exchange(first, false)) {
+            out.commit(packet.size, child.address, wire::Ecn::capable_0);
+        } else if (!out.repeat(child.address)) {
+            ++counters_.unrouted;
+        }
+    });
+}
+
+const protocol::Server* ShardMachine::server_of(const control::Branch& branch) const {
+    const auto found = servers_.find(key_of(branch));
+    return found == servers_.end() ? nullptr : &found->second->server;
+}
+
+// --------------------------------------------------------------------------------------------------------------- Tree
+
+void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out,
+                                  Time now) {
+    const auto type = wire::control_type(bytes);
+    bool understood = false;
+    if (type == wire::ControlType::join) {
+        const auto join = wire::decode_join(bytes);
+        if ((understood = join.has_value())) tree_.handle_join(*join, from, now);
+    } else if (type == wire::ControlType::leave) {
+        const auto leave = wire::decode_leave(bytes);
+        if ((understood = leave.has_value())) tree_.handle_leave(*leave, from, now);
+    } else if (type == wire::ControlType::joined) {
+        const auto joined = wire::decode_joined(bytes);
+        if ((understood = joined.has_value())) tree_.handle_joined(*joined, from, now);
+    } else if (type == wire::ControlType::refused) {
+        const auto refused = wire::decode_refused(bytes);
+        if ((understood = refused.has_value())) tree_.handle_refused(*refused, from);
+    }
+    if (!understood) ++counters_.control_refused;
+    drain_tree(out);
+}
+
+void ShardMachine::handle_timeout(wire::Outbox& out, Time now) {
+    tree_.handle_timeout(now);
+    drain_tree(out);
+    drain_servers(out, now);
+}
+
+// If there is no room, the message is lost; members repeat control messages.
+void ShardMachine::drain_tree(wire::Outbox& out) {
+    while (const auto event = tree_.poll_event()) handle_event(*event);
+    while (auto transmit = tree_.poll_transmit()) {
+        // The routes to members and to their group are equal, and may change while a job runs.
+        if (transmit->to.is_multicast()) {
+            add_event({.kind = ShardEvent::Kind::group_used,
+                       .address = transmit->to,
+                       .near = transmit->near,
+                       .bytes = {},
+                       .ecn = wire::Ecn::not_capable});
+        }
+        const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
+        if (room.empty()) continue;
+        const std::size_t size =
+            std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
+        if (size != 0) out.commit(size, transmit->to, wire::Ecn::capable_0);
+    }
+}
+
+void ShardMachine::handle_event(const control::TreeEvent& event) {
+    const bool is_atp = event.protocol == wire::ChannelProtocol::atp;
+    switch (event.kind) {
+        case control::TreeEvent::Kind::admitted:
+            if (is_atp) static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            break;
+        case control::TreeEvent::Kind::opened:
+            if (const control::Branch* branch = tree_.find(event.job, event.channel)) {
+                is_atp ? open_server(*branch) : open_other(*branch);
+            }
+            break;
+        case control::TreeEvent::Kind::closed: close_channel(event); break;
+    }
+}
+
+void ShardMachine::open_server(const control::Branch& branch) {
+    const wire::ChannelTerms terms = branch.terms;
+    if (auto host = host_server(branch)) {
+        servers_[key_of(branch)] = std::move(host);
+        tree_.opened(terms.job, terms.channel);
+        return;
+    }
+    tree_.could_not_open(
+        terms.job, terms.channel,
+        fmt::format("no memory for another parameter server of {} MB: use a smaller window or fewer lanes",
+                    control::server_bytes_of(terms) >> 20U));
+}
+
+void ShardMachine::open_other(const control::Branch& branch) {
+    const wire::ChannelTerms terms = branch.terms;
+    auto stream = other_->open(branch);
+    if (stream) {
+        tree_.opened(terms.job, terms.channel, *stream);
+    } else {
+        tree_.could_not_open(terms.job, terms.channel, std::move(stream.error()));
+    }
+}
+
+void ShardMachine::close_channel(const control::TreeEvent& event) {
+    if (event.last_of_job) switch_.dismiss(event.job);
+    if (other_ != nullptr) other_->close(event.job, event.channel);
+    const ChannelKey key = key_of(event.job, event.channel);
+    std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
+    servers_.erase(key);
+}
+
+// ------------------------------------------------------------------------------------------------------------- Events
+
+void ShardMachine::add_event(ShardEvent event) {
+    if (events_.size() < most_events) {
+        events_.push_back(std::move(event));
+    } else {
+        ++counters_.events_lost;
+    }
+}
+
+std::optional<ShardEvent> ShardMachine::poll_event() {
+    if (events_.empty()) return std::nullopt;
+    ShardEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+}
+
+}  // namespace atp::endpoint

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/time.h"
+#include "control/join_tree.h"
+#include "endpoint/hosted_server.h"
+#include "endpoint/shard_protocol.h"
+#include "protocol/switch.h"
+#include "wire/address.h"
+#include "wire/datagram.h"
+#include "wire/outbox.h"
+
+namespace atp::endpoint {
+
+struct ShardMachineConfig {
+    protocol::SwitchConfig table{};
+    control::JoinTreeConfig tree{};  // the machine sets `other`
+    // Datagrams of this shard come to the address of the node: control messages become events for it.
+    bool is_first = false;
+    bool reaches_groups = true;  // false: packets to a multicast group would not arrive
+};
+
+struct ShardEvent {
+    enum class Kind : std::uint8_t {
+        message,     // a control message for the node, from `address`
+        group_used,  // packets go to the group `address`, on the interface that reaches `near`
+    };
+    Kind kind = Kind::message;
+    wire::Address address{};
+    wire::Address near{};
+    std::vector<std::byte> bytes{};
+    wire::Ecn ecn = wire::Ecn::not_capable;
+};
+
+struct ShardMachineCounters {
+    std::uint64_t unrouted = 0;  // packets of unknown channels, without a receiver, or that the outbox refused
+    std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
+    std::uint64_t control_refused = 0;
+    std::uint64_t events_lost = 0;  // control messages for the node: too many waited
+};
+
+// What one shard of a switch does with a datagram: a table of aggregators, the channels that hash to the shard with
+// their branches of the tree, and the servers that it hosts.
+//
+// Ownership: owns all of these. The constructor allocates everything except branches and servers, which are created and
+//   removed with their jobs within a bound. Borrows datagrams and the outbox for the duration of a call, but the outbox
+//   may refer to datagrams until it is flushed.
+// Calling order: handle_batch() for received datagrams, handle_message() for control messages from the node,
+//   handle_timeout() at poll_timeout(). After each, poll_event() until it returns nothing, then flush the outbox; only
+//   then handle_batch() again. handle_room() when an outbox without room has been flushed.
+// Threads: none. Shards of one switch share only JoinTreeConfig::room.
+// Failure: the constructor throws std::bad_alloc. A packet without a receiver or room is dropped and counted. Answers
+// of
+//   hosted servers wait for room.
+class ShardMachine {
+  public:
+    static constexpr std::size_t most_batch = 64;  // datagrams of one handle_batch()
+
+    // `other`: a protocol other than ATP; nullptr: none.
+    ShardMachine(const ShardMachineConfig& config, std::unique_ptr<ShardProtocol> other);
+
+    void handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now);
+    // A JOIN, LEAVE or answer for a channel of this shard.
+    void handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
+    void handle_room(wire::Outbox& out, Time now) { drain_servers(out, now); }
+    void handle_timeout(wire::Outbox& out, Time now);
+    std::optional<ShardEvent> poll_event();
+    [[nodiscard]] Time poll_timeout() const { return tree_.poll_timeout(); }
+
+    [[nodiscard]] bool has_answers() const { return !busy_.empty(); }  // which wait for room
+    [[nodiscard]] bool reaches_groups() const { return config_.reaches_groups; }
+    [[nodiscard]] const protocol::Switch& table() const { return switch_; }
+    [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
+    [[nodiscard]] const ShardProtocol* other() const { return other_.get(); }
+    // nullptr: the branch hosts no server.
+    [[nodiscard]] const protocol::Server* server_of(const control::Branch& branch) const;
+    [[nodiscard]] const ShardMachineCounters& counters() const { return counters_; }
+
+  private:
+    static constexpr std::size_t most_events = 1024;
+
+    using ChannelKey = std::uint64_t;
+    // A server with packets to send.
+    struct BusyServer {
+        ChannelKey key = 0;
+        HostedServer* host = nullptr;
+        const control::Branch* branch = nullptr;
+    };
+
+    void take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now);
+    void add_packet(const wire::Datagram& datagram, wire::Outbox& out);
+    void pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out);
+    void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
+                     wire::Outbox& out);
+    void answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from, wire::Outbox& out);
+    void process_batch(wire::Outbox& out, Time now);
+    void forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now);
+    void forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
+    void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
+    [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
+    bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
+    void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
+
+    void drain_servers(wire::Outbox& out, Time now);
+    [[nodiscard]] bool drain(const BusyServer& busy, wire::Outbox& out, Time now);
+    void answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
+
+    void drain_tree(wire::Outbox& out);
+    void handle_event(const control::TreeEvent& event);
+    void open_server(const control::Branch& branch);
+    void open_other(const control::Branch& branch);
+    void close_channel(const control::TreeEvent& event);
+    void add_event(ShardEvent event);
+
+    ShardMachineConfig config_;
+    std::unique_ptr<ShardProtocol> other_;
+    protocol::Switch switch_;
+    control::JoinTree tree_;
+    std::unordered_map<ChannelKey, std::unique_ptr<HostedServer>> servers_;  // never iterated
+    std::vector<BusyServer> busy_;
+    std::vector<protocol::PacketBuffer> packets_;  // of the current batch
+    std::unique_ptr<std::byte[]> scratch_;         // for FLUSHes of the batch, which may grow into gradients
+    std::size_t scratch_used_ = 0;                 // packets
+    std::deque<ShardEvent> events_;                // at most most_events
+    ShardMachineCounters counters_;
+};
+
+}  // namespace atp::endpoint

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control messages, channels that come and go, and a protocol other than ATP.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shard_fixture.h"
+#include "support/packets.h"
+
+namespace atp::endpoint {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const protocol::Membership two = *protocol::Membership::star(2);
+
+wire::Join join_of_rank(std::uint16_t rank) { return join_of(two.place(rank), rank); }
+wire::Leave leave_of_rank(std::uint8_t rank) {
+    return {.job = job, .token = token, .channel = channel, .unit = 0, .member = rank};
+}
+
+// A protocol whose packets begin with 0x01 and go to both members.
+class OtherProtocol final : public ShardProtocol {
+  public:
+    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join&) const override { return std::nullopt; }
+    [[nodiscard]] bool has_format(std::span<const std::byte> bytes) const override {
+        return !bytes.empty() && bytes[0] == std::byte{1};
+    }
+    [[nodiscard]] Receivers handle_packet(std::span<std::byte> bytes, const wire::Address&) override {
+        bytes[1] = std::byte{9};
+        return {.branch = branch_, .children = branch_ == nullptr ? 0U : 3U};
+    }
+    [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) override {
+        if (is_full) return tl::unexpected(std::string("the pool has no free slot for this channel"));
+        branch_ = &branch;
+        return std::uint8_t{6};
+    }
+    void close(std::uint32_t, std::uint16_t) override { branch_ = nullptr; }
+    [[nodiscard]] std::string report_parts() const override { return {}; }
+
+    bool is_full = false;
+
+  private:
+    const control::Branch* branch_ = nullptr;
+};
+
+wire::Join join_of_other(std::uint16_t rank) {
+    wire::Join join = join_of_rank(rank);
+    join.terms.protocol = wire::ChannelProtocol::switchml;
+    return join;
+}
+
+std::optional<wire::Joined> joined_to(const Shard& shard, const wire::Address& to) {
+    return shard.last<wire::Joined>(wire::decode_joined, to);
+}
+std::optional<wire::Refused> refused_to(const Shard& shard, const wire::Address& to) {
+    return shard.last<wire::Refused>(wire::decode_refused, to);
+}
+
+TEST(ShardMachine, JoinedReportsReadyOnceTheServerIsThere) {
+    Shard shard;
+    shard.take(encoded(join_of_rank(0)), worker_address(0));
+    ASSERT_TRUE(joined_to(shard, worker_address(0)));
+    EXPECT_FALSE(joined_to(shard, worker_address(0))->ready);
+    shard.take(encoded(join_of_rank(1)), worker_address(1));
+    for (const unsigned rank : {0U, 1U}) EXPECT_TRUE(joined_to(shard, worker_address(rank))->ready) << rank;
+    const control::Branch* found = nullptr;
+    shard.machine.tree().for_each([&](const control::Branch& branch) { found = &branch; });
+    ASSERT_NE(found, nullptr);
+    EXPECT_NE(shard.machine.server_of(*found), nullptr);
+    EXPECT_EQ(shard.machine.other(), nullptr);
+    EXPECT_TRUE(shard.machine.reaches_groups());
+}
+
+TEST(ShardMachine, FirstShardPassesControlMessagesToTheNode) {
+    ShardMachineConfig config = shard_config();
+    config.is_first = true;
+    Shard shard(config);
+    const Bytes join = encoded(join_of_rank(0));
+    shard.take(join, worker_address(0), {}, wire::Ecn::congested);
+    ASSERT_THAT(shard.events, SizeIs(1));
+    EXPECT_EQ(shard.events[0].kind, ShardEvent::Kind::message);
+    EXPECT_EQ(shard.events[0].address, worker_address(0));
+    EXPECT_EQ(shard.events[0].bytes, join);
+    EXPECT_EQ(shard.events[0].ecn, wire::Ecn::congested);
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+    Bytes foreign = encoded(wire::Hello{.nonce = 1}, wire::least_hello_bytes);
+    foreign[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};
+    shard.take(foreign, worker_address(0));
+    EXPECT_THAT(shard.events, SizeIs(2)) << "the node refuses the version";
+    shard.message(join, worker_address(0));
+    EXPECT_EQ(shard.machine.tree().channels(), 1U) << "the node passed it back";
+}
+
+TEST(ShardMachine, EventsBeyondTheBoundAreDroppedAndCounted) {
+    ShardMachineConfig config = shard_config();
+    config.is_first = true;
+    ShardMachine machine(config, nullptr);
+    RecordingOutbox outbox;
+    Bytes stats = encoded(wire::Stats{.nonce = 1});
+    const wire::Address from = host(5);
+    const wire::Datagram datagram{.bytes = stats, .capacity = stats.size(), .from = &from};
+    for (int i = 0; i < 1025; ++i) machine.handle_batch({&datagram, 1}, outbox, Time{});
+    EXPECT_EQ(machine.counters().events_lost, 1U);
+    int events = 0;
+    while (machine.poll_event()) ++events;
+    EXPECT_EQ(events, 1024);
+}
+
+TEST(ShardMachine, MessageThatDoesNotDecodeIsCounted) {
+    Shard shard;
+    const std::vector<Bytes> messages = {
+        encoded(join_of_rank(0)), encoded(leave_of_rank(0)),
+        encoded(wire::Joined{.job = job, .token = token, .channel = channel}),
+        encoded(wire::Refused{.job = job, .token = token, .channel = channel, .text = "no"})};
+    for (Bytes message : messages) {
+        message.resize(wire::control_prefix_bytes + 2);
+        shard.take(message, worker_address(0));
+    }
+    shard.take(encoded(wire::Hello{.nonce = 1}, wire::least_hello_bytes), worker_address(0));
+    EXPECT_EQ(shard.machine.counters().control_refused, 5U);
+    EXPECT_THAT(shard.sent, IsEmpty());
+}
+
+TEST(ShardMachine, ControlMessageWithoutRoomIsDropped) {
+    Shard shard;
+    shard.outbox.room = 0;
+    shard.take(encoded(join_of_rank(0)), worker_address(0));
+    EXPECT_THAT(shard.sent, IsEmpty());
+    EXPECT_EQ(shard.machine.tree().channels(), 1U);
+    shard.outbox.room = 1;
+    shard.take(encoded(join_of_rank(0)), worker_address(0));
+    EXPECT_TRUE(joined_to(shard, worker_address(0))) << "its sender repeats the JOIN";
+}
+
+TEST(ShardMachine, LastMemberThatLeavesClosesTheChannelAndItsServer) {
+    Shard shard;
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank));
+    shard.take(encoded(leave_of_rank(0)), worker_address(0));
+    EXPECT_EQ(shard.machine.tree().channels(), 1U);
+    shard.take(encoded(leave_of_rank(1)), worker_address(1));
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+    EXPECT_EQ(shard.machine.table().job_counters(job), nullptr) << "the job is dismissed";
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank));
+    EXPECT_TRUE(joined_to(shard, worker_address(0))->ready) << "the job can form again";
+}
+
+TEST(ShardMachine, ServerWithWaitingAnswersCanClose) {
+    Shard shard;
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank));
+    shard.outbox.room = 0;
+    atp_header header{};
+    header.type = ATP_TYPE_PROBE;
+    header.window_log2 = 3;
+    header.job = job, header.token = token, header.channel = channel;
+    header.bitmap0 = 1, header.mask0 = 3, header.bitmap1 = 1, header.mask1 = 1;
+    shard.take(testing::make_packet(header), worker_address(0));
+    ASSERT_TRUE(shard.machine.has_answers());
+    for (std::uint8_t rank = 0; rank < 2; ++rank) shard.take(encoded(leave_of_rank(rank)), worker_address(rank));
+    EXPECT_FALSE(shard.machine.has_answers());
+    shard.outbox.room = 9;
+    shard.machine.handle_room(shard.outbox, Time{});
+    shard.collect();
+    EXPECT_THAT(shard.sent, IsEmpty());
+}
+
+TEST(ShardMachine, SilentMembersExpire) {
+    Shard shard;
+    const Time begin{std::chrono::seconds(100)};
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank), begin);
+    Time now = begin;
+    for (int sweep = 0; sweep < 100 && shard.machine.poll_timeout() != never; ++sweep) {
+        now = std::max(now, shard.machine.poll_timeout());
+        shard.machine.handle_timeout(shard.outbox, now);
+        shard.collect();
+    }
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+    EXPECT_EQ(shard.machine.tree().counters().expired, 2U);
+    EXPECT_GT(now - begin, control::timing.hold);
+    EXPECT_LT(now - begin, control::timing.hold + 3 * control::timing.refresh);
+}
+
+TEST(ShardMachine, RefusalFromAboveReachesTheMembers) {
+    Shard leaf(shard_config(host(9)));
+    const protocol::Membership racks = *protocol::Membership::racks(2, 1);
+    leaf.take(encoded(join_of(racks.place(0), 0)), worker_address(0));
+    leaf.take(
+        encoded(wire::Refused{
+            .job = job, .token = token, .channel = channel, .reason = wire::Refusal::full, .text = "no free entry"}),
+        host(9));
+    ASSERT_TRUE(refused_to(leaf, worker_address(0)));
+    EXPECT_THAT(refused_to(leaf, worker_address(0))->text, HasSubstr("no free entry"));
+    EXPECT_EQ(leaf.machine.tree().channels(), 0U);
+}
+
+TEST(ShardMachine, FlushOfAServerElsewhereReachesTheFirstMemberOfARackInThePath) {
+    const protocol::Membership racks = *protocol::Membership::racks(2, 2);
+    Shard root;
+    for (std::uint16_t rank = 0; rank < 4; ++rank) {
+        wire::Join join = join_of(racks.place(rank), rank);
+        join.level = 1;
+        join.terms.server = control::endpoint_of(host(50));
+        root.take(encoded(join), worker_address(rank));
+    }
+    atp_header header{};
+    header.type = ATP_TYPE_FLUSH;
+    header.window_log2 = 3;
+    header.job = job, header.token = token, header.channel = channel;
+    header.worker = ATP_WORKER_ALL;
+    header.index = 5;
+    header.bitmap0 = 3, header.mask0 = 3, header.bitmap1 = 2, header.mask1 = 3;
+    root.take(testing::make_packet(header), host(50));
+    EXPECT_THAT(root.receivers(ATP_TYPE_FLUSH), ElementsAre(worker_address(2)));
+    root.outbox.room = 0;
+    root.take(testing::make_packet(header), host(50));
+    EXPECT_EQ(root.machine.counters().unrouted, 1U);
+    header.token = token + 1;
+    root.outbox.room = 9;
+    root.take(testing::make_packet(header), host(50));
+    EXPECT_THAT(root.sent, IsEmpty()) << "another token";
+}
+
+TEST(ShardMachine, PacketOfAnotherProtocolGoesToTheChildrenThatItNames) {
+    Shard shard(shard_config(), std::make_unique<OtherProtocol>());
+    EXPECT_NE(shard.machine.other(), nullptr);
+    const Bytes packet = {std::byte{1}, std::byte{2}};
+    shard.take(packet, worker_address(0));
+    EXPECT_THAT(shard.sent, IsEmpty()) << "no channel yet";
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_other(rank)), worker_address(rank));
+    ASSERT_TRUE(joined_to(shard, worker_address(1)));
+    EXPECT_TRUE(joined_to(shard, worker_address(1))->ready);
+    EXPECT_EQ(joined_to(shard, worker_address(1))->stream, 6U);
+    shard.take(packet, worker_address(0));
+    ASSERT_THAT(shard.sent, SizeIs(2));
+    for (const unsigned rank : {0U, 1U}) {
+        EXPECT_EQ(shard.sent[rank].to, worker_address(rank));
+        EXPECT_THAT(shard.sent[rank].bytes, ElementsAre(std::byte{1}, std::byte{9})) << "rewritten in place";
+    }
+    for (std::uint8_t rank = 0; rank < 2; ++rank) shard.take(encoded(leave_of_rank(rank)), worker_address(rank));
+    shard.take(packet, worker_address(0));
+    EXPECT_THAT(shard.sent, IsEmpty()) << "the channel is closed";
+}
+
+TEST(ShardMachine, ChannelOfAnotherProtocolIsRefusedIfItHasNoRoom) {
+    auto other = std::make_unique<OtherProtocol>();
+    other->is_full = true;
+    Shard shard(shard_config(), std::move(other));
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_other(rank)), worker_address(rank));
+    ASSERT_TRUE(refused_to(shard, worker_address(0)));
+    EXPECT_THAT(refused_to(shard, worker_address(0))->text, HasSubstr("no free slot"));
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+}
+
+}  // namespace
+}  // namespace atp::endpoint
