@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the pages of docs/results: parts with their commands, and figures compared with their bars."""
+"""Builds pages of docs/results. A page has parts; a part lists its commands, and its figures with their limits."""
 
 import argparse
 import json
@@ -18,12 +18,12 @@ PYTHON = VENV_PYTHON if os.path.exists(VENV_PYTHON) else sys.executable
 
 
 class Skipped(Exception):
-    """This host cannot measure a part."""
+    """Raised if this host cannot measure a part."""
 
 
 @dataclass
 class Finding:
-    """One figure, with its minimum or maximum; None: reported without a limit."""
+    """One figure with its limits. `least` is the minimum, `most` the maximum; None: no limit."""
 
     what: str
     value: float
@@ -68,14 +68,13 @@ def run(part, command):
 
 
 def cluster(part, *flags):
-    """The object that a run of bench/cluster prints."""
+    """Runs bench/cluster and returns the object that it prints."""
     return json.loads(run(part, [CLUSTER, *flags, "--json"]))
 
 
 @dataclass
 class Page:
-    """A program that measures parts and writes a page. `bodies` holds the title and the function of each part, by
-    name."""
+    """A program that measures parts and writes a page. `bodies` maps the name of a part to its title and function."""
 
     title: str
     program: str
@@ -149,7 +148,7 @@ def _parse(page, description):
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to measure: {', '.join(page.bodies)} [all]")
     parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="turns of each system, at least 1; figures are medians [5]"
+        "--rounds", type=int, default=5, metavar="N", help="turns of a system, at least 1; figures are medians [5]"
     )
     parser.add_argument("--write", metavar="FILE", help="also write the page into this file")
     parser.add_argument("--json", action="store_true", help="print a JSON array of figures instead of the page")
@@ -179,7 +178,7 @@ def _measure_and_print(page, options):
 
 
 def main(page, description):
-    """Runs the whole program and returns its exit status."""
+    """Parses the arguments, measures, prints, and returns the exit status of the program."""
     options = _parse(page, description)
     try:
         return _measure_and_print(page, options)

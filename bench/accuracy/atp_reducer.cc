@@ -43,7 +43,7 @@ class AtpReducer final : public Reducer {
 
     void sum(std::span<const float> inputs, std::span<float> sums) override {
         std::vector<std::unique_ptr<tensor::FittedTensor>> tensors;
-        std::vector<float> others(sums.size());  // all workers must have the same bits
+        std::vector<float> others(sums.size());  // ranks above 0 share it: every worker receives the same bits
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
             tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
@@ -101,7 +101,7 @@ class AtpReducer final : public Reducer {
         Packet packet = std::move(packets_.front());
         packets_.pop_front();
         const auto size = static_cast<std::uint32_t>(packet.bytes.size());
-        packet.bytes.resize(buffer_.size());  // a FLUSH may become longer
+        packet.bytes.resize(buffer_.size());  // the switch may turn a FLUSH into a longer gradient
         protocol::PacketBuffer packet_buffer{.data = packet.bytes.data(),
                                              .size = size,
                                              .capacity = static_cast<std::uint32_t>(packet.bytes.size()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All workers of a job, their switch and their server in one process. Trainings sum their gradients with it to study
-// the values of the sums, not their speed.
+// All workers of a job, their switch and their server in one process. Trainings sum their gradients with a Reducer to
+// study the values of the sums, not the speed.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace atp::accuracy {
 
 struct ReducerConfig {
     unsigned workers = 4;
-    std::uint16_t lanes = 352;  // those of a packet of 1,500 bytes
+    std::uint16_t lanes = 352;  // fit a packet of 1,500 bytes
     tensor::NumberForm form;
 };
 
 struct Counters {
-    std::uint64_t fragments = 0;        // fragments summed
-    std::uint64_t float_fragments = 0;  // of them, fragments summed as floats
-    std::uint64_t overflows = 0;        // of them, fragments whose integers overflowed in the switch
+    std::uint64_t fragments = 0;        // all fragments summed
+    std::uint64_t float_fragments = 0;  // fragments summed as floats
+    std::uint64_t overflows = 0;        // fragments whose integers overflowed in the switch
     std::uint64_t bytes = 0;            // sent by one worker
 };
 
@@ -34,7 +34,7 @@ struct Counters {
 class Reducer {
   public:
     virtual ~Reducer() = default;
-    // `inputs` holds the values of all workers one after the other; `sums` is as long as one worker's values.
+    // `inputs` holds the values of worker 0, then of worker 1, and so on; `sums` has the length of one worker's values.
     virtual void sum(std::span<const float> inputs, std::span<float> sums) = 0;
     [[nodiscard]] virtual Counters counters() const = 0;
 };

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums the gradients of several workers in one process, with the machines of libbench_accuracy or as float32."""
+"""Sums the gradients of several workers in one process: with the state machines of libbench_accuracy, or as float32."""
 
 import ctypes
 import dataclasses
 
 import torch
 
-LANES = 352  # of a packet of 1,500 bytes
+LANES = 352  # fit a packet of 1,500 bytes
 USUAL_SCALE = 1e8
 
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Format of numbers in packets; without a protocol, they are added as float32."""
+    """Format of the numbers in packets."""
 
-    protocol: str | None = None  # "atp" or "switchml"
+    protocol: str | None = None  # "atp" or "switchml"; None: gradients are added as float32, without packets
     scaling: str = "fixed"
     lanes: str = "int32"
     scale: float = USUAL_SCALE
@@ -45,7 +45,7 @@ class _Config(ctypes.Structure):
 
 
 class Counters(ctypes.Structure):
-    """Fragments summed; those summed as floats; those that overflowed in the switch; bytes that one worker sent."""
+    """All fragments; fragments summed as floats; fragments that overflowed in the switch; bytes sent by one worker."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("fragments", "float_fragments", "overflows", "bytes")]
 
@@ -84,7 +84,7 @@ class Reducer:
             )
             self._machines = library.accuracy_open(ctypes.byref(config))
             if not self._machines:
-                raise RuntimeError(f"no machines for {form}")
+                raise RuntimeError(f"libbench_accuracy cannot create the state machines for {form}")
 
     def __enter__(self):
         return self

@@ -30,7 +30,7 @@ def number(value):
 
 
 def counted(found):
-    """The counters of sums that machines made."""
+    """The cells "as floats" and "overflowed" of a row. Empty for float32, which no state machine sums."""
     if not found["fragments"]:
         return "", ""
     return f"{found['float_fragments']} of {found['fragments']}", found["overflows"]

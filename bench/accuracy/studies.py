@@ -95,8 +95,8 @@ def accuracy_over_steps(study, figure, model, claim):
 
 
 def _times_floats(floats, other, model):
-    """Steps to the target, as a multiple of those of floats, and its standard error by the jackknife over the seeds.
-    None if the target is not reached, or if there is only one seed."""
+    """The steps to the target divided by the steps of floats (None if the target is not reached), and the standard
+    error of this ratio by the jackknife over the seeds (None if it is unknown, for example with only one seed)."""
     ratio = _ratio_of_steps(floats, other, model)
     seeds = range(len(floats) if len(floats) > 1 else 0)
     without = [_ratio_of_steps(*([*runs[:i], *runs[i + 1 :]] for runs in (floats, other)), model) for i in seeds]
@@ -117,13 +117,13 @@ def _is_loss(model):
 
 
 def _target(curve, model):
-    """A score near the final score of floats, at which the curve still rises. On its flat part, chance would decide the
-    step at which the score is reached."""
+    """A score near the final score of floats, at which the curve still rises. On the flat part of the curve, noise
+    would decide the step at which training reaches a score."""
     return curve[-1][1] * 1.05 if _is_loss(model) else curve[-1][1] - 0.05
 
 
 def _steps_to(curve, target, model):
-    """Interpolates linearly between two points."""
+    """The step at which the curve reaches the target, interpolated linearly between two points; None: at no step."""
     sign = -1 if _is_loss(model) else 1
     before = None
     for step, score in curve:
@@ -138,7 +138,7 @@ SCORES_AVERAGED = 5
 
 
 def _mean_curve(curves):
-    """Mean over the seeds and over neighbouring scores: one score on a few hundred test images varies too much."""
+    """Mean over the seeds and over neighbouring scores. A single score on a few hundred test images varies too much."""
     steps = [step for step, _ in curves[0]]
     means = [statistics.mean(score for _, score in points) for points in zip(*curves)]
     reach = SCORES_AVERAGED // 2
@@ -180,7 +180,8 @@ def accuracy_over_scales(study):
 
 
 def _flat_decades(points, reference, allowed=0.03):
-    """Length in powers of ten of the longest run of scales that is as good as floats."""
+    """First and last power of ten of the longest run of neighbouring scales with a score at most `allowed` below that
+    of floats. Empty if no scale has such a score."""
     rows, row = [[]], []
     for scale, score in points:
         row = [*row, scale] if math.isfinite(score) and score >= reference - allowed else []
@@ -208,7 +209,7 @@ class Loss:
 
 
 def precision(study):
-    """Compares formats on the same gradients, which come from trainings that sum in float32."""
+    """Compares the formats on the same gradients. The gradients come from a training that sums in float32."""
     forms = (*FORMS, Form("atp", scale=1e6), Form("atp", lanes="int16", scale=1e3))
     found = {}
     for model in study.sizes.models:
@@ -244,7 +245,7 @@ def _precision_of(loss, reducer):
 
 
 def exponents(study):
-    """The largest magnitude of each fragment, which decides whether its sum may overflow."""
+    """Counts fragments by their largest magnitude, which decides whether the sum of a fragment may overflow."""
     found = {}
     for model in study.sizes.models:
         counts = collections.Counter()

@@ -14,7 +14,7 @@ from torch import nn
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "examples"))
 
-import common  # noqa: E402  the examples' own
+import common  # noqa: E402  examples/common.py
 
 WORKERS = 4
 
@@ -87,7 +87,7 @@ class Digits(Training):
 
 
 class Perceptron(Digits):
-    """Small enough for a test."""
+    """A model that trains fast enough for a test."""
 
     subject = "a perceptron, handwritten digits"
 
@@ -154,7 +154,7 @@ TRAININGS = {"perceptron": Perceptron, "cnn": Cnn, "gpt": Gpt}
 
 
 def run(make, reducer, steps, seed, seen=None):
-    """Returns the scores by step. Calls `seen` with each step's gradients and their sum."""
+    """Returns pairs of a step and its score. Calls `seen` with the gradients of each step and their sum."""
     training = make(seed)
     scores = []
     for step in range(steps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses and checks the command line: a run accepts everything that parse() returns."""
+"""Parses and checks the command line. Options that parse() returns are valid together."""
 
 import argparse
 import os
@@ -149,7 +149,7 @@ def _with_switches(parser, names, switch):
 
 
 def work_of(options, programs):
-    """The work that every system gets. The folder `programs` contains `atp`, which knows the models."""
+    """The work of each system. `programs` is the folder with `atp-lab`, which prints the tables of the models."""
     if not options.workload:
         return systems.Work(options.bytes, options.operations, options.warmup, options.jobs)
     link_bps = None if options.topology.is_local else options.rate

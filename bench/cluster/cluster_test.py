@@ -30,7 +30,7 @@ programs = None
 
 
 class Topologies(unittest.TestCase):
-    def test_dealt_ranks_alternate_between_racks(self):
+    def test_ranks_alternate_between_racks_if_dealt_and_fill_rack_by_rack_if_packed(self):
         racks = topology.parse("racks:2x3")
         self.assertEqual([host.switch.name for host in racks.ranks("dealt")], ["rack0", "rack1"] * 3)
         self.assertEqual([host.switch.name for host in racks.ranks("packed")], ["rack0"] * 3 + ["rack1"] * 3)
@@ -51,7 +51,8 @@ class Reports(unittest.TestCase):
     LINKS = network.Links(host_bps=500_000_000, uplink_bps=250_000_000, queue_bytes=1 << 20)
 
     def report_of(self, shape, jobs, seconds):
-        """A report of two systems. Each row of `seconds` is a turn, with one time per job."""
+        """A report of `atp`, with the times of `seconds`, and `gloo`, with twice these times. Each row is a turn with
+        one time per job."""
         nodes = topology.parse(shape)
         traffic = {
             pair: (3_000_000, 1)
@@ -85,7 +86,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(flat["cpu_s_per_gb"], flat["peer_cpu_s_per_gb"])
         self.assertIsNone(flat["in_network_share"])
 
-    def test_goodput_of_jobs_on_one_host_is_added(self):
+    def test_goodput_is_the_sum_over_the_jobs(self):
         atp = self.report_of("star:2", 2, [[0.1, 0.2]])["systems"]["atp"]
         self.assertAlmostEqual(atp["goodput_bps"], 8_000_000 / 0.1 + 8_000_000 / 0.2)
         self.assertEqual(atp["jobs_goodput_bps"], [8_000_000 / 0.1, 8_000_000 / 0.2])
@@ -94,7 +95,7 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(self.report_of("star:2", 1, [[1]])["limit_bps"], 500e6 * 1472 / 1514)
         self.assertAlmostEqual(self.report_of("racks:2x2", 1, [[1]])["limit_bps"], 250e6 * 1472 / 1514)
 
-    def test_costs_include_all_operations_and_ranks(self):
+    def test_costs_are_divided_by_the_gigabytes_of_all_operations_and_ranks(self):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
         gigabytes = 2 * 4 * 0.001
         self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / gigabytes)
@@ -138,7 +139,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(ran.returncode, 2)
         self.assertIn("argument --loss", ran.stderr)
 
-    def test_switch_option_changes_atp_alone(self):
+    def test_switch_option_replaces_atp_and_no_other_system(self):
         for switch, others, chosen in (
             ("user", ["--peer", "gloo"], ["atp", "gloo"]),
             ("xdp", ["--peer", "gloo"], ["atp-xdp", "gloo"]),
@@ -147,12 +148,12 @@ class CommandLine(unittest.TestCase):
         ):
             self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
 
-    def test_kernel_switch_names_the_ports_of_hosts(self):
+    def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])
         command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
         self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
 
-    def test_server_on_a_host_is_passed_to_ranks_as_server_or_switch(self):
+    def test_ranks_get_a_server_host_as_dedicated_server_or_with_a_kernel_switch_as_switch(self):
         for switch, kind, flag in (
             ("user", systems.Atp, "--dedicated-server"),
             ("xdp", systems.AtpInKernel, "--switch"),
@@ -172,13 +173,13 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(ran.returncode, 2)
             self.assertIn("--server", ran.stderr)
 
-    def test_switchml_is_tuned_unless_flags_are_given(self):
+    def test_switchml_has_several_variants_unless_rank_flags_set_the_window(self):
         usual = arguments.parse(["--systems", "switchml"])
         self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
         tuned = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
         self.assertEqual(systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
 
-    def test_bad_arguments_are_refused_by_name(self):
+    def test_error_about_a_bad_argument_names_its_flag(self):
         for flag, value in (
             ("--topology", "ring:4"),
             ("--rate", "fast"),
@@ -200,10 +201,10 @@ class CommandLine(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Real networks. Scripts replace programs under their names to simulate programs that fail."""
+    """Runs on real networks. To simulate a program that fails, a test puts a script with its name into the folder."""
 
     def run_small(self, folder, *flags, interrupt_when=None):
-        """Runs to the end, checks that nothing remains on the host, and returns (status, output, errors)."""
+        """Runs the benchmark and returns (status, output, errors). Checks that no namespace or file remains."""
         process = subprocess.Popen(
             [RUN, "--bin", folder, *SMALL, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -245,7 +246,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(gloo["ratio_to_gloo"], 1)
         for figure in ("goodput_bps", "share_of_limit", "cpu_seconds_per_gb"):
             self.assertGreater(gloo[figure], 0)
-        # Each of two ranks sends the other half of its tensor and half of the sum, in packets with headers.
+        # In the ring of two ranks, each rank sends half of its tensor and half of the sum, in packets with headers.
         self.assertGreater(gloo["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
     def test_switchml_is_measured_beside_atp(self):
@@ -255,10 +256,10 @@ class Runs(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         measured = json.loads(output)["systems"]
         for name in ("switchml", "atp"):
-            # Each rank sends its tensor once.
+            # Each rank sends its tensor once, and packets add headers.
             self.assertGreater(measured[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
-    def test_kernel_switch_makes_sums(self):
+    def test_kernel_switch_adds_more_than_nine_tenths_of_the_gradients(self):
         if not os.path.exists(os.path.join(programs, "atp")):
             self.skipTest("there is no atp")
         flags = ("--bytes", "256KiB", "--systems", "atp", "--switch", "both", "--json")
@@ -282,7 +283,7 @@ class Runs(unittest.TestCase):
             self.skipTest(errors.strip())
         self.assertEqual(status, 0, errors)
         for system in json.loads(output)["systems"].values():
-            self.assertGreater(system["traffic_of_an_operation"]["uplink_received_bytes"], 262_144, "sums for it")
+            self.assertGreater(system["traffic_of_an_operation"]["uplink_received_bytes"], 262_144, "at server")
 
     def test_frames_without_offloads_are_measured(self):
         if shutil.which("ethtool") is None:
@@ -292,7 +293,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(status, 0, errors)
         result = json.loads(output)
         self.assertFalse(result["offloads"])
-        self.assertGreater(result["systems"]["gloo"]["switch_box_cpu_seconds_per_gb"], 0, "the bridge's part")
+        self.assertGreater(result["systems"]["gloo"]["switch_box_cpu_seconds_per_gb"], 0, "time of the ports")
 
     def test_openmpi_is_measured_over_the_links(self):
         if not (shutil.which("mpirun") and os.path.exists(os.path.join(programs, "bench_mpi"))):
@@ -302,7 +303,7 @@ class Runs(unittest.TestCase):
         traffic = json.loads(output)["systems"]["openmpi"]["traffic_of_an_operation"]
         self.assertGreater(traffic["host_sent_bytes"], 262_144)
 
-    def test_failed_rank_is_named_with_its_output(self):
+    def test_error_about_a_failed_rank_contains_its_name_and_output(self):
         status, _, errors = self.run_small(
             self.script_for_rank("echo no such luck >&2; exit 3"), "--gloo-algorithm", "ring"
         )
@@ -310,7 +311,7 @@ class Runs(unittest.TestCase):
         self.assertRegex(errors, r"gloo-job0-rank\d \(status 3\)")
         self.assertIn("no such luck", errors)
 
-    def test_hanging_rank_ends_at_the_deadline(self):
+    def test_rank_that_hangs_is_ended_at_the_timeout(self):
         status, _, errors = self.run_small(self.script_for_rank("exec sleep 1000"), "--timeout", "5")
         self.assertEqual(status, 1, errors)
         self.assertIn("not done after 5 s", errors)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the programs of this folder: builds what they need, runs them, and removes what they set up."""
+"""Shared by the programs of this folder: builds the measured programs, and runs the command line with its exit
+status."""
 
 import os
 import signal
@@ -20,8 +21,9 @@ EXIT_INTERRUPTED = 130
 
 
 def find_programs(classes, python, folder=None, others=()):
-    """Returns the folder with the programs of these systems and with others: the given one, or that of a build, whose
-    output goes to standard error. Programs in `others` have the names of their targets."""
+    """Returns the folder with the programs of the systems `classes` and the programs `others`, which have the names of
+    their build targets. If `folder` is None, builds the programs first; the output of the build goes to standard
+    error."""
     targets = {name for each in classes for name in each.targets} | set(others)
     folder = os.path.abspath(folder) if folder else _build(sorted(targets))
     for name in (*(program for each in classes for program in each.programs), *others):
@@ -32,7 +34,8 @@ def find_programs(classes, python, folder=None, others=()):
 
 
 def main(program, parse, run):
-    """Executes the command line and returns the exit status. Removes in any case what the command set up."""
+    """Executes the command line and returns the exit status. A signal unwinds the `with` blocks of `run`, so that the
+    network is removed in any case."""
     options = parse(sys.argv[1:])
     _unwind_on_signals()
     try:
@@ -83,7 +86,7 @@ def _interrupt(*_):
 
 
 def _unwind_on_signals():
-    """Exits the block on every signal that ends a program, except those that were ignored at the start (nohup)."""
+    """Makes signals that end a program raise KeyboardInterrupt, except signals ignored at the start (nohup)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)

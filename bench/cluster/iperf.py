@@ -38,7 +38,7 @@ class Receiver:
         processes.stop([self._process])
 
     def measure_bps(self, sender, seconds, settling_seconds=0.5):
-        """The rate that the receiver measures over this number of seconds, after a warm-up."""
+        """Sends for `settling_seconds`, then for `seconds`. Returns the rate of the second interval at the receiver."""
         command = [*self._command(seconds), "--json", "--omit", str(settling_seconds)]
         patience = 30 + 2 * (seconds + settling_seconds)
         for _ in range(ATTEMPTS):
@@ -49,7 +49,7 @@ class Receiver:
         raise processes.Failed(f"iperf3 from {sender.address} to {self.host.address}: {report['error']}")
 
     def start(self, sender):
-        """A flow that the caller stops."""
+        """Starts a flow and returns its process, which the caller must stop."""
         return processes.Process(
             "flow", self._network.entry(sender), self._command(LONGEST_SECONDS), self._network.folder
         )

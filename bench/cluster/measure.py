@@ -22,27 +22,24 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 
 @dataclass(frozen=True)
 class Turn:
-    """One run of one system. `jobs` holds an object per job with the `seconds` of its operations. The costs are the
-    processor time of the switches' daemons and, if it can be measured, of the kernel for packets that arrive at the
-    switches' ports. `counters` holds the counters of each switch that counts, and `faults` what the faults of --fault
-    did to frames at the ends of links."""
+    """One run of one system. The fields *_cpu_seconds are processor times."""
 
-    jobs: list
-    cpu_seconds: float
-    switches_cpu_seconds: float
-    ports_cpu_seconds: Optional[float]
-    machine_cpu_seconds: float
-    machine_busy: float
-    traffic: dict
-    counters: list
-    faults: dict = field(default_factory=dict)
+    jobs: list  # for each job, an object with the `seconds` of its operations
+    cpu_seconds: float  # of all ranks and switch daemons
+    switches_cpu_seconds: float  # of the switch daemons
+    ports_cpu_seconds: Optional[float]  # of the kernel for packets that arrive at switch ports; None: unknown
+    machine_cpu_seconds: float  # of the whole machine
+    machine_busy: float  # share of the time of all processors that was not idle
+    traffic: dict  # {(from, to): (bytes, dropped packets)}
+    counters: list  # of each switch that has counters
+    faults: dict = field(default_factory=dict)  # of --fault: {(from, to): {name of a count: frames}}
 
     @property
     def jobs_seconds(self):
         return [job["seconds"] for job in self.jobs]
 
     def operations_per_second(self):
-        """Sum over all jobs."""
+        """Operations per second, added over all jobs."""
         return sum(len(seconds) / sum(seconds) for seconds in self.jobs_seconds)
 
     def fastest(self):
@@ -109,7 +106,7 @@ class Bench:
         return self.link_faults.counts() if self.link_faults else {}
 
     def stream_bps(self):
-        """The rate of a plain TCP stream from the first rank's host to the last one's."""
+        """The rate of a plain TCP stream from the host of the first rank to the host of the last rank."""
         sender, receiver = self.hosts[0], self.hosts[-1]
         receiving = self._start("receiver", receiver, [sys.executable, STREAM_PROGRAM, "receive", str(STREAM_PORT)])
         ends = [receiving]
@@ -127,7 +124,8 @@ class Bench:
         return float(receiving.output())
 
     def start_switches(self, system, started):
-        """Adds switches to `started`, which the caller must always stop. Returns when they listen."""
+        """Starts the daemons and adds them to `started`, which the caller must stop even after an exception. Returns
+        when all listen."""
         for node in self.network.topology.daemon_nodes:
             command = system.daemon_command(node)
             if command is None:
@@ -136,7 +134,7 @@ class Bench:
             processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
 
     def _counters(self, system):
-        """Counters of the switches, without servers that run on hosts."""
+        """Counters of the switches. Daemons on server hosts are not included."""
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
         return [
             json.loads(processes.output_of(self.network.entry(switch), command))
@@ -145,7 +143,7 @@ class Bench:
         ]
 
     def _start_ranks(self, system, variant, started):
-        """Returns the first rank of each job, which prints the results."""
+        """Starts the ranks of all jobs. Returns the first rank of each job, which prints the results."""
         first_ranks = []
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
@@ -176,16 +174,16 @@ def _result_of(rank):
 
 @dataclass(frozen=True)
 class MachineTime:
-    """Processor time of this host in seconds: work of programs and interrupts, idle time, and time that was not
-    available.
+    """Time of all processors of this host in seconds.
 
-    The kernel measures idle time in nanoseconds, but samples work with a slow clock. The samples of programs that use
-    timers are too many or too few. Work is therefore computed as the rest of the time.
+    The kernel measures idle time in nanoseconds, but samples work at ticks of a slow clock. Programs that use timers
+    run in step with this clock, so that the samples show too much or too little work. Work is therefore computed as the
+    rest of the time.
     """
 
     all: float
     idle: float
-    stolen: float
+    stolen: float  # by the hypervisor
 
     def __sub__(self, before):
         return MachineTime(self.all - before.all, self.idle - before.idle, self.stolen - before.stolen)
@@ -198,7 +196,7 @@ class MachineTime:
 
 
 def _machine_time():
-    """Totals since boot."""
+    """The times since boot."""
     with open("/proc/stat", encoding="ascii") as file:
         lines = [line.split() for line in file if line.startswith("cpu")]
     idle, waiting, _, _, stolen = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in lines[0][4:9])

@@ -19,7 +19,7 @@ import topology as topologies
 # UDP as one packet. With the headers of all its segments, this packet counts as 68.5 kB. A smaller bucket would cut
 # each such packet into its segments, at ten times the processor time. Four ranks on links of 500 Mbit/s would then
 # saturate two cores, and the benchmark would measure the cores. The bucket is therefore a little larger than the
-# largest packet, and offloads stay on. The average rate is exact. Only transfers as small as the bucket are faster.
+# largest packet, and offloads stay on. The average rate is exact: only transfers that fit the bucket exceed the rate.
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
 WIRE_DEVICE = "wire0"  # of a host whose HOST_DEVICE is a bridge
@@ -29,12 +29,12 @@ BRIDGE = "br0"
 
 @dataclass(frozen=True)
 class Links:
-    """Rates of each direction; None: no limit. `queue_bytes` limits the queue at each end of a link. Without offloads,
-    every frame has a size that a wire could carry, and switches merge frames that arrive.
+    """Rates of each direction; None: no limit. `queue_bytes` limits the queue at each end of a link. Without
+    `offloads`, no frame is longer than a wire carries, and switches merge frames that arrive.
 
-    `faulty`: packets are cut into frames of wire size before they come to a link, and no node merges frames, so that a
-    fault of the link concerns single frames. Each host then has a bridge between its programs and its link, and the
-    bridge cuts the packets. The device of the link would cut them only after the fault."""
+    `faulty`: packets are cut into frames of wire size before they reach a link, and no node merges frames, so that a
+    fault of the link affects single frames. Each host then has a bridge between its programs and its link, and the
+    bridge cuts the packets. The device of the link would cut the packets only after the fault."""
 
     host_bps: Optional[int]
     uplink_bps: Optional[int]
@@ -48,20 +48,20 @@ class Unavailable(Exception):
 
 
 class Broken(Exception):
-    """A command failed that should have succeeded."""
+    """A command failed while the network was built, read or removed."""
 
 
 def build(topology, links):
-    """The network of a `with` block: links of these rates or, for a local topology, this host alone."""
+    """Returns the network for a `with` block: a Network, or for a local topology a Loopback without links."""
     return Loopback(topology) if topology.is_local else Network(topology, links)
 
 
 class Network:
     """A topology that exists while the `with` block runs, and a folder for the files of the run.
 
-    All names begin with `atp-PID-BIRTH-` of this process. Before it builds, it removes the remains of earlier runs that
-    were killed: names whose process no longer exists. Raises Unavailable before anything is built, Broken while
-    building.
+    All its namespaces and folders have names that begin with `atp-PID-BIRTH-` of this process. Before it is built, the
+    namespaces and folders of killed runs are removed: those whose process no longer exists. Raises Unavailable if this
+    host cannot create the network, and Broken if a command fails while the network is built.
     """
 
     def __init__(self, topology, links):
@@ -101,7 +101,7 @@ class Network:
         return HOST_DEVICE
 
     def traffic(self):
-        """What each limited end has sent since the network was built: {(from, to): (bytes, dropped packets)}."""
+        """Packets that each end of a link sent since the network was built: {(from, to): (bytes, dropped packets)}."""
         sent = {}
         for below, above in self.topology.links():
             up_device, down_device = self._devices_of(below)
@@ -110,7 +110,7 @@ class Network:
         return sent
 
     def end_of_link(self, below, direction):
-        """The end of the link above a node that sends `up` or `down`: (node, device, (from, to))."""
+        """The end that sends in `direction` (`up` or `down`) on the link above a node: (node, device, (from, to))."""
         [above] = [above for node, above in self.topology.links() if node == below]
         up_device, down_device = self._devices_of(below)
         if direction == "up":
@@ -118,8 +118,8 @@ class Network:
         return above, down_device, (above.name, below.name)
 
     def ports_cpu_seconds(self):
-        """Processor time for all packets received at the ports of the switches; None if it cannot be separated from
-        that of other work."""
+        """Processor time for all packets received at the ports of the switches; None: it cannot be separated from the
+        time of other work."""
         return None if self._links.offloads or self._links.faulty else receivers.cpu_seconds(self._port_threads)
 
     def up_bytes(self, below):
@@ -131,7 +131,7 @@ class Network:
         return self._sent(below.switch, self._devices_of(below)[1])[0]
 
     def _probe(self):
-        """Creates one device of each kind, so that a missing feature is found before the network is half built."""
+        """Creates one device of each kind, to detect a missing feature of the kernel before the network is built."""
         namespace = self._prefix + "probe"
         try:
             _call("ip", "netns", "add", namespace)
@@ -162,7 +162,7 @@ class Network:
         self._set_up(node, device, node.address)
 
     def _devices_of(self, below):
-        """The names of both ends of the link up from a node: its own, and the one on the bridge above."""
+        """The names of the two devices of the link from a node up to its switch: at the node, and at the switch."""
         of_host = WIRE_DEVICE if self._links.faulty else HOST_DEVICE
         return (of_host if isinstance(below, topologies.Host) else UPLINK_DEVICE), topologies.port_to(below)
 
@@ -256,8 +256,7 @@ class Loopback:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def entry(self, _node):
-        """A process that this command starts ends when the current process ends, even if the current process is
-        killed."""
+        """Prefix of a command. The kernel kills the command when this process ends, even if this process is killed."""
         return ["setpriv", "--pdeathsig", "KILL"]
 
     def traffic(self):
@@ -268,7 +267,7 @@ class Loopback:
 
 
 def remove_leftovers():
-    """Removes the namespaces, processes and folders of runs that were killed before they could."""
+    """Removes the namespaces, processes and folders of runs that were killed before they removed them."""
     for namespace in _namespaces():
         if _is_leftover(namespace):
             _remove_namespace(namespace)
@@ -291,8 +290,8 @@ def _is_leftover(name):
 
 
 def _birth_of(pid):
-    """Start time of a process in the kernel's unit, which together with the pid identifies it; '' if there is no
-    process."""
+    """Start time of a process in the kernel's unit; '' if no process has this pid. Pid and start time together identify
+    a process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]
@@ -361,7 +360,7 @@ def _send_single_frames(namespace, device):
 
 
 def _cut_packets(namespace, device):
-    """Makes a bridge cut the packets that its own host sends into frames of wire size."""
+    """Makes a bridge cut packets into frames of wire size. This concerns the packets of programs of its host."""
     _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, "tso", "off", "tx-udp-segmentation", "off")
 
 
@@ -373,7 +372,7 @@ def _call(*command):
 
 
 class _undisturbed:
-    """Delays signals that would end this process until the block is done."""
+    """While the `with` block runs, blocks the signals that would end this process. They arrive after the block."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

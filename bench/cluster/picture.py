@@ -10,7 +10,7 @@ TICKS = 5
 
 
 def lines(title, x_axis, y_axis, series):
-    """A chart of named lines, each of points (x, y); y begins at 0."""
+    """A chart of lines. `series` maps the name of a line to its points (x, y). Both axes begin at 0."""
     points = [point for line in series.values() for point in line] or [(1.0, 1.0)]
     scale = _Scale(max(x for x, _ in points), max(1.0, *(y for _, y in points)))
     parts = [
@@ -42,7 +42,7 @@ class _Scale:
         return HEIGHT - BOTTOM - value / self._most_y * (HEIGHT - TOP - BOTTOM)
 
     def axes(self):
-        """A grid, with the value of each of its lines."""
+        """The lines of the grid, each with its value."""
         for step in range(TICKS + 1):
             x, y = self._most_x * step / TICKS, self._most_y * step / TICKS
             yield _line(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)

@@ -13,7 +13,7 @@ TAIL_LINES = 5
 
 
 class Failed(Exception):
-    """A program failed, had no valid output, or did not end in time. `status`: of a program that ended itself."""
+    """A program failed, had no valid output, or did not end in time. `status`: its exit status; None: unknown."""
 
     def __init__(self, text, status=None):
         super().__init__(text)
@@ -21,8 +21,8 @@ class Failed(Exception):
 
 
 class Process:
-    """One program, started through `entry`, a command that replaces itself by the program. Its output goes to two files
-    in `folder`, named after it.
+    """One program that runs at a node. `entry` is the prefix that runs a command at the node. The outputs of the
+    program go to two files in `folder`, `name`.out and `name`.err.
 
     The caller must call wait_all() or stop() in every case: nothing else ends the program.
     """
@@ -44,7 +44,7 @@ class Process:
         return self._child.pid
 
     def poll(self):
-        """True if the process has ended; the first such call collects its status and its processor time."""
+        """True if the process has ended. The first call that finds this stores the status and the processor time."""
         if self.status is None:
             pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
             if pid != 0:
@@ -68,7 +68,7 @@ class Process:
 
 
 def output_of(entry, command, seconds=10.0):
-    """Output of a short command at a node."""
+    """Runs a command at a node and returns its output. Raises Failed if the command fails or takes too long."""
     try:
         done = subprocess.run(
             [*entry, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
@@ -82,8 +82,8 @@ def output_of(entry, command, seconds=10.0):
 
 
 def wait_all(processes, seconds, servers=()):
-    """Returns when all processes have ended with status 0. Raises Failed if a process fails, a server ends, or the time
-    is over. The caller must then stop the remaining processes."""
+    """Returns when all processes have ended with status 0. Raises Failed if a process fails, if one of `servers` ends,
+    or after `seconds`. The caller must then stop the remaining processes."""
     deadline = time.monotonic() + seconds
     while True:
         ended = [process for process in processes if process.poll()]
@@ -99,7 +99,7 @@ def wait_all(processes, seconds, servers=()):
 
 
 def stop(processes):
-    """Terminates all processes. Kills those that do not end."""
+    """Terminates all processes. Kills processes that have not ended after STOP_SECONDS."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             process.signal(number)
@@ -111,7 +111,7 @@ def stop(processes):
 
 
 def require_orderly_end(servers):
-    """Raises Failed if a server had failed before it was stopped."""
+    """Raises Failed if a server ended with an error. stop() must have ended all servers."""
     bad = [server for server in servers if server.status not in (0, -signal.SIGTERM)]
     if bad:
         raise Failed("switches failed after SIGTERM:\n  " + "\n  ".join(server.complaint() for server in bad))
@@ -145,4 +145,4 @@ def _sockets_of(pid):
     try:
         return {os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)}
     except FileNotFoundError:
-        return set()  # the process or one of its files has disappeared: the next poll sees it
+        return set()  # the process ended, or closed a file meanwhile: wait_until_bound() calls again

@@ -7,7 +7,7 @@ PREFIX = "napi/"
 
 
 def threads():
-    """All such threads of this host: {pid: name of the device}. The kernel may cut the name."""
+    """All these threads of this host: {pid: name of the device}. The kernel may cut the name of the device."""
     found = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         name = _name_of(pid)
@@ -17,7 +17,7 @@ def threads():
 
 
 def cpu_seconds(pids):
-    """Processor time of the threads that still exist."""
+    """Processor time of the threads. All of them must still exist."""
     return sum(_ticks_of(pid) for pid in pids) / os.sysconf("SC_CLK_TCK")
 
 

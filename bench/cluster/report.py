@@ -11,15 +11,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import faults  # noqa: E402
 from switch_report import share_in_network  # noqa: E402
 
-# Ethernet's usual frame of 1,500 bytes, as links count it: with a header of 14 bytes, without checksum, preamble and
-# gap. UDP over IPv4 leaves 1,472 bytes.
+# A frame with an IP packet of 1,500 bytes, as links count it: with the Ethernet header of 14 bytes, without checksum,
+# preamble and gap. UDP over IPv4 leaves 1,472 bytes.
 FRAME_BYTES = 1514
 UDP_PAYLOAD_BYTES = 1472
 
 
 def limit_bps(topology, links):
-    """Upper limit of the goodput of an all-reduce: a rank's tensor crosses each link at least once in each direction.
-    None without links."""
+    """Upper limit of the goodput of an all-reduce: a tensor crosses each link at least once in each direction. None for
+    a local topology, which has no links."""
     if topology.is_local:
         return None
     has_uplinks = any(switch.parent for switch in topology.switches)
@@ -54,7 +54,7 @@ class Setting:
         }
 
     def describe_faults(self, turns):
-        """What the faults did to each system. `turns` holds each system's turns by its name."""
+        """Lines with the counts of the faults for each system. `turns` maps the name of a system to its turns."""
         lines = [
             f"{name}, {line}"
             for name in (turns if self.faults else ())
@@ -79,12 +79,12 @@ class Setting:
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
 
     def operations_of_a_turn(self):
-        """Sum over all jobs, including the warm-up."""
+        """Number of operations of all jobs, including the warm-up."""
         return (self.work.operations + self.work.warmup) * self.work.jobs
 
     def traffic_of_an_operation(self, turns):
-        """Means over all operations and over all links of a kind, and the sum of the drops of all links. None without
-        links."""
+        """Per operation: mean bytes over all links of a kind, and the packets that all links dropped. None for a local
+        topology."""
         if self.topology.is_local:
             return None
         kinds = {"host_sent_bytes": [], "host_received_bytes": [], "uplink_sent_bytes": [], "uplink_received_bytes": []}
@@ -101,7 +101,7 @@ class Setting:
 
 
 class Report:
-    """All results of one run. `turns` holds each system's turns, in order, by its name."""
+    """All results of one run. `turns` maps the name of a system to the list of its turns."""
 
     def __init__(self, setting, stream_bps, variants, turns):
         self._setting = setting
@@ -227,7 +227,7 @@ class Report:
         return [name for name in self._turns if f"torch-{name}" in self._turns]
 
     def _overhead_of_torch(self, name):
-        """Extra time through torch.distributed, round by round."""
+        """Extra time through torch.distributed, as a share of the time of the system alone, compared in each round."""
         pairs = zip(self._goodputs(name), self._goodputs(f"torch-{name}"))
         overheads = [alone / through_torch - 1 for alone, through_torch in pairs]
         fastest = [min(turn.fastest() for turn in self._turns[each]) for each in (f"torch-{name}", name)]
@@ -252,13 +252,14 @@ class Report:
         return [seconds for turn in self._turns[name] for seconds in turn.jobs_seconds[job]]
 
     def _of_switch_hosts(self, turns):
-        """Processor time of daemons and ports; None if the time of the ports is unknown."""
+        """Processor time of daemons and ports per gigabyte; None if the time of the ports is unknown."""
         if any(turn.ports_cpu_seconds is None for turn in turns):
             return None
         return self._of_a_gigabyte(turn.switches_cpu_seconds + turn.ports_cpu_seconds for turn in turns)
 
     def _of_a_gigabyte(self, of_turns):
-        """Per gigabyte that entered sums of all ranks, including the warm-up, which also uses processors."""
+        """Median of the times of the turns, per gigabyte that all ranks contributed. The bytes of the warm-up are
+        included, because the times include the warm-up too."""
         gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
         return statistics.median(of_turns) / gigabytes
 
@@ -267,14 +268,14 @@ _LEGEND = """\
 Mbit/s per rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
 CPU s/GB: user and system time of all ranks and switch daemons, per GB that a rank contributes to a sum. For ranks of
 PyTorch it includes their start. switch: the daemons alone. +ports: the daemons and the kernel's work for packets that
-arrive at the switches' ports, sums included; known with --offloads off. machine: all work of the processors, that of
-other programs included. busy: share of all processors' time that was not idle; near 1, the processors may limit the
-rate instead of the links. sent, got: MB over a host's link per operation. up: MB over a rack's uplink or a server's
+arrive at the switches' ports, including the sums of a kernel switch; known with --offloads off. machine: all work of
+the processors, including other programs. busy: share of all processors' time that was not idle; near 1, the processors
+may limit the rate instead of the links. sent, got: MB over a host's link per operation. up: MB over a rack's uplink or a server's
 link per operation. dropped: packets that all links dropped per operation."""
 
 
 def with_ends(key, values):
-    """The median with minimum and maximum; None if there are no values."""
+    """The median, minimum and maximum of `values` under keys that begin with `key`; None if there are no values."""
     return {
         key: statistics.median(values) if values else None,
         f"{key}_min": min(values, default=None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates samples of a link that a job and a flow share, and draws the share of each over time."""
+"""Evaluates samples of a link that a job and a TCP flow use, and draws the shares of the job and the flow over time."""
 
 import statistics
 import threading
@@ -9,19 +9,18 @@ from dataclasses import dataclass
 import picture
 
 SAMPLE_SECONDS = 0.1
-# Share of the line. More traffic than this towards the worker is results, not acknowledgements of TCP.
+# Share of the line. If more traffic than this goes to the worker, it is results; less may be acknowledgements of TCP.
 RESULTS_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Bytes on the line since the start: from the worker those of the job and of the flow, and to the worker the
-    results."""
+    """Bytes on the line since the start."""
 
-    at: float
-    job_bytes: int
-    flow_bytes: int
-    result_bytes: int
+    at: float  # seconds since the start
+    job_bytes: int  # of the job, from the worker
+    flow_bytes: int  # of the flow, from the worker
+    result_bytes: int  # all bytes to the worker: results, and acknowledgements of TCP
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Job:
-    """A turn, and a time after the end of its last operation."""
+    """A turn of the job. `over` is a time after the end of its last operation."""
 
     turn: object
     over: float
@@ -46,8 +45,8 @@ class Job:
 
 
 class Meter:
-    """Counts in a thread of its own while a `with` block runs: bytes that leave a worker's host, and the flow's part of
-    them at the port to the other host. Read the samples after the block."""
+    """Takes samples in a separate thread while a `with` block runs. The flow is the traffic to the host `other`; the
+    job is the rest of the bytes that leave the host of the worker. Read `samples` after the block."""
 
     def __init__(self, built, worker, other):
         self.samples = []
@@ -85,14 +84,14 @@ class Line:
         self._samples = samples
 
     def shares(self, span):
-        """Shares of the line in an interval: (the job's, the flow's)."""
+        """Shares of the line in an interval: (share of the job, share of the flow)."""
         inside = [sample for sample in self._samples if span.begin <= sample.at <= span.end]
         if len(inside) < 2:
             return 0.0, 0.0
         return self._shares_between(inside[0], inside[-1])
 
     def measured_span(self, job):
-        """The interval of the measured operations, up to the last result."""
+        """The interval of the measured operations. It ends with the last result before `job.over`."""
         pairs = zip(self._samples, self._samples[1:])
         came = [
             after.at

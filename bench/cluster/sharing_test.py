@@ -31,7 +31,8 @@ def turn(*seconds):
 
 
 def samples(*rates):
-    """One sample per second on a line of 80 bit/s, which is 10 bytes per second; rates of (job, flow, results)."""
+    """One sample per second on a line of 80 bit/s. Each of `rates` is the bytes of (job, flow, results) in one second,
+    at most 10."""
     counted = [sharing.Sample(0.0, 0, 0, 0)]
     for at, (job, flow, results) in enumerate(rates, start=1):
         last = counted[-1]
@@ -44,16 +45,16 @@ def samples(*rates):
 class Lines(unittest.TestCase):
     LINE = sharing.Line(80, samples((8, 0, 8), (8, 0, 8), (0, 9, 0), (5, 4, 5), (5, 4, 5), (0, 10, 0)))
 
-    def test_shares_are_of_the_link_within_the_interval(self):
+    def test_shares_are_bytes_divided_by_what_the_link_carries_in_the_interval(self):
         self.assertEqual(self.LINE.shares(sharing.Span(0, 2)), (0.8, 0))
         self.assertEqual(self.LINE.shares(sharing.Span(3, 5)), (0.5, 0.4))
-        self.assertEqual(self.LINE.shares(sharing.Span(5.2, 5.3)), (0, 0), "nothing was counted there")
+        self.assertEqual(self.LINE.shares(sharing.Span(5.2, 5.3)), (0, 0), "the interval contains no sample")
 
-    def test_job_ends_with_its_last_result(self):
+    def test_measured_interval_ends_with_the_last_result_of_the_job(self):
         self.assertEqual(self.LINE.measured_span(sharing.Job(turn(0.5, 0.5), 2.9)), sharing.Span(1, 2))
         self.assertEqual(self.LINE.measured_span(sharing.Job(turn(1, 0.5), 7)), sharing.Span(3.5, 5))
 
-    def test_concurrent_rates_are_compared_with_single_ones(self):
+    def test_result_has_shares_and_speed_of_the_job_alone_and_beside_the_flow(self):
         alone, together = sharing.Job(turn(1, 1), 2.9), sharing.Job(turn(2), 7)
         found = sharing.Result("sum", "xdp", self.LINE, alone, sharing.Span(2, 3), together).as_dict()
         self.assertEqual(
@@ -64,7 +65,7 @@ class Lines(unittest.TestCase):
 
 
 class Pictures(unittest.TestCase):
-    def test_every_series_is_a_line_within_the_frame(self):
+    def test_each_series_is_a_line_within_the_frame(self):
         drawn = ElementTree.fromstring(picture.lines("a < b", "s", "y", {"one": [(0, 0), (4, 2)], "two": [(1, 1)]}))
         lines = drawn.findall("{http://www.w3.org/2000/svg}polyline")
         self.assertEqual(len(lines), 2)
@@ -72,12 +73,12 @@ class Pictures(unittest.TestCase):
             x, y = map(float, point.split(","))
             self.assertTrue(0 <= x <= picture.WIDTH and 0 <= y <= picture.HEIGHT)
 
-    def test_empty_series_draws_nothing(self):
+    def test_chart_of_an_empty_series_is_valid_svg(self):
         ElementTree.fromstring(picture.lines("title", "s", "y", {"one": []}))
 
 
 class CommandLines(unittest.TestCase):
-    def test_bad_arguments_are_refused_by_name(self):
+    def test_error_about_a_bad_argument_names_its_flag(self):
         for program, flag, value in (
             (IDLE, "--rate", "fast"),
             (IDLE, "--rounds", "0"),
@@ -109,7 +110,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return json.loads(ran.stdout)
 
-    def test_idle_program_is_paired_with_its_absence(self):
+    def test_each_round_measures_with_and_without_the_idle_program(self):
         found = self.measure(IDLE, "--rounds", "2", "--seconds", "1", "--rate", "100mbit")
         pairs = list(zip(found["without_bps"], found["with_bps"]))
         self.assertEqual(len(pairs), 2)

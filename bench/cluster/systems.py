@@ -21,8 +21,8 @@ FIRST_RENDEZVOUS_PORT = 4800  # one per job
 
 @dataclass(frozen=True)
 class Workload:
-    """A model to train, and the scaled table of its layers. Its times are in proportion to links of `link_bps`; None:
-    to those of the testbed."""
+    """A model to train, and the scaled table of its layers. The times of the layers are scaled so that their ratio to
+    transfer times on links of `link_bps` is that of the testbed. None: the times shrink with the model only."""
 
     name: str
     share: float
@@ -33,7 +33,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of every system in one round: all-reduces of `bytes` bytes, or steps of a workload with `bytes` bytes of
+    """The work of each system in one turn: all-reduces of `bytes` bytes, or steps of a workload with `bytes` bytes of
     gradients."""
 
     bytes: int
@@ -45,8 +45,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of one job. `hosts` holds the hosts of all its ranks in order, and `entries` the commands that run
-    another command there. `store` is a folder of the job; `device` is the interface that the process uses."""
+    """One process of one job. `hosts` lists the host of each rank of the job, and `entries` the prefix that runs a
+    command at this host. `store` is a folder of the job; `device` is the interface that the process uses."""
 
     job: int
     number: int
@@ -68,8 +68,10 @@ EXPERIMENTS = {
 
 
 class System:
-    """A measured system. It needs `programs`, which `targets` builds, and Python's `modules`. The benchmark uses its
-    fastest variant. If the first rank starts the others, the benchmark starts only the first rank."""
+    """A measured system. It needs `programs`, which the build targets `targets` build, and the Python modules
+    `modules`. If it has several `variants`, the benchmark uses the fastest. With `first_rank_starts_others`, the
+    benchmark starts only the first rank, which starts the other ranks. Without `spans_racks`, the system supports one
+    switch only."""
 
     programs = ()
     modules = ()
@@ -82,16 +84,16 @@ class System:
         self.name = name
 
     def daemon_command(self, _node):
-        """Command of the daemon on a switch or on the server's host; None: no daemon."""
+        """Command of the daemon on a switch or on the host of the server; None: no daemon."""
         return None
 
     def counters_command(self, _switch):
-        """Command that prints a switch's counters; None if it does not count."""
+        """Command that prints the counters of a switch; None if the system has no counters."""
         return None
 
 
 class AtpSwitches(System):
-    """Daemons in the switches' namespaces."""
+    """Runs the daemons of ATP in the namespaces of the switches and of a server host."""
 
     programs = ("atp", "atp-lab")
     experiment = False
@@ -99,7 +101,7 @@ class AtpSwitches(System):
 
     def __init__(self, name, programs, options):
         super().__init__(name)
-        # Experiments need the program of the laboratory, which has their flags.
+        # Only atp-lab has the flags of EXPERIMENTS.
         experiment = (
             self.experiment
             or options.loss
@@ -117,7 +119,7 @@ class AtpSwitches(System):
         return self.server_command(node) if node == self._topology.server else self.switch_command(node)
 
     def server_command(self, host):
-        """The server adds the packets that switches did not add."""
+        """Without aggregators (--memory 0), the daemon only runs the server: it adds packets that no switch added."""
         return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", "0"]
 
     def switch_command(self, switch):
@@ -133,7 +135,7 @@ class AtpSwitches(System):
 
 
 class InKernel:
-    """Makes daemons aggregate inside the kernel the packets that arrive on the ports of their bridge."""
+    """Starts daemons with --xdp: the kernel aggregates packets that arrive on the ports of the bridge."""
 
     spans_racks = False
 
@@ -142,7 +144,7 @@ class InKernel:
         return [*super().switch_command(switch), "--xdp", ",".join(ports)]
 
     def server_command(self, host):
-        """Workers use the server as their switch: they need not know the switch in the path."""
+        """Workers use the daemon of the server host as their switch. They do not address the switch in the path."""
         return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), "--memory", self._memory]
 
     def address_flags(self, rank):
@@ -151,7 +153,7 @@ class InKernel:
 
 
 class Atp(AtpSwitches):
-    """The command's own benchmark in the hosts' namespaces."""
+    """Ranks are processes of `atp bench` in the namespaces of the hosts."""
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
@@ -179,7 +181,7 @@ class Atp(AtpSwitches):
         ]
 
     def address_flags(self, rank):
-        """The switch to which a rank sends."""
+        """Flags with the address of the switch of a rank and, if there is one, of the dedicated server."""
         server = self._topology.server
         dedicated = ["--dedicated-server", _endpoint(server, SWITCH_PORT)] if server else []
         return ["--switch", _endpoint(rank.host.switch, SWITCH_PORT), *dedicated]
@@ -190,8 +192,8 @@ class AtpInKernel(InKernel, Atp):
 
 
 class SwitchMl(Atp):
-    """The same programs with the protocol SwitchML and one switch. The best number of packets in flight and the best
-    timeout depend on the network: the benchmark tries some pairs unless they are given."""
+    """The programs of ATP with the protocol SwitchML and one switch. The best number of packets in flight and the best
+    timeout depend on the network. Unless flags of the ranks set one of them, the benchmark tries some pairs."""
 
     experiment = True
     spans_racks = False
@@ -214,7 +216,7 @@ class SwitchMl(Atp):
 
 
 class Gloo(System):
-    """Gloo. Its fastest algorithm depends on the network, so the benchmark tries all algorithms."""
+    """Gloo. The fastest of its algorithms depends on the network, so by default the benchmark tries all of them."""
 
     programs = ("bench_gloo",)
     targets = ("bench_gloo",)
@@ -249,8 +251,8 @@ class Gloo(System):
 
 
 class OpenMpi(System):
-    """Open MPI over TCP, with the algorithms that it chooses itself. mpirun runs on the first host and starts its
-    processes on the others through mpi_agent, which replaces ssh."""
+    """Open MPI over TCP. Open MPI chooses the algorithms. mpirun runs on the first host and starts the processes of the
+    other hosts through mpi_agent, which replaces ssh."""
 
     programs = ("bench_mpi",)
     targets = ("bench_mpi",)
@@ -297,7 +299,7 @@ class OpenMpi(System):
 
 
 class TorchAtp(AtpSwitches):
-    """PyTorch's ranks with the `atp` backend."""
+    """Ranks use PyTorch with the `atp` backend."""
 
     modules = ("torch", "atp")
     targets = ("atp", "atp_torch")
@@ -315,7 +317,7 @@ class TorchAtpInKernel(InKernel, TorchAtp):
 
 
 class TorchGloo(System):
-    """PyTorch's ranks with its own Gloo, which chooses an algorithm itself. `atp` knows the models to train."""
+    """Ranks use PyTorch with its own Gloo backend, which chooses the algorithm."""
 
     programs = ("atp",)
     modules = ("torch",)
@@ -330,7 +332,7 @@ class TorchGloo(System):
 
 
 class TorchRanks:
-    """Environment of the ranks: the usual settings, and one thread each, since they share a host."""
+    """Commands of the ranks that use PyTorch. Each rank computes with one thread, because all ranks share a host."""
 
     def __init__(self, backend, programs, options):
         self._backend = backend
@@ -390,7 +392,7 @@ OF_ALL_REDUCE = {
 }
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 
-# The systems that `atp` selects, by the host of its switches.
+# The systems that replace `atp`, by the value of --switch.
 OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp")}
 
 

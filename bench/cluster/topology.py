@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes a network: switches in a tree, hosts under them, and the position of each rank. Changes nothing on the
-host."""
+"""Describes a network: switches in a tree, hosts below them, and the host of each rank. It does not create the
+network."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import Optional
 PREFIX_BITS = 16
 MOST_RACKS = 100
 MOST_HOSTS_OF_A_RACK = 200
-SERVER_NUMBER = 250  # no host of a rank has it
+SERVER_NUMBER = 250  # last byte of the server's address; no host of a rank has this byte
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Host:
 
 @dataclass(frozen=True)
 class Topology:
-    """`switches` lists a parent before its children; `hosts` lists the ranks' hosts rack by rack. Parameter servers run
-    on the highest switch, or on `server`, a host of their own under it."""
+    """`switches` lists a parent before its children; `hosts` lists the hosts of ranks, rack by rack. Parameter servers
+    run on the highest switch. If `server` is set, they run on this separate host below the highest switch."""
 
     text: str
     switches: tuple
@@ -43,7 +43,7 @@ class Topology:
 
     @property
     def ends(self):
-        """All hosts."""
+        """All hosts, including the host of the server."""
         return self.hosts + ((self.server,) if self.server else ())
 
     @property
@@ -61,7 +61,7 @@ class Topology:
         return any(switch.parent for switch in self.switches)
 
     def ranks(self, placement):
-        """The host of each rank: `packed` fills a rack before the next one, `dealt` deals ranks out over the racks."""
+        """The host of each rank. `packed` fills one rack after the other; `dealt` alternates between the racks."""
         if placement == "packed":
             return list(self.hosts)
         racks = {}
@@ -106,7 +106,7 @@ def _star(text, hosts, prefix="10.77.0"):
 
 
 def _loopback_prefix():
-    """Runs at the same time use different addresses of the loopback network 127.0.0.0/8."""
+    """First three bytes of the addresses of this run. Concurrent runs use different addresses in 127.0.0.0/8."""
     return f"127.{100 + os.getpid() // 256 % 100}.{os.getpid() % 256}"
 
 

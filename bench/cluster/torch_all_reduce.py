@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one rank of an all-reduce through torch.distributed, measured like `atp bench` and bench_gloo: every sum is
-verified, and rank 0 prints the times of the slowest rank."""
+"""Run one rank of an all-reduce through torch.distributed. As `atp bench` and bench_gloo, it verifies each sum, and
+rank 0 prints the times of the slowest rank."""
 
 import argparse
 import json
@@ -10,9 +10,9 @@ import torch
 import torch.distributed as dist
 import torch_group
 
-# Period of a tensor's values: a prime number of elements, so that no two packets begin alike.
+# The values of a tensor repeat after this number of elements. It is prime, so that packets begin with different values.
 PERIOD = 4093
-# Half a step of the network's scale of 1e8 for each rank, and float32's own rounding.
+# Per rank: ATP rounds an element by at most half a step of 1e-8 (scale 1e8); the other half allows float32's rounding.
 TOLERANCE_OF_A_RANK = 1e-8
 
 
@@ -30,7 +30,8 @@ def contribution(elements, rank):
 
 
 class Verdict:
-    """Verifies sums: compares with the expected values, or quickly with an earlier sum's bits if the inputs repeat."""
+    """Verifies sums. Compares the first sum with the expected values, and later sums with the bits of a verified sum,
+    which is faster."""
 
     def __init__(self, expected):
         self._expected = expected

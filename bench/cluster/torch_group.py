@@ -21,7 +21,7 @@ def add_arguments(parser):
 
 @contextlib.contextmanager
 def joined(arguments):
-    """The group exists while the block runs; ranks leave it together."""
+    """The process group exists while the `with` block runs. At the end of the block, the ranks wait for each other."""
     if arguments.backend == "atp":
         import atp  # noqa: F401  registers the backend
     torch.set_num_threads(1)
@@ -35,7 +35,8 @@ def joined(arguments):
 
 
 def from_all_ranks(value):
-    """Gathers a value of each rank. Gloo may execute this, so do not call it in a timed interval."""
+    """Gathers a value of each rank. Do not call it in a timed interval: even with backend `atp`, Gloo may execute
+    it."""
     values = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from workloads import models, recorded, tables
 
 BUCKET_MB = 25  # default of DistributedDataParallel
-# Small, so that a step of a real model takes seconds on a core, not minutes.
+# The batch and the lengths are small, so that a step of a real model takes seconds on one core.
 REAL_BATCH = 2
 REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
 
@@ -92,7 +92,7 @@ class Real:
 
 
 def parallel(model, share):
-    """Uses as many buckets as the whole model would have."""
+    """Scales the size of buckets with the model, so that the number of buckets is that of the whole model."""
     return DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB * share)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats the results of a training's turns as a table and as JSON."""
+"""Formats the results of the turns of a training as a table and as JSON."""
 
 import json
 import statistics
@@ -9,7 +9,7 @@ from report import megabytes, or_dash, share_in_network
 
 
 class TrainingReport:
-    """All results of one run. `turns` holds each system's turns, in order, by its name."""
+    """All results of one run. `turns` maps the name of a system to the list of its turns."""
 
     def __init__(self, setting, turns):
         self._setting = setting
@@ -96,7 +96,8 @@ class TrainingReport:
         }
 
     def _cpu_seconds_of_a_step(self, turn):
-        """For ranks, the processor time of their measured steps; for switches, that of all steps."""
+        """Processor time per step. The time of the ranks covers measured steps; the time of the switches covers all
+        steps."""
         ranks = sum(job["ranks_cpu_seconds"] for job in turn.jobs) / (self._work.operations * self._work.jobs)
         return ranks + turn.switches_cpu_seconds / self._setting.operations_of_a_turn()
 
@@ -119,5 +120,5 @@ _LEGEND = """\
 steps/s: measured steps of a turn divided by their time, added over all jobs; median of the rounds.
 in network: share of the gradient packets at the switches that the switches added.
 CPU s/step: user and system time of all ranks and switch daemons.
-sent, got: MB over a host's link per step, the first broadcast of the model included. dropped: packets that all links
+sent, got: MB over a host's link per step, including the first broadcast of the model. dropped: packets that all links
 dropped per step."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures quantise, dequantise and accumulate as a worker and a switch use them: on one side a tensor or a stream of
-// packets too large for any cache, on the other a ring that is reused. The roofline is memcpy of the same bytes between
-// the same addresses in the same order.
+// Measures quantise, dequantise and accumulate as a worker and a switch use them. One side is a tensor or a stream of
+// packets that is too large for any cache; the other side is a ring of buffers that is reused. The roofline is memcpy
+// of the same bytes between the same addresses in the same order.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -113,7 +113,8 @@ Subject accumulate_subject(const Size& size) {
         bool overflow = false;
     };
     const std::size_t ring = size.ring_packets;
-    // Only whole groups of contributions, so that at the end every aggregator holds the sum of all workers.
+    // A group contains one gradient of each worker for each aggregator. The stream has only whole groups, so that each
+    // aggregator holds the sum of all workers at the end.
     const std::size_t group = ring * workers;
     const std::size_t fragments = std::max(fragments_in(size) / group, std::size_t{1}) * group;
     const auto state =

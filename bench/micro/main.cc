@@ -121,7 +121,7 @@ int report(const std::vector<Figure>& figures, const Options& options) {
     int status = 0;
     for (const Figure& figure : figures) {
         if (!figure.verified) {
-            fmt::print(stderr, "bench_micro: {}: the result is wrong, and its figure invalid\n", figure.name);
+            fmt::print(stderr, "bench_micro: {}: the result is wrong, so its figure is invalid\n", figure.name);
             status = exit_failed;
         } else if (options.fail_below_bar && !figure.bar_met()) {
             fmt::print(stderr, "{}: below its bar, {}\n", figure.name, bar_to_string(figure));

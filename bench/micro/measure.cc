@@ -13,7 +13,7 @@
 namespace atp::bench {
 namespace {
 
-// Keeps the seconds of each run instead of printing them.
+// Stores the processor time per pass of the last run instead of printing it.
 class Collector : public benchmark::BenchmarkReporter {
   public:
     bool ReportContext(const Context&) override { return true; }
@@ -28,7 +28,7 @@ class Collector : public benchmark::BenchmarkReporter {
     double seconds_per_pass_ = 0.0;
 };
 
-// Processor time of this thread, which excludes other programs on a shared host.
+// Runs a side. Measures processor time of this thread, which excludes other programs on a shared host.
 double seconds_per_pass(const std::string& name) {
     Collector collector;
     benchmark::RunSpecifiedBenchmarks(&collector, "^" + name + "/");
@@ -40,7 +40,7 @@ struct Side {
     const std::function<void()>& pass;
 };
 
-// Also warms up: the first pass touches every page.
+// Number of passes that fit a round. The first pass warms up: it touches every page.
 std::int64_t passes_that_fit(const Side& side, double round_seconds) {
     using Clock = std::chrono::steady_clock;
     side.prepare();

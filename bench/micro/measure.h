@@ -26,13 +26,13 @@ struct Subject {
     std::function<void()> prepare = [] {};  // called before every pass of the work, not timed
     std::function<void()> pass;             // the work
     std::function<void()> limit_pass;       // the roofline
-    // Called after the timed passes: checks their result by plain arithmetic.
+    // Called after an untimed pass of the work: checks the result of this pass by plain arithmetic.
     std::function<bool()> verify;
 };
 
 struct Effort {
-    int rounds = 1;              // of each side, in turns; the median counts
-    double round_seconds = 0.0;  // at least one pass, and as many as fit into this time
+    int rounds = 1;              // of each side, in turns; figures are medians over the rounds
+    double round_seconds = 0.0;  // a round has as many passes as fit into this time, at least one
 };
 
 struct Figure {

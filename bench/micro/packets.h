@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets in one contiguous buffer, like a driver's receive buffers, and lanes whose sums are easy to compute.
+// Packets in one contiguous buffer, like the receive buffers of a driver, and values of lanes with known sums.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 namespace atp::bench {
 
 inline constexpr std::size_t workers = 8;
-// Fills an MTU of 1,500 bytes; the papers use it too.
-inline constexpr std::uint32_t lanes_of_mtu = 352;
+// Number of lanes of a packet.
+inline constexpr std::uint32_t lanes_of_mtu = 352;  // fills an MTU of 1,500 bytes
 inline constexpr std::uint32_t lanes_of_papers = 62;
 
 class Packets {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the simulator on one core with a complete run: the shipped workers, switches and server; links, queues and
-// virtual time; and a check of every sum. A hop is one packet over one link. The roofline is memcpy of as many packets
-// between as many buffers as are in flight.
+// virtual time; and a check of every sum. A hop is one packet over one link. The roofline is memcpy of one packet per
+// hop, between as many buffers as there are packets in flight.
 #include <algorithm>
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace {
 // Two levels of aggregation, 32 workers.
 constexpr unsigned racks = 4;
 constexpr unsigned workers_of_rack = 8;
-// A run of 32 workers processes hundreds of bytes for each byte of a tensor.
+// A run of 32 workers processes hundreds of bytes for each byte of a tensor, so the tensor is smaller than the size.
 constexpr std::size_t tensors_in_size = 256;
 
 sim::Scenario scenario_of(const Size& size) {
@@ -49,7 +49,7 @@ Subject simulator_subject(const Size& size) {
     subject.units_per_pass = static_cast<double>(state->hops);
     subject.pass = [state] {
         const sim::Report report = sim::run(state->scenario);
-        // The report depends on the scenario alone.
+        // The report depends only on the scenario.
         state->right = state->right && report.passed() && report.packet_hops == state->hops;
     };
     subject.limit_pass = [state] {

@@ -10,8 +10,8 @@ namespace atp::bench {
 
 // Amount of data of a pass.
 struct Size {
-    std::size_t tensor_bytes = 0;  // for measurements far larger than any cache
-    std::size_t ring_packets = 0;  // packets or aggregators in use at once: a window; a power of two
+    std::size_t tensor_bytes = 0;  // far larger than any cache, except in smoke tests
+    std::size_t ring_packets = 0;  // packets or aggregators in use at once (the window), a power of two
 };
 
 Subject quantise_subject(const Size& size);

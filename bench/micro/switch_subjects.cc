@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the whole path through a switch on one core, from packet bytes to decision and output bytes. There are eight
-// workers, a window of fragments each, gradients from memory outside all caches, aggregators scattered over a table of
-// the usual size, and an ACK for every fragment. Only gradients count. The roofline is memcpy of the gradients into the
-// aggregators' memory in the same order.
+// Measures the whole path through a switch on one core, from packet bytes to decision and output bytes. Each of eight
+// workers sends a window of fragments. Gradients come from memory outside all caches, aggregators are scattered over a
+// table of the usual size, and each fragment gets an ACK. The rate counts gradients only. The roofline is memcpy of the
+// gradients into memory of the size of the aggregators, in the same order.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -48,13 +48,13 @@ class Traffic {
     [[nodiscard]] std::size_t gradients() const { return gradients_.count(); }
     [[nodiscard]] std::size_t packet_bytes() const { return gradients_.packet_bytes(); }
 
-    // New packets with the next sequence numbers in the same buffers, as a network card would write them.
+    // Writes new packets with the next sequence numbers into the same buffers, as a network card would do.
     void receive() {
         first_seq_ += static_cast<std::uint32_t>(fragments());
         for (std::size_t at = 0; at < gradients_.count(); ++at) {
             wire::encode_header(header(ATP_TYPE_GRADIENT, seq_of_gradient(at), worker_of(at)), gradients_.packet(at));
             if (worker_of(at) + 1 == workers) {
-                write_lanes(at);  // the switch has overwritten it with the sum
+                write_lanes(at);  // the switch overwrote these lanes with the sum
             }
         }
         for (std::size_t at = 0; at < acks_.count(); ++at) {

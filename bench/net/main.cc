@@ -26,7 +26,7 @@ constexpr std::array<Mode, 4> modes{{
 }};
 
 struct Options {
-    // The papers' packet of 62 lanes; one of 352, which fills Ethernet's MTU; one of 2,036, which loopback carries.
+    // Packets of 62 lanes, as in the papers; of 352 lanes, which fill Ethernet's MTU; of 2,036 lanes, for loopback.
     std::vector<std::uint32_t> sizes{296, 1456, 8192};
     int rounds = 5;
     double round_seconds = 0.2;

@@ -21,9 +21,9 @@ using net::UdpSocket;
 using std::chrono::milliseconds;
 using wire::Datagram;
 
-constexpr std::uint32_t burst_bytes = 128 * 1024;  // written before a flush: two full messages
+constexpr std::uint32_t burst_bytes = 128 * 1024;  // of the packets before a flush: two messages of GSO
 constexpr std::uint32_t most_burst_packets = 256;
-// A small packet occupies several times its length in the receive buffer.
+// Both limits apply, because a small packet occupies several times its length in the receive buffer.
 constexpr std::uint64_t window_bytes = 2 << 20;
 constexpr std::uint64_t window_packets = 4096;
 constexpr auto stall = milliseconds(50);
@@ -32,7 +32,7 @@ constexpr auto stall = milliseconds(50);
 struct Shared {
     alignas(64) std::atomic<std::uint64_t> sent{0};
     alignas(64) std::atomic<std::uint64_t> received{0};
-    std::atomic<std::uint64_t> next_number{0};  // after the number of the last arrival
+    std::atomic<std::uint64_t> next_number{0};  // number of the last packet that arrived, plus 1
     std::atomic<bool> intact{true};
     alignas(64) std::atomic<bool> stop{false};
 };
@@ -102,7 +102,7 @@ class Sender {
             stalled_since_ = never;
             return true;
         }
-        // If the last packets of a window are lost, no further packet reveals it.
+        // If the last packets of a window are lost, no later packet reveals the loss: give them up after a timeout.
         const Time now = net::now();
         if (stalled_since_ == never) stalled_since_ = now;
         if (now - stalled_since_ > stall) base_ = number_;

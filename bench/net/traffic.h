@@ -10,7 +10,7 @@
 
 namespace atp::bench {
 
-// Kernel features to use; each row of the table adds one to the row above.
+// Kernel features to use. Each row of the table adds one feature to the row above.
 struct Mode {
     const char* name;
     bool mmsg;
@@ -35,7 +35,7 @@ struct Outcome {
     std::string gave_up;    // features of the mode that the kernel lacks; the figures are then those of another mode
 };
 
-// Limits packets in flight to the receive buffer, so that the receiver drops none.
+// Sends packets and measures. The packets in flight fit the receive buffer, so that the receiver drops none.
 [[nodiscard]] Result<Outcome> carry(const Traffic& traffic);
 
 }  // namespace atp::bench

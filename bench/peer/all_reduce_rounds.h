@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures an all-reduce of a peer library: every sum is verified, and the slowest rank's time counts.
+// Measures the all-reduce of another library. Every sum is verified, and the time of a round is that of the slowest
+// rank.
 #pragma once
 
 #include <chrono>
@@ -13,17 +14,17 @@ namespace atp::bench {
 
 struct Rounds {
     std::uint64_t bytes = 25'000'000;  // of the float32 tensor
-    int rounds = 5;                    // measured operations; the median counts
+    int rounds = 5;                    // measured operations; the result is the median of their times
     int warmup = 1;                    // operations before the measured ones
     bool json = false;
 };
 
-// Small whole numbers that differ between rounds: float32 sums of them are exact in any order.
+// Writes small whole numbers that differ between rounds. Their float32 sums are exact in any order.
 void fill(std::vector<float>& tensor, int rank, int round);
 // Throws if an element is not the sum over all ranks.
 void verify(const std::vector<float>& tensor, int world, int round);
 
-// Prints a table or JSON; `how` names the algorithm.
+// Prints a line of text or a JSON object; `how` names the algorithm.
 void print(const Rounds& rounds, const std::string& how, const std::vector<double>& seconds);
 
 // Group has barrier(), all_reduce() of the tensor, and largest(double) over the ranks.
@@ -41,7 +42,7 @@ std::vector<double> measure(Group& group, std::vector<float>& tensor, const Roun
         const double slowest = group.largest(elapsed.count());
         if (round >= rounds.warmup) seconds.push_back(slowest);
     }
-    group.barrier();  // a rank that leaves early closes connections from which others may still read
+    group.barrier();  // a rank that leaves early closes connections from which other ranks may still read
     return seconds;
 }
 

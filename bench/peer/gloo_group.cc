@@ -18,8 +18,8 @@ namespace {
 
 using Reduce = void (*)(void*, const void*, const void*, std::size_t);
 
-// Operations may share a context if their tags differ. These operations never run at the same time; their tags differ
-// anyway.
+// Concurrent operations of a context must have different tags. The operations here are not concurrent, but have
+// different tags anyway.
 constexpr std::uint32_t tensor_tag = 1;
 constexpr std::uint32_t largest_tag = 2;
 constexpr std::uint32_t barrier_tag = 3;

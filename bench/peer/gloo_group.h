@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of Gloo that a benchmark of all-reduce needs.
+// The functions of Gloo that a benchmark of all-reduce needs.
 #pragma once
 
 #include <gloo/algorithm.h>
@@ -14,7 +14,7 @@
 
 namespace atp::bench {
 
-// `ring` and `bcube` are those of gloo::allreduce(); the others are Gloo classes, constructed once per buffer.
+// `ring` and `bcube` are algorithms of gloo::allreduce(). The others are classes of Gloo: one object for each buffer.
 enum class Algorithm { ring, bcube, halving_doubling, ring_chunked };
 
 // Algorithms by their names on the command line.
@@ -23,18 +23,18 @@ enum class Algorithm { ring, bcube, halving_doubling, ring_chunked };
 struct Membership {
     int rank = 0;
     int world = 1;
-    std::string store;      // an empty folder that all ranks share, through which they find each other
-    std::string interface;  // network interface to use; or
-    std::string address;    // local address to use
+    std::string store;      // an empty folder that all ranks share: through its files, they find each other
+    std::string interface;  // network interface to use; empty: not set
+    std::string address;    // local address to use; empty: not set. At most one of the two is set
     std::chrono::milliseconds timeout{30'000};
 };
 
-// One rank's part of a group of processes that sum a float32 tensor.
+// One rank in a group of processes that sum a float32 tensor.
 //
 // Ownership: the caller owns the tensor, which must outlive the group and stay at its address.
 // Calling order: join(), then every rank calls the same operations in the same order.
-// Threads: one thread calls; Gloo runs another one for the sockets.
-// Failure: std::exception if a peer does not appear or answer within the timeout, and for every other error of Gloo.
+// Threads: one thread calls; Gloo runs another thread for the sockets.
+// Failure: std::exception if a rank does not appear or answer within the timeout, and for every other error of Gloo.
 //   The group must not be used afterwards.
 class GlooGroup {
   public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_xdp: processor time of the switch inside the kernel per packet, by kind of packet, as BPF_PROG_TEST_RUN
-// measures it. Each run has its own packet bytes and its own aggregator in a table of the usual size, so the nearest
-// caches hold no more than behind a network card. The switch in user space handles the same packets in turns with it,
-// without sockets.
+// bench_xdp: processor time per packet of the switch inside the kernel, for each kind of packet, as BPF_PROG_TEST_RUN
+// measures it. Each packet has its own bytes, and fragments use the aggregators of a table of the usual size in turn.
+// The nearest caches therefore hold no more of them than behind a network card. After the kernel, the switch in user
+// space handles the same packet, without sockets.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -50,7 +50,7 @@ double quantile(std::vector<double> values, double share) {
     return values[static_cast<std::size_t>(at)];
 }
 
-// The mean gradient of a fragment: one claims, one completes, all others are added.
+// Mean time of the gradients of a fragment: the first claims, the last completes, the others are added.
 double gradient_ns(const std::array<std::vector<double>, kinds>& of) {
     return (quantile(of[claim], 0.5) + (workers - 2) * quantile(of[add], 0.5) + quantile(of[complete], 0.5)) / workers;
 }
@@ -188,7 +188,7 @@ bool run(const Options& options, std::uint32_t lanes) {
     }
     const Figures figures = Comparison(**kernel, lanes, checksum_named(options.checksum)).measure(options.fragments);
     if (!figures.right) {
-        fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, and its figures invalid\n", lanes);
+        fmt::print(stderr, "bench_xdp: {} lanes: the result is wrong, so its figures are invalid\n", lanes);
         return false;
     }
     options.json ? print_json(figures, lanes) : print(figures, lanes);

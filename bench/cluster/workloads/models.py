@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models whose training is measured, and small ones of the same shape with about `share` times the parameters."""
+"""The measured models. With `share` below 1, the layers are narrower: the model has about `share` times the
+parameters."""
 
 import math
 

@@ -7,14 +7,14 @@ import time
 import torch
 from torch import nn
 
-# Magnitudes of gradients vary by orders of magnitude. These are around 1e-4, and rarely above 1.
+# Gradients of real models vary by orders of magnitude. The gradients here are around 1e-4, and rarely above 1.
 TYPICAL_GRADIENT = 1e-4
 SPREAD = 2.0
 
 
 class Processor:
-    """A simulated processor, like a GPU whose queue is never empty. The host only waits for the end of each
-    computation. If the host starts to wait late, the simulated processor is not delayed."""
+    """A simulated processor, like a GPU whose queue is never empty: a computation begins when the previous one ends,
+    even if the host calls compute() later. The host only waits for the end of each computation."""
 
     def __init__(self):
         self._done_at = 0.0
@@ -55,7 +55,7 @@ class _Layer(nn.Module):
 
 
 class RecordedModel(nn.Module):
-    """The model of one rank: its gradients differ from other ranks' and are the same in every step."""
+    """The model of one rank. Each rank has other gradients, which are the same in every step."""
 
     def __init__(self, table, rank):
         super().__init__()
@@ -68,7 +68,7 @@ class RecordedModel(nn.Module):
         return self.layers(inputs)
 
     def gradients(self):
-        """In the order of parameters()."""
+        """The gradients in the order of parameters()."""
         return [gradient for layer in self.layers for gradient in layer.gradients]
 
 

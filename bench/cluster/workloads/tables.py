@@ -24,7 +24,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Table:
-    """In the order of the forward pass. The times are those of a testbed with links of `link_bps`."""
+    """A model. `layers` is in the order of the forward pass; its times are those of a testbed with links of
+    `link_bps`."""
 
     model: str
     source: str
@@ -72,7 +73,7 @@ def _scaled(layer, share, factor):
 
 
 def load(name, programs):
-    """The table that `atp-lab models` prints; the folder `programs` contains it."""
+    """The table that `atp-lab models` prints. `programs` is the folder of `atp-lab`."""
     command = [os.path.join(programs, "atp-lab"), "models", MODELS[name], "--json"]
     (model,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     layers = tuple(
