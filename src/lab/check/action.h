@@ -19,7 +19,7 @@ struct Action {
         deadline,  // used in healed runs only
     };
     Kind kind = Kind::deliver;
-    std::uint16_t at = 0;  // index of the packet among those in flight, or number of the node
+    std::uint16_t at = 0;  // index among the packets in flight, or number of the node
 
     [[nodiscard]] bool is_packet() const { return kind <= Kind::deliver_marked; }
     [[nodiscard]] std::uint16_t code() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of single steps: the invariants of docs/protocol.md that one node can violate, in any state.
+// Checks of the invariants of docs/protocol.md, in every state: after each step of a node, and between nodes
+// (assess()).
 #include <algorithm>
 #include <bit>
 
@@ -10,7 +11,7 @@
 namespace atp::check::ATP_VARIANT {
 namespace {
 
-// Ghost flag of a record in float mode, above the bits of the ranks.
+// Flag in ServerNode::accepted, above the bits of the ranks: the fragment is in mode floats.
 constexpr std::uint8_t float_mode = 0x80;
 
 bool is_claim(std::uint8_t event) {
@@ -38,7 +39,7 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
 
 }  // namespace
 
-// A worker is never more than W ahead of its results, and all packets of a fragment name the same aggregator.
+// A worker sends only fragments of its window, and all its packets of a fragment name the same aggregator.
 void Machines::assess_sending(WorkerNode& worker, const Sent& sent, Step& step) {
     const std::uint32_t seq = wire::load_u32(sent.bytes.data() + ATP_OFFSET_SEQ);
     const std::uint32_t index = wire::load_u32(sent.bytes.data() + ATP_OFFSET_INDEX);
@@ -60,10 +61,10 @@ void Machines::assess_sending(WorkerNode& worker, const Sent& sent, Step& step) 
 void Machines::assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
     const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
     if (means_another && configuration_.mismatched_worker < 0)
-        step.violate("workers called the same operation, and one received a mismatch");
+        step.violate("a worker received a mismatch, although all workers called the same operation");
     if (event.kind != protocol::WorkerEvent::Kind::completed) return;
     if (configuration_.mismatched_worker >= 0)
-        step.violate("workers called different operations, and one received a sum");
+        step.violate("a worker received a sum, although workers called different operations");
     const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();
     if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
 }
@@ -86,7 +87,7 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
         const std::uint8_t ranks = ranks_of(header, layout_.membership());
         const std::uint8_t in = accepted & static_cast<std::uint8_t>(~float_mode);
         if ((ranks & in) != 0 && (ranks & in) != in)
-            step.violate("the server accepted a set that overlaps what it had");
+            step.violate("the server accepted a set that overlaps the included set and does not contain it");
         accepted |= ranks;
     }
     if (after.completed == before.completed) return;
@@ -109,7 +110,7 @@ void Machines::assess_answer(const Sent& sent, Step& step) {
     if (packet.header.argument >= configuration_.aggregators)
         step.violate("an ACK names an aggregator beyond the table");
     if (configuration_.marked_worker >= 0 && (packet.header.flags & ATP_FLAG_ECN) == 0) {
-        step.violate("congestion was marked on a contribution, and the ACK does not say so");
+        step.violate("a gradient had a congestion mark, and the ACK of its fragment has none");
     }
 }
 
@@ -126,12 +127,12 @@ void Machines::assess_switch(SwitchNode& node, const atp_header& header, const a
     const std::int32_t ahead = protocol::distance(before.seq, header.seq);
 
     if (is_claim(event)) {
-        if (released == mine) step.violate("a fragment gathers again where it was released from");
+        if (released == mine) step.violate("a fragment claimed again an aggregator that had released it");
         released = {};
         step.claims.claimed = place_of(header.job, header.seq);
     }
     if (event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
-        step.violate("an aggregator was taken over that is not abandoned");
+        step.violate("a packet took over an aggregator that is not abandoned");
     }
     if (event == ATP_EVENT_COLLIDED && same_stream && ahead >= static_cast<std::int32_t>(configuration_.window())) {
         step.violate("a fragment collides with a finished predecessor of its own stream");
@@ -144,7 +145,7 @@ void Machines::assess_switch(SwitchNode& node, const atp_header& header, const a
     const bool closed = event == ATP_EVENT_CLOSED || event == ATP_EVENT_RESENT;
     if (closed && before.status == ATP_AGGREGATOR_FREE) released = mine;
     if (after.status != ATP_AGGREGATOR_FREE && id_of(after) == released) {
-        step.violate("an aggregator still holds the fragment that it was released from");
+        step.violate("an aggregator still holds a fragment that it has released");
     }
 }
 
@@ -207,8 +208,9 @@ void Machines::summarise(unsigned node, Step& step) {
     }
 }
 
-// True if a packet of another stream can take over the aggregator after ageing, and a packet of the holder's own stream
-// at once. The probes change the machine; the next step loads another state.
+// True if a held aggregator can be claimed in both ways: after ageing by any fragment (here the one before the holder),
+// and at once by a fragment of the same stream that is W newer. The check changes the machine, which loads another
+// state before its next step.
 bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
     const atp_aggregator held = machine.aggregator(index);
     const std::uint8_t hop = held.unit != 0 ? 0 : 1;

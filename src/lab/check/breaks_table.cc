@@ -11,7 +11,7 @@
 namespace atp::check {
 namespace {
 
-// Faults that are invisible with two workers and one fragment at a time.
+// Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},

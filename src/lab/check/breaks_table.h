@@ -10,11 +10,11 @@
 namespace atp::check {
 
 struct Break {
-    unsigned number = 0;  // argument of explore()
+    unsigned number = 0;  // argument `active_break` of explore()
     std::string_view name;
-    unsigned hazard = 0;  // number in docs/protocol.md
+    unsigned hazard = 0;  // its number in docs/protocol.md#hazards
     std::string_view what;
-    std::string_view configuration;  // with its quick budgets
+    std::string_view configuration;  // detects the fault, with its quick budgets
 };
 
 [[nodiscard]] std::span<const Break> breaks();

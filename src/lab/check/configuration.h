@@ -12,8 +12,8 @@
 
 namespace atp::check {
 
-// The faults that the checker injects. A plain delivery is no fault and costs no budget. Each state of an exploration
-// holds the remaining budget of each fault.
+// The faults that the checker injects. Each state of an exploration holds the remaining budget of each fault. The
+// normal delivery of a packet uses no budget.
 enum class Fault : std::uint8_t {
     loss,       // a packet is lost
     duplicate,  // a packet is delivered, and a copy stays in flight
@@ -24,21 +24,22 @@ enum class Fault : std::uint8_t {
     crash,      // a worker stops for good
 };
 inline constexpr std::size_t fault_count = 7;
-using FaultBudget = std::array<std::uint8_t, fault_count>;  // by Fault; at most 15 each
+using FaultBudget = std::array<std::uint8_t, fault_count>;  // indexed by Fault; each budget is at most 15
 
 // The values that workers add.
 enum class Values : std::uint8_t {
-    small,       // small integers; all subsets have different sums
+    small,       // small integers; the sum of each set of workers is different
     too_large,   // fragment 0: the second worker's value does not fit an integer
     not_finite,  // fragment 0 has an infinite value, fragment 1 a NaN
     saturating,  // fragment 0: the first two values sum to 4e9, beyond int32, and the third is negative
-    // Combines both: the sum exceeds 32 bits in the switch, and the last worker's value does not fit an integer.
+    // As saturating, and the last worker's value in fragment 0 does not fit an integer.
     saturating_and_too_large,
 };
 
 enum class Protocol : std::uint8_t { atp, switchml };
 
-// A rack has a switch of its own, unless racks share one. A direct worker is below the server's switch.
+// A rack, or one direct worker. Each rack has a separate switch, except with racks_share_switch. A direct worker is
+// below the switch of the server.
 struct UnitLayout {
     std::uint8_t workers = 2;
     bool direct = false;
@@ -77,11 +78,12 @@ inline constexpr unsigned max_workers = 4;  // per job
 struct Budget {
     std::uint8_t losses = 0, duplicates = 0, timeouts = 0, ageings = 0, restarts = 0, marks = 0, crashes = 0;
 
-    // NOLINTNEXTLINE(google-explicit-constructor): this is what it is for
+    // NOLINTNEXTLINE(google-explicit-constructor): the struct exists for this conversion
     constexpr operator FaultBudget() const { return {losses, duplicates, timeouts, ageings, restarts, marks, crashes}; }
 };
 
-// The same configurations with two sets of budgets. full: some minutes; quick: short enough for a test.
+// Selects one of two budgets for each configuration. full: all explorations take some minutes. quick: all explorations
+// are short enough for a test.
 enum class Extent : std::uint8_t { full, quick };
 [[nodiscard]] std::span<const Configuration> configurations(Extent extent);
 // nullptr: unknown name.

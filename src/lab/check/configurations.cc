@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configurations. Each one has a purpose and as many faults as time allows. Full budgets give some millions of
-// states each, quick budgets at most some hundred thousand.
+// The configurations, each with its purpose and its budgets of faults. With full budgets, a configuration has some
+// millions of states; with quick budgets, at most some hundred thousand.
 #include "check/configuration.h"
 
 namespace atp::check {

@@ -10,16 +10,16 @@
 
 namespace atp::check {
 
-// Explores the shipped state machines. Threads: any; calls share no state.
+// Explores the shipped state machines. Threads: any thread may call; calls share no state.
 namespace shipped {
 [[nodiscard]] Report explore(const Configuration& configuration, const Limits& limits);
-// Executes a trace from the initial state. Returns the violation, an empty text, or "cannot follow" if the trace does
-// not fit.
+// Executes a trace from the initial state, then a healed run. Returns the violation, or an empty text if there is none,
+// or "cannot follow" if a step of the trace is impossible.
 [[nodiscard]] std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace);
 }  // namespace shipped
 
-// Explores the state machines with one injected fault. `active_break`: position in the list of protocol/breaks.h, from
-// 1; 0: none.
+// Explores the state machines with one injected fault. `active_break`: position of the fault in the list of
+// protocol/breaks.h, counted from 1; 0: no fault.
 namespace breakable {
 [[nodiscard]] Report explore(const Configuration& configuration, const Limits& limits, unsigned active_break);
 [[nodiscard]] std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace,

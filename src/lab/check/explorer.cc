@@ -9,7 +9,7 @@
 namespace atp::check {
 namespace {
 
-// For one state in 64, the explorer also starts a healed run, even with packets in flight.
+// The explorer starts a healed run from each state without packets in flight, and from one in 64 of the other states.
 constexpr std::uint64_t sampled_mask = 63;
 constexpr std::uint64_t progress_mask = (1U << 17U) - 1;
 
@@ -174,7 +174,7 @@ void Explorer::show_progress(std::uint64_t frontier) {
 
 namespace {
 
-// The action that the step describes. Packets are compared by their bytes, because numbers differ between runs.
+// The action that the step describes. Packets are compared by their bytes, because their numbers differ between runs.
 std::optional<Action> find_action(const Model& model, std::span<const std::uint32_t> state, const TraceStep& step) {
     Action action{step.kind, step.node};
     if (!action.is_packet()) return action;

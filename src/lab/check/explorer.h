@@ -30,7 +30,7 @@ class Explorer {
     Report run();
 
   private:
-    // Consecutive states, each after its length. `first` is the number of the first one.
+    // Consecutive states: for each state its length, then its words. `first` is the number of the first state.
     struct Layer {
         Words words;
         std::uint32_t first = 0;
@@ -61,8 +61,8 @@ class Explorer {
     bool full_ = false;
 };
 
-// Executes a trace from the initial state. Returns the violation, an empty text, or "cannot follow" if the trace does
-// not fit.
+// Executes a trace from the initial state, then a healed run. Returns the violation, or an empty text if there is none,
+// or "cannot follow" if a step of the trace is impossible.
 [[nodiscard]] std::string replay(Model& model, const std::vector<TraceStep>& trace);
 
 }  // namespace atp::check

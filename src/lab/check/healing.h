@@ -11,15 +11,16 @@
 
 namespace atp::check {
 
-// Continues a state without faults. Every packet is delivered, first in first out, and timers fire when nothing is in
-// flight. If a worker has crashed, the operations of the others end with an error at their deadline.
+// Continues from a state without further faults. Every packet is delivered, first in first out, and timers fire when
+// nothing is in flight. If a worker has crashed, the operations of the other workers end with an error at their
+// deadline.
 class HealedRun {
   public:
     explicit HealedRun(Model& model) : model_(model) {}
 
     // Returns an empty text if every operation ended correctly and in time, otherwise the violation.
     std::string run(std::span<const std::uint32_t> state);
-    // The same, and appends each step to `trace`.
+    // As above. Also appends each step to `trace`.
     std::string run(std::span<const std::uint32_t> state, std::vector<TraceStep>& trace);
 
   private:

@@ -59,7 +59,7 @@ std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earli
     config.channel = channel_of(configuration_, job, earlier);
     config.channel.first_seq = first_seq;
     config.scale = 1;
-    // The server suppresses no request: model time does not advance, so a suppressed request would be a lost one.
+    // The server does not suppress repeated answers: model time does not advance, so it would suppress them for ever.
     config.repeat_interval = Duration::zero();
     return std::make_unique<protocol::Server>(config, layout_.membership());
 }
@@ -89,7 +89,8 @@ void Machines::start(unsigned node, Step& step) {
     save(node, model_now, step);
 }
 
-// Packets of an earlier token or fragment that are still in flight: a gradient of one worker, and a result for all.
+// Packets of an earlier token or fragment that are still in flight: a gradient of rank 0, and a result to the last
+// rank.
 void Machines::earlier_packets(std::vector<Sent>& sent) {
     for (unsigned job = 0; job < configuration_.jobs; ++job) {
         if (configuration_.earlier_incarnation) leave_behind(job, true, configuration_.first_seq, sent);

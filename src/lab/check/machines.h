@@ -58,7 +58,7 @@ class Machines final : public NodeBase {
     };
     struct SwitchNode {
         std::unique_ptr<protocol::Switch> machine;
-        // Ghost, by aggregator: the fragment released last. Empty once a packet uses the aggregator again.
+        // Ghost state, by aggregator: the fragment that it released last. Empty after another fragment claimed it.
         std::vector<FragmentId> released;
     };
 
@@ -100,7 +100,8 @@ class Machines final : public NodeBase {
     Configuration configuration_;
     Layout layout_;
     Truth truth_;
-    std::vector<WorkerNode> workers_;  // these three vectors are indexed by node; entries of other kinds are empty
+    // Each of these vectors has an entry for each node, which is empty unless the node is of this kind.
+    std::vector<WorkerNode> workers_;
     std::vector<ServerNode> servers_;
     std::vector<SwitchNode> switches_;
     std::vector<unsigned> next_;

@@ -7,7 +7,7 @@
 namespace atp::check {
 namespace {
 
-// The input of the system for each action, and the fault that the action costs.
+// The input that an action gives to a node, and the fault whose budget the action uses.
 struct Strike {
     Input input;
     std::optional<Fault> fault;
@@ -94,7 +94,7 @@ const Model::Transition& Model::transition(unsigned node, std::uint32_t node_sta
     NodeStates& at = states_[node];
     const std::uint64_t key = key_of(node_state, input, packet);
     if (const std::uint32_t known = at.transitions.find(key); known != no_number) return transitions_[known];
-    // Machines write to a copy of the packet. The pool may move while new packets are added.
+    // `bytes` is valid until intern_packet() adds a packet to the pool. Machines write to a copy of the packet.
     const auto bytes = packet == no_packet ? std::span<const std::byte>{} : packets_[packet].subspan(1);
     system_->step(node, at.pool[node_state], input, bytes, step_);
     Transition made;
@@ -126,7 +126,7 @@ bool Model::differs_when(std::span<const std::uint32_t> state, std::uint32_t pac
 bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& next) {
     const Strike strike = strike_of(action.kind);
     next.assign(state.begin(), state.end());
-    // A healed run continues although a budget is spent.
+    // A healed run lets timers fire even if the budget of timeouts is used up.
     if (strike.fault && left(state[0], *strike.fault) != 0) next[0] = spend(state[0], *strike.fault);
     unsigned node = action.at;
     std::uint32_t packet = no_packet;
@@ -148,7 +148,7 @@ bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& ne
     return assess_system(node, taken, next);
 }
 
-// Invariants that need several nodes.
+// Checks the step of `node`, and the invariants that involve several nodes.
 bool Model::assess_system(unsigned node, const Transition& taken, Words& next) {
     if (taken.violation != 0) {
         violation_ = violations_[taken.violation];
@@ -189,7 +189,7 @@ bool Model::assess_quiet(std::span<const std::uint32_t> state) {
     if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;
-        violation_ = "without any fault, an aggregator is held although everything is done";
+        violation_ = "without any fault, a switch holds an aggregator although all tensors have ended";
         return false;
     }
     return true;

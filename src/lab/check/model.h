@@ -15,8 +15,9 @@
 
 namespace atp::check {
 
-// A state of the whole system: the remaining faults with late_claim, the number of each node's state, then the numbers
-// of the packets in flight in ascending order. Equal states are equal words.
+// A state of the whole system. The first word holds the remaining budget of each fault and the bit late_claim. Then
+// each node has a word, the number of its state. The last words are the numbers of the packets in flight, in ascending
+// order. Two states are equal if their words are equal.
 using Words = std::vector<std::uint32_t>;
 
 // Ghost bit beside the budgets: a late copy claimed an aggregator for a fragment that was already complete.
@@ -33,7 +34,7 @@ class Model {
   public:
     Model(const Configuration& configuration, std::unique_ptr<System> system);
 
-    // Already checked: violation() describes its violation, if any.
+    // The constructor has checked this state: violation() describes its violation, if any.
     [[nodiscard]] const Words& initial() const { return initial_; }
     // Calls `visit(Action)` for every possible event of `state`.
     template <class Visit>
@@ -56,7 +57,7 @@ class Model {
     }
     [[nodiscard]] bool done(std::span<const std::uint32_t> state, unsigned node) const;
 
-    // One line for users.
+    // Describes the action in one line for users.
     [[nodiscard]] std::string describe(std::span<const std::uint32_t> state, Action action);
     // The packet of an action as in flight: its first byte is the destination node. Empty: no packet.
     [[nodiscard]] std::span<const std::byte> packet_of(std::span<const std::uint32_t> state, Action action) const;
@@ -70,7 +71,7 @@ class Model {
         std::uint32_t next = 0;
         std::uint32_t first_sent = 0;
         std::uint16_t sent_count = 0;
-        bool concerns_others = false;  // the system must check it as well
+        bool concerns_others = false;  // System::assess() must check the step
         Claims claims;
         std::uint32_t violation = 0;  // index into violations_; 0: none
     };

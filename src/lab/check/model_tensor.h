@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's tensor in the model. Truth provides its elements. Delivered sums are checked at once instead of stored.
+// A worker's tensor in the model. Its elements come from Truth. Sums that the worker stores are checked at once, not
+// kept.
 #pragma once
 
 #include <bit>
@@ -73,7 +74,7 @@ class ModelTensor final : public protocol::Tensor {
     std::string* violation_ = nullptr;
 };
 
-// Enables the checks of a worker's tensors during its lifetime.
+// While this object exists, the tensors of a worker check the sums that the worker stores.
 class CheckedStores {
   public:
     CheckedStores(std::vector<std::unique_ptr<ModelTensor>>& tensors, std::uint32_t& stored, std::string& violation)

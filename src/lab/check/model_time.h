@@ -17,8 +17,8 @@ inline constexpr Duration model_timeout = std::chrono::milliseconds(1);
 inline constexpr Duration model_timer = 2 * model_timeout;
 inline constexpr Duration model_ageing = std::chrono::milliseconds(500);
 inline constexpr Duration model_deadline = std::chrono::hours(1);
-// At after_timeout every timer has expired, at after_ageing also every aggregator's age, at after_deadline also every
-// deadline.
+// At after_timeout, every timer has expired. At after_ageing, every aggregator counts as abandoned too. At
+// after_deadline, every deadline has passed too.
 inline constexpr Time after_timeout = model_now + model_timer;
 inline constexpr Time after_ageing = model_now + model_ageing + model_timer;
 inline constexpr Time after_deadline = model_now + model_deadline;

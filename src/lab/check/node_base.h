@@ -21,11 +21,11 @@ namespace atp::check {
 template <class Machine>
 struct WorkerBase {
     std::vector<std::unique_ptr<ModelTensor>> owned;
-    std::vector<protocol::Tensor*> tensors;  // the same tensors, as archives name them
+    std::vector<protocol::Tensor*> tensors;  // pointers to `owned`: archives store a tensor as its index here
     std::unique_ptr<Machine> machine;
     std::uint32_t stored = 0;  // ghost: bit mask of fragments whose sum was delivered
 
-    // Adds the tensors of `configuration`. `first_offset`: of the first fragment.
+    // Adds the tensors of `configuration`. `first_offset`: offset of the first fragment of the first tensor.
     void add_tensors(const Configuration& configuration, const Truth& truth, bool earlier, unsigned rank,
                      std::int32_t first_offset, std::uint16_t purpose = 1) {
         for (const std::uint8_t fragments : configuration.tensors) {
@@ -78,7 +78,7 @@ class NodeBase : public System {
 
   protected:
     virtual void load(unsigned node, std::span<const std::byte> state) = 0;
-    // Gives the node `input` with used_packet(), and checks what it does.
+    // Gives the node `input` with used_packet(), and checks the result.
     virtual void step_node(unsigned node, Input input, Step& step) = 0;
     // Writes the state and the summary of the node.
     virtual void save(unsigned node, Time now, Step& step) = 0;

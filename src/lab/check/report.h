@@ -15,14 +15,14 @@ namespace atp::check {
 
 struct TraceStep {
     Action::Kind kind = Action::Kind::deliver;
-    std::uint16_t node = 0;  // of an action without a packet
-    Bytes packet;            // as in flight: destination node, then the bytes
+    std::uint16_t node = 0;  // for an action without a packet: the node of the action
+    Bytes packet;            // for an action with a packet: destination node, then the bytes of the packet
     std::string text;        // one line for users
 };
 
 struct Violation {
     std::string what;
-    std::vector<TraceStep> trace;  // from the initial state; shortest, except for the healed run at its end
+    std::vector<TraceStep> trace;  // from the initial state; the shortest, not counting the healed run at its end
     // Index of the first step without faults; the length of `trace` if there is no healed run.
     std::size_t healed_from = 0;
 };
@@ -37,7 +37,7 @@ struct Report {
     double seconds = 0;
     std::optional<Violation> violation;
 
-    // Probability that two states shared a 64-bit fingerprint, so that one was not visited: about n^2 / 2^65.
+    // Probability that two states have the same 64-bit fingerprint, so that one was not visited: about n^2 / 2^65.
     [[nodiscard]] double missed_probability() const {
         return static_cast<double>(states) * static_cast<double>(states) / 36893488147419103232.0;
     }

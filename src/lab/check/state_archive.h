@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two archives (protocol/archive.h) that save and restore the state of a machine.
 //
-// States with equal behaviour must have equal bytes. A past time is stored as past, and a tensor as its number instead
-// of its address. Time stamps of aggregators are omitted, because ageing is an action that treats any aggregator as
-// old.
+// States with equal behaviour must have equal bytes. All past times are therefore stored as the same value, and a
+// tensor is stored as its number, not as its address. Time stamps of aggregators are omitted, because ageing is an
+// action that treats any aggregator as old.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ struct Task {
 struct SuiteOptions {
     unsigned threads = 1;
     std::uint64_t max_states = 0;  // per exploration
-    // `progress` reports a running exploration, `ended` a finished one. Called from any thread, never by two at once.
+    // `progress` reports a running exploration, `ended` a finished one. Any thread calls them, but only one at a time.
     std::function<void(std::string_view configuration, const Progress&)> progress;
     std::function<void(const Report&)> ended;
 };

@@ -66,7 +66,7 @@ void SwitchMlMachines::start(unsigned node, Step& step) {
     save(node, model_now, step);
 }
 
-// Only the job number distinguishes two incarnations; a switch assigns a new one.
+// None: in SwitchML only the job number distinguishes two incarnations, and the switch gives each a new job number.
 void SwitchMlMachines::earlier_packets(std::vector<Sent>& /*sent*/) {}
 
 void SwitchMlMachines::load(unsigned node, std::span<const std::byte> state) {
@@ -128,7 +128,7 @@ void SwitchMlMachines::step_switch(Input input, Step& step) {
     }
     const Verdict verdict = switch_.handle_packet(used_packet());
     if (verdict.event == Event::refused || verdict.event == Event::misfit || verdict.event == Event::ahead) {
-        step.violate("the switch was sent what no worker can have sent");
+        step.violate("the switch received a packet that no worker can have sent");
     }
     if (verdict.route == Route::drop) return;
     assess_result(used_packet(), step);
@@ -168,7 +168,8 @@ void SwitchMlMachines::summarise(const WorkerNode& worker, Step& step) const {
     }
 }
 
-// No worker may be more than one phase behind another (§3.5). One shadow copy is sufficient for this reason only.
+// No worker may be more than one phase behind another worker (§3.5 of the SwitchML paper). Otherwise one shadow copy
+// would not be sufficient.
 SystemAssessment SwitchMlMachines::assess(unsigned node, const Claims& /*claims*/, Summaries after) const {
     const unsigned first = first_node_of(node / membership_.workers());
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
@@ -176,7 +177,7 @@ SystemAssessment SwitchMlMachines::assess(unsigned node, const Claims& /*claims*
         if (other.crashed) continue;
         for (std::uint32_t slot = 0; slot < configuration_.window(); ++slot) {
             const int apart = int{after[node]->phase[slot]} - int{other.phase[slot]};
-            if (apart > 1 || apart < -1) return {.violation = "a worker is more than a phase ahead of another"};
+            if (apart > 1 || apart < -1) return {.violation = "a worker is more than one phase ahead of another"};
         }
     }
     return {};

@@ -24,8 +24,8 @@ namespace atp::check {
 // An event of one node.
 enum class Input : std::uint8_t {
     packet,
-    packet_aged,    // the aggregator that it names counts as abandoned
-    packet_marked,  // with a congestion mark
+    packet_aged,    // a packet; the aggregator that it names counts as abandoned
+    packet_marked,  // a packet with a congestion mark
     timeout,
     deadline,
     restart,
@@ -73,8 +73,8 @@ struct FragmentPlace {
 };
 
 // Actions of a switch that are valid only in some states of other nodes.
-// superseded: the switch gave away the aggregator of this fragment; all workers must have its result.
-// claimed: the switch claimed an aggregator for this fragment.
+// superseded: a newer fragment claimed the aggregator of this fragment, which the server must have completed.
+// claimed: this fragment claimed an aggregator.
 struct Claims {
     std::optional<FragmentPlace> superseded;
     std::optional<FragmentPlace> claimed;
@@ -88,7 +88,7 @@ struct Step {
     std::string violation;  // of this node's invariants; empty: none
     Claims claims;
 
-    // Records a violation. Only the first one is kept; an empty text records none.
+    // Records a violation, unless the step has one already. An empty text is no violation.
     void violate(std::string_view text) {
         if (violation.empty()) violation = text;
     }
@@ -123,7 +123,8 @@ class System {
     [[nodiscard]] virtual NodeKind kind(unsigned node) const = 0;
     [[nodiscard]] virtual std::string name(unsigned node) const = 0;
 
-    // The initial state of a node. Workers have their tensors; step.sent holds the packets that they send at once.
+    // The initial state of a node. A worker has submitted its tensors; step.sent holds the packets that it sends at
+    // once.
     virtual void start(unsigned node, Step& step) = 0;
     // Packets in flight from the start.
     virtual void earlier_packets(std::vector<Sent>& sent) = 0;

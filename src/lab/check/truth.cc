@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::uint32_t canonical_nan = 0x7FC00000U;
 
-// The sum of these values, each taken at most a few times, shows which were taken and how often. With the factors below
-// all sums stay below 2^24, so float32 represents them exactly.
+// A sum of these values shows which ranks it includes, and how often. With the factors of Truth::value(), all sums stay
+// below 2^24, so float32 represents them exactly.
 constexpr std::array<float, max_workers> base_of_rank = {1, 100, 10'000, 1'000'000};
 
-// Does not fit an int32. It is an exact float32, and so are its sums with the other values in double.
+// Does not fit an int32. float32 represents it exactly, and double represents its sums with other values exactly.
 constexpr float too_large = 3e9F;
 // The sum of two of these exceeds 32 bits.
 constexpr float near_limit = 2e9F;
@@ -108,9 +108,9 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
         audit += protocol::audit_word(header.job, header.token, header.channel, header.seq, rank);
     }
     if (packet.lane_count() != model_lanes) return "a gradient lost or gained lanes";
-    if (plain(offset) != ((header.flags & ATP_FLAG_PLAIN) != 0)) return "a gradient is of the wrong kind of numbers";
+    if (plain(offset) != ((header.flags & ATP_FLAG_PLAIN) != 0)) return "a gradient has the wrong PLAIN flag";
     const std::uint32_t audit_found = wire::load_u32(packet.lanes.data() + ATP_LANE_BYTES);
-    if (audit_found != audit) return text_of("audit lane is 0x%x, its set has 0x%x", audit_found, audit);
+    if (audit_found != audit) return text_of("audit lane is 0x%x, its set requires 0x%x", audit_found, audit);
     if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the packet declares its element invalid
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::uint32_t requested = header.dtype == ATP_DTYPE_FLOAT32
@@ -126,7 +126,7 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::int32_t offset = offset_of(packet.header.seq);
     const std::uint32_t requested = sum_bits(earlier, offset);
-    if ((packet.header.dtype == ATP_DTYPE_INT32) != plain(offset)) return "a result is of the wrong kind of numbers";
+    if ((packet.header.dtype == ATP_DTYPE_INT32) != plain(offset)) return "a result has the wrong type of numbers";
     if (found != requested) return text_of("result is 0x%x, the sum is 0x%x", found, requested);
     return {};
 }

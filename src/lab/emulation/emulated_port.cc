@@ -63,7 +63,7 @@ Admission EmulatedPort::admit(std::uint32_t bytes, Time now) {
     ++counters_.passed;
     counters_.bytes += wire_bytes;
     counters_.marked += mark ? 1 : 0;
-    // A held packet leaves at its departure, not earlier. No packet may pass before that, so none overtakes.
+    // A held packet leaves at its departure. Until then no later packet may pass, because it would overtake.
     const bool passes = departs <= now + early_ && held_until_ <= now;
     if (!passes) held_until_ = departs;
     return {.verdict = passes ? Verdict::pass_now : Verdict::hold, .mark = mark, .departs = departs};

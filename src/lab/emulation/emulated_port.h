@@ -19,11 +19,13 @@ inline constexpr std::uint64_t most_queue_bytes = std::uint64_t{1} << 30;
 
 struct PortConfig {
     std::int64_t rate_bits_per_s = 0;  // 0: no transmission time and no queue
-    // A packet that would exceed this size is dropped, so it must hold the longest packet. 0: most_queue_bytes.
+    // Size of the queue. A packet that does not fit is dropped, so the size must be at least that of the longest
+    // packet.
+    // 0: most_queue_bytes.
     std::uint64_t queue_bytes = 0;
     std::uint64_t ecn_bytes = 0;                          // packets that find a longer queue are marked; 0: none
     double loss = 0;                                      // probability per packet, 0 to 1, of a loss on the cable
-    std::uint32_t overhead_bytes = frame_overhead_bytes;  // added to each payload wherever bytes count
+    std::uint32_t overhead_bytes = frame_overhead_bytes;  // added to each payload wherever bytes are counted
     // If a packet departs within this time and no packet is held before it, it passes at once. An idle port is thus
     // independent of the resolution of timers. The rate over any longer interval is unchanged.
     Duration early{0};
@@ -45,11 +47,11 @@ struct Admission {
     Time departs{};     // time at which the last bit is on the cable
 };
 
-// Never decrease.
+// Counters of a port. They never decrease.
 struct PortCounters {
-    std::uint64_t passed = 0;  // packets, including held ones
-    std::uint64_t bytes = 0;   // of these packets, with overhead
-    std::uint64_t marked = 0;  // of these packets
+    std::uint64_t passed = 0;  // packets that pass at once or after they were held
+    std::uint64_t bytes = 0;   // of the passed packets, with overhead
+    std::uint64_t marked = 0;  // passed packets with a congestion mark
     std::uint64_t dropped_full = 0;
     std::uint64_t dropped_loss = 0;
 
@@ -91,7 +93,7 @@ class EmulatedPort {
     std::uint32_t overhead_bytes_;
     Duration early_;
     Random random_;
-    // Busy until this time and for the remaining work after it, which takes less than a nanosecond.
+    // The cable is busy until this time, and then for rest_work_, which takes less than a nanosecond.
     Time busy_until_ = Time::min();
     std::uint64_t rest_work_ = 0;
     Time held_until_ = Time::min();  // departure of the packet held last

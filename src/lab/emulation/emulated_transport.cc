@@ -53,7 +53,7 @@ EmulatedTransport::EmulatedTransport(std::unique_ptr<net::Transport> socket, con
 
 // ---------------------------------------------------------------------------------------------------------- Receiving
 
-// A packet that is due comes alone, since it is valid only until the next one.
+// A held packet that is due is returned alone, because it is valid only until the next pop_due().
 Result<std::size_t> EmulatedTransport::receive(std::span<wire::Datagram> datagrams) {
     const Time now = net::now();
     while (const auto held = held_.pop_due(now)) {

@@ -14,12 +14,12 @@ namespace atp::emulation {
 
 struct EmulatedTransportConfig {
     PortTableConfig ports;
-    std::uint32_t held_packets = 4096;  // most packets that wait for their departure
-    std::uint32_t number = 0;           // of the transport: transports of one switch lose different packets
+    std::uint32_t held_packets = 4096;  // maximum number of packets that wait for their departure
+    std::uint32_t number = 0;           // of the transport; transports with different numbers lose different packets
 };
 
-// A UDP socket with an emulated link to each of its peers, which has a rate, a queue, congestion marks and loss.
-// Control messages pass at once: experiments are about gradients and results.
+// A UDP socket with an emulated link to each peer. A link has a rate, a queue, congestion marks and loss. Control
+// messages pass at once: experiments are about gradients and results.
 //
 // Ownership: owns the socket, the ports and all packets that wait. Everything is allocated by open().
 // Calling order: as net::Transport.
@@ -44,7 +44,7 @@ class EmulatedTransport final : public net::Transport {
     void reach_group(const wire::Address& group, const wire::Address& from) override {
         socket_->reach_group(group, from);
     }
-    // Ports belong to single peers.
+    // Each port belongs to one peer, so there is no port to a group.
     [[nodiscard]] bool reaches_groups() const override { return false; }
     [[nodiscard]] const wire::Address& local() const override { return socket_->local(); }
     [[nodiscard]] int descriptor() const override { return socket_->descriptor(); }
@@ -65,7 +65,7 @@ class EmulatedTransport final : public net::Transport {
     std::span<const std::byte> last_;  // for repeat()
     wire::Ecn last_ecn_ = wire::Ecn::not_capable;
     wire::Address from_;        // of the due packet that receive() returned last
-    std::uint64_t unheld_ = 0;  // packets dropped, since held_packets waited
+    std::uint64_t unheld_ = 0;  // packets dropped because held_packets waited, or because the socket was full
 };
 
 // "emulated_ports": the configuration, for the report of the node.

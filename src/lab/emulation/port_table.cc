@@ -75,8 +75,8 @@ void PortTable::forget_idle(Time now) {
     while (oldest_ != none && forgettable(entries_[oldest_], now)) forget(oldest_);
 }
 
-// Queues drain faster than a peer becomes idle, unless the rate is tiny. Then a packet may still be held, and with a
-// new port the next packet would overtake it.
+// Usually the queues are empty before a peer counts as idle. At a very low rate, a packet may still be held; with a new
+// port, the next packet would overtake it.
 bool PortTable::forgettable(const Entry& entry, Time now) const {
     return now - entry.used >= config_.forget_after && entry.in.idle(now) && entry.out.idle(now);
 }

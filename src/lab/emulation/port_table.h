@@ -14,10 +14,10 @@ namespace atp::emulation {
 struct PortTableConfig {
     PortConfig in{};                                  // from each peer
     PortConfig out{};                                 // to each peer
-    std::uint32_t peers = 1024;                       // maximum number known at a time
-    Duration forget_after{std::chrono::seconds(10)};  // after this time without a packet in either direction
+    std::uint32_t peers = 1024;                       // maximum number of peers with ports at a time
+    Duration forget_after{std::chrono::seconds(10)};  // time without a packet after which a pair of ports is removed
     std::uint64_t seed = 1;                           // of all losses
-    std::uint64_t lossy_peers = UINT64_MAX;           // number of peers whose packets can be lost: the first ones
+    std::uint64_t lossy_peers = UINT64_MAX;           // only packets of this many peers, the first ones, can be lost
 };
 
 // False: a table of this configuration passes every packet unchanged.
@@ -35,7 +35,7 @@ struct PeerPorts {
 
 // The emulated ports of a switch: a pair for each peer address. The first packet from or to a peer creates its pair.
 // The table removes a pair after an idle time, when its queues are empty. The n-th peer since the start loses the same
-// packets in every run with the same seed, for any address.
+// packets in every run with the same seed, whatever its address is.
 //
 // Ownership: owns all ports, allocated at construction. A pointer from in() or out() is valid until the next non-const
 //   call.

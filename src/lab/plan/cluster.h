@@ -32,18 +32,18 @@ struct Switch {
 enum class ServerPlacement : std::uint8_t {
     on_switch,  // on the host of the last switch
     dedicated,  // on a host of its own below the last switch
-    colocated,  // on the hosts of workers; channels are assigned in turn
+    colocated,  // on the hosts of workers: the channels get the hosts in turn
 };
 
 struct Job {
     std::string name;
-    std::string model;  // empty: described by numbers
+    std::string model;  // empty: numbers of parameters and computation describe the job
     workload::Workload workload;
     double samples = 0;             // per iteration, of all workers
     std::vector<unsigned> workers;  // number of workers, by switch
     ServerPlacement server = ServerPlacement::on_switch;
     unsigned channels = 1;
-    bool shares_hosts = false;  // with all other jobs that share hosts
+    bool shares_hosts = false;  // worker i below a switch runs on one host with worker i of the other jobs that share
 
     [[nodiscard]] unsigned worker_count() const;
 };

@@ -66,7 +66,7 @@ std::vector<Resource> Rates::resources_at(std::span<const double> rates) const {
     return resources;
 }
 
-// First come, first served: every packet has the same probability.
+// Packets get aggregators first come, first served. At one switch, each packet therefore has the same probability.
 std::vector<double> Rates::added_at(std::span<const double> rates) const {
     std::vector<double> added(memories_.size(), 1);
     for (std::size_t at = 0; at < memories_.size(); ++at) {

@@ -40,8 +40,8 @@ class Filling {
         }
     }
 
-    // The highest level at which no resource is overloaded. If loads do not depend on rates, a formula gives it.
-    // Otherwise bisection finds it.
+    // The highest level at which no resource is overloaded. If loads do not depend on rates, a formula gives the level.
+    // Otherwise bisection finds the level.
     double highest_level() {
         raise_to(0);
         double most = level_of_constant_loads(resources_(rates_));
@@ -81,7 +81,7 @@ class Filling {
                                    [&](const Resource& one) { return used(one) <= one.capacity * (1 + tolerance); });
     }
 
-    // Among the resources that participants with rising rates use.
+    // The resource with the largest used share, among the resources that participants with rising rates use.
     [[nodiscard]] std::size_t fullest(const std::vector<Resource>& resources) const {
         std::size_t found = 0;
         double most = -1;

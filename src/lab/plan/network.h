@@ -48,8 +48,8 @@ class Network {
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
     [[nodiscard]] const std::vector<Link>& links() const { return links_; }
     [[nodiscard]] const std::vector<HostClass>& hosts() const { return hosts_; }
-    [[nodiscard]] std::size_t uplink(std::size_t at) const { return uplinks_[at]; }  // all switches except the root
-    // Used if the server is dedicated.
+    [[nodiscard]] std::size_t uplink(std::size_t at) const { return uplinks_[at]; }  // `at` is not the root
+    // Link of the host that runs only the server of the job.
     [[nodiscard]] std::size_t server_link(std::size_t job) const { return servers_[job]; }
     [[nodiscard]] std::size_t card(std::size_t at) const { return cards_[at]; }  // only of a switch with a card
 

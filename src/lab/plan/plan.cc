@@ -158,10 +158,9 @@ class Planner {
         return {};
     }
 
-    // Total slowness of all jobs. Halving the time of any job has the same weight.
     struct Cost {
-        double slowness = 0;
-        double bytes = 0;
+        double slowness = 0;  // sum of the logarithms of all iterations: halving any of them has the same weight
+        double bytes = 0;     // of an iteration of each job, on all links
         std::vector<Duration> iterations;
     };
 
@@ -181,7 +180,8 @@ class Planner {
 
     using Set = std::vector<bool>;
 
-    // Each single switch, the leaves of each job, and all leaves: some switches gain only together.
+    // The sets of switches to try next: each single switch, the leaves of each job, and all leaves. Some switches gain
+    // only together.
     [[nodiscard]] std::set<Set> steps_from(const Set& bought) const {
         std::set<Set> steps;
         const auto add = [&](auto&& requested) {
@@ -202,11 +202,11 @@ class Planner {
 
     struct Step {
         Set set;
-        double gain = 0;    // per switch of the set
+        double gain = 0;    // decrease of Cost::slowness, per switch of the set
         double relief = 0;  // bytes removed from the links, per switch
         Cost cost;
 
-        // If gains are equal, traffic decides.
+        // If the gains are equal, the step that removes more traffic is better.
         [[nodiscard]] bool better_than(const Step& other) const {
             constexpr double same = 1e-3;
             if (std::abs(gain - other.gain) > same) return gain > other.gain;

@@ -30,7 +30,7 @@ struct Bottleneck {
 struct JobPlan {
     std::vector<std::optional<Duration>> iterations;  // by option; empty: these switches cannot serve the job
     Duration computes{};                              // computation per iteration
-    double gain = 1;                                  // best option without ATP divided by the best one with ATP
+    double gain = 1;                                  // shortest iteration without ATP divided by the shortest with ATP
     Bottleneck bottleneck;                            // if every switch that can aggregate does so
     double waits = 0;                                 // share of an iteration without computation, 0 to 1
     double bytes_per_s = 0;                           // gradients, while every job sends
@@ -43,11 +43,10 @@ struct SwitchPlan {
     double added = 1;               // share of packets that get an aggregator while every job sends, 0 to 1
 };
 
-// The next switches to purchase: one, or several that gain only together. Iterations of all jobs with these and the
-// previous purchases.
+// The next switches to purchase: one switch, or several that gain only together.
 struct Purchase {
     std::vector<std::size_t> switches;
-    std::vector<Duration> iterations;
+    std::vector<Duration> iterations;  // by job, with this and all previous purchases
 };
 
 // Iterations if every switch has only this share of its required aggregators.

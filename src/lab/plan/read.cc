@@ -274,7 +274,7 @@ std::optional<std::string> read_jobs(const Document& source, Cluster& cluster) {
 
 // ---------------------------------------------------------------------------------------------------------- Together
 
-// An upper bound: all bytes cross the slowest link, and every eight packets take the longest path.
+// An upper bound: all bytes cross the slowest link, and every eight packets take one longest round trip (eight links).
 double most_seconds(const Cluster& cluster) {
     double rate = std::numeric_limits<double>::infinity();
     double delay = 0;
@@ -296,8 +296,8 @@ double most_seconds(const Cluster& cluster) {
     return seconds;
 }
 
-// Longer iterations indicate a missing unit. Times are nanoseconds in 64 bits, with room for a dozen iterations of this
-// length.
+// An iteration of more than a year indicates a missing unit. Times are nanoseconds in 64 bits, which hold a dozen
+// iterations of a year.
 std::optional<std::string> find_endless(const Cluster& cluster) {
     constexpr double year = 365.0 * 24 * 3600;
     if (most_seconds(cluster) < year) return std::nullopt;

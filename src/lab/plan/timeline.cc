@@ -8,7 +8,8 @@
 namespace atp::plan {
 namespace {
 
-// Per job. Jobs with iterations of different lengths overlap differently each time; the mean converges soon.
+// Minimum number of iterations of each job. If the iterations of jobs have different lengths, they overlap differently
+// each time; the mean of their lengths converges soon.
 constexpr unsigned iterations_required = 12;
 constexpr unsigned no_last_iteration = std::numeric_limits<unsigned>::max();
 

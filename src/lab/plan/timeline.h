@@ -20,8 +20,8 @@ struct Course {
     std::vector<Duration> limited;
 };
 
-// Simulates jobs that compute and send in turn. A bucket of gradients is queued when it is ready, and sent after
-// earlier buckets. workload::Training models the computation, as in the simulator.
+// Simulates jobs that compute and send. A bucket of gradients is queued when it is ready, and sent after the earlier
+// buckets of its job. workload::Training models the computation, as in the simulator.
 //
 // Ownership: borrows the workloads, which must outlive this object.
 // Calling order: add() each job, then run() once.

@@ -50,7 +50,7 @@ class Placed {
     [[nodiscard]] double uplink_s(std::size_t at, double wire_bytes) const {
         return hop_s(cluster_.switches[at].uplink_bits_per_s, wire_bytes, cluster_.switches[at].delay);
     }
-    // From the farthest worker to the last switch.
+    // Time of a packet from the farthest worker to the last switch.
     [[nodiscard]] double climb_s(double wire_bytes) const {
         double longest = 0;
         for (std::size_t at = 0; at < switches(); ++at) {
@@ -59,14 +59,14 @@ class Placed {
         }
         return longest;
     }
-    // At the slowest port of the switch.
+    // Time that a packet waits in a queue of queue_bytes at the slowest port of the switch.
     [[nodiscard]] double queueing_s(std::size_t at) const {
         const Switch& one = cluster_.switches[at];
         const std::int64_t slowest =
             climbs_from(at) ? std::min(one.host_bits_per_s, one.uplink_bits_per_s) : one.host_bits_per_s;
         return static_cast<double>(one.queue_bytes) * 8 / static_cast<double>(slowest);
     }
-    // From the last switch to a server on another host.
+    // Time of a packet from the last switch to a server on another host.
     [[nodiscard]] double server_s(double wire_bytes) const {
         return job_.server == ServerPlacement::colocated ? climb_s(wire_bytes) : host_s(last_, wire_bytes);
     }

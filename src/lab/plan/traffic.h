@@ -14,7 +14,7 @@ namespace atp::plan {
 struct System {
     enum class Kind : std::uint8_t {
         server,   // one parameter server, no aggregation in switches
-        servers,  // one server on each worker's host, for an equal part
+        servers,  // one server on each worker's host, each for an equal part of the gradients
         ring,     // ring all-reduce
         atp,
     };
@@ -24,7 +24,7 @@ struct System {
 
 struct Traffic {
     std::vector<double> loads;   // by link: bytes on the wire per byte of gradients
-    double flow = 0;             // load of a single flow; flows share a link evenly
+    double flow = 0;             // load of one flow of the job; all flows of a link get the same rate
     Duration latency{};          // from the last byte of a bucket until all workers have its sum
     bool whole_buckets = false;  // the server sends a sum only when its bucket is complete
 };
@@ -44,8 +44,8 @@ struct Stream {
     [[nodiscard]] double window_bytes_per_s() const;
 };
 
-// Whether ATP can sum the job's gradients with these switches. At least one must be on the job's path, and none may
-// have more workers and switches of the job below than a bitmap has bits.
+// Whether ATP can sum the job's gradients with these switches. At least one of them must be on the job's path, and the
+// units and members of the job must fit the bitmaps.
 [[nodiscard]] bool can_serve(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);
 
 [[nodiscard]] Stream stream_of(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);

@@ -7,9 +7,9 @@
 
 namespace atp::policy {
 
-// The default is the protocol's own rules.
+// The defaults are the rules of the protocol.
 struct ExperimentConfig {
-    std::uint32_t first_aggregator = 0;  // added to each index: each job can have its own part of the table
+    std::uint32_t first_aggregator = 0;  // added to each index, so that jobs can use separate parts of the table
     bool linear = false;                 // slots take indices in sequence, not by hash (baseline of ATP §5.4.2)
     bool fixed_window = false;           // no congestion control, as in the papers' loss experiments
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of the programs by name, so that no sum or report omits one.
+// The counters of the programs by name, so that no sum or report omits a counter.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ struct Event {
         loose,    // target: a packet that arrives out of order
         wake,     // target: chosen by the program
         fault,    // target: an entry of the fault schedule
-        restart,  // target: an entry of the fault schedule, which ends
+        restart,  // target: an entry of the fault schedule whose outage ends
         sample,   // the sampler reads the counters
     };
     Time time;

@@ -85,7 +85,7 @@ class Builder {
         return add_host(std::move(name), switch_of_worker(scenario_.topology, rank));
     }
 
-    // The host of every job's worker `rank`. Calls must have ascending ranks.
+    // The host on which worker `rank` of each job runs. The first calls must have the ranks in ascending order.
     NodeId shared_host(unsigned rank) {
         if (rank == shared_hosts_.size()) shared_hosts_.push_back(add_worker_host(fmt::format("h{}", rank), rank));
         return shared_hosts_[rank];
@@ -196,8 +196,8 @@ unsigned count_switches(const TopologySpec& spec) {
 
 std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned job) {
     const unsigned root = root_switch(s, job);
-    // If all workers are next to the server, or switches serve racks only, the rack at the root is like any other.
-    // Otherwise each worker next to the server is a unit of its own (ATP §3.2.2). This causes the factor of Figure 9.
+    // If all workers are next to the server, or only level 0 aggregates, the workers at the root are a rack like any
+    // other. Otherwise each of them is a separate unit (ATP §3.2.2), which causes the factor of Figure 9.
     const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
     std::vector<protocol::Unit> units;
     std::map<unsigned, std::size_t> unit_of_switch;

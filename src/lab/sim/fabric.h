@@ -21,7 +21,7 @@ struct FabricNode {
 // One direction of a cable.
 struct FabricLink {
     enum class Kind : std::uint8_t {
-        from_host,  // queues at the host, which waits instead of dropping
+        from_host,  // packets queue at the host, which drops none
         to_host,
         trunk,     // between switches
         internal,  // between a switch and the server on its host: takes no time
@@ -38,7 +38,7 @@ struct Site {
     protocol::Membership membership;
     std::vector<NodeId> worker_hosts;  // by rank
     NodeId server_host = 0;
-    std::vector<int> levels;                     // by switch: the hop that it serves; -1: it only forwards
+    std::vector<int> levels;                     // by switch: its level in the tree of the job; -1: it only forwards
     std::vector<LinkId> up;                      // by node: towards the server
     std::vector<std::vector<LinkId>> to_worker;  // by switch and rank; no_link if the worker is not below this switch
     std::vector<std::vector<std::vector<LinkId>>> to_unit;  // by switch and unit

@@ -11,11 +11,11 @@
 
 namespace atp::sim {
 
-// The fields that both ends read. Shorter than any ATP packet, so it cannot be decoded as one.
+// The fields that both ends read. They are shorter than any ATP packet, so that a segment cannot be decoded as one.
 struct Segment {
     std::uint32_t flow = 0;
     std::uint16_t payload = 0;  // 0: an acknowledgement
-    bool push = false;          // the sender cannot send more: acknowledge at once
+    bool push = false;          // the sender cannot send more now: the receiver acknowledges at once
     bool echo = false;          // the receiver has seen marked segments
     std::uint64_t number = 0;   // of the segment; in an acknowledgement, of the segment that caused it
     std::uint64_t expected = 0;
@@ -36,7 +36,7 @@ constexpr double window_max = 4'000'000.0 / payload_max;
 constexpr double window_min = 2;
 constexpr std::uint64_t at_host_max_bytes = 32'000;
 
-// Twice the segments that keep the path busy, so a queue in the path does not reduce the rate.
+// Twice the number of segments that keep the path busy, so that a queue in the path does not reduce the rate.
 double window_of_path(const Shared& shared, const Flow::Ends& ends) {
     unsigned links = 1;
     for (NodeId at = ends.from;; ++links) {
@@ -241,7 +241,8 @@ void Flow::arm(Time now) {
     wake_by(timer_);
 }
 
-// Most timers move later: an event that fires too early schedules the next one.
+// Schedules an event, unless an earlier event is scheduled. That event then schedules the next event: most timers move
+// later, so this saves events.
 void Flow::wake_by(Time time) {
     if (time >= woken_at_) return;
     woken_at_ = time;

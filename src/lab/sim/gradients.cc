@@ -22,7 +22,7 @@ constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
 constexpr std::uint64_t plain_draw = 0x706c61696e;  // a random stream apart from those of fragments
 
-// Elements fit the 24 significant bits of a float32.
+// An element fits the 24 significant bits of a float32, and the sum over all workers fits `sum_bits`.
 unsigned bits_of_small_element(unsigned workers, unsigned sum_bits) {
     const auto bits_of_workers = static_cast<unsigned>(std::bit_width(workers));
     return std::min(24U, sum_bits - bits_of_workers);
@@ -133,7 +133,7 @@ void GradientSource::fill_overflow(const Fragment& fragment, unsigned rank, std:
     const auto small = static_cast<std::int32_t>(rank % 7) + 1;
     const std::array<std::int32_t, 8> cases{
         1 << 30,                             // two reach 2^31: overflow in every order
-        even ? int_max : -int_max,           // cancels, or overflows if two equal values meet first
+        even ? int_max : -int_max,           // cancels, or overflows if two equal values are added first
         first ? int_max : small,             // the last addition exceeds the limit
         first ? -int_max : -1,               // INT32_MIN as a partial sum, then below it
         first ? int_max : 0,                 // exactly the limit: no overflow
@@ -166,7 +166,8 @@ void GradientSource::fill_integers(const Fragment& fragment, unsigned rank, std:
     }
 }
 
-// In a fragment of floats one worker always has special values, and about every fourth of the others.
+// Whether the worker has special values in a fragment of floats. One worker always has them, each other worker with a
+// probability of 1/4.
 bool GradientSource::odd(const Fragment& fragment, unsigned rank) const {
     return rank == mix64(fragment.key, 2) % shape_.workers || mix64(fragment.key, 3 + rank) % 4 == 0;
 }
@@ -191,7 +192,7 @@ void GradientSource::write_floats(const Fragment& f, unsigned rank, std::span<st
     for (std::size_t lane = 0; lane < integers.size(); ++lane) {
         float value = static_cast<float>(integers[lane] / gradient_scale);
         const std::uint64_t random = mix64(f.key ^ (std::uint64_t{rank} << 32U), lane);
-        // Lane 0 alone prevents the use of integers for the fragment.
+        // Lane 0 always has a value that does not fit an integer.
         if (has_specials && lane == 0) value = (random & 1U) != 0 ? 1e30F : -1e30F;
         if (has_specials && lane != 0 && random % 8 == 0) value = special_float(random >> 8U);
         wire::store_u32(lanes.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));

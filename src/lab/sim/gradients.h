@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic tensors that need no memory. Each element is a function of (key, rank, tensor, fragment, lane), and so is
-// each sum. Every result is compared with that sum bit by bit.
+// Synthetic tensors that need no memory. Each element is a function of (key, rank, tensor, fragment, lane). The
+// expected sums are computed from the elements, and every result is compared with them bit by bit.
 //
 // Kinds of fragments, drawn by share:
 //   small: integers whose partial sums all fit 32 bits: lane(rank) = pattern(lane) + weight(rank). All weights differ,
@@ -30,7 +30,7 @@ namespace atp::sim {
 inline constexpr double gradient_scale = 67108864.0;  // 2^26
 
 struct GradientShape {
-    std::uint64_t key = 0;  // of job, incarnation and channel, so equal fragments of two incarnations differ
+    std::uint64_t key = 0;  // from job, incarnation and channel: the same fragment differs between incarnations
     unsigned workers = 1;
     std::uint16_t payload_lanes = 61;
     std::uint32_t window = 256;  // fragments; results are cached for a few windows

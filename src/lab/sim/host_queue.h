@@ -26,7 +26,7 @@ class HostQueue {
         departures_.push_back({.at = departs, .amount = amount});
         held_ += amount;
     }
-    // Time at which half of the queue has departed; requires a full queue. A sender that waits until this time wakes
+    // Time at which half of the queue has departed. Requires a full queue. A sender that waits until this time wakes up
     // less often than once per packet.
     [[nodiscard]] Time half_empty_at() const { return departures_[departures_.size() / 2].at; }
 

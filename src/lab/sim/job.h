@@ -32,8 +32,8 @@ class Job : public Program {
     [[nodiscard]] virtual JobReport report() const;
     [[nodiscard]] virtual double share_done() const;  // estimated share of the work, 0 to 1, for progress reports
     [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // bytes of sums, mean over the workers
-    [[nodiscard]] virtual std::string whereabouts() const = 0;    // of an unfinished job: missing sums by rank
-    // Packets whose values were added in the network, or at the server; 0 if the system does not add there.
+    [[nodiscard]] virtual std::string whereabouts() const = 0;    // state of an unfinished job, for errors
+    // Number of packets whose values were added in the network, and at the server. 0: the system does not add there.
     [[nodiscard]] virtual std::uint64_t added_in_network() const { return 0; }
     [[nodiscard]] virtual std::uint64_t added_at_server() const { return 0; }
     // Reports violated invariants at the end of the run.

@@ -46,7 +46,7 @@ struct Arrival {
 };
 static_assert(sizeof(Arrival) == 32);
 
-// Arrivals of one path, in order of time. Only the first one needs an event in the queue.
+// Arrivals of one path, in order of time. Only the first arrival needs an event in the EventQueue.
 class ArrivalRing {
   public:
     [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -88,7 +88,7 @@ class Link {
     };
 
     struct Service {
-        std::int64_t least_ps = 0;  // least service time, if a processor is slower than the wire
+        std::int64_t least_ps = 0;  // minimum service time, for a host whose processor is slower than the wire
         bool lossless = false;      // the queue may exceed its size; models PFC, which pauses the sender
     };
 
@@ -118,7 +118,7 @@ class Link {
     [[nodiscard]] LinkCounters& counters() { return counters_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
 
-    std::uint64_t last_copy = 0;  // the last multicast copy that crossed: each link carries one copy
+    std::uint64_t last_copy = 0;  // number of the last multicast that crossed: a link carries each multicast once
 
     static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // picoseconds per byte at 1 bit/s
 

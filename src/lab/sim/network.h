@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries packets over the links of a fabric and applies the faults of the scenario. It does not read packet contents.
+// Carries packets over the links of a fabric and applies the faults of the scenario. It reads the contents of packets
+// only for Faults::interfere, a hook of tests, and for the trace.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +35,10 @@ class Network {
     void send(LinkId link, PacketId packet, bool congested, Time now);
 
     [[nodiscard]] Arrival take_arrival(const Event& event);
-    // The node at the end of the link is paused: delivers the packet again at `when`.
+    // Delivers the packet again at `when`, because the node at the end of the link is paused.
     void defer(const Arrival& arrival, Time when);
 
-    // Delivers all kept copies shortly after `now`, each after a random delay.
+    // Delivers the copies that Faults::replay kept, each at a random time shortly after `now`.
     void replay_kept(Time now);
     void drop_kept();
 
@@ -55,7 +56,7 @@ class Network {
     [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
     [[nodiscard]] std::uint64_t hops() const { return hops_; }
 
-    // False if the packet is a multicast that this link already carried.
+    // new_copy() returns a number for a multicast. first_of_copy(): false if the link already carried this multicast.
     [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
     [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
         return std::exchange(links_[id].last_copy, copy) != copy;

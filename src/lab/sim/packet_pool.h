@@ -64,7 +64,7 @@ class PacketPool {
     // Bytes on the wire. Payload that no node reads needs no memory, so this may exceed size().
     [[nodiscard]] std::uint32_t wire_size(PacketId id) const { return meta_[id].wire_size; }
     [[nodiscard]] bool lossless(PacketId id) const { return meta_[id].lossless; }
-    // Used for packets that switches only forward.
+    // Destination of a packet that switches only forward.
     [[nodiscard]] NodeId destination(PacketId id) const { return meta_[id].destination; }
     void address(PacketId id, NodeId destination, std::uint32_t wire_bytes, bool lossless) {
         meta_[id].destination = destination;

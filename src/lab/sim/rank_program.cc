@@ -88,7 +88,7 @@ void AtpJob::admit_everywhere() {
         if (site().levels[s] < 0) continue;
         shared_.switches[s].dismiss(number());
         if (!shared_.switches[s].admit(number(), token_, static_cast<std::uint8_t>(site().levels[s]))) {
-            fail(fmt::format("switch s{} did not admit it", s));
+            fail(fmt::format("switch s{} did not admit the job", s));
         }
     }
 }
@@ -107,7 +107,7 @@ void AtpJob::form_channel(unsigned channel) {
                                                        .overflow_share = s.overflow_share,
                                                        .plain_share = s.plain_share,
                                                        .sizes = s.gradients});
-    // A worker repeats a request after at least one timeout. A shorter interval suppresses no repeated request.
+    // A worker repeats a request after at least one timeout, so the server must answer again after half a timeout.
     c.server.emplace(
         protocol::ServerConfig{
             .channel = channel_config(channel), .scale = gradient_scale, .repeat_interval = s.min_timeout / 2},
@@ -236,8 +236,8 @@ void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) 
         if (outage.kind == Outage::Kind::pause) paused += outage.lasts;
     }
     if (!deadline || event.elapsed > *deadline + paused) {
-        fail(fmt::format("rank {}: tensor {} timed out after {:.3f} ms without a deadline of that length", rank_of(id),
-                         event.tensor, to_milliseconds(event.elapsed)));
+        fail(fmt::format("rank {}: tensor {} timed out after {:.3f} ms, later than its deadline or without a deadline",
+                         rank_of(id), event.tensor, to_milliseconds(event.elapsed)));
     }
     if (report_.errors.size() == errors_kept) return;
     const std::string answer = event.answered ? fmt::format("server answered last at {:.3f} ms",
@@ -422,12 +422,12 @@ void AtpJob::check(const JobReport& job) {
     expect_none("packets refused by a worker", job.worker.refused);
     expect_none("packets refused by a server", job.server.refused);
     if (job.incarnations > 1) return;
-    expect_none("packets of another incarnation at a worker, and there is only one", job.worker.forged);
-    expect_none("packets of another incarnation at a server, and there is only one", job.server.forged);
+    expect_none("packets of another incarnation at a worker of a job with one incarnation", job.worker.forged);
+    expect_none("packets of another incarnation at a server of a job with one incarnation", job.server.forged);
     expect_none("fragments further ahead than a worker can be", job.server.ahead);
     if (!job.finished) return;
     if (job.worker.acks != job.worker.sent) {
-        expect_none("fragments sent and never acknowledged, net", job.worker.sent - job.worker.acks);
+        expect_none("fragments sent but not acknowledged", job.worker.sent - job.worker.acks);
     }
     if (job.server.completed * job.workers != job.worker.acks) {
         Program::fail(fmt::format("job {}: {} fragments completed, but {} workers took {} results", job.job,

@@ -50,14 +50,14 @@ class AtpJob final : public Job {
     struct Endpoint {
         std::optional<protocol::Worker> worker;  // empty while crashed
         std::vector<GradientTensor> tensors;     // of the current iteration, by bucket
-        std::uint64_t first_tensor = 0;          // number that the worker gave to the first of them
+        std::uint64_t first_tensor = 0;          // number that the worker gave to tensors[0]
         unsigned open = 0;                       // tensors not yet summed
         bool failed = false;
         Time wake_at = never;  // earliest scheduled timer event
     };
 
     struct Rank {
-        std::vector<unsigned> open_channels;  // channels not yet summed, by bucket of the current iteration
+        std::vector<unsigned> open_channels;  // by bucket of the iteration: number of channels that have no sum yet
         Time up_at{};                         // end of the crash
     };
 

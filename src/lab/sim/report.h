@@ -42,7 +42,7 @@ struct JobReport {
     FlowCounters flows{};  // sum over all flows of the job
     std::optional<SwitchmlReport> switchml;
     std::uint64_t timed_out = 0;      // operations that timed out
-    std::vector<std::string> errors;  // the first few, with type and name
+    std::vector<std::string> errors;  // texts of the first eight of them
 
     [[nodiscard]] Duration time() const { return finished ? *finished - started : Duration::zero(); }
     // Bits of a worker's own tensor that are summed per second.
@@ -76,10 +76,10 @@ struct LinkReport {
     LinkCounters counters{};
 };
 
-// Counters per interval of a run.
+// Counters of each interval of a run. The second index is the interval.
 struct Series {
     Duration interval{};
-    std::vector<std::vector<std::uint64_t>> job_bytes;             // bytes of sums that each worker received, by job
+    std::vector<std::vector<std::uint64_t>> job_bytes;             // bytes of sums per worker (mean), by job
     std::vector<std::vector<std::uint64_t>> job_added_in_network;  // packets that switches added, by job
     std::vector<std::vector<std::uint64_t>> job_added_at_server;   // packets that the server added, by job
     std::vector<std::vector<std::uint64_t>> background_bytes;      // delivered bytes, by flow

@@ -10,7 +10,7 @@ void append(const std::vector<std::uint64_t>& now, std::vector<std::uint64_t> la
             std::vector<std::vector<std::uint64_t>>& growth) {
     last.resize(now.size());
     growth.resize(now.size());
-    // A switch resets the counters of a job at its next incarnation.
+    // A counter smaller than before has restarted from 0: a switch resets a job's counters at its next incarnation.
     for (std::size_t i = 0; i < now.size(); ++i) growth[i].push_back(now[i] < last[i] ? now[i] : now[i] - last[i]);
 }
 

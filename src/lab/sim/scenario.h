@@ -45,7 +45,7 @@ enum class ServerPlacement : std::uint8_t {
 
 enum class Aggregation : std::uint8_t {
     everywhere,
-    racks,    // every switch serves its own rack only: the baseline of ATP Figure 9
+    racks,    // only the switches of racks aggregate: the baseline of ATP Figure 9
     nowhere,  // switches only forward
 };
 
@@ -65,18 +65,19 @@ struct HostCost {
     friend bool operator==(const HostCost&, const HostCost&) = default;
 };
 
-// Derived from single numbers of the ATP paper only.
+// The costs are derived only from numbers that the ATP paper states.
 //
-// Appendix D.1: hosts with TSO and multi-packet queue pairs carry 60 Gbit/s in packets of 306 bytes. There, memory
-// copies are the limit. In packets of 180 bytes they carry 1.3 times less. There, the work per packet is the limit:
-// 31 ns. Preamble, checksum and gap add 24 bytes to 306, so 60 Gbit/s are 64.7 Gbit/s on the wire.
+// Appendix D.1: hosts with TSO and multi-packet queue pairs carry 60 Gbit/s in packets of 306 bytes; memory copies are
+// the limit. In packets of 180 bytes, the rate is 1.3 times lower; the limit is the work per packet, 31 ns. Preamble,
+// checksum and gap add 24 bytes to 306, so 60 Gbit/s are 64.7 Gbit/s on the wire.
 inline constexpr HostCost cost_of_papers{.per_packet = Duration(31), .bits_per_s = 64'700'000'000};
-// Copying also keeps RDMA below line rate in the same measurement (7.2.1 of the submission before the paper); network
-// cards do the work per packet. Adding is no slower than copying (60 Gbit/s in Section 5.5 too). Adding therefore
-// replaces copying and costs nothing more.
+// Copying also keeps RDMA below line rate in the same measurement (section 7.2.1 of the submission before the paper).
+// With RDMA, the network card does the work per packet. A server adds as fast as it copies (60 Gbit/s in section 5.5,
+// too), so addition costs no time beyond that of copying.
 inline constexpr HostCost rdma_cost_of_papers{.bits_per_s = cost_of_papers.bits_per_s};
 // Section 5.2.1: ATP is up to 8.7 times as fast as one server over TCP. Without computation, ATP moves a tensor at 60
-// Gbit/s * 248 / 306. The server moves eight tensors, each 8.7 times slower: 45 Gbit/s of kernel TCP.
+// Gbit/s * 248 / 306. The server moves the tensors of eight workers in 8.7 times this time, which is 45 Gbit/s of
+// kernel TCP.
 inline constexpr HostCost tcp_cost_of_papers{.bits_per_s = 45'000'000'000};
 
 // How systems other than ATP carry bytes between hosts. sim/flow.h describes both models.
@@ -85,8 +86,8 @@ enum class Transport : std::uint8_t { rdma, tcp };
 // Distribution of the largest magnitude among the elements of a fragment, for a scale of 1e8.
 //
 // Table 1: an epoch of ResNet50 has 8.3e9 packets (25.6 M parameters in 62 lanes, 1.28 M images in batches of 64). With
-// eight workers, 37,002 packets hold an element beyond 2^31 / 8; with 64 workers, 14,602,998 hold one beyond 2^31 / 64.
-// Both points lie on this curve; the points for 16 and 32 workers lie within a factor of 2.2.
+// eight workers, 37,002 packets hold an element beyond 2^31 / 8; with 64 workers, 14,602,998 packets hold an element
+// beyond 2^31 / 64. Both points lie on this curve; the points for 16 and 32 workers lie within a factor of 2.2.
 inline constexpr LogNormal gradients_of_papers{.median = 0.0082, .spread = 1.36};
 
 // The system that sums the gradients of a job.
@@ -110,7 +111,7 @@ inline constexpr std::string_view system_forms = "atp, switchml, or ps, ps-n or 
 
 // Settings shared by all SwitchML jobs. The number of jobs and the rate of the links determine the rest.
 struct SwitchmlSpec {
-    // Slots of the switch, divided equally among the jobs; 0: for each job, as many as in the paper.
+    // Slots of the switch, divided equally among the jobs. 0: each job has the number of slots that the paper measured.
     std::uint32_t pool = 0;
     std::uint16_t lanes = switchml::paper_lanes;
     bool halves = false;  // lanes travel as float16
@@ -125,7 +126,7 @@ struct SwitchmlSpec {
     return rate_bits_per_s <= 10'000'000'000 ? 128 : 512;
 }
 
-// A flow of another application between a worker's host and a host of its own behind the last switch.
+// A flow of another application between a worker's host and a separate host behind the last switch.
 struct BackgroundSpec {
     unsigned rank = 0;     // worker of the first job
     bool inbound = false;  // true: towards the worker
@@ -156,7 +157,8 @@ struct Outage {
     Duration lasts = std::chrono::milliseconds(1);
 };
 
-// A packet on one link, as a test sees it. The test returns a Fate, in addition to the random faults.
+// A packet on one link, as Faults::interfere receives it. The test returns a Disposition; random faults are added to
+// it.
 struct Passage {
     std::string_view from;
     std::string_view to;
@@ -190,13 +192,14 @@ struct Scenario {
     Aggregation aggregation = Aggregation::everywhere;
     Placement placement = Placement::shared;
 
-    // Links. Switches have bounded queues. A host holds back packets that its link cannot take; its window bounds them.
+    // Links. Switches have bounded queues. The queue of a host has no bound of its own, but the window of each sender
+    // limits it.
     std::int64_t rate_bits_per_s = 100'000'000'000;
     Duration delay = std::chrono::microseconds(1);
     std::uint64_t queue_bytes = 2'000'000;
     std::uint64_t ecn_bytes = 200'000;
     unsigned paths = 1;                                 // between two switches; each packet takes a random one
-    Duration path_skew = std::chrono::microseconds(5);  // path i is i times this longer
+    Duration path_skew = std::chrono::microseconds(5);  // path i has i times this additional delay
     // Headers around a datagram on Ethernet: 14 Ethernet + 20 IPv4 + 8 UDP, and 8 preamble + 4 FCS + 12 gap.
     std::uint32_t overhead_bytes = 14 + 20 + 8 + 8 + 4 + 12;
 
@@ -205,14 +208,15 @@ struct Scenario {
     HostCost rdma_cost;
 
     unsigned jobs = 1;
-    // Workers of each job, assigned in turn like models: the first ranks of the topology. Empty: all workers.
+    // Number of workers of each job, which run on the first hosts of the topology. Job k uses entry k, in turn. Empty:
+    // all.
     std::vector<unsigned> job_workers;
     unsigned channels = 1;            // per job
     std::uint64_t bytes = 1'000'000;  // float32 values that each worker contributes per iteration, in bytes
     unsigned tensors = 1;             // number of tensors that `bytes` is divided into
     unsigned iterations = 1;
     Duration pause{};             // computation between two iterations: the off phase
-    Duration stagger{};           // job k starts k times this later
+    Duration stagger{};           // job k starts k times this duration later than job 0
     Duration mean_gap{};          // mean of the exponential gaps between the starts of jobs (random arrivals); 0: none
     std::vector<System> systems;  // job k uses entry k, in turn; empty: ATP
     std::vector<BackgroundSpec> background;
@@ -223,7 +227,7 @@ struct Scenario {
     std::optional<unsigned> batch;  // samples of a worker per iteration; empty: the model's default
     double scale = 1;
     std::uint64_t bucket_bytes = 4'000'000;
-    bool priority = false;  // gradients that the next forward pass needs first overtake waiting ones
+    bool priority = false;  // gradients that the next forward pass needs first are sent before other waiting gradients
 
     std::uint32_t first_job = 1;  // number of the first job; later jobs have consecutive numbers
 
@@ -249,19 +253,19 @@ struct Scenario {
     double float_share = 0;              // share of fragments in which some worker has NaN, Inf or values beyond int32
     double overflow_share = 0;           // share of fragments whose sums reach the limits of int32
     double plain_share = 0;              // share of tensors whose sums are unscaled integers
-    std::optional<LogNormal> gradients;  // largest magnitude in a fragment; empty: all are small
+    std::optional<LogNormal> gradients;  // of the largest magnitude in a fragment; empty: all elements are small
 
     std::optional<unsigned> straggler;  // rank whose uplink is slower, in every job; empty: none
-    double straggler_factor = 100;
+    double straggler_factor = 100;      // divisor of the rate of this uplink
     Faults faults;
-    std::optional<Duration> deadline;  // of each operation; empty: only if a worker or server crashes
+    std::optional<Duration> deadline;  // of each operation; empty: 1 s if a worker or server crashes, otherwise none
     std::optional<Duration> sample;    // interval of the time series in the report; empty: no series
     Time time_limit = Time(std::chrono::seconds(1000));
 
     [[nodiscard]] bool ends_incarnations() const;
     [[nodiscard]] std::optional<Duration> effective_deadline() const;
     [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
-    [[nodiscard]] unsigned workers() const;  // per job, as many as the topology has
+    [[nodiscard]] unsigned workers() const;  // of the topology: the maximum for each job
     [[nodiscard]] unsigned workers_of(unsigned job) const;
     [[nodiscard]] System system_of(unsigned job) const;
     // SwitchML jobs among the first `count` jobs.

@@ -99,7 +99,7 @@ inline TextForm<Time> instant() {
 template <class T>
 using Word = std::pair<std::string_view, T>;
 
-// One of a few words.
+// A value that is one of a few words.
 template <class T, std::size_t N>
 TextForm<T> words(const std::string& placeholder, const std::array<Word<T>, N>& words) {
     const auto parse = [words](std::string_view text) -> std::optional<T> {

@@ -58,7 +58,7 @@ void draw_deadline(Random& random, Scenario& s) {
     }
 }
 
-// Packets that arrive after the end of their incarnation (H27, docs/protocol.md#h27).
+// Draws packets that arrive after the end of their incarnation (H27, docs/protocol.md#h27).
 void draw_replay(Random& random, Scenario& s) {
     if (!s.deadline || !random.chance(0.3)) return;
     s.faults.replay = 0.2;
@@ -104,7 +104,7 @@ TextForm<System> system() {
             .print = [](const System& value) { return to_string(value); }};
 }
 
-// Two rows append to one field. The row of the crashes draws both kinds.
+// A row for one kind of outage. Both kinds are in one field; the row of crashes draws both.
 ScenarioRow outage_row(Outage::Kind kind, std::string flag, std::string help, Draw draw) {
     const auto read = [kind](std::string_view text, Scenario& s) {
         const auto outage = parse_outage(kind, text);

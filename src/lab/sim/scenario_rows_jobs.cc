@@ -27,7 +27,7 @@ TextForm<std::uint8_t> window() {
             .print = [](const std::uint8_t& log2) { return fmt::format("{}", std::uint64_t{1} << log2); }};
 }
 
-// The word "papers" selects the papers' numbers.
+// The word "papers" selects the distribution of the ATP paper.
 TextForm<LogNormal> log_normal() {
     const auto parse = [](std::string_view text) {
         return text == "papers" ? std::optional(gradients_of_papers) : parse_log_normal(text);
@@ -61,7 +61,7 @@ void draw_aggregators(Random& random, Scenario& s) {
     s.aggregators = random.pick(tables);
 }
 
-// Up to 200 fragments in the whole run, the last one of each tensor shorter than the others.
+// Draws a size that gives up to 200 fragments in the whole run. The last fragment of a tensor is usually shorter.
 void draw_bytes(Random& random, Scenario& s) {
     const std::uint64_t fragments = random.between(s.tensors, 200);
     s.bytes = std::max<std::uint64_t>(fragments * s.payload_lanes() * sizeof(float) / s.jobs / s.iterations,
@@ -69,7 +69,7 @@ void draw_bytes(Random& random, Scenario& s) {
               sizeof(float) * random.below(s.payload_lanes());
 }
 
-// Mostly just before the sequence numbers wrap or change their sign.
+// Mostly draws a number shortly before sequence numbers wrap around or change their sign.
 void draw_first_seq(Random& random, Scenario& s) {
     static constexpr std::array<std::uint32_t, 3> edges{0U, 0x80000000U, 0xffffffffU};
     if (!random.chance(0.8)) {

@@ -61,7 +61,7 @@ void draw_ecn(Random& random, Scenario& s) {
     s.ecn_bytes = random.chance(0.2) ? 0 : random.between(500, s.queue_bytes);
 }
 
-// The word "papers" selects the papers' numbers.
+// The word "papers" selects `papers`, the cost that was derived from the ATP paper.
 TextForm<HostCost> cost(const HostCost& papers) {
     const auto parse = [papers](std::string_view text) {
         return text == "papers" ? std::optional(papers) : parse_host_cost(text);

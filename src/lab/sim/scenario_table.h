@@ -16,7 +16,7 @@
 namespace atp::sim {
 
 struct ScenarioRow {
-    // Headings of the help, in its order.
+    // Headings of the help, in the order of the help.
     enum class Group : std::uint8_t { network, jobs, training, hosts, protocol, switchml, faults };
 
     Group group = Group::network;
@@ -25,7 +25,7 @@ struct ScenarioRow {
     std::string accepted{};     // values that read() accepts, for error messages
     std::string help{};
     bool repeats = false;    // the flag may occur several times; each value is appended
-    char delimiter = 0;      // between several values behind one flag; 0: one value only
+    char delimiter = 0;      // between the values of one flag; 0: the flag takes one value
     std::string excludes{};  // a flag of an earlier row that cannot be given as well; empty: none
 
     // Sets the field from a text. Returns false if the text is not accepted.
@@ -40,7 +40,7 @@ struct ScenarioRow {
 [[nodiscard]] const std::vector<ScenarioRow>& scenario_table();
 [[nodiscard]] std::string_view heading_of(ScenarioRow::Group group);
 
-// The flags that differ from the defaults, so that a user can reduce a scenario that was drawn from a seed.
+// The flags of the settings that differ from the defaults. With them, a user can reduce a scenario drawn from a seed.
 [[nodiscard]] std::string to_flags(const Scenario& scenario);
 
 // Describes the first field with a value that its own flag does not accept; empty if there is none.

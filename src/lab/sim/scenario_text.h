@@ -17,7 +17,7 @@ namespace atp::sim {
 inline constexpr std::string_view outage_forms =
     "NODE@TIME[+DURATION] with NODE s<switch>, w[<job>.]<rank> or p<job>, for example s1@2ms+5ms";
 
-// Node names as above, with a time: w2:in:tcp@1ms+5ms. All parts but the worker are optional.
+// A worker of the first job, direction, transport, start and duration: w2:in:tcp@1ms+5ms. Only the worker is required.
 [[nodiscard]] std::optional<BackgroundSpec> parse_background(std::string_view text);
 [[nodiscard]] std::string to_flag(const BackgroundSpec& spec);  // with the time, which to_string() omits
 inline constexpr std::string_view background_forms =

@@ -17,8 +17,8 @@ constexpr std::uint64_t swarm_stream = 0x5a3b;
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
-    // Some draws cannot run, for example with more units than a bitmap has bits. Then the next draw of the same seed is
-    // used.
+    // Some drawn scenarios cannot run, for example with more units than a bitmap has bits. The function then draws
+    // another scenario from the same seed.
     for (std::uint64_t attempt = 0;; ++attempt) {
         Random random(seed, swarm_stream + attempt);
         Scenario s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many small runs. The seed of a run determines topology, sizes, windows, memory and faults. Every run has a phase of
-// faults and then a phase without faults, in which everything must finish within healed_phase.
+// faults and then a phase without faults, in which all jobs must finish within healed_phase.
 #pragma once
 
 #include <atomic>

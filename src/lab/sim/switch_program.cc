@@ -21,7 +21,7 @@ class SiteReceivers {
         const std::vector<LinkId>& links = site_.to_worker[at_];
         if (rank < links.size() && links[rank] != no_link) visit(links[rank]);
     }
-    // One copy over each link that leads to a unit. Which members the packet is about makes no difference.
+    // Visits each link that leads to one of the units once, whichever members the packet names.
     template <class Visit>
     void visit_units(std::uint32_t units, std::uint32_t /*members*/, Visit&& visit) const {
         const std::uint64_t copy = network_.new_copy();
@@ -82,8 +82,8 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
         pool.release(packet);
         return;
     }
-    // The mark stays on the packet. It shows the receiving worker that its own downlink is congested (H32,
-    // docs/protocol.md#h32).
+    // The congestion mark stays on the packet. It shows the receiving worker that the worker's downlink is congested
+    // (H32, docs/protocol.md#h32).
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
 }
 

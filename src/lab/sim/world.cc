@@ -9,7 +9,7 @@
 namespace atp::sim {
 namespace {
 
-// The total number of slots of the SwitchML jobs.
+// One switch serves all SwitchML jobs. It has the sum of their slots.
 switchml::SwitchConfig switchml_switch_config(const Scenario& scenario) {
     switchml::SwitchConfig config{.slots = 0, .lanes = scenario.switchml.lanes};
     for (unsigned job = 0; job < scenario.jobs; ++job) {

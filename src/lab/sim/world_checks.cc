@@ -58,8 +58,8 @@ void World::check_end() {
     check_reclaimable();
 }
 
-// An aggregator that is still occupied has no user. After ageing, a new fragment must be able to claim it (H29,
-// docs/protocol.md#h29).
+// At the end, no job uses an aggregator that is still occupied. After ageing, a new fragment must be able to claim it
+// (H29, docs/protocol.md#h29).
 void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
     const std::uint32_t newcomer = scenario_.first_job + scenario_.jobs;
@@ -67,7 +67,7 @@ void World::check_reclaimable() {
         protocol::Switch& at = switches_[s];
         if (at.occupied() == 0) continue;
         at.dismiss(scenario_.first_job);
-        if (!at.admit(newcomer, 1, 0)) failures_.push_back(fmt::format("s{} refuses a newcomer", s));
+        if (!at.admit(newcomer, 1, 0)) failures_.push_back(fmt::format("s{} does not admit a new job", s));
         for (std::uint32_t index = 0; index < scenario_.aggregators; ++index) {
             if (at.aggregator(index).status == ATP_AGGREGATOR_FREE) continue;
             std::byte bytes[ATP_HEADER_BYTES + ATP_LANE_BYTES]{};

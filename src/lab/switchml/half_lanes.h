@@ -2,9 +2,10 @@
 // Conversion between int32 lanes and float16 lanes (SwitchML §3.7): packets carry float16, the switch adds integers.
 // Float16 halves the bytes and keeps 11 bits of precision.
 //
-// A float16 represents the integer 2^15 times as large. The largest float16 therefore represents the largest int32 to
-// 11 bits, and 2^-15 represents the integer 1. `wire` holds int32 lanes as in lanes.h, `halves` 2 bytes per lane. Both
-// are big-endian, may have any alignment, and must not overlap. Threads: any; the functions have no state.
+// The float16 x represents the integer x * 2^15. The largest float16 therefore represents the largest int32, rounded to
+// 11 bits, and 2^-15 represents the integer 1. `wire` holds int32 lanes as in numeric/lanes32_worker.h, `halves` 2
+// bytes per lane. Both are big-endian, may have any alignment, and must not overlap. Threads: any thread; the functions
+// have no state.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,8 @@ enum class Mode : std::uint8_t {
     compares_offsets  // like faithful, and the switch stores the offset of each copy of a slot
 };
 
-// A job is one stream of fragments. The offset numbers them: in packets, across tensors, for the whole life of the job.
-// Fragment q uses slot q mod s. The two copies of a slot alternate.
+// A job is one stream of fragments. The offset of a fragment is its number in the stream; numbers continue from tensor
+// to tensor until the job ends. Fragment q uses slot q mod s. The fragments of a slot use its two copies in turn.
 struct JobConfig {
     std::uint8_t job = 0;  // number of the job at its switch
     std::uint8_t workers = 2;

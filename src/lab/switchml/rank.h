@@ -12,7 +12,7 @@ namespace atp::switchml {
 // SwitchML for the ranks of a job: each channel is a job of SwitchML (see StreamPool).
 class Rank final : public endpoint::RankProtocol {
   public:
-    // `resend_after`: a packet without a result for this long is sent again; above 0.
+    // `resend_after`, above 0: a worker resends a packet that has no result after this time.
     explicit Rank(Mode mode, Duration resend_after = std::chrono::milliseconds(1));
 
     [[nodiscard]] wire::ChannelProtocol number() const override;

@@ -111,7 +111,8 @@ std::optional<std::uint8_t> StreamPool::free_number() const {
     return std::nullopt;
 }
 
-// Returns true if the packet is too short for a header or names no stream: the switch counts these packets.
+// False if the source address is not that of the worker that the packet names. True also for packets that are too short
+// for a header or name no stream: the switch drops and counts these packets.
 bool StreamPool::names_its_sender(std::span<const std::byte> bytes, const wire::Address& from) const {
     if (bytes.size() < switchml::header_bytes) return true;
     const auto& stream = streams_[wire::load_u8(bytes.data() + switchml::offset_job)];

@@ -16,11 +16,11 @@
 
 namespace atp::switchml {
 
-// The SwitchML part of a shard: a SwitchML switch, and the branch of the tree for each of its streams. A stream is a
-// channel that uses SwitchML. SwitchML calls a stream a job; this pool assigns its number.
+// The SwitchML part of a shard: a SwitchML switch, and the branch of the tree for each stream. A stream is a channel
+// that uses SwitchML. It is a job of the SwitchML switch, and this pool assigns its number.
 //
-// SwitchML packets have no token. The address from which a member joined replaces it: a packet from another address is
-// dropped.
+// SwitchML packets have no token. The source address replaces the token: the pool drops a packet that does not come
+// from the address from which its worker joined.
 //
 // Ownership: owns the pool, allocated at construction. Borrows each branch while it is open.
 // Calling order: open() for a complete branch; handle_packet() for each packet; close() before another branch takes

@@ -60,7 +60,7 @@ std::uint32_t Switch::free_slots() const {
     return free;
 }
 
-// Sets the state of every copy as if the fragment before its first fragment were complete.
+// Sets each copy of the job's slots as if the fragment before the copy's first fragment were complete.
 void Switch::reset(const Job& job) {
     const JobConfig& config = job.config;
     const std::uint32_t copies = 2 * config.slots();
@@ -146,8 +146,8 @@ Switch::Standing Switch::standing(const JobConfig& config, const Packet& packet,
     if (protocol::before(offset, copy.offset))
         return Standing::late;  // a version bit alone would accept it (H37, docs/protocol.md#h37)
     if (offset == copy.offset) return seen || copy.complete() ? Standing::present : Standing::absent;
-    // The sender has the result of the other copy, one phase earlier. Every worker has therefore sent that phase, and
-    // so has the result of this copy, which is overwritten now.
+    // The sender has the result of the other copy, one phase earlier: every worker has sent its packet of that phase. A
+    // worker does so only after it received the result of this copy, which may therefore be overwritten now.
     const bool next = offset == copy.offset + 2 * config.slots() && offset == other.offset + config.slots();
     return next && other.complete() ? Standing::absent : Standing::ahead;
 }

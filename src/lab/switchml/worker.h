@@ -22,7 +22,7 @@ struct WorkerConfig {
     JobConfig job;
     std::uint8_t rank = 0;
     double scale = 1e8;  // integers are x * scale, results float32(sum / scale); plain tensors use no scale
-    // Constant (§5.5); a packet is resent if its result takes longer.
+    // Constant (§5.5). If the result of a packet takes longer, the worker resends the packet.
     Duration timeout = std::chrono::milliseconds(1);
     std::uint32_t tensors = 256;  // maximum number queued
 };
@@ -35,7 +35,7 @@ struct WorkerCounters {
     std::uint64_t results = 0;  // first result of each fragment
     std::uint64_t stale_results = 0;
     std::uint64_t overflowed = 0;        // results whose values did not fit
-    std::uint64_t misfit_fragments = 0;  // sent although a value did not fit an integer
+    std::uint64_t misfit_fragments = 0;  // packets sent with a value that did not fit an integer
 };
 
 // The end of a tensor's operation.
@@ -43,7 +43,7 @@ struct WorkerEvent {
     enum class Kind : std::uint8_t {
         completed,
         overflowed,  // a value or a sum did not fit; every worker gets this event, and the sums are invalid
-        // This deadline or another one of the job passed; all unfinished operations of the job end.
+        // The deadline of this operation or of another operation of the job passed. All unfinished operations end.
         timed_out,
     };
     Kind kind = Kind::completed;
@@ -131,7 +131,7 @@ class Worker {
     std::vector<std::byte> integers_;       // of one packet: float16 converted to integers
     std::vector<std::byte> floats_;         // of one result
     SlotQueue to_send_;
-    SlotQueue unready_;    // to be sent as soon as their elements can be read
+    SlotQueue unready_;    // slots to send as soon as the elements of their fragments can be read
     SlotQueue in_flight_;  // oldest transmission first, so the timer of the first slot expires first
     bool failed_ = false;
     Time failed_at_{};

@@ -11,7 +11,7 @@
 namespace atp::workload {
 namespace {
 
-// Builds layers as torchvision does; the numbers of parameters equal the published ones.
+// Builds layers as torchvision does. The numbers of parameters are those that were published.
 class Layers {
   public:
     void convolution(std::string name, std::uint64_t in, std::uint64_t out, std::uint64_t kernel, std::uint64_t side,
@@ -153,7 +153,7 @@ bool same_characters(std::string_view a, std::string_view b) {
 
 Duration nanoseconds(double count) { return Duration(static_cast<std::int64_t>(std::llround(count))); }
 
-// Splits and joins tensors to buckets, in the order in which their gradients become ready.
+// Splits and joins tensors into buckets, in the order in which their gradients become ready.
 class Bucketeer {
   public:
     Bucketeer(const Model& model, const Bucketing& bucketing)

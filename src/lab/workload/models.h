@@ -42,10 +42,10 @@ struct Model {
 [[nodiscard]] std::string model_names();
 
 struct Bucketing {
-    // Size of a bucket, in bytes. Tensors, from the last to the first, are split or joined to buckets of this size.
-    // BytePS splits at 4 MB and joins nothing; PyTorch's DistributedDataParallel joins to 25 MB and splits nothing.
+    // Size of a bucket, in bytes. Tensors, from the last to the first, are split or joined into buckets of this size.
+    // BytePS splits at 4 MB and joins nothing; PyTorch's DistributedDataParallel joins up to 25 MB and splits nothing.
     std::uint64_t bytes = 4'000'000;
-    double scale = 1;                  // divisor of parameters, buckets and times
+    double scale = 1;                  // divisor of the sizes of buckets and of times
     std::uint64_t least_elements = 1;  // minimum size of a bucket
 };
 [[nodiscard]] Workload workload_of(const Model& model, const Bucketing& bucketing);

@@ -25,7 +25,7 @@ struct Workload {
     std::vector<Stage> forward;
 
     [[nodiscard]] std::uint64_t elements() const;
-    [[nodiscard]] Duration compute() const;  // of an iteration whose sums take no time
+    [[nodiscard]] Duration compute() const;  // time of an iteration that never waits for a sum
 };
 
 // State of all ranks of one job. The last forward pass of a job is not computed, because no result depends on it.
@@ -37,7 +37,7 @@ class Training {
   public:
     Training(const Workload& workload, unsigned ranks, unsigned iterations);
 
-    // Starts the backward pass of the rank's next iteration at `when`, in any previous state.
+    // Starts the backward pass of the rank's next iteration at `when`. The previous state of the rank does not matter.
     void begin(unsigned rank, unsigned iterations_done, Time when);
 
     struct Buckets {
@@ -53,7 +53,8 @@ class Training {
     [[nodiscard]] bool finished(unsigned rank) const { return ranks_[rank].done == iterations_; }
     [[nodiscard]] bool all_finished() const;
     [[nodiscard]] bool waits_for_sums(unsigned rank) const { return ranks_[rank].summed_count < ranks_[rank].appeared; }
-    // Time at which the last rank ended its first iteration; and the end of the latest iteration so far.
+    // first_end(): time at which all ranks had ended the first iteration. last_end(): the same for the latest
+    // iteration.
     [[nodiscard]] Time first_end() const { return first_end_; }
     [[nodiscard]] Time last_end() const { return last_end_; }
 

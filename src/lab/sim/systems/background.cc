@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t background_start = 0;
 constexpr std::uint32_t flow_event = 1;
-// Bytes per write of the application. Enough writes wait to keep the flow busy.
+// Bytes per write of the application. `writes_waiting` writes wait in the flow, enough to keep it busy.
 constexpr std::uint64_t write_bytes = 64'000;
 constexpr std::uint64_t writes_waiting = 4;
 

@@ -3,8 +3,8 @@
 // sums.
 //
 //   ps: one server, at the position that the scenario sets; it receives and sends the bytes of N workers.
-//   ps-n: a server on each worker's host, for an equal part of every bucket. BytePS assigns whole tensors instead,
-//     which balances worse.
+//   ps-n: a server on each worker's host, for an equal part of every bucket. BytePS assigns whole tensors to servers
+//     instead, which divides the load less evenly.
 //
 // Not modelled: time for additions beyond the time for copying (sim/scenario.h).
 #pragma once
@@ -27,8 +27,8 @@ class ParameterServers final : public FlowJob {
         unsigned server = 0;
         bool push = false;
     };
-    // One server's part of a bucket. A worker continues after it has pulled everything. All pushes of an iteration
-    // therefore arrive before the first push of the next one.
+    // One server's part of a bucket. A worker begins the next iteration only after it has pulled all sums. All pushes
+    // of an iteration therefore arrive before the first push of the next iteration.
     struct Part {
         unsigned pushed = 0;
         std::uint64_t word = 0;

@@ -49,7 +49,7 @@ SwitchmlJob::SwitchmlJob(const Shared& shared, ProgramId id, unsigned index)
       config_(shared.scenario.switchml_config(index)),
       source_(shape_of(shared.scenario, index)),
       rank_at_(shared.fabric.nodes.size()) {
-    if (!shared.switchml.admit(config_)) fail("the switch did not admit it");
+    if (!shared.switchml.admit(config_)) fail("the switch did not admit the job");
     const auto buckets = static_cast<std::uint32_t>(workload_.buckets.size());
     endpoints_.reserve(ranks());
     for (unsigned rank = 0; rank < ranks(); ++rank) {
@@ -170,7 +170,8 @@ NodeId SwitchmlJob::node_of_system_event(std::uint32_t event) const {
     return event == start_event() ? no_node : site().worker_hosts[event];
 }
 
-// Most timers move later: an event that fires too early schedules the next one.
+// Schedules an event, unless an earlier event is scheduled. That event then schedules the next event: most timers move
+// later, so this saves events.
 void SwitchmlJob::wake_by(unsigned rank, Time time) {
     if (time >= endpoints_[rank].woken_at) return;
     endpoints_[rank].woken_at = time;
@@ -263,7 +264,7 @@ void SwitchmlJob::check(const JobReport& job) {
     }
     const Scenario& s = shared_.scenario;
     const bool all_fit = s.float_share == 0 && s.overflow_share == 0 && !s.gradients;
-    if (all_fit) expect_none("sums that overflowed, although none can", own.workers.overflowed);
+    if (all_fit) expect_none("overflowed sums of values that cannot overflow", own.workers.overflowed);
     if (!job.finished) return;
     expect_none("packets without a result", own.workers.sent - own.workers.results);
     if (own.count(SwitchEvent::completed) * job.workers != own.workers.results) {

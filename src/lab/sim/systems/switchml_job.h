@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SwitchML job: its workers, and a part of the slots of the switch to which all of them connect.
 //
-// Not modelled: several switches; workers with several threads and slots for each thread; a second transmission as
-// floats of numbers that fit no integer. A tensor with such numbers ends as the state machines report, and its sums are
-// not checked.
+// Not modelled: several switches; workers with several threads and slots for each thread; a second transmission, as
+// floats, of numbers that fit no integer. A tensor with such numbers ends with an overflow event, and its sums are not
+// checked.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class SwitchmlJob final : public Job {
         std::vector<GradientTensor> tensors;  // of the current iteration, by bucket
         HostQueue at_host;                    // in packets
         std::vector<Time> sent_at;            // by slot: first transmission
-        Duration round_trips{};               // sum
-        std::uint64_t overflowed = 0;         // tensors
+        Duration round_trips{};               // sum of the round trips of all results
+        std::uint64_t overflowed = 0;         // number of tensors that ended with an overflow event
         Time woken_at = never;                // earliest scheduled event
     };
 
