@@ -19,7 +19,7 @@
  *
  * Calling order: every rank calls the same operations in the same order.
  * Results: 0 (ATP_REASON_NONE) for success, otherwise an enum atp_reason. After a failure, `error` holds the details if
- * it is not NULL, and a pointer to be created is NULL.
+ * it is not NULL. A function that creates an object then sets the caller's pointer to NULL.
  * Ownership: memory passed in stays the caller's. Memory of an operation must stay unchanged until the operation is
  * done; strings, options and lists are read during the call only. Each object is destroyed by its own function, which
  * ignores NULL.
@@ -62,7 +62,7 @@ enum atp_reason {
     ATP_REASON_UNREACHABLE = 5,  /* no route, or no such local address */
     ATP_REASON_REFUSED = 6,      /* no program listens there */
     ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
-    ATP_REASON_UNSUPPORTED = 8,  /* as the average of integers is */
+    ATP_REASON_UNSUPPORTED = 8,  /* not supported, for example the average of integers */
     ATP_REASON_EXHAUSTED = 9,    /* descriptors, memory, buffers */
     ATP_REASON_TIMED_OUT = 10,
     ATP_REASON_VERSION_MISMATCH = 11, /* the other end has another version of the protocol */
@@ -83,7 +83,7 @@ enum atp_operation {
     ATP_OPERATION_PULL = 7
 };
 
-/* Texts end with a zero and are cut if longer. */
+/* Each text ends with a zero byte. A text that does not fit its array is cut. */
 struct atp_error {
     int32_t operation; /* enum atp_operation */
     int32_t reason;    /* enum atp_reason */
@@ -151,13 +151,13 @@ typedef struct atp_communicator atp_communicator;
 
 enum atp_server {
     ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further host */
-    ATP_SERVER_COLOCATED = 1, /* beside the workers: the channels' servers on the ranks in turn */
+    ATP_SERVER_COLOCATED = 1, /* in the ranks: channel c has its server in rank (c modulo the number of ranks) */
     ATP_SERVER_DEDICATED = 2  /* on hosts of their own: `dedicated_servers` */
 };
 
 enum atp_scaling {
     ATP_SCALING_FIXED = 0,  /* at `scale` of the options */
-    ATP_SCALING_DYNAMIC = 1 /* at the scale that fits the last sum of each fragment */
+    ATP_SCALING_DYNAMIC = 1 /* at a scale that fits the last sum of the same fragment */
 };
 
 enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
@@ -173,14 +173,14 @@ struct atp_options {
     const char* switch_address;
     /* Independent streams of a rank, each with an I/O thread (1 to 64). [1] */
     uint32_t channels;
-    /* Lanes of a packet (2 to 16,364). [as many as all paths carry (0)] */
+    /* Lanes of a packet (2 to 16,364). [0: as many as all paths carry] */
     uint32_t lanes;
     /*
-     * Most packets of a channel in flight (a power of two, 1 to 65,536). [as many as fill 512 KiB, from 8 to 256
-     * (0)]
+     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,
+     * from 8 to 256]
      */
     uint32_t window;
-    /* Prove each sum by four bytes more per packet. [0] */
+    /* Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [0] */
     int32_t audit;
     /* Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8] */
     double scale;
@@ -196,7 +196,7 @@ struct atp_options {
     size_t dedicated_server_count;
     /* Longest wait for the other ranks and the tree of switches (milliseconds, above 0). Own. [30,000] */
     int64_t join_timeout_ms;
-    /* Longest duration of an operation that names none (milliseconds, above 0). Own. [300,000] */
+    /* Timeout of an operation that is called without a timeout (milliseconds, above 0). Own. [300,000] */
     int64_t timeout_ms;
     /* Name of the communicator; it separates communicators that share a store. [atp] */
     const char* name;
@@ -214,13 +214,13 @@ struct atp_options {
     /* Must be 0. */
     uint32_t reserved;
     /*
-     * Scale of a fragment: that of the job, or one that fits the last sum at the same position (enum atp_scaling).
+     * Scale of a fragment: that of the job, or one that fits the last sum of the same fragment (enum atp_scaling).
      * [ATP_SCALING_FIXED]
      */
     int32_t scaling;
     /* Type of a scaled value in a packet; int16 takes half the bytes (enum atp_lane_type). [ATP_LANE_INT32] */
     int32_t lane_type;
-    /* Rack of this rank, for switches in the path that aggregate without an address. Own. [none] */
+    /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */
     const char* rack;
     /*
      * Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
@@ -251,7 +251,7 @@ enum atp_element {
     ATP_ELEMENT_FLOAT16 = 2,
     ATP_ELEMENT_BFLOAT16 = 3,
     ATP_ELEMENT_INT32 = 4, /* sums are modulo 2^32 */
-    ATP_ELEMENT_INT64 = 5  /* and 2^64 */
+    ATP_ELEMENT_INT64 = 5  /* sums are modulo 2^64 */
 };
 
 enum atp_reduction {
@@ -281,8 +281,9 @@ ATP_API int atp_broadcast(atp_communicator* communicator, void* data, size_t byt
 ATP_API int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error);
 
 /*
- * Sums by key. atp_push() copies the values and adds them to the sum of this key and round. atp_pull() waits for the
- * sum of the last push and copies it. Every rank pushes every key in the same order.
+ * Sums by key. The n-th push of a key on each rank is one round. atp_push() copies the values and adds them to the sum
+ * of its round. atp_pull() waits for the sum of the last push and copies it. Every rank pushes every key in the same
+ * order.
  */
 ATP_API int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
                      int64_t timeout_ms, struct atp_error* error);
@@ -292,7 +293,8 @@ ATP_API int atp_pull(atp_communicator* communicator, uint64_t key, void* values,
 /* ------------------------------------------------------------------------------------------- Asynchronous operations
  */
 
-/* An operation in flight. The handle may outlive the communicator, which ends the operation. */
+/* An operation in flight. The handle stays valid after the communicator is destroyed. The destruction ends the
+ * operation. */
 typedef struct atp_work atp_work;
 
 /* These functions return at once; operations run in the order of the calls. */

@@ -17,10 +17,10 @@ class Options:
             starts one in its process]
         topology: File that assigns ranks to switches; it replaces the address of the switch (the path of a TOML
             file). Variable ATP_TOPOLOGY. [none]
-        rack: Rack of this rank, for switches in the path that aggregate without an address (any name). Variable
-            ATP_RACK. [none]
+        rack: Name of the rack of this rank; needed if the racks have switches that workers do not address (any
+            name). Variable ATP_RACK. [none]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
-        scaling: Scale of a fragment: that of the job, or one that fits the last sum at the same position
+        scaling: Scale of a fragment: that of the job, or one that fits the last sum of the same fragment
             (fixed, dynamic). Variable ATP_SCALING. [fixed]
         lanes: Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). Variable
             ATP_LANES. [int32]

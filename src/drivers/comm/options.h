@@ -30,22 +30,23 @@ struct Options {
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
     // Address of the switch of this rank (host:port or [host]:port). Own. [required]
     std::string switch_address;
-    // Rack of this rank, for switches in the path that aggregate without an address. Own. [none]
+    // Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none]
     std::string rack;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
     std::uint32_t channels = 1;
-    // Lanes of a packet (2 to 16,364). [as many as all paths carry (0)]
+    // Lanes of a packet (2 to 16,364). [0: as many as all paths carry]
     std::uint32_t lanes = 0;
-    // Most packets of a channel in flight (a power of two, 1 to 65,536). [as many as fill 512 KiB, from 8 to 256 (0)]
+    // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,
+    // from 8 to 256]
     std::uint32_t window = 0;
     // Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8]
     double scale = 1e8;
-    // Scale of a fragment: that of the job, or one that fits the last sum at the same position (fixed, dynamic).
+    // Scale of a fragment: that of the job, or one that fits the last sum of the same fragment (fixed, dynamic).
     // [fixed]
     tensor::Scaling scaling = tensor::Scaling::fixed;
     // Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). [int32]
     tensor::LaneType lane_type = tensor::LaneType::int32;
-    // Prove each sum by four bytes more per packet. [false]
+    // Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [false]
     bool audit = false;
     // Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
     // 239.192.0.0/16). [off]
@@ -57,7 +58,7 @@ struct Options {
     std::vector<std::string> dedicated_servers;
     // Longest wait for the other ranks and the tree of switches (above 0). Own. [30s]
     Duration join_timeout = std::chrono::seconds(30);
-    // Longest duration of an operation that names none (above 0). Own. [300s]
+    // Timeout of an operation that is called without a timeout (above 0). Own. [300s]
     Duration timeout = std::chrono::seconds(300);
     // Name of the communicator; it separates communicators that share a store. [atp]
     std::string name = "atp";

@@ -9,7 +9,7 @@ namespace atp::tensor {
 // The scale at which the float32 numbers of a fragment travel.
 enum class Scaling : std::uint8_t {
     fixed,    // the scale of the job
-    dynamic,  // the scale that fits the last sum at the same position; without a last sum, the scale of the job
+    dynamic,  // the scale that fits the last sum of the same fragment; without a last sum, the scale of the job
 };
 
 // The type of a scaled number in a packet.
