@@ -93,7 +93,8 @@ class Network:
         self._remove()
 
     def entry(self, node):
-        """The command that runs another one at a node. It replaces itself by the other, which keeps its process id."""
+        """Prefix of a command that runs at a node. `ip netns exec` replaces itself by the command, so the process id stays
+        the same."""
         return ["ip", "netns", "exec", self._namespace(node)]
 
     @property
@@ -330,7 +331,8 @@ def _remove_namespace(namespace):
 
 
 def _limit(namespace, device, rate_bps, queue_bytes):
-    """A token bucket on what leaves through the device. Not every kernel has netem, which could also drop packets."""
+    """Limits outgoing packets with a token bucket (tbf). netem could also lose packets on purpose, but not every kernel
+    has it."""
     _call(
         "tc",
         "-n",
@@ -351,8 +353,9 @@ def _limit(namespace, device, rate_bps, queue_bytes):
 
 
 def _send_single_frames(namespace, device):
-    """Segments outgoing packets to wire size, as a network card does. A kernel thread merges arriving packets if
-    possible, so that their processor time is known; that of an interrupt would count for the interrupted program."""
+    """Segments outgoing packets to wire size, as a network card does. Arriving packets are merged if possible. A kernel
+    thread receives them, so that their processor time is known. The kernel would charge the time of an interrupt to the
+    interrupted program."""
     flags = ("tso", "off", "tx-udp-segmentation", "off", "gro", "on")
     _call("ip", "netns", "exec", namespace, "ethtool", "-K", device, *flags)
     threaded = f"/sys/class/net/{device}/threaded"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one rank of a training with DistributedDataParallel. All ranks compare their final parameters. Rank 0 then prints
-the step times of the slowest rank and the processor time of all ranks."""
+"""Run one rank of a training with DistributedDataParallel. All ranks compare their gradients (--compute
+recorded) or final parameters (--compute real). Rank 0 then prints the step times of the slowest rank and the processor
+time of all ranks."""
 
 import argparse
 import hashlib
@@ -39,8 +40,8 @@ def parse():
 
 
 class Recorded:
-    """A step without an optimizer, which takes at most a few per cent of a step in the testbed of the recorded
-    times."""
+    """A step without an optimizer. In the testbed of the recorded times, the optimizer takes at most a few per cent of a
+    step."""
 
     def __init__(self, arguments):
         table = tables.load(arguments.workload, arguments.programs)
@@ -119,7 +120,7 @@ def require_equal_outcomes(training):
     for tensor in training.outcome():
         digest.update(tensor.detach().numpy())
     if len(set(torch_group.from_all_ranks(digest.hexdigest()))) != 1:
-        raise SystemExit(f"rank {dist.get_rank()}: the final parameters of the ranks are DIFFERENT")
+        raise SystemExit(f"rank {dist.get_rank()}: the final gradients or parameters of the ranks are DIFFERENT")
 
 
 def main():

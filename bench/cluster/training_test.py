@@ -16,7 +16,7 @@ import arguments
 import measure
 import network
 import report
-import switch_report  # report finds it in tools
+import switch_report  # in tools/, which the import of `report` adds to sys.path
 import systems
 import topology
 import training_report
@@ -31,7 +31,7 @@ programs = None
 
 class Tables(unittest.TestCase):
     PARAMETERS = {"vgg": 138_357_544, "resnet": 25_557_032, "gpt": 124_439_808}
-    # Inputs for PyTorch's count: samples, and pixels per side or tokens.
+    # Input sizes for FlopCounterMode, which counts operations: samples, then pixels per side (images) or tokens (text).
     BATCHES = {"vgg": (64, 224), "resnet": (64, 224), "gpt": (8, 512)}
 
     def test_models_have_their_known_parameters(self):
@@ -42,7 +42,7 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(tables.load("vgg", programs).compute_seconds, 64 / (1180 / 8), places=4)
         self.assertAlmostEqual(tables.load("resnet", programs).compute_seconds, 64 / (1838 / 8), places=4)
 
-    def test_scaling_keeps_computing_in_proportion_to_the_link(self):
+    def test_scaling_keeps_the_ratio_of_compute_time_to_link_time(self):
         for name in tables.NAMES:
             table = tables.load(name, programs)
             scaled = table.scaled(1 / 16, link_bps=200e6)
@@ -52,7 +52,7 @@ class Tables(unittest.TestCase):
                 after = getattr(scaled, seconds) * scaled.link_bps / scaled.gradient_bytes
                 self.assertAlmostEqual(after / before, 1, places=3)
 
-    def test_times_without_a_link_shrink_with_the_model(self):
+    def test_times_shrink_with_the_model_if_no_link_rate_is_given(self):
         table = tables.load("vgg", programs)
         self.assertAlmostEqual(table.scaled(1 / 16).compute_seconds, table.compute_seconds / 16)
 
@@ -138,11 +138,11 @@ class Reports(unittest.TestCase):
         self.assertAlmostEqual(both["atp"]["ratio_to_gloo"], 2)
         self.assertEqual(both["atp"]["ratios_by_round"], [1, 2, 4])
 
-    def test_ranks_count_measured_steps_and_switches_count_all(self):
+    def test_rank_cpu_time_covers_measured_steps_and_switch_cpu_time_covers_all_steps(self):
         atp = self.training({"atp": [self.turn([1, 1])]})["atp"]
         self.assertAlmostEqual(atp["cpu_seconds_of_a_step"], 3 / 2 + 4 / 4)
 
-    def test_the_share_in_the_network_is_of_what_came_to_be_added(self):
+    def test_share_in_network_is_of_the_gradient_packets_at_the_switches(self):
         packets = dict.fromkeys((*switch_report.ADDED, *switch_report.NOT_ADDED), 0)
         counters = [
             {"shards": [{"packets": {**packets, "claimed": 5, "added": 10, "completed": 3, "collisions": 2}}]},
@@ -197,7 +197,8 @@ class Runs(unittest.TestCase):
         result = self.run_small("--topology", "star:2", "--rate", "1gbit", "--workload", "vgg", "--scale", "1/500")
         self.require_both(result)
         self.assertEqual((result["model"], result["topology"], result["rounds"]), ("VGG16", "star:2", 1))
-        # Its parameters once for each of three steps, and a copy of the model before.
+        # The run has three steps, two of them warm-up. A host sends the gradients once in each, and
+        # DistributedDataParallel broadcasts the model first.
         self.assertGreater(result["systems"]["atp"]["traffic_of_a_step"]["host_sent_bytes"], result["bytes"])
 
     def test_real_passes_are_trained_on_one_machine(self):

@@ -38,9 +38,10 @@ void print(const Rounds& rounds, const std::string& how, const std::vector<doubl
     const double median = sorted[sorted.size() / 2];
     const double goodput_bps = static_cast<double>(rounds.bytes) * 8 / median;
     if (!rounds.json) {
-        std::printf("%s: %zu rounds of %llu bytes: %.6f s (%.6f .. %.6f), %.1f Mbit/s per rank\n", how.c_str(),
-                    sorted.size(), static_cast<unsigned long long>(rounds.bytes), median, sorted.front(), sorted.back(),
-                    goodput_bps / 1e6);
+        std::printf(
+            "%s: %zu rounds of %llu bytes: median %.6f s per round (min %.6f, max %.6f), %.1f Mbit/s per rank\n",
+            how.c_str(), sorted.size(), static_cast<unsigned long long>(rounds.bytes), median, sorted.front(),
+            sorted.back(), goodput_bps / 1e6);
         return;
     }
     const nlohmann::ordered_json result{{"algorithm", how},

@@ -74,7 +74,7 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     return value_or_throw(std::move(formed));
 }
 
-// Returns the base class, because PyTorch registered that Python type for intrusive pointers.
+// Returns a pointer to the base class: PyTorch registered the Python type of c10d::Backend, with intrusive pointers.
 c10::intrusive_ptr<c10d::Backend> create_backend(
     const std::shared_ptr<comm::Communicator>& communicator, const c10::intrusive_ptr<c10d::Store>& store,
     const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
@@ -90,7 +90,7 @@ void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend)
 
 PYBIND11_MODULE(_C, module) {
     module.doc() = "The native half of the package `atp`.";
-    py::module_::import("torch.distributed");  // registers the base classes of the types below
+    py::module_::import("torch.distributed");  // registers the argument and return types of the functions below
 
     py::class_<switchd::SwitchNode>(module, "SwitchNode", "A software switch inside this process.")
         .def_static("start", &start_switch, py::arg("listen"), py::call_guard<py::gil_scoped_release>())

@@ -176,7 +176,7 @@ std::set<std::string> names_in_page(const std::string& section) {
     return names;
 }
 
-TEST(SwitchReport, ThePageListsTheCountersOfAReport) {
+TEST(SwitchReport, MonitorPageListsEveryCounterOfAReport) {
     const Json shards = Json::parse(committed_report())["shards"];
     for (const char* section : {"Packets", "Threads and sockets", "Servers"}) {
         EXPECT_EQ(names_in_page(section), counters_of(shards[0], section)) << section;

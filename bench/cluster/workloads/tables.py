@@ -14,7 +14,8 @@ LINK_BPS = 10e9
 
 @dataclass(frozen=True)
 class Layer:
-    """`tensors` lists the elements of each parameter; a layer without parameters only takes its time."""
+    """`tensors` lists the number of elements of each parameter. It is empty for a layer without parameters, which has only
+    times."""
 
     name: str
     tensors: tuple

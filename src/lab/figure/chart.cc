@@ -148,7 +148,8 @@ void draw(Svg& svg, const Area& area, const BarChart& chart) {
     append(values, chart.levels);
     if (has_numbers(chart)) add_headroom(values);
     Axis axis = chart.y;
-    if (!axis.logarithmic && !axis.from) axis.from = 0;  // the length of a bar is its number
+    // The length of a bar shows its value only if the axis starts at 0.
+    if (!axis.logarithmic && !axis.from) axis.from = 0;
     const Scale y = y_scale(frame, axis, values);
     frame.draw_y_axis(axis, y);
     Area room = frame.plot();

@@ -67,7 +67,7 @@ std::vector<sim::Report> Lab::run(std::vector<sim::Scenario> points) const {
 sim::Report Lab::run(const sim::Scenario& point) const { return std::move(run(std::vector{point}).front()); }
 
 std::string Lab::output_of(const std::vector<std::string>& command) const {
-    if (!options_.command) throw Failed(command.front() + ": this program cannot run commands");
+    if (!options_.command) throw Failed(command.front() + ": needs LabOptions::command, which is not set");
     auto output = options_.command(command);
     stop_if_requested();
     if (!output && output.error().lacks) throw Lacking(output.error().text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that compute and send in turns over shared links: each transfer is a fluid at the rate that it is given.
+// Jobs that compute and send over shared links. A transfer is modelled as a fluid: its bytes flow at the rate that
+// `Rates` gives its job.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ struct Course {
     std::vector<Duration> limited;
 };
 
-// Simulates jobs that compute and send. A bucket of gradients is queued when it is ready, and sent after the earlier
-// buckets of its job. workload::Training models the computation, as in the simulator.
+// Simulates jobs that compute and send at the same time. A bucket of gradients is queued when it is ready, and sent
+// after the earlier buckets of its job. workload::Training models the computation, as in the simulator.
 //
 // Ownership: borrows the workloads, which must outlive this object.
 // Calling order: add() each job, then run() once.
@@ -30,8 +31,8 @@ class Timeline {
     // Rates of the active jobs, in bytes of gradients per second.
     using Rates = std::function<const std::vector<Share>&(const std::vector<bool>& active)>;
 
-    // `latency`: time between the last byte of a bucket and its sum. `whole_buckets`: adds the time of a second
-    // transfer.
+    // `latency`: time between the last byte of a bucket and its sum. `whole_buckets`: the server sends a
+    // sum only when it has the whole bucket, so the transfer time of a bucket counts twice.
     void add(const workload::Workload& workload, Duration latency, bool whole_buckets);
     // Runs until each job has completed some iterations.
     [[nodiscard]] std::vector<Course> run(const Rates& rates, std::size_t resources);

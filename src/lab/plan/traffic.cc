@@ -84,7 +84,8 @@ bool server_is_on_switch(const Placed& placed, const std::vector<bool>& aggregat
 
 // ---------------------------------------------------------------------------------------------------------------- ATP
 
-// Copies of each packet that leave a switch towards the server. Packets that get an aggregator leave as one.
+// Gradients per fragment that leave a switch towards the server. The share `added` of the fragments gets an aggregator
+// and leaves as one gradient.
 double leaving(double entering, bool aggregates, double added) {
     return aggregates ? added + (1 - added) * entering : entering;
 }
@@ -128,7 +129,7 @@ class AtpTraffic {
         return leaving(placed_.workers_at(at), aggregates_[at], added_[at]);
     }
 
-    // A packet that finds no aggregator at its leaf is added by the server, and by no other switch.
+    // If a packet finds no aggregator at its leaf, the server adds it. The switches above forward it.
     [[nodiscard]] double missed_at_leaf(std::size_t at) const {
         return aggregates_[at] ? (1 - added_[at]) * placed_.workers_at(at) : 0;
     }
@@ -229,7 +230,8 @@ Traffic ring(const Network& network, std::size_t job, const Placed& placed) {
     return traffic;
 }
 
-// The units of the job: workers join at an aggregating switch of their own, or at the last switch.
+// The units of the job. If the switch of a worker aggregates and is below the last switch, its workers form one unit.
+// Every other worker joins at the last switch.
 std::vector<protocol::Unit> units_of(const Placed& placed, const std::vector<bool>& aggregates) {
     std::vector<protocol::Unit> units;
     std::vector<std::uint16_t> at_last;

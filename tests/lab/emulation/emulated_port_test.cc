@@ -97,7 +97,7 @@ TEST_P(PortAtAnyRate, MillionPacketsDepartWithoutAccumulatedRounding) {
     EXPECT_EQ(port.counters().bytes, 352'000'000U);
 }
 
-// The same port with integers so wide that no result is rounded.
+// The same port with integers so wide that no product is rounded. Quotients are rounded up, as in the port.
 class ExactPort {
   public:
     explicit ExactPort(const PortConfig& config) : config_(config) {}
@@ -166,7 +166,7 @@ TEST(EmulatedPort, PacketBeyondTheQueueIsDroppedAndTakesNoTime) {
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
     EXPECT_TRUE(dropped_full(port, 501, Time()));
-    EXPECT_FALSE(dropped_full(port, 500, Time())) << "to the last byte";
+    EXPECT_FALSE(dropped_full(port, 500, Time())) << "the packet fills the queue exactly";
     EXPECT_TRUE(dropped_full(port, 1, Time()));
     EXPECT_TRUE(dropped_full(port, 1000, Time(nanoseconds(7'999))));
     EXPECT_FALSE(dropped_full(port, 1000, Time(microseconds(8)))) << "one has left, and its room is free";
@@ -182,7 +182,7 @@ TEST(EmulatedPort, PacketLongerThanTheQueueIsDropped) {
     EXPECT_FALSE(dropped_full(port, 1000, Time()));
 }
 
-TEST(EmulatedPort, QueueWithoutALimitIsBounded) {
+TEST(EmulatedPort, QueueWithoutAConfiguredLimitHoldsMostQueueBytes) {
     EmulatedPort port({.rate_bits_per_s = 1, .overhead_bytes = 0}, 1);
     constexpr std::uint32_t packet_bytes = 1 << 16;
     for (std::uint64_t bytes = 0; bytes < most_queue_bytes; bytes += packet_bytes) {
@@ -248,7 +248,7 @@ TEST(EmulatedPort, LossesDependOnTheSeed) {
     EXPECT_NE(losses(EmulatedPort(losing(0.1), 2), 1000), losses(EmulatedPort(losing(0.1), 1, 1), 1000));
 }
 
-TEST(EmulatedPort, LossOfOneDropsAllAndOfZeroNone) {
+TEST(EmulatedPort, LossShare1DropsAllPacketsAndShare0DropsNone) {
     EXPECT_EQ(std::ranges::count(losses(EmulatedPort(losing(1), 1), 10'000), false), 0);
     EXPECT_EQ(std::ranges::count(losses(EmulatedPort(losing(0), 1), 10'000), true), 0);
 }

@@ -22,7 +22,7 @@ Job sender(std::vector<unsigned> workers, Duration compute = {}) {
 
 Bottleneck bottleneck_of(const Cluster& cluster) { return make_plan(cluster).jobs[0].bottleneck; }
 
-TEST(Plan, OptionsForBothLevelsExistOnlyForTwoLevels) {
+TEST(Plan, LeavesAloneAndRootAloneAreOptionsOnlyWithTwoLevels) {
     EXPECT_EQ(make_plan(star({sender({4})})).options.size(), 4U);
     const Plan two = make_plan(racks(2, {sender({0, 4, 4})}));
     ASSERT_EQ(two.options.size(), 6U);

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Each job sends at 1 byte per nanosecond, which is the capacity of the resource.
+// The capacity of the resource is 1 byte per nanosecond. Active jobs share it equally.
 Timeline::Rates shared_link(std::vector<Share>& shares) {
     return [&shares](const std::vector<bool>& active) -> const std::vector<Share>& {
         const auto senders = static_cast<double>(std::count(active.begin(), active.end(), true));
@@ -35,7 +35,7 @@ TEST(Timeline, TransferWithoutComputationTakesItsBytesAndTheLatency) {
     EXPECT_NEAR(static_cast<double>(course.limited[0].count()), 40'000, 4'000);
 }
 
-TEST(Timeline, WholeBucketsTakeTheirTimeTwice) {
+TEST(Timeline, TransferTimeCountsTwiceWithWholeBuckets) {
     const workload::Workload workload{.buckets = {bucket(40'000, {})}, .forward = {{.compute = {}, .last = 1}}};
     Timeline timeline;
     timeline.add(workload, microseconds(3), true);

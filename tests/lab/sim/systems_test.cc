@@ -31,7 +31,8 @@ std::uint64_t bytes_between(const Report& report, std::string_view from, std::st
     return link == report.links.end() ? 0 : link->counters.bytes;
 }
 
-// With headers, without acknowledgements. Those of the other direction add at most one packet per segment.
+// Bytes of the data packets with their headers. Not included: acknowledgements of the data that flows the other way, at
+// most one for each segment.
 std::uint64_t on_wire(std::uint64_t bytes) { return bytes + (bytes + payload - 1) / payload * segment_overhead; }
 
 void expect_about(std::uint64_t seen, std::uint64_t data) {
@@ -94,7 +95,7 @@ TEST(ParameterServers, OneServerCarriesTheBytesOfEveryWorker) {
     expect_about(bytes_between(report, "s0", "p0"), 4 * s.bytes);
     expect_about(bytes_between(report, "p0", "s0"), 4 * s.bytes);
     expect_about(bytes_between(report, "h0", "s0"), s.bytes);
-    // That link is the bottleneck: no job ends before the link has carried all of it.
+    // The link of the server (p0) is the bottleneck: the job cannot end before this link has carried all bytes.
     const double least_ms =
         static_cast<double>(on_wire(4 * s.bytes)) * 8 / static_cast<double>(s.rate_bits_per_s) * 1e3;
     EXPECT_GT(milliseconds_of(report.jobs[0]), least_ms);
@@ -106,14 +107,14 @@ TEST(ParameterServers, ServerOnEachHostDividesTheBytes) {
     const Scenario s = scenario_of(System::Kind::ps_n);
     const Report report = run_verified(s);
     for (const char* host : {"h0", "h1", "h2", "h3"}) {
-        // Three quarters of its own gradients to the other servers, and its server's quarter of the sums to three
-        // hosts.
+        // A host sends three quarters of its gradients to the other servers. Its server sends a quarter of the sums to
+        // each of three hosts.
         expect_about(bytes_between(report, host, "s0"), 2 * 3 * s.bytes / 4);
         expect_about(bytes_between(report, "s0", host), 2 * 3 * s.bytes / 4);
     }
 }
 
-TEST(Ring, LinkCarriesTwiceTheBytesLessOneNth) {
+TEST(Ring, EachLinkCarriesTwoTimesNMinusOneNthsOfTheBytes) {
     const Scenario s = scenario_of(System::Kind::ring);
     const Report report = run_verified(s);
     const std::uint64_t data = 2 * 3 * s.bytes / 4;
