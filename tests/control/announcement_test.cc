@@ -28,7 +28,7 @@ TEST(Announcement, TextReturnsEveryField) {
     EXPECT_EQ(received->servers, sent.servers);
 }
 
-TEST(Announcement, TextThatLacksAFieldNamesTheRank) {
+TEST(Announcement, MissingFieldGivesAnErrorThatNamesTheRank) {
     for (const char* text : {"", "{}", "[]", "{\"lanes\":1}", "{\"lanes\":\"x\",\"terms\":\"\",\"rack\":\"\"}"}) {
         const auto received = announcement_from(text, 3);
         ASSERT_FALSE(received) << text;
@@ -53,7 +53,7 @@ TEST(Decision, TextReturnsJobAndToken) {
     EXPECT_EQ(received->token, 0x8000'0001U);
 }
 
-TEST(Decision, TextThatCannotBeReadNamesRank0) {
+TEST(Decision, UnreadableTextGivesAnErrorThatNamesRank0) {
     for (const char* text : {"", "{}", "{\"job\":1}", "{\"job\":1,\"token\":\"x\"}"}) {
         const auto received = decision_from(text);
         ASSERT_FALSE(received) << text;

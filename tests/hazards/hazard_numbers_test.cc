@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of sums: mixed rounds, sets counted twice, and values at the limits of their format, by their numbers in
-// docs/protocol.md#hazards.
+// Hazards of sums: mixed fragments, sets counted twice, and values at the limits of their format. Each test name begins
+// with the number of its hazard in docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -73,7 +73,7 @@ TEST(Hazard, H10_NewerFragmentWithTheSameIndexLeavesTheOlderOneInPlace) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H15_PartialSumOfLevelZeroThenSinglesOfItsWorkersCountOnce) {
+TEST(Hazard, H15_PartialSumThenGradientsOfTheSameWorkersCountEachWorkerOnce) {
     Network network(star(3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
@@ -92,15 +92,16 @@ TEST(Hazard, H15_PartialSumOfLevelZeroThenSinglesOfItsWorkersCountOnce) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H15_SinglesThenAPartialSumThatIncludesThemCountOnce) {
+TEST(Hazard, H15_GradientsThenAPartialSumOfTheSameWorkersCountEachWorkerOnce) {
     Network network(racks(2, 3));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject(with_flag(as_resend(first_sending(network, 0)), ATP_FLAG_BYPASS));
-    network.run();  // {0} is included, and level 1's partial sum of rack 1
+    network.run();  // the server includes rank 0; its FLUSH to level 1 returned the sum of rack 1
     network.inject({root_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} overlaps the included set but contains no member of rack 1, so the server asks again
+    // {0, 1} and the included set overlap, and neither contains the other: the server sends NACK to missing workers.
+    network.run();
     network.release();
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
@@ -137,7 +138,7 @@ TEST(Hazard, H21_SumOneBeyondAnExtremeIsFetchedUnaggregated) {
         EXPECT_TRUE(network.finish());
         EXPECT_TRUE(network.sums_are_right());
         EXPECT_EQ(network.server().counters().overflowed, 1U);
-        EXPECT_EQ(network.server().counters().nacks, 1U) << "one round more, and no other";
+        EXPECT_EQ(network.server().counters().nacks, 1U) << "exactly one NACK: one further round";
         EXPECT_EQ(network.occupied(), 0U);
     }
 }
@@ -158,7 +159,8 @@ TEST(Hazard, H22_OverflowIsReportedAfterAFlushOfLevelOne) {
     network.run();
     network.inject({server_node, root_node, flush_of(first_sending(network, 0), 1)});
     network.run();
-    EXPECT_EQ(network.server().counters().overflowed, 1U) << "of racks 0 and 1, returned together";
+    EXPECT_EQ(network.server().counters().overflowed, 1U)
+        << "the FLUSH returned the sum of racks 0 and 1 as one gradient";
     network.release();
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());

@@ -34,8 +34,8 @@ std::int32_t sum_of(const atp_header& packet) {
     return sum;
 }
 
-// One aggregator. Packets with lanes make two passes and leave in order; one without lanes makes a single pass, in
-// which it reaches both halves.
+// A target with one aggregator. A packet with lanes makes two passes, and such packets leave in order. A packet without
+// lanes makes one pass and updates both states.
 class TwoPassTarget {
   public:
     explicit TwoPassTarget(SecondPass second) : second_(second) {}
@@ -125,7 +125,7 @@ atp_header ack(unsigned job, std::uint32_t seq) {
 }
 
 // Two jobs that share the aggregator, in random order. Each fragment gets its ACK after all of its gradients made their
-// first pass; a worker whose gradient collided has reached the server without the switch.
+// first pass. The test assumes that the server added a gradient that collided, so the ACK is possible.
 TwoPassTarget run_jobs(SecondPass second, std::uint32_t seed) {
     TwoPassTarget target(second);
     Random random(seed);

@@ -76,7 +76,7 @@ TEST(FragmentRecords, AMemberIsToldOncePerInterval) {
     EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
 }
 
-TEST(FragmentRecords, ResultHasHalfTheLanesInInt16AndTheAuditLaneInBoth) {
+TEST(FragmentRecords, Int16ResultHasHalfTheElementLanesAndTheWholeAuditLane) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
     record.lanes = 5;  // four elements and the audit lane

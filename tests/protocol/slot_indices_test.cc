@@ -30,7 +30,7 @@ TEST(SlotIndices, OneCollisionInThreeRoundsMovesNothing) {
     }
 }
 
-TEST(SlotIndices, TwoCollisionsInThreeRoundsMoveTheSlotAlone) {
+TEST(SlotIndices, TwoCollisionsInThreeRoundsMoveThatSlotAndNoOther) {
     for (const bool between : {false, true}) {
         SlotIndices indices(slots_channel);
         std::uint32_t seq = 5;

@@ -10,7 +10,8 @@
 
 namespace atp::testing {
 
-// Header of the first gradient of worker `rank` for `seq`, at attempt 0 of its slot.
+// Header of the gradient of worker `rank` for `seq`, not a resend. The aggregator index is that of attempt 0
+// (docs/protocol.md#aggregators-and-slots).
 [[nodiscard]] atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::Membership& membership,
                                      std::uint16_t rank, std::uint32_t seq);
 

@@ -31,7 +31,7 @@ using protocol::Tensor;
 
 constexpr float scale = 1e6F;
 
-// A caller's memory of exactly its size, so that a sanitizer detects a write past it.
+// Buffers that have exactly the size of the tensor, so that a sanitizer detects a write past the end.
 template <class T>
 struct Memory {
     explicit Memory(std::vector<T> values, bool in_place = false) : in(std::move(values)), out(in.size()) {
@@ -69,8 +69,7 @@ Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uin
     return wire;
 }
 
-// Completes fragments of `payload` lanes in an order drawn from `seed`. A fragment may be loaded again after its
-// neighbours were stored, as for a resend.
+// Completes fragments of `payload` lanes in an order drawn from `seed`.
 void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t payload, std::uint32_t seed) {
     const std::uint64_t size = tensors.front()->size();
     std::vector<std::uint64_t> firsts;
@@ -183,7 +182,7 @@ std::vector<std::int32_t> limbs_of(std::int64_t value) {
     return limbs;
 }
 
-TEST(Tensors, LanesOfAnyInt64FitTheSumOf1024Workers) {
+TEST(Tensors, SumOf1024WorkersFitsTheLanesOfAnyInt64) {
     constexpr std::int32_t half = 1 << 21;
     std::mt19937_64 random(3);
     std::vector<std::int64_t> values = any_integers<std::int64_t>(1, 100'000);
@@ -205,7 +204,8 @@ TEST(Tensors, LanesOfAnyInt64FitTheSumOf1024Workers) {
     }
 }
 
-// Every worker of the largest job sends the number with the lowest lanes: the sum is exactly the limit of int32.
+// Every worker of the largest job sends the number with the lowest lanes: the sums of two lanes are exactly the limit
+// of int32.
 TEST(Tensors, LargestJobAtTheLowestLanesFits) {
     constexpr std::int64_t workers = 1024;
     const auto lowest = static_cast<std::int64_t>(0 - (std::uint64_t{1} << 21U) - (std::uint64_t{1} << 43U) -
@@ -224,7 +224,7 @@ TEST(Tensors, LargestJobAtTheLowestLanesFits) {
 
 // --- scaled numbers
 
-// The server's result for these float32, times the factor, as a float64.
+// The server's result for these float32, as a float64.
 double reference_sum(const std::vector<float>& addends) {
     std::int64_t sum = 0;
     for (const float addend : addends) sum += std::llrint(addend * scale);
@@ -299,8 +299,7 @@ TEST(Tensors, Float16AndBfloat16AreSummedAsFloat32AndRoundedOnce) {
     }
 }
 
-// Every pattern, finite or not, from one of two workers; the other contributes 0. The sum is the pattern itself, within
-// the precision of the scale.
+// Every pattern, finite or not, from one of two workers; the other contributes 0. The sum is the pattern itself.
 TEST(Tensors, Every16BitPatternKeepsItsValueInAFloatFragment) {
     for (const Sixteen& sixteen : sixteens) {
         std::vector<std::uint16_t> all(1U << 16U);

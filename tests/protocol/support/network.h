@@ -113,8 +113,8 @@ class Network {
     [[nodiscard]] bool done() const;
     [[nodiscard]] const std::vector<float>& output(unsigned rank, std::size_t tensor = 0) const;
     [[nodiscard]] const std::vector<std::int32_t>& integers(unsigned rank, std::size_t tensor = 0) const;
-    // True if every worker has the same bits, integers are summed modulo 2^32, and scaled numbers within int32 are
-    // exact.
+    // True if all workers have the same bits, sums of integers are right modulo 2^32, and each float is the exact sum
+    // of the scaled integers, rounded once.
     [[nodiscard]] bool sums_are_right() const;
     [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of all floats of worker 0
 
@@ -165,7 +165,7 @@ class Network {
 
     NetworkConfig config_;
     std::vector<std::unique_ptr<WorkerNode>> workers_;
-    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // null: the unit is direct
+    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // null: the unit is direct, or racks only forward
     std::unique_ptr<protocol::Switch> root_;
     std::unique_ptr<protocol::Server> server_;
     Rule rule_;
