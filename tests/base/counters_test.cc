@@ -25,7 +25,7 @@ constexpr std::array repeated{counter<&Counters::sent>("a"), counter<&Counters::
 static_assert(names_all(fields));
 static_assert(!names_all(incomplete));
 static_assert(names_all(incomplete, 2));
-static_assert(!names_all(repeated), "as many names as counters, but not of each");
+static_assert(!names_all(repeated), "one name is repeated, so one counter has no name");
 
 TEST(Counters, ReadsEachNameFromItsMember) {
     const Counters counters{.sent = 1, .by_reason = {2, 3}, .lost = 4};

@@ -21,7 +21,7 @@ TEST(Error, PrintsOperationPeerReasonAndTime) {
     EXPECT_EQ(to_string(Error{Operation::parse, Reason::malformed, 0, "x", {}, ""}), "parse x: malformed");
 }
 
-TEST(Error, RecoverableHoldsForErrorsThatARetryMayClear) {
+TEST(Error, RecoverableIsTrueForErrorsThatARetryCanResolve) {
     EXPECT_EQ(reason_of(EMSGSIZE), Reason::too_large);
     EXPECT_EQ(reason_of(ENOBUFS), Reason::exhausted);
     EXPECT_EQ(reason_of(EIO), Reason::failed);

@@ -9,7 +9,7 @@
 namespace atp {
 namespace {
 
-TEST(Listing, ListNamesTheFirstEight) {
+TEST(Listing, LongListNamesEightNumbersAndCountsTheRest) {
     const auto listed = [](int count) {
         std::vector<std::string> names;
         for (int i = 0; i < count; ++i) names.push_back(std::to_string(i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks an object for the kernel's virtual machine as the kernel's verifier does: no relocation, no call, and no cycle
-// among the instructions. A backward jump alone is no cycle, because compilers order blocks freely.
+// among the instructions. A backward jump is allowed if it closes no cycle, because compilers order blocks freely.
 #include <elf.h>
 
 #include <cstddef>
@@ -36,7 +36,8 @@ constexpr unsigned load_of_two_slots = 0x18;
 
 template <class T>
 std::vector<T> table_at(std::span<const char> object, std::size_t offset, std::size_t bytes) {
-    if (offset > object.size() || bytes > object.size() - offset) throw std::runtime_error("the object is cut short");
+    if (offset > object.size() || bytes > object.size() - offset)
+        throw std::runtime_error("the object file is truncated");
     std::vector<T> table(bytes / sizeof(T));
     std::memcpy(table.data(), object.data() + offset, table.size() * sizeof(T));
     return table;
@@ -46,14 +47,14 @@ std::vector<T> table_at(std::span<const char> object, std::size_t offset, std::s
 std::vector<std::vector<Instruction>> programs_of(std::span<const char> object) {
     const auto header = table_at<Elf64_Ehdr>(object, 0, sizeof(Elf64_Ehdr)).at(0);
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_BPF) {
-        throw std::runtime_error("no object for bpf");
+        throw std::runtime_error("the file is not an ELF object for bpf");
     }
     const auto sections = table_at<Elf64_Shdr>(object, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
     std::vector<std::vector<Instruction>> programs;
     for (const Elf64_Shdr& section : sections) {
         const bool relocates = section.sh_type == SHT_REL || section.sh_type == SHT_RELA;
         if (relocates && (sections.at(section.sh_info).sh_flags & SHF_EXECINSTR) != 0) {
-            throw std::runtime_error("the program needs something from elsewhere: it has relocations");
+            throw std::runtime_error("the program has relocations: it uses symbols outside its section");
         }
         if ((section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_size == 0) continue;
         programs.push_back(table_at<Instruction>(object, section.sh_offset, section.sh_size));
@@ -61,7 +62,7 @@ std::vector<std::vector<Instruction>> programs_of(std::span<const char> object) 
     return programs;
 }
 
-// The instructions that may follow the one at `at`.
+// Indices of the instructions that may run after instruction `at`.
 std::vector<std::size_t> successors(const std::vector<Instruction>& program, std::size_t at) {
     const Instruction& instruction = program.at(at);
     if (instruction.opcode == load_of_two_slots) return {at + 2};
@@ -75,7 +76,7 @@ std::vector<std::size_t> successors(const std::vector<Instruction>& program, std
     return {at + 1, target};
 }
 
-// Depth first, as the verifier does: an edge to an instruction of the current path closes a cycle.
+// Searches depth first, as the verifier does: a jump to an instruction of the current path closes a cycle.
 void require_no_cycle(const std::vector<Instruction>& program) {
     enum class Mark : std::uint8_t { unseen, open, closed };
     std::vector<Mark> marks(program.size(), Mark::unseen);
@@ -105,7 +106,7 @@ void check(const char* path) {
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> object{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     const auto programs = programs_of(object);
-    if (programs.empty()) throw std::runtime_error("no program in it");
+    if (programs.empty()) throw std::runtime_error("the object has no executable section");
     for (const auto& program : programs) {
         require_no_cycle(program);
         std::printf("%zu instructions, no call, no loop\n", program.size());

@@ -12,7 +12,7 @@ execute_process(COMMAND ${CLANG} -target bpf -std=gnu11 -O2 -Wall -Wextra -Werro
                         -I${INCLUDE} -c ${SOURCE} -o ${OBJECT}
                 ERROR_VARIABLE errors RESULT_VARIABLE failed)
 if(failed)
-  message(FATAL_ERROR "it does not compile for bpf:\n${errors}")
+  message(FATAL_ERROR "${SOURCE} does not compile for bpf:\n${errors}")
 endif()
 execute_process(COMMAND ${CHECKER} ${OBJECT} OUTPUT_VARIABLE words ERROR_VARIABLE words RESULT_VARIABLE failed)
 if(failed)

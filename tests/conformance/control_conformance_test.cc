@@ -46,11 +46,11 @@ TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
 
 TEST(ControlVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text("control.json"))
-        << "the format has changed: if that was meant, write_control_vectors > tests/conformance/control.json";
+        << "the format has changed: if this is intended, run write_control_vectors > tests/conformance/control.json";
 }
 
-// `write_control_vectors --corpus tests/fuzz/corpus/control` writes them.
-TEST(ControlVectors, AreInputsOfTheFuzzer) {
+// `write_control_vectors --corpus tests/fuzz/corpus/control` writes the inputs.
+TEST(ControlVectors, EveryVectorIsAnInputOfTheFuzzer) {
     EXPECT_THAT(outdated_inputs("control", corpus_of(control_vectors())), testing::IsEmpty());
 }
 

@@ -328,7 +328,7 @@ std::optional<std::string> text_of(const std::optional<Message>& message, Contro
     return fields.dump();
 }
 
-// The bytes beyond are padding, which a row writes as a count of zeros.
+// Bytes after these are padding, which a row writes as a number of zeros.
 constexpr std::size_t spell_out_up_to = 256;
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(DecideVectors, EveryRowIsDecidedAsInTheFile) {
     }
 }
 
-// --- the software switch, whose table is set and read through its persist()
+// --- the software switch: persist() sets and reads its table
 
 // Lanes as the software switch stores them: int16 lanes in packet order, all other lanes and the audit lane in host
 // order. The function is its own inverse.
@@ -76,7 +76,8 @@ DecideLanes as_held(DecideLanes lanes, const atp_aggregator& aggregator) {
     return lanes;
 }
 
-// Puts one aggregator at `index` into an otherwise empty table, in the order in which the switch names its fields.
+// Puts one aggregator at `index` into a table that is otherwise empty. `fields_` has the order in which persist()
+// visits the fields.
 class Loader {
   public:
     Loader(std::uint32_t index, const atp_aggregator& aggregator, const DecideLanes& held) : held_(held) {
@@ -159,7 +160,7 @@ void expect_switch_does(const DecideRow& row) {
     EXPECT_EQ(as_held(reader.held, actual), row.after.held);
 }
 
-TEST(DecideVectors, SoftwareSwitchCarriesOutEveryRowToTheByte) {
+TEST(DecideVectors, SoftwareSwitchSendsTheBytesOfEveryRow) {
     for (const DecideRow& row : committed_rows()) {
         SCOPED_TRACE(row.given.description);
         expect_switch_does(row);
@@ -179,13 +180,14 @@ TEST(DecideVectors, RowsCoverEveryActionAndEventAtBothLevels) {
     EXPECT_EQ(lanes_actions.size(), 5U);
     for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
         for (int hop = 0; hop < static_cast<int>(ATP_LEVELS); ++hop) {
-            if (event == ATP_EVENT_FETCHED && hop == 1) continue;  // level 1 relies on FLUSH for this
+            if (event == ATP_EVENT_FETCHED && hop == 1)
+                continue;  // level 1 never answers a resend with its sum: a FLUSH fetches it
             EXPECT_TRUE(events.contains({hop, std::string(event_name(event))})) << event_name(event) << hop;
         }
     }
 }
 
-TEST(DecideVectors, RowsCoverEveryActionOnLanesOf16Bits) {
+TEST(DecideVectors, RowsCoverEveryActionOnInt16Lanes) {
     std::set<std::string> lanes_actions;
     bool overflowed = false;
     for (const DecideRow& row : committed_rows()) {
@@ -205,7 +207,7 @@ TEST(DecideVectors, EveryRowHasItsOwnDescription) {
 }
 
 TEST(DecideVectors, FileMatchesTheOutputOfItsWriter) {
-    // EXPECT_EQ would print both files. `write_decide_vectors
+    // No EXPECT_EQ: it would print both files. `write_decide_vectors
     // diff tests/conformance/decide.json -` shows the changes.
     EXPECT_TRUE(committed_text("decide.json") == decide_vectors_to_json(decide_vectors()))
         << "tests/conformance/decide.json is not what write_decide_vectors writes";

@@ -18,8 +18,8 @@ struct DecideRow {
 };
 [[nodiscard]] std::vector<DecideRow> committed_rows();
 
-// Level of the switch that decides. The hop of the packet gives it, with two exceptions. A FLUSH that is not for this
-// switch names the other level. A packet that has passed both levels is at the switch of level 1.
+// Level of the switch that decides: the hop of the packet, with two exceptions. A FLUSH that is not for this switch has
+// the other level as its hop. A packet with the hop of the server is at the switch of level 1.
 [[nodiscard]] std::uint8_t level_of(const DecideVector& given);
 
 // The packet as the payload of a UDP datagram.

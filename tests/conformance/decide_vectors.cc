@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, ATP_EVENT_COUNT> event_names = {
     "collided",   "bypassed",   "late",    "resent",    "fetched", "released",  "expired",
     "taken_over", "superseded", "flushed", "closed",    "misfit"};
 
-// From member `bit` of unit 2 at level 0; from the whole unit `bit` at level 1.
+// A gradient at the switch of level `hop`: at level 0 of member `bit` of unit 2, at level 1 of the whole unit `bit`.
 atp_header gradient(std::uint8_t hop, unsigned bit) {
     atp_header packet{};
     packet.version = ATP_VERSION;
@@ -130,7 +130,7 @@ atp_header short_gradient(std::uint8_t hop, unsigned bit) {
     return changed(gradient(hop, bit), &atp_header::dtype, ATP_DTYPE_INT16);
 }
 
-// Workers use different purposes for int16 and wider lanes.
+// Purpose of int16 fragments: workers use another one for fragments with wider lanes.
 constexpr std::uint16_t purpose_of_shorts = purpose ^ 0x100;
 
 atp_header gradient_of_shorts(std::uint8_t hop, unsigned bit, unsigned flags = 0) {
@@ -144,13 +144,13 @@ atp_aggregator holding_shorts(std::uint8_t hop, std::uint32_t bitmap, unsigned f
     return changed(holding(hop, bitmap, flags | ATP_AGGREGATOR_INT16), &atp_aggregator::purpose, purpose_of_shorts);
 }
 
-// Two numbers in one lane, the first in the upper half.
+// One lane with two int16 elements: `first` in the upper half, `second` in the lower half.
 constexpr std::int32_t int16_lanes(int first, int second) {
     const auto bits = [](int number) { return static_cast<std::uint32_t>(number) & 0xFFFFU; };
     return static_cast<std::int32_t>(bits(first) << 16U | bits(second));
 }
 
-// Collects rows; most share time and lanes.
+// Collects rows. Most rows use the same time and the same lanes.
 class Table {
   public:
     void add(std::string description, atp_header packet, atp_aggregator aggregator, bool flush_here = false) {
@@ -411,7 +411,7 @@ bool add_lane(std::int32_t addend, std::int32_t& sum) {
     return exact != sum;
 }
 
-// Adds the two 16-bit numbers of a lane separately.
+// Adds the two int16 elements of a lane separately. Returns true if one of the two sums overflows.
 bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
     bool overflowed = false;
     std::uint32_t sums = 0;
@@ -428,7 +428,7 @@ bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
     return overflowed;
 }
 
-// True if a number overflows. The audit lane, the last one, always has 32 bits and wraps.
+// Adds all lanes. Returns true if a number overflows. The audit lane, the last one, always has 32 bits and wraps.
 bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes& sums) {
     const bool audit = (packet.flags & ATP_FLAG_AUDIT) != 0;
     const auto add = packet.dtype == ATP_DTYPE_INT16 ? add_shorts_of_lane : add_lane;

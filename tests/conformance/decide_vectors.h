@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions of decide.json: every switch in any language must decide the same and hold the same lanes afterwards.
+// Decisions of decide.json: a switch in any language must decide the same and must then hold the same lanes.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ using DecideLanes = std::vector<std::int32_t>;
 // A packet at a switch and the aggregator that it names. A vector has this state before and after the decision.
 struct DecideState {
     atp_header packet{};
-    DecideLanes lanes;  // of the packet
+    DecideLanes lanes;  // lanes of the packet
     atp_aggregator aggregator{};
-    DecideLanes held;  // of the aggregator
+    DecideLanes held;  // lanes of the aggregator
 };
 
 struct DecideVector {
@@ -31,10 +31,10 @@ struct DecideVector {
     DecideState after;
 };
 
-// `decision` and `after` are those of this implementation; decide_test.cc checks the meaning of each row.
+// All rows. This implementation computes `decision` and `after`; tests/protocol/decide_test.cc checks their meaning.
 [[nodiscard]] std::vector<DecideVector> decide_vectors();
 
-// Decides, computes the lanes in plain arithmetic, and fills `decision` and `after`.
+// Fills `decision` and `after`: calls atp_decide(), then computes the lanes one by one, without vector instructions.
 void carry_out(DecideVector& vector);
 
 [[nodiscard]] std::string_view packet_action_name(unsigned action);

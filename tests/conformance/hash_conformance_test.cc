@@ -65,7 +65,7 @@ TEST(HashVectors, PurposesMatchTheFile) {
     }
 }
 
-// One element with value 0.
+// A tensor of one element, whose value is 0.
 class OneZero final : public protocol::PlainTensor {
   public:
     [[nodiscard]] std::uint64_t size() const override { return 1; }
@@ -112,7 +112,7 @@ TEST(HashVectors, EveryFunctionHasSevenRows) {
 
 TEST(HashVectors, FileMatchesTheOutputOfItsWriter) {
     EXPECT_TRUE(committed_text("hash.json") == hash_vectors_to_json(hash_vectors()))
-        << "a hash has changed: if that was meant, write_hash_vectors > tests/conformance/hash.json";
+        << "a hash has changed: if this is intended, run write_hash_vectors > tests/conformance/hash.json";
 }
 
 }  // namespace

@@ -36,18 +36,18 @@ def files_with_tag() -> dict[int, set[str]]:
 
 
 class HazardTable(unittest.TestCase):
-    def test_has_rows_in_order_and_the_first_forty_without_a_gap(self) -> None:
+    def test_rows_are_in_order_and_include_hazards_1_to_40(self) -> None:
         numbers = list(files_in_table())
         self.assertEqual(numbers[:40], list(range(1, 41)))
         self.assertEqual(numbers, sorted(numbers))
 
-    def test_names_the_files_whose_tests_have_the_tag(self) -> None:
+    def test_each_row_names_the_files_with_tests_of_its_hazard(self) -> None:
         tagged = files_with_tag()
         for number, named in files_in_table().items():
             with self.subTest(hazard=number):
                 self.assertEqual(named, tagged.get(number, set()))
 
-    def test_no_tag_is_without_a_row(self) -> None:
+    def test_each_tag_of_a_test_has_a_row(self) -> None:
         self.assertLessEqual(set(files_with_tag()), set(files_in_table()))
 
 

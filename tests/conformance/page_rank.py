@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank written from docs/protocol.md alone, in Python and for one switch: it shares jobs with ranks of this repository.
+"""A rank in Python, written only from docs/protocol.md. It shares jobs of one switch with ranks of this repository.
 
-It is as simple as the page allows: one channel, no congestion window, no resends before a NACK, a fixed timer. Layouts are
-those of wire_format, whose definition also makes the tables of that page.
+The rank is as simple as that page allows: one channel, no congestion window, no resend before a NACK, a fixed timer.
+The layouts of packets come from wire_format. Its definition also generates the tables of that page.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ class Rendezvous:
     def leave(self, name: str, value: bytes) -> None:
         key = f"{self._prefix}/0/{name}/{self._rank}"
         if self._store.add(key + "/came", 1) != 1:
-            raise RuntimeError(f"{key} was there before")
+            raise RuntimeError(f"the store already has {key}")
         self._store.set(key, struct.pack(">I", self._world) + value)
 
     def of(self, name: str, rank: int) -> bytes:
         value = self._store.get(f"{self._prefix}/0/{name}/{rank}")
         if struct.unpack(">I", value[:4])[0] != self._world:
-            raise RuntimeError(f"rank {rank} counts another number of ranks")
+            raise RuntimeError(f"rank {rank} has another number of ranks")
         return value[4:]
 
     def gather(self, name: str, value: bytes) -> list[bytes]:
@@ -130,7 +130,7 @@ class Rendezvous:
 
 
 def greet(switch: Address) -> list[dict[str, int]]:
-    """The path of switches, from this one to the root."""
+    """Returns the announcements of the switches on the path, from `switch` to the root."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(0.5)
         for _ in range(20):
@@ -151,7 +151,7 @@ class Mismatch(Exception):
 
 
 class Rank:
-    """One rank under one switch that all ranks share, with one channel."""
+    """A rank with one channel. All ranks of its job use one switch."""
 
     def __init__(self, store: Store, switch: Address, rank: int, world: int, audits: bool = False) -> None:
         self._rank, self._world, self._switch, self._audits = rank, world, switch, audits
@@ -160,7 +160,7 @@ class Rank:
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT_0)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(ASK_AFTER_S)
-        self._indices: dict[int, int] = {}  # by slot, from ACKs
+        self._indices: dict[int, int] = {}  # slot -> aggregator index that its last ACK named
         self._next_seq = 0
         self._ready = False
         self._join_at = 0.0
@@ -199,7 +199,7 @@ class Rank:
         self._socket.sendto(message, self._switch)
 
     def _receive(self) -> bytes | None:
-        """Sends a JOIN if one is due, then receives once. Returns a packet of the job; None: none arrived."""
+        """Sends a JOIN if one is due, then receives once. Returns a packet of the job, or None if none arrived."""
         now = time.monotonic()
         if now >= self._join_at:
             self._send_join()
@@ -271,7 +271,7 @@ class Rank:
                 if at is not None:
                     body = packet[wire_format.HEADER_BYTES :]
                     if len(body) != 4 * (len(fragments[at]) + self._audits):
-                        raise RuntimeError("an ACK of another length")
+                        raise RuntimeError("an ACK has another length than its fragment")
                     results[at] = body[: 4 * len(fragments[at])]
                     progress = time.monotonic()
                 while expected < len(fragments) and results[expected] is not None:
@@ -289,7 +289,7 @@ class Rank:
     def _handle(
         self, packet: bytes, first: int, sent: int, results: list[bytes | None], plain: bool, send: Send
     ) -> int | None:
-        """Handles a packet. If it is the first result of a fragment, returns the number of the fragment."""
+        """Handles a packet. If the packet is the first result of a fragment, returns the its index in `results`."""
         header = wire_format.read_header(packet)
         at: int = header["seq"] - first
         identity = (header["job"], header["token"], header["channel"])
@@ -308,7 +308,7 @@ class Rank:
         self.reduce([0], True, purpose(14, 1, 0))
 
     def sum_floats(self, scaled: list[int]) -> bytes:
-        """Sums float32 elements, which the caller has multiplied by the scale and rounded to integers."""
+        """Sums float32 elements, which the caller has already multiplied by the scale and rounded to integers."""
         return self.reduce(scaled, False, purpose(12, len(scaled), mix(len(scaled))))
 
     def sum_integers(self, values: list[int]) -> bytes:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a rank that was written from docs/protocol.md alone share jobs with ranks of the program.
+"""Runs jobs with ranks of the program and a rank whose author used only docs/protocol.md.
 
 usage: page_test.py ATP
 """
@@ -31,7 +31,7 @@ def float32(value: float) -> float:
 
 
 def contribution(rank: int, element: int) -> int:
-    """The value that `atp bench` contributes as this rank, and expects of other ranks."""
+    """Returns the int32 element that `atp bench` contributes as `rank`; a float32 element is this number / SCALE."""
     return (element * 2654435761 + rank * 40503 + 12345 & page_rank.MASK32) % (2 * LARGEST + 1) - LARGEST
 
 
@@ -78,7 +78,7 @@ class SharedJob(unittest.TestCase):
     def join(
         self, *flags: str, audits: bool = False
     ) -> "tuple[page_rank.Rank, page_rank.Store, subprocess.Popen[str]]":
-        """Starts a switch and the process of rank 0, which waits for this rank. Returns this rank, store, process."""
+        """Starts a switch and `atp bench` as rank 0, and joins as rank 1. Returns rank 1, its store and the process."""
         switch, store_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_STREAM)
         self.start("switch", "--listen", f"127.0.0.1:{switch}", "--memory", "4MB", "--lanes", "352", "--quiet")
         bench = self.start(
@@ -99,7 +99,7 @@ class SharedJob(unittest.TestCase):
         output, error = bench.communicate(timeout=PATIENCE_S)
         self.assertEqual(bench.returncode, 0, output + error)
 
-    def test_sums_floats_to_the_last_bit(self) -> None:
+    def test_sums_of_floats_have_the_expected_bits(self) -> None:
         rank, store, bench = self.join()
         own, other = ([scaled(each, at) for at in range(PERIOD)] for each in (1, 0))
         sums = [float32((a + b) * (1 / page_rank.SCALE)) for a, b in zip(own, other)]
@@ -110,7 +110,7 @@ class SharedJob(unittest.TestCase):
         self.finish(store, bench)
         rank.leave()
 
-    def test_sums_integers_under_audit(self) -> None:
+    def test_sums_of_integers_with_audit_are_exact(self) -> None:
         rank, store, bench = self.join("--type", "int32", "--audit", audits=True)
         own, other = ([contribution(each, at) for at in range(PERIOD)] for each in (1, 0))
         sums = [a + b for a, b in zip(own, other)]
@@ -121,7 +121,7 @@ class SharedJob(unittest.TestCase):
         self.finish(store, bench)
         rank.leave()
 
-    def test_other_operation_fails_on_both_ranks(self) -> None:
+    def test_broadcast_against_allreduce_fails_on_both_ranks(self) -> None:
         rank, store, bench = self.join()
         with self.assertRaises(page_rank.Mismatch):
             rank.broadcast_from(0, 4)

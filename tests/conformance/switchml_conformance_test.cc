@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks switchml/packet.h against the committed switchml.json, read like an implementation in another language.
+// Checks switchml/packet.h against the committed switchml.json, which the test reads like an implementation in another
+// language.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +95,7 @@ TEST(SwitchMlVectors, PacketOfThePaperHas180BytesOnTheWire) {
         EXPECT_EQ(format::lower_header_bytes + bytes_of(vector).size(), 180U);
         return;
     }
-    FAIL() << "the paper's packet is not in the file";
+    FAIL() << "no vector of switchml.json is the packet of the paper";
 }
 
 TEST(SwitchMlVectors, FileMatchesTheOutputOfItsWriter) {
@@ -102,7 +103,7 @@ TEST(SwitchMlVectors, FileMatchesTheOutputOfItsWriter) {
         << "tests/conformance/switchml.json is not what write_switchml_vectors writes";
 }
 
-// `write_switchml_vectors --corpus tests/fuzz/corpus/switchml` writes them.
+// `write_switchml_vectors --corpus tests/fuzz/corpus/switchml` writes the inputs.
 TEST(SwitchMlVectors, EveryVectorIsAnInputOfTheFuzzer) {
     EXPECT_THAT(outdated_inputs("switchml", corpus_of(switchml_vectors())), testing::IsEmpty());
 }

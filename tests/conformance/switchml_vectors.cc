@@ -16,7 +16,7 @@ using format::DecodeError;
 using format::Header;
 using Json = nlohmann::ordered_json;
 
-// Does not use switchml/packet.h, because the vectors check the shipped encoder.
+// Writes the field without the encoder of switchml/packet.h, because the vectors check that encoder.
 void append(Bytes& bytes, std::size_t width, std::uint32_t value) {
     for (std::size_t byte = width; byte-- > 0;) bytes.push_back(static_cast<std::byte>(value >> (8 * byte)));
 }

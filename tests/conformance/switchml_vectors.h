@@ -16,7 +16,7 @@ struct SwitchMlVector {
     std::vector<std::byte> bytes;
     switchml::DecodeError error = switchml::DecodeError::none;  // expected result of decode()
     switchml::Header header{};                                  // expected fields if `error` is none
-    std::vector<std::uint32_t> lanes;                           // as bits, of any width
+    std::vector<std::uint32_t> lanes;                           // bit patterns; 16-bit lanes use the lower half
 };
 
 [[nodiscard]] std::vector<SwitchMlVector> switchml_vectors();

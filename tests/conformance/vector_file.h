@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the committed files of vectors: how they write bytes, and how tests read and write them.
+// Common functions for the committed files of vectors: the form of bytes in JSON, and reading and writing the files.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct NamedBytes {
     std::vector<std::byte> bytes;
 };
 
-// A row writes bytes as "hex" and counts the zeros that follow, so that long runs of zeros stay short.
+// The form of bytes in a row: hex text, then the number of zeros after it. A long run of zeros thus stays short.
 struct SpeltBytes {
     std::string hex;
     std::size_t bytes = 0;  // number of bytes in the hex text
@@ -24,10 +24,10 @@ struct SpeltBytes {
 [[nodiscard]] SpeltBytes spell(std::span<const std::byte> bytes, std::size_t spell_out_up_to);
 [[nodiscard]] std::vector<std::byte> bytes_of(std::string_view hex, std::size_t zero_bytes_after_hex);
 
-// "wire.json" as committed.
+// Text of a committed file, such as "wire.json".
 [[nodiscard]] std::string committed_text(std::string_view file);
 
-// The inputs of the fuzzer: each vector that is short enough for an input.
+// Inputs of a fuzzer: each vector of at most `longest_input_bytes`.
 template <class Vector>
 [[nodiscard]] std::vector<NamedBytes> corpus_of(const std::vector<Vector>& vectors) {
     constexpr std::size_t longest_input_bytes = 4096;
@@ -37,8 +37,8 @@ template <class Vector>
     }
     return corpus;
 }
-// Names of the inputs that a folder of tests/fuzz/corpus lacks, or has with other bytes. Ignores other files in the
-// folder.
+// Names of the inputs of `corpus` that are missing in tests/fuzz/corpus/`folder`, or have other bytes there. Other
+// files in the folder are ignored.
 [[nodiscard]] std::vector<std::string> outdated_inputs(std::string_view folder, std::span<const NamedBytes> corpus);
 
 // main() of a program that writes `json` to stdout, or `corpus` as files into a folder: `--corpus FOLDER`.

@@ -112,14 +112,14 @@ TEST(WireVectors, VectorsCoverEveryTypeFlagDtypeAndDecodeError) {
 }
 
 TEST(WireVectors, FileMatchesTheOutputOfItsWriter) {
-    // EXPECT_EQ would print both files. `write_wire_vectors
+    // No EXPECT_EQ: it would print both files. `write_wire_vectors
     // diff tests/conformance/wire.json -` shows the changes.
     EXPECT_TRUE(committed_text("wire.json") == wire_vectors_to_json(wire_vectors()))
         << "tests/conformance/wire.json is not what write_wire_vectors writes";
 }
 
-// `write_wire_vectors --corpus tests/fuzz/corpus/decode` writes them.
-TEST(WireVectors, AreInputsOfTheFuzzer) {
+// `write_wire_vectors --corpus tests/fuzz/corpus/decode` writes the inputs.
+TEST(WireVectors, EveryShortVectorIsAnInputOfTheFuzzer) {
     EXPECT_THAT(outdated_inputs("decode", corpus_of(wire_vectors())), testing::IsEmpty());
 }
 

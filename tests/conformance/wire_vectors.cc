@@ -17,7 +17,7 @@ using Lanes = std::vector<std::uint32_t>;
 using wire::DecodeError;
 using Json = nlohmann::ordered_json;
 
-// Does not use wire/packet.h, because the vectors check the shipped encoder.
+// Writes the field without the encoder of wire/packet.h, because the vectors check that encoder.
 void put(Bytes& bytes, std::size_t offset, std::size_t width, std::uint32_t value) {
     for (std::size_t byte = 0; byte < width; ++byte) {
         bytes.at(offset + byte) = static_cast<std::byte>(value >> (8 * (width - 1 - byte)));
@@ -304,7 +304,7 @@ Json to_json(const WireVector& vector) {
     }
     json["header"] = header_to_json(vector.header);
     json["lane_count"] = vector.lanes.size();
-    // Lanes within the counted zeros are left out; a lane that begins before them is written.
+    // Writes each lane that begins before the counted zeros, and leaves out the lanes within them.
     const std::size_t lane_bytes = std::max<std::size_t>(spelt.bytes, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
     const auto spelt_out_lanes = static_cast<std::ptrdiff_t>((lane_bytes + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES);
     json["lanes"] = Lanes(vector.lanes.begin(), vector.lanes.begin() + spelt_out_lanes);

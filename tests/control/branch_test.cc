@@ -16,7 +16,7 @@ std::set<std::string> receivers(const Branch& branch, std::uint32_t bits) {
     return found;
 }
 
-TEST(Branch, BranchOfARackIsCompleteOnceAllMembersHaveJoined) {
+TEST(Branch, BranchOfARackIsCompleteAfterAllMembersHaveJoined) {
     Branch branch = Branch::of(join_of_member(0, 3, 0));
     EXPECT_EQ(branch.mask, 0x7U);
     EXPECT_TRUE(branch.deserted());
@@ -78,10 +78,10 @@ TEST(Branch, MembersThatJoinTheRootSeparatelyCountAsOneChild) {
     EXPECT_FALSE(branch.deserted());
 }
 
-TEST(Branch, MembershipNeedsEachRankOnce) {
+TEST(Branch, RepeatedRankGivesNoMembership) {
     Branch branch = Branch::of(join_of_unit(0, 0, 2, 0x3));
     branch.attach(join_of_unit(0, 0, 2, 0x3), host(1), Time{});
-    branch.attach(join_of_unit(1, 1, 2, 0x3), host(2), Time{});  // rank 1 twice
+    branch.attach(join_of_unit(1, 1, 2, 0x3), host(2), Time{});  // rank 1 is in both units
     ASSERT_TRUE(branch.complete());
     EXPECT_FALSE(branch.membership());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of which only a part passes this switch are forwarded unaggregated as a whole.
+// If only a part of a job passes this switch, the switch forwards all packets of the job unaggregated.
 #include "control/coverage.h"
 
 #include <gmock/gmock.h>
@@ -16,12 +16,13 @@ using testing::IsEmpty;
 
 constexpr std::uint32_t job = 7;
 
-// A job that Coverage checks once per second.
+// A job whose counters Coverage assesses once per second.
 struct ObservedJob {
     Coverage coverage;
     protocol::SwitchCounters counters;
     Time now{seconds(1000)};
 
+    // Adds one second with these events. Returns true if the switch aggregates the job after it.
     bool second(std::uint64_t claimed, std::uint64_t completed, std::uint64_t fetched) {
         counters.events[ATP_EVENT_CLAIMED] += claimed;
         counters.events[ATP_EVENT_COMPLETED] += completed;
@@ -30,14 +31,14 @@ struct ObservedJob {
         return coverage.assess(job, counters, now);
     }
     bool fruitless_second() { return second(100, 0, 100); }
-    // True if the switch stops aggregating the job exactly after the last fruitless second.
+    // True if the switch stops aggregating the job after exactly `fruitless_seconds`.
     bool gives_up() {
         for (unsigned i = 1; i < Coverage::fruitless_seconds; ++i) {
             if (!fruitless_second()) return false;
         }
         return !fruitless_second();
     }
-    // Returns how long the switch forwards the job unaggregated.
+    // Returns the time for which the switch forwards the job unaggregated.
     seconds pause() {
         const Time before = now;
         while (!fruitless_second() && now < before + 2 * Coverage::longest_pause) {
@@ -54,7 +55,7 @@ TEST(Coverage, JobWithoutCompletionsIsForwardedUnaggregated) {
     EXPECT_THAT(observed.coverage.passing(), IsEmpty());
 }
 
-TEST(Coverage, EachPauseIsTwiceAsLongUntilTheJobIsComplete) {
+TEST(Coverage, EachPauseIsTwiceAsLongUntilFragmentsCompleteAgain) {
     ObservedJob observed;
     for (Duration pause = Coverage::first_pause; pause < Coverage::longest_pause; pause *= 2) {
         ASSERT_TRUE(observed.gives_up());
@@ -65,7 +66,7 @@ TEST(Coverage, EachPauseIsTwiceAsLongUntilTheJobIsComplete) {
         ASSERT_TRUE(observed.gives_up());
         EXPECT_EQ(observed.pause(), Coverage::longest_pause);
     }
-    EXPECT_TRUE(observed.second(1000, 990, 10)) << "the job completes again";
+    EXPECT_TRUE(observed.second(1000, 990, 10)) << "fragments of the job complete again";
     ASSERT_TRUE(observed.gives_up());
     EXPECT_EQ(observed.pause(), Coverage::first_pause);
 }

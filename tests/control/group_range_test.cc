@@ -15,7 +15,7 @@ std::string group_text(const Multicast& multicast, std::uint32_t job, std::uint3
     return to_string(address_of(group_of(multicast, job, token, channel)));
 }
 
-TEST(Multicast, RangeParsesToTheTextThatItWasWrittenAs) {
+TEST(Multicast, ParsedRangePrintsTheSameText) {
     for (const char* const text : {"off", "239.192.0.0/16", "239.0.0.0/8", "224.0.0.0/4", "239.1.2.3/32"}) {
         const auto multicast = parse_multicast(text);
         ASSERT_TRUE(multicast) << text;
@@ -34,7 +34,7 @@ TEST(Multicast, InvalidRangeOfGroupsIsRefused) {
     }
 }
 
-TEST(Multicast, RanksAgreeOnTheGroupOfAChannelAndChannelsRarelyShareOne) {
+TEST(Multicast, GroupDependsOnJobTokenAndChannelAndIsRarelyShared) {
     const Multicast multicast = parse_multicast("on").value();
     std::set<std::string> groups;
     for (std::uint32_t job = 1; job <= 16; ++job) {
@@ -47,7 +47,7 @@ TEST(Multicast, RanksAgreeOnTheGroupOfAChannelAndChannelsRarelyShareOne) {
     }
     EXPECT_GE(groups.size(), 63U);
     EXPECT_NE(group_text(multicast, 1, 0x5EED, 0), group_text(multicast, 1, 0x5EEE, 0))
-        << "nor has the next incarnation";
+        << "another token gives another group";
 }
 
 TEST(Multicast, RangeOfOneGroupServesAllChannels) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a worker reports that it receives its multicast group.
+// Conditions under which a worker reports that it receives its multicast group.
 #include "control/group_reception.h"
 
 #include <gtest/gtest.h>
@@ -22,17 +22,17 @@ GroupReception listener() {
     return hearing;
 }
 
-// Receives results by unicast only, as answers to PROBEs, and none by the group.
+// The worker receives one unicast result (an answer to a PROBE) too many, and no result from the group.
 void miss_results(GroupReception& hearing) {
     for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
 }
 
-TEST(GroupReception, WithoutAMessageTheGroupIsNotReceived) {
+TEST(GroupReception, GroupWithoutMessagesIsNotReceived) {
     GroupReception hearing;
     EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
 }
 
-TEST(GroupReception, SecondMessageIsNoChange) {
+TEST(GroupReception, SecondMessageOfTheGroupChangesNothing) {
     GroupReception hearing = listener();
     EXPECT_FALSE(hearing.handle_message(at(seconds(1))));
 }
@@ -41,7 +41,8 @@ TEST(GroupReception, GroupSilentForItsMemoryIsNotReceivedUntilTheNextMessage) {
     GroupReception hearing = listener();
     EXPECT_TRUE(hearing.assess(at(GroupReception::memory - milliseconds(1)), true));
     EXPECT_FALSE(hearing.assess(at(GroupReception::memory), true));
-    EXPECT_TRUE(hearing.handle_message(at(seconds(60)))) << "a change again";
+    EXPECT_TRUE(hearing.handle_message(at(seconds(60))))
+        << "the message changes the state: the worker receives its group again";
     EXPECT_TRUE(hearing.assess(at(seconds(60)), true));
 }
 
@@ -60,7 +61,8 @@ TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
     GroupReception hearing = listener();
     miss_results(hearing);
     EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
-    EXPECT_FALSE(hearing.assess(at(seconds(1) + GroupReception::first_pause), true)) << "messages before the pause";
+    EXPECT_FALSE(hearing.assess(at(seconds(1) + GroupReception::first_pause), true))
+        << "messages from before the pause do not count";
 }
 
 TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
@@ -89,7 +91,7 @@ TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
     EXPECT_TRUE(hearing.handle_message(at(now + GroupReception::first_pause)));
 }
 
-TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
+TEST(GroupReception, NumberOfHurriedJoinsWithoutMessagesIsBounded) {
     GroupReception hearing;
     for (unsigned i = 0; i < GroupReception::most_hurried; ++i) {
         EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
@@ -97,20 +99,20 @@ TEST(GroupReception, WithoutMessagesJoinsHurryABoundedNumberOfTimes) {
     }
     EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
     EXPECT_FALSE(hearing.hurries());
-    EXPECT_FALSE(listener().hurries()) << "it receives the group";
+    EXPECT_FALSE(listener().hurries()) << "this worker receives its group";
 }
 
-TEST(GroupReception, WithoutMessagesMembershipIsReportedPeriodically) {
+TEST(GroupReception, WorkerWithoutMessagesRejoinsTheGroupPeriodically) {
     GroupReception hearing;
     for (unsigned i = 0; i < 2 * GroupReception::joins_between_reports; ++i) {
         EXPECT_FALSE(hearing.assess(at(seconds(0)), false));
-        EXPECT_FALSE(hearing.reports_again()) << "not let in yet";
+        EXPECT_FALSE(hearing.reports_again()) << "the switch has not admitted the worker yet";
     }
     for (unsigned i = 1; i <= 3 * GroupReception::joins_between_reports; ++i) {
         EXPECT_FALSE(hearing.assess(at(seconds(0)), true));
         EXPECT_EQ(hearing.reports_again(), i % GroupReception::joins_between_reports == 0) << i;
     }
-    EXPECT_FALSE(listener().reports_again()) << "it receives the group";
+    EXPECT_FALSE(listener().reports_again()) << "this worker receives its group";
 }
 
 TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
@@ -119,7 +121,8 @@ TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
     for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for + 1; ++i) hearing.handle_group_result();
     EXPECT_TRUE(hearing.assess(at(seconds(1)), true));
     for (std::uint64_t i = 0; i < GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
-    EXPECT_TRUE(hearing.assess(at(seconds(2)), true)) << "nor are a few, where nothing else was to come";
+    EXPECT_TRUE(hearing.assess(at(seconds(2)), true))
+        << "a few unicast results alone do not make the group unreachable";
 }
 
 }  // namespace

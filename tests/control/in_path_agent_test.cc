@@ -68,7 +68,7 @@ TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
     EXPECT_EQ(change_after(admission, join(7, 2), at(11)), Change::admit);
 }
 
-TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
+TEST(InPathAdmission, LeaveExpiresItsOwnJobAfterADelay) {
     InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, join(8, 1), at(0));
@@ -76,7 +76,7 @@ TEST(InPathAdmission, LeaveExpiresItsJobAloneAfterADelay) {
     change_after(admission, leave(9, 1), at(0));
     EXPECT_FALSE(admission.poll_expired(at(4)));
     change_after(admission, leave(7, 1), at(4));
-    EXPECT_FALSE(admission.poll_expired(at(5))) << "others of the job may be about to speak";
+    EXPECT_FALSE(admission.poll_expired(at(5))) << "other members of the job still have time to send a JOIN";
     const auto expired = admission.poll_expired(at(7));
     ASSERT_TRUE(expired);
     EXPECT_EQ(expired->job, 7U);
@@ -87,7 +87,7 @@ TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
     InPathAgent admission(4, seconds(10), 0);
     change_after(admission, join(7, 1), at(0));
     change_after(admission, leave(7, 1), at(1));
-    EXPECT_EQ(change_after(admission, join(7, 1), at(2)), Change::none) << "it never was dismissed";
+    EXPECT_EQ(change_after(admission, join(7, 1), at(2)), Change::none) << "the job was admitted all the time";
     EXPECT_FALSE(admission.poll_expired(at(12)));
     EXPECT_TRUE(admission.poll_expired(at(13)));
 }
@@ -108,7 +108,7 @@ TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
     EXPECT_EQ(change_after(admission, join(7, 2), at(5)), Change::none);
     const auto expired = admission.poll_expired(at(11));
     ASSERT_TRUE(expired);
-    EXPECT_EQ(expired->token, 1U) << "what is not believed does not keep the job alive either";
+    EXPECT_EQ(expired->token, 1U) << "JOINs with the wrong token do not prolong the job";
 }
 
 TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
@@ -131,21 +131,23 @@ TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
     change_after(admission, join(8, 1), at(2));
     change_after(admission, join(9, 1), at(2));
     EXPECT_EQ(admission.not_admitted(), 3U);
-    change_after(admission, encoded(join_of(10, 1, ATP_LEVELS)), at(2));  // no switch has this level
+    change_after(admission, encoded(join_of(10, 1, ATP_LEVELS)),
+                 at(2));  // level 2 is a server: no switch has this level
     EXPECT_EQ(admission.not_admitted(), 3U);
 }
 
-TEST(InPathAdmission, JobOfAnEarlierStartStaysAdmitted) {
+TEST(InPathAdmission, JobOfAnEarlierRunOfTheProgramStaysAdmitted) {
     InPathAgent admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
     EXPECT_EQ(change_after(admission, join(7, 1), at(1)), Change::none);
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
 }
 
-// The JOIN of a worker whose rack has two members, at the switch that all racks address.
+// JOIN of one worker of a rack of two. The worker sends it to the switch of level 1, which the workers of all racks
+// address.
 wire::Join join_of_rack(std::uint32_t job) { return join_of(job, 1, 1); }
 
-TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
+TEST(InPathAdmission, SwitchAdmitsOnlyJobsThatNeedItsLevel) {
     wire::Join of_switch = join_of_rack(8);
     of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};
     for (const std::uint8_t level : {std::uint8_t{0}, std::uint8_t{1}}) {
@@ -154,9 +156,9 @@ TEST(InPathAdmission, SwitchAdmitsJobsOfItsLevelAlone) {
         EXPECT_EQ(verdict.change, Change::admit);
         EXPECT_EQ(verdict.job.level, level);
         EXPECT_EQ(change_after(admission, encoded(of_switch), at(0)), level == 1 ? Change::admit : Change::none)
-            << "a rack with a switch of its own leaves nothing for another one at its level";
+            << "the rack has a switch of level 0, so a second switch of level 0 has no work";
         EXPECT_EQ(change_after(admission, join(9, 1), at(0)), level == 0 ? Change::admit : Change::none)
-            << "nor does a job of one switch for what is behind it";
+            << "a job of one switch has no work for a switch of level 1";
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JOINs that a tree refuses, with the reason.
-// Which workers may join, how members leave or expire, and which members are notified.
+// JOINs that a tree refuses, with the reason of each refusal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +20,7 @@ class StarWithOneMember : public ::testing::Test {
         star.forget();
         star.join(join, worker(1));
         star.expect_refused(worker(1), reason, text);
-        EXPECT_TRUE(star.events.empty()) << "what is refused changes nothing";
+        EXPECT_TRUE(star.events.empty()) << "a refused JOIN changes nothing";
         EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);
     }
 
@@ -42,7 +41,7 @@ TEST_F(StarWithOneMember, OtherTokenOnAnotherChannelIsRefused) {
                           Refusal::token, "another incarnation");
 }
 
-TEST_F(StarWithOneMember, OtherTermsAreRefusedByName) {
+TEST_F(StarWithOneMember, RefusalOfOtherTermsNamesTheTerm) {
     using Terms = wire::ChannelTerms;
     const std::vector<std::pair<const char*, void (*)(Terms&)>> changes = {
         {"lanes of a packet", [](Terms& terms) { terms.lanes = 61; }},
@@ -97,7 +96,7 @@ TEST_F(StarWithOneMember, RankBeyondTheLargestJobIsRefused) {
     expect_second_refused(join_of_member(0, 2, 1, 1023), Refusal::place, "rank 1024");
 }
 
-TEST(JoinChecks, RanksThatDoNotCountFromZeroAreRefusedToAllMembers) {
+TEST(JoinChecks, AllMembersAreRefusedIfTheirRanksDoNotStartAtZero) {
     for (const std::uint16_t second : {std::uint16_t{0}, std::uint16_t{5}}) {
         Tree star;
         star.join(join_of_member(0, 2, 0), worker(0));
@@ -194,7 +193,7 @@ TEST(JoinChecks, ChannelOfAnotherProtocolReportsItsStreamAndHasNoServer) {
     }
     star.forget();
     star.join(begun(of_other_protocol(join_of_member(0, 2, 1))), worker(1));
-    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "whenever it asks";
+    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "each JOINED names the stream";
     star.leave(0, 0, worker(0));
     star.leave(0, 1, worker(1));
     EXPECT_EQ(star.events.back().kind, Kind::closed);
@@ -220,7 +219,7 @@ TEST(JoinChecks, JoinThatTheOtherProtocolRefusesGetsItsReason) {
     EXPECT_EQ(star.tree.channels(), 0U);
     Tree atp(serving_both());
     atp.join(with_audit, worker(0));
-    EXPECT_EQ(atp.tree.channels(), 1U) << "they are no rules of ATP";
+    EXPECT_EQ(atp.tree.channels(), 1U) << "the rules of the other protocol do not apply to ATP";
 }
 
 TEST(JoinChecks, RestartedSwitchRefusesAChannelOfAnotherProtocolThatHadBegun) {
@@ -250,7 +249,7 @@ TEST(JoinChecks, RefusalOfARestartedRootReachesTheWorkersOfARack) {
     rack.pass(std::chrono::milliseconds(1100));
     const auto refresh = rack.sent_to<wire::Join>(host(1));
     ASSERT_GE(refresh.size(), 1U);
-    EXPECT_TRUE(refresh[0].begun) << "the rack itself received ready";
+    EXPECT_TRUE(refresh[0].begun) << "the rack's switch had received JOINED with ready";
 
     Tree root;
     root.join(refresh[0], host(2));
@@ -261,7 +260,7 @@ TEST(JoinChecks, RefusalOfARestartedRootReachesTheWorkersOfARack) {
         const auto refusals = rack.sent_to<wire::Refused>(worker(rank));
         ASSERT_EQ(refusals.size(), 1U);
         EXPECT_EQ(refusals[0].reason, Refusal::restarted);
-        EXPECT_THAT(refusals[0].text, HasSubstr("10.0.0.1:4791")) << "the sender of the refusal";
+        EXPECT_THAT(refusals[0].text, HasSubstr("10.0.0.1:4791")) << "the text names the root, which sent the refusal";
     }
     EXPECT_EQ(rack.count(Kind::closed), 1U);
     EXPECT_EQ(rack.tree.channels(), 0U);

@@ -38,7 +38,7 @@ inline std::vector<std::uint16_t> ranks_from(std::uint16_t first, unsigned count
     return ranks;
 }
 
-// JOIN of member `member` of a unit of `members` workers, whose first rank is `first`.
+// JOIN of member `member` of a unit of `members` workers. Member 0 of the unit has rank `first`.
 inline wire::Join join_of_member(std::uint8_t unit, unsigned members, unsigned member, std::uint16_t first = 0,
                                  std::uint32_t mask1 = 1) {
     wire::Join join;
@@ -72,7 +72,7 @@ inline wire::Join begun(wire::Join join) {
     return join;
 }
 
-// A tree, its sent messages, and a clock.
+// A tree, the messages that it sent, and a clock.
 class Tree {
   public:
     explicit Tree(const JoinTreeConfig& config = {}) : tree(config) {}
@@ -143,15 +143,15 @@ class Tree {
         ASSERT_EQ(answers.size(), 1U);
         EXPECT_EQ(wire::to_string(answers[0].reason), wire::to_string(reason));
         EXPECT_THAT(answers[0].text, HasSubstr(text));
-        EXPECT_GT(answers[0].text.size(), 20U) << "a person has to understand it";
+        EXPECT_GT(answers[0].text.size(), 20U) << "the text is long enough to explain the refusal to an operator";
         EXPECT_LE(answers[0].text.size(), wire::max_refusal_bytes);
         EXPECT_EQ(tree.counters().refused, 1U);
     }
 
     JoinTree tree;
-    bool opens = true;          // the server opens on request
-    bool lacks_memory = false;  // the server cannot open
-    std::uint8_t stream = 0;    // SwitchML: number of the stream
+    bool opens = true;          // a server opens at once when the tree asks
+    bool lacks_memory = false;  // a server cannot open, for lack of memory
+    std::uint8_t stream = 0;    // SwitchML: number of the stream that the server opened
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;

@@ -22,18 +22,18 @@ wire::Join member(unsigned rank, bool receives) { return with_group(join_of_memb
 
 bool by_group(Tree& tree) { return tree.tree.find(job, channel)->by_group; }
 
-TEST(JoinTreeGroup, ResultsGoToTheGroupOnceEveryMemberReceivesIt) {
+TEST(JoinTreeGroup, ResultsGoToTheGroupAfterEveryMemberReceivesIt) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, false), worker(rank));
     EXPECT_EQ(star.tree.find(job, channel)->group, group());
     EXPECT_FALSE(by_group(star));
     star.join(member(0, true), worker(0));
-    EXPECT_FALSE(by_group(star)) << "one member does not receive it";
+    EXPECT_FALSE(by_group(star)) << "member 1 does not receive the group";
     star.join(member(1, true), worker(1));
     EXPECT_TRUE(by_group(star));
 }
 
-TEST(JoinTreeGroup, OneMemberThatDoesNotReceiveTheGroupOrLeavesCausesCopies) {
+TEST(JoinTreeGroup, ResultsGoOutAsCopiesIfOneMemberLeavesOrDoesNotReceiveTheGroup) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, true), worker(rank));
     EXPECT_TRUE(by_group(star));
@@ -42,7 +42,7 @@ TEST(JoinTreeGroup, OneMemberThatDoesNotReceiveTheGroupOrLeavesCausesCopies) {
     star.join(member(1, true), worker(1));
     EXPECT_TRUE(by_group(star));
     star.leave(0, 0, worker(0));
-    EXPECT_FALSE(by_group(star)) << "a job that is not whole";
+    EXPECT_FALSE(by_group(star)) << "one member is missing";
 }
 
 TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEverySecond) {
@@ -50,9 +50,10 @@ TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEve
     star.join(member(0, false), worker(0));
     ASSERT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U);
     EXPECT_FALSE(star.told_ready(group()));
-    EXPECT_EQ(star.sent.back().near, worker(0)) << "the group is where its members are";
+    EXPECT_EQ(star.sent.back().near, worker(0)) << "the message to the group takes the route to this member";
     star.join(member(1, false), worker(1));
-    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U) << "not for each JOIN";
+    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U)
+        << "the second JOIN within 50 ms sends nothing to the group";
     star.pass(milliseconds(50));
     star.join(member(1, false), worker(1));
     EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U);
@@ -65,7 +66,7 @@ TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEve
         star.pass(milliseconds(100));
         star.join(member(0, true), worker(0));
     }
-    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U) << "once a second is enough to know that it still works";
+    EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U) << "two messages in 2 s";
 }
 
 TEST(JoinTreeGroup, JobWithoutAGroupGetsCopies) {
@@ -85,7 +86,7 @@ TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
         rack.join(with_group(join_of_member(0, 2, rank, 0, 0x3), true), worker(rank));
     }
     rack.joined(true, host(1));
-    EXPECT_FALSE(by_group(rack)) << "a rack's switch is asked for copies";
+    EXPECT_FALSE(by_group(rack)) << "the rack's switch sends copies: only the last switch sends to the group";
     EXPECT_TRUE(rack.sent_to<wire::Joined>(group()).empty());
     const auto up = rack.sent_to<wire::Join>(host(1));
     ASSERT_FALSE(up.empty());
@@ -94,7 +95,7 @@ TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     Tree root;
     root.join(up[0], host(2));
     root.join(with_group(join_of_unit(1, 2, 1, 0x3, true), true), worker(2));
-    EXPECT_FALSE(by_group(root)) << "a switch receives no group";
+    EXPECT_FALSE(by_group(root)) << "a switch, which receives no group, is a member of the root";
 }
 
 TEST(JoinTreeGroup, ServerOnAnotherHostSendsNothingToTheGroup) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks whose workers join the last switch one by one, because the switch of their rack is in the path and has no
-// address.
+// Racks whose switch is in the path and has no address: each of their workers joins the last switch itself.
 #include <gtest/gtest.h>
 
 #include "join_tree_fixture.h"
@@ -10,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t two_units = 0x3;
 
-// A rank of two racks with two workers each.
+// JOIN of `rank` in a job of two racks with two workers each.
 wire::Join member(unsigned rank) {
     const auto unit = static_cast<std::uint8_t>(rank / 2);
     return but(join_of_member(unit, 2, rank % 2, static_cast<std::uint16_t>(2 * unit), two_units),
@@ -34,7 +33,7 @@ TEST(JoinTreeRack, TreeIsReadyWhenTheLastMemberOfTheLastRackJoins) {
     EXPECT_FALSE(branch.ready());
     const auto joined = root.sent_to<wire::Joined>(worker(2)).back();
     EXPECT_EQ(joined.missing_units, 0x2U);
-    EXPECT_EQ(joined.missing_members, 0x2U) << "of its own rack";
+    EXPECT_EQ(joined.missing_members, 0x2U) << "member 1 of the receiver's own rack";
 
     root.join(member(3), worker(3));
     EXPECT_EQ(root.count(Kind::opened), 1U);
@@ -49,7 +48,7 @@ TEST(JoinTreeRack, TreeIsReadyWhenTheLastMemberOfTheLastRackJoins) {
     EXPECT_FALSE(members->unit(1).direct);
 }
 
-TEST(JoinTreeRack, TreeOfRacksDirectWorkersAndSwitchedRacksIsReady) {
+TEST(JoinTreeRack, TreeOfRacksWithAndWithoutAddressedSwitchAndDirectWorkersIsReady) {
     const auto of_three = [](wire::Join join) {
         join.terms.mask1 = 0x7;
         return join;
@@ -70,7 +69,7 @@ TEST(JoinTreeRack, LeavingOrSilentMemberMakesTheTreeUnready) {
     join_all(root);
     root.forget();
     root.leave(0, 1, worker(0));
-    EXPECT_EQ(root.tree.counters().forged, 1U) << "not the sender's place";
+    EXPECT_EQ(root.tree.counters().forged, 1U) << "worker 0 sends a LEAVE for the position of member 1";
     root.leave(0, 1, worker(1));
     EXPECT_FALSE(root.tree.find(job, channel)->ready());
     EXPECT_EQ(root.sent_to<wire::Joined>(worker(0)).back().missing_members, 0x2U);
@@ -109,7 +108,7 @@ TEST(JoinTreeRack, RackOfAnotherSizeOrKindIsRefused) {
     with_switch.expect_refused(worker(0), Refusal::terms, "expect different members");
 }
 
-TEST(JoinTreeRack, ServerOnAnotherHostReceivesWholeUnits) {
+TEST(JoinTreeRack, ServerOnAnotherHostGetsOneJoinWithWholeUnits) {
     Tree last;
     const auto elsewhere = [](wire::Join join) {
         join.terms.server = endpoint_of(host(50));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions to join, to leave and to expire, and the members that the tree notifies.
+// When members join, leave and expire, when the tree is ready, and which members it notifies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(JoinTree, StarIsReadyWhenTheLastWorkerJoins) {
     EXPECT_EQ(branch->child_of_rank[2], 2);
 }
 
-TEST(JoinTree, WorkersGetReadyOnlyAfterTheServerIsOpen) {
+TEST(JoinTree, WorkersReceiveReadyOnlyAfterTheServerIsOpen) {
     Tree star;
     star.opens = false;
     star.join(join_of_member(0, 2, 0), worker(0));
@@ -49,7 +49,7 @@ TEST(JoinTree, WorkersGetReadyOnlyAfterTheServerIsOpen) {
     EXPECT_TRUE(star.told_ready(worker(1)));
 }
 
-TEST(JoinTree, ServerWithoutMemoryIsRefusedToAllWorkersAndForgotten) {
+TEST(JoinTree, AllWorkersAreRefusedIfTheServerHasNoMemoryAndCanJoinLater) {
     Tree star;
     star.opens = false;
     star.lacks_memory = true;
@@ -65,7 +65,7 @@ TEST(JoinTree, ServerWithoutMemoryIsRefusedToAllWorkersAndForgotten) {
     star.lacks_memory = false;
     star.opens = true;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(join_of_member(0, 2, rank), worker(rank));
-    EXPECT_TRUE(star.told_ready(worker(0))) << "the place is free again";
+    EXPECT_TRUE(star.told_ready(worker(0))) << "the refused channel left nothing behind";
 }
 
 TEST(JoinTree, RepeatedJoinIsAnsweredAndChangesNothing) {
@@ -95,13 +95,13 @@ TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     rack.joined(false, host(1), token, 0x5);
     rack.join(join_of_member(1, 2, 0, 2, 0x7), worker(2));
     const auto waiting = rack.sent_to<wire::Joined>(worker(2)).back();
-    EXPECT_EQ(waiting.missing_units, 0x5U) << "as the root reports";
+    EXPECT_EQ(waiting.missing_units, 0x5U) << "the units that the root reported";
     EXPECT_EQ(waiting.missing_members, 0U);
 
     rack.joined(true, host(9));
     EXPECT_TRUE(rack.told_ready(worker(2)));
     EXPECT_TRUE(rack.told_ready(worker(3)));
-    EXPECT_EQ(rack.tree.find(job, channel)->up_data, host(9)) << "packets go to where the answer came from";
+    EXPECT_EQ(rack.tree.find(job, channel)->up_data, host(9)) << "packets go to the address that sent JOINED";
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
@@ -175,19 +175,19 @@ TEST(JoinTree, RestartedRackSwitchResumesTheJob) {
 
     Tree rack(below(host(1)));
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(begun(join_of_member(0, 2, rank, 0, 0x3)), worker(rank));
-    EXPECT_EQ(rack.tree.counters().refused, 0U) << "the server was not here";
+    EXPECT_EQ(rack.tree.counters().refused, 0U) << "this switch had no server, so a restart loses no result";
     const auto up = rack.sent_to<wire::Join>(host(1));
     ASSERT_EQ(up.size(), 1U);
     EXPECT_TRUE(up[0].begun);
     root.forget();
     root.join(up[0], host(2));
     EXPECT_TRUE(root.told_ready(host(2)));
-    EXPECT_TRUE(root.events.empty()) << "the same server";
+    EXPECT_TRUE(root.events.empty()) << "the root keeps its server";
 }
 
 // --- time
 
-TEST(JoinTree, BranchJoinsOftenUntilReadyThenRefreshes) {
+TEST(JoinTree, BranchJoinsItsParentEvery50MsUntilReadyThenEverySecond) {
     const JoinTreeConfig config = below(host(1));
     Tree rack(config);
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
@@ -222,7 +222,7 @@ TEST(JoinTree, SilentMemberExpiresAndTheOthersAreNotified) {
     star.pass(std::chrono::seconds(12));
     EXPECT_EQ(star.count(Kind::closed), 1U);
     EXPECT_EQ(star.tree.channels(), 0U);
-    EXPECT_EQ(star.tree.poll_timeout(), never) << "an empty tree sleeps";
+    EXPECT_EQ(star.tree.poll_timeout(), never) << "an empty tree has no timer";
 }
 
 TEST(JoinTree, PositionOfASilentMemberMayBeTaken) {
@@ -246,7 +246,7 @@ TEST(JoinTree, SilentParentMakesTheBranchUnready) {
     EXPECT_FALSE(rack.told_ready(worker(0)));
     EXPECT_EQ(rack.sent_to<wire::Joined>(worker(0)).back().missing_units, 0x3U);
     rack.joined(true, host(1));
-    EXPECT_TRUE(rack.told_ready(worker(0))) << "it was only silent";
+    EXPECT_TRUE(rack.told_ready(worker(0))) << "the parent answers again";
 }
 
 // --- leaving
@@ -313,7 +313,7 @@ TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     star.join(join_of_member(0, 2, 0), worker(0));
     star.leave(0, 0, worker(1));             // another member's position
     star.leave(0, 1, worker(0));             // an empty position
-    star.leave(0, 0, worker(0), token + 1);  // of another incarnation
+    star.leave(0, 0, worker(0), token + 1);  // another incarnation
     star.tree.handle_leave({.job = 9, .token = token, .channel = channel}, worker(0), star.now);
     EXPECT_EQ(star.tree.counters().forged, 4U);
     EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);

@@ -14,7 +14,7 @@ struct Searched {
     int probes = 0;
 };
 
-// `arrives(bytes, nth probe)` simulates the path.
+// `arrives(bytes, n)` simulates the path: it returns true if the n-th probe of the search arrives.
 Searched search(PathMtuSearch machine, const std::function<bool(std::uint32_t, int)>& arrives) {
     Searched searched;
     while (!machine.done() && searched.probes < 1000) {
@@ -27,7 +27,7 @@ Searched search(PathMtuSearch machine, const std::function<bool(std::uint32_t, i
     return searched;
 }
 
-TEST(PathMtuSearch, PathOfFullMtuTakesOneProbe) {
+TEST(PathMtuSearch, PathOfTheLargestMtuNeedsOneProbe) {
     const Searched wide = search({1232, 8972}, [](std::uint32_t, int) { return true; });
     EXPECT_EQ(wide.found, 8972U);
     EXPECT_EQ(wide.probes, 1);
@@ -43,7 +43,7 @@ TEST(PathMtuSearch, FindsEveryLimitToWithinOneStep) {
     }
 }
 
-TEST(PathMtuSearch, ProbeLostThreeTimesIsALimitAndLostTwiceIsNot) {
+TEST(PathMtuSearch, ThreeLostProbesOfASizeMakeItALimitAndTwoDoNot) {
     const Searched unlucky = search({1232, 8972}, [](std::uint32_t, int nth) { return nth > 2; });
     EXPECT_EQ(unlucky.found, 8972U);
     const Searched blocked = search({1232, 8972}, [](std::uint32_t bytes, int nth) { return nth > 3 && bytes < 8972; });
@@ -54,7 +54,7 @@ TEST(PathMtuSearch, ProbeLostThreeTimesIsALimitAndLostTwiceIsNot) {
 TEST(PathMtuSearch, SearchWithoutAnswersEndsAfterThreeProbesPerBound) {
     const Searched dead = search({1232, 8972}, [](std::uint32_t, int) { return false; });
     EXPECT_EQ(dead.found, 0U);
-    EXPECT_EQ(dead.probes, 6) << "three of the maximum, three of the minimum";
+    EXPECT_EQ(dead.probes, 6) << "three probes of the maximum, then three of the minimum";
     EXPECT_EQ(search({1232, 100}, [](std::uint32_t, int) { return false; }).probes, 3)
         << "minimum and maximum are equal";
 }
@@ -80,16 +80,16 @@ TEST(PathMtuSearch, LossBelowAnArrivedSizeIsIgnored) {
     EXPECT_EQ(machine.found_bytes(), middle);
 }
 
-TEST(PathMtuSearch, RefusalIsALimitAtOnce) {
+TEST(PathMtuSearch, SizeThatTheHostRefusesToSendIsALimitAtOnce) {
     PathMtuSearch machine(1232, 8972);
     machine.handle_too_long(8972);
     EXPECT_EQ(machine.probe_bytes(), 1232U);
 }
 
-TEST(PathMtu, PayloadIsTheMtuLessItsHeaders) {
+TEST(PathMtu, PayloadIsTheMtuMinusTheHeaders) {
     EXPECT_EQ(payload_of_mtu(1500, wire::Family::ipv4), 1472U);
     EXPECT_EQ(payload_of_mtu(1500, wire::Family::ipv6), 1452U);
-    EXPECT_EQ(payload_of_mtu(65'536, wire::Family::ipv4), 65'507U) << "no UDP datagram is longer";
+    EXPECT_EQ(payload_of_mtu(65'536, wire::Family::ipv4), 65'507U) << "the longest UDP payload over IPv4";
     EXPECT_EQ(payload_of_mtu(28, wire::Family::ipv4), 0U);
 }
 

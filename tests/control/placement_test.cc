@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks form a unit, given the switches and racks that they name.
+// How the switches and racks that ranks name decide which ranks form a unit.
 #include "control/placement.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using Ranks = std::vector<std::uint16_t>;
 
 constexpr std::uint64_t root = 100;
 
-// A rank that names this switch, which is the root or a child of it.
+// Announcement of a rank that names the switch `leaf`, which is the root or a child of the root.
 Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
     Announcement announcement;
     announcement.path.push_back({.id = leaf});
@@ -103,7 +103,7 @@ TEST(Placement, AnnouncementKeepsWhetherTheRankRunsItsSwitch) {
     const auto older = announcement_from(
         R"({"path":[{"id":1,"aggregators":1,"lanes":1,"slots":0}],"lanes":8,"terms":"","rack":"","servers":[]})", 0);
     ASSERT_TRUE(older) << to_string(older.error());
-    EXPECT_FALSE(older->hosts_switch) << "a rank of another implementation may leave it out";
+    EXPECT_FALSE(older->hosts_switch) << "another implementation may omit the field";
 }
 
 TEST(Placement, SwitchesWithoutACommonRootAreRefused) {

@@ -13,7 +13,7 @@ TEST(SwitchRoom, JobBeyondTheLimitIsRefusedUntilAnotherJobEnds) {
     EXPECT_EQ(room.take(1), Answer::granted);
     EXPECT_EQ(room.take(2), Answer::granted);
     EXPECT_EQ(room.take(3), Answer::no_job);
-    EXPECT_EQ(room.take(1), Answer::granted) << "a second channel of a job that counts already";
+    EXPECT_EQ(room.take(1), Answer::granted) << "job 1 already counts, so its second channel needs no further job";
     room.give_back(1);
     EXPECT_EQ(room.take(3), Answer::no_job) << "job 1 still has a channel";
     room.give_back(1);
@@ -30,12 +30,12 @@ TEST(SwitchRoom, ChannelBeyondTheLimitIsRefusedUntilAnotherChannelEnds) {
     EXPECT_EQ(room.take(2), Answer::granted);
 }
 
-TEST(SwitchRoom, RefusedChannelCountsNothing) {
+TEST(SwitchRoom, RefusedChannelDoesNotCount) {
     SwitchRoom room(1, 2);
     EXPECT_EQ(room.take(1), Answer::granted);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(room.take(2), Answer::no_job);
     EXPECT_EQ(room.take(1), Answer::granted);
-    room.give_back(2);  // of a job that has no channel
+    room.give_back(2);  // job 2 has no channel
     EXPECT_EQ(room.take(1), Answer::no_channel);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using testing::WorkerBench;
 
-// ATP's engine with one tensor of two elements, which is one fragment.
+// The engine of ATP, with a tensor of two elements: one fragment.
 class AtpEngine : public ::testing::Test {
   protected:
     [[nodiscard]] std::optional<testing::Bytes> transmitted() {
@@ -68,7 +68,7 @@ TEST_F(AtpEngine, TensorIsCompletedByItsAck) {
     EXPECT_EQ(output_, (std::vector<float>{4, -1}));
 }
 
-TEST_F(AtpEngine, WaitForAMismatchEndsTheTensorAndTheEngine) {
+TEST_F(AtpEngine, WaitWithMismatchFailsTheTensorAndTheEngine) {
     ASSERT_EQ(engine_->submit(tensor_, now_, never), 0U);
     const auto sent = transmitted();
     ASSERT_TRUE(sent);
@@ -87,7 +87,7 @@ TEST_F(AtpEngine, WaitForAMismatchEndsTheTensorAndTheEngine) {
     EXPECT_EQ(engine_->submit(tensor_, now_, never), std::nullopt);
 }
 
-TEST_F(AtpEngine, DeadlineEndsTheTensorAndATimerAsksBefore) {
+TEST_F(AtpEngine, TimerSendsAProbeAndLaterTheDeadlineFailsTheTensor) {
     const Time deadline = now_ + std::chrono::seconds(2);
     ASSERT_EQ(engine_->submit(tensor_, now_, deadline), 0U);
     ASSERT_TRUE(transmitted());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes: decoders must not read past them. A decoded message, encoded again, must decode to the same fields
-// and must not be longer.
+// Decodes arbitrary bytes as control messages: decoders must not read past the bytes. If a decoded message is encoded
+// again, the new bytes must decode to the same fields and must not be longer.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -28,29 +28,29 @@ void require_stable(std::span<const std::byte> bytes, Decode decode) {
     if (!message) return;
     Bytes again(std::max<std::size_t>(bytes.size(), 2 * wire::report_part_bytes));
     again.resize(encode(*message, again));
-    require(!again.empty(), "what was read can be written");
-    require(again.size() <= bytes.size(), "and takes no more room");
+    require(!again.empty(), "a decoded message can be encoded");
+    require(again.size() <= bytes.size(), "the encoded message is not longer than the input");
     const auto read = decode(again);
-    require(read.has_value(), "and is read again");
+    require(read.has_value(), "the encoded message can be decoded");
     Bytes twice(again.size());
-    require(encode(*read, twice) == again.size() && twice == again, "and says the same");
+    require(encode(*read, twice) == again.size() && twice == again, "the second encoding equals the first");
 }
 
 void require_in_range(const wire::Join& join) {
     require(join.terms.token != 0, "the token is not 0");
-    require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "a packet holds the lanes");
-    require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
-    require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is a scale");
-    require(wire::to_string(join.terms.protocol) != "unknown", "the protocol is one");
+    require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "the number of lanes is 1 to ATP_MAX_LANES");
+    require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "window_log2 is at most ATP_WINDOW_LOG2_MAX");
+    require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is finite and above 0");
+    require(wire::to_string(join.terms.protocol) != "unknown", "the protocol is known");
     const auto first = std::to_integer<unsigned>(join.terms.group.host.front());
-    require(join.terms.group.family != 4 || (first >= 224 && first <= 239), "results go to groups alone");
-    require(join.terms.group.family != 6 || first == 0xFF, "likewise");
-    require(join.level <= ATP_LEVELS, "the level is one, or the server");
+    require(join.terms.group.family != 4 || (first >= 224 && first <= 239), "an IPv4 group is a multicast address");
+    require(join.terms.group.family != 6 || first == 0xFF, "an IPv6 group is a multicast address");
+    require(join.level <= ATP_LEVELS, "the level is that of a switch or of the server");
     require(!join.units.empty() && join.units.size() <= ATP_BITMAP_BITS, "1 to 32 units join");
     for (const wire::JoiningUnit& unit : join.units) {
-        require(unit.unit < ATP_BITMAP_BITS, "a unit is a bit");
-        require(unit.ranks.size() == static_cast<std::size_t>(std::popcount(unit.members)), "a rank for each member");
-        require((unit.members & ~unit.mask0) == 0, "members are of the unit");
+        require(unit.unit < ATP_BITMAP_BITS, "the unit is a bit of the bitmap");
+        require(unit.ranks.size() == static_cast<std::size_t>(std::popcount(unit.members)), "each member has one rank");
+        require((unit.members & ~unit.mask0) == 0, "all members belong to the unit");
     }
 }
 
@@ -59,7 +59,7 @@ void require_in_range(const wire::Join& join) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Bytes bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
+    Bytes bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     require_stable(bytes, wire::decode_join);
     require_stable(bytes, wire::decode_joined);
@@ -70,7 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require_stable(bytes, wire::decode_stats);
     require_stable(bytes, wire::decode_report);
     if (const auto join = wire::decode_join(bytes)) require_in_range(*join);
-    require(!(wire::control_type(bytes) && wire::foreign_version(bytes)), "a version is ours or foreign");
+    require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
+            "a message has this version or another one, never both");
     static_cast<void>(wire::refusal_version(bytes));
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes: decode() must not read past them. An accepted packet, encoded again, must have the same bytes.
+// Decodes arbitrary bytes as a packet: decode() must not read past the bytes. If an accepted packet is encoded again,
+// the result must be the same bytes.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace {
 
 void require_understood(const wire::Packet& packet, std::span<const std::byte> bytes) {
     require(packet.lanes.data() == bytes.data() + ATP_HEADER_BYTES, "the lanes follow the header");
-    require(packet.lanes.size() + ATP_HEADER_BYTES == bytes.size(), "the lanes reach to the packet's end");
-    require(packet.lane_count() <= ATP_MAX_LANES, "no more lanes than a packet may have");
+    require(packet.lanes.size() + ATP_HEADER_BYTES == bytes.size(), "the lanes end at the end of the packet");
+    require(packet.lane_count() <= ATP_MAX_LANES, "the packet has at most ATP_MAX_LANES");
 
     std::array<std::byte, ATP_HEADER_BYTES> again{};
     wire::encode_header(packet.header, again);
@@ -30,10 +31,10 @@ void require_understood(const wire::Packet& packet, std::span<const std::byte> b
 void require_in_range(const atp_header& header) {
     require(header.type >= ATP_TYPE_GRADIENT && header.type <= ATP_TYPE_LAST, "the type is known");
     require(header.hop <= ATP_LEVELS, "the hop is a level or the server");
-    require(header.window_log2 <= ATP_WINDOW_LOG2_MAX, "the window can be shifted by");
+    require(header.window_log2 <= ATP_WINDOW_LOG2_MAX, "window_log2 is at most ATP_WINDOW_LOG2_MAX");
     require(header.token != 0, "the token is not 0");
-    require((header.bitmap0 & header.mask0) == header.bitmap0, "members are of the unit");
-    require((header.bitmap1 & header.mask1) == header.bitmap1, "units are of the job");
+    require((header.bitmap0 & header.mask0) == header.bitmap0, "all members belong to the unit");
+    require((header.bitmap1 & header.mask1) == header.bitmap1, "all units belong to the job");
     require(header.type != ATP_TYPE_GRADIENT || header.bitmap1 != 0, "a gradient names a unit");
 }
 
@@ -42,7 +43,7 @@ void require_in_range(const atp_header& header) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
+    std::vector<std::byte> bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     wire::Packet packet;
     if (wire::decode(bytes, packet) == wire::DecodeError::none) {

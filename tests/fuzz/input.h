@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fuzzer's bytes as a sequence of choices. After the last byte every choice is 0, so any input is a complete run.
+// The bytes of a fuzzer as a sequence of choices. After the last byte every choice is 0, so every input gives a
+// complete run.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +27,9 @@ class Input {
         for (int i = 0; i < 4; ++i) value = value << 8U | byte();
         return value;
     }
-    // In [0, count); count is at most 256.
+    // A number in [0, count); `count` is at most 256.
     [[nodiscard]] std::uint32_t below(std::uint32_t count) { return byte() % count; }
-    // Up to `most` bytes, of exactly their size, so that a sanitizer detects a read past them.
+    // At most `most` bytes, in a buffer of exactly that size, so that a sanitizer detects a read past the end.
     [[nodiscard]] std::vector<std::byte> some_bytes(std::size_t most) {
         const std::size_t count = std::min({std::size_t{byte()}, most, bytes_.size()});
         std::vector<std::byte> taken(count);

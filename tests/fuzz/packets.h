@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets for fuzzing state machines. Most have the right job and decode, so that they pass the first checks and reach
-// the state; some fields are arbitrary.
+// Packets for fuzzers of state machines. Most packets decode and have the right job, so that they pass the first checks
+// and reach the state. Some fields are arbitrary.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace atp::fuzz {
 
 using testing::Bytes;
 
-// So small that packets often meet in the same fragment and aggregator.
+// A channel that is so small that packets often belong to the same fragment and aggregator.
 inline constexpr protocol::ChannelConfig small_channel{.job = 1,
                                                        .token = 0x5eed,
                                                        .channel = 0,
@@ -26,7 +26,7 @@ inline constexpr protocol::ChannelConfig small_channel{.job = 1,
                                                        .aggregators = 3,
                                                        .first_seq = 0xfffffffaU};
 
-// A star of three, two racks of two, or a rack of two and a direct worker.
+// A star of three workers, two racks of two workers, or a rack of two workers and a direct worker.
 inline protocol::Membership some_membership(Input& input) {
     using protocol::Membership;
     using protocol::Unit;
@@ -37,7 +37,7 @@ inline protocol::Membership some_membership(Input& input) {
     }
 }
 
-// The header of a worker's gradient for one of the `sequences` fragments from `first` on.
+// Header of a gradient of one worker. Its fragment is one of `sequences` fragments, the first of which is `first`.
 inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& channel,
                                 const protocol::Membership& members, std::uint32_t first, std::uint32_t sequences) {
     const auto rank = static_cast<std::uint16_t>(input.below(members.workers()));
@@ -45,7 +45,7 @@ inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& cha
     return testing::gradient_of(channel, members, rank, seq);
 }
 
-// Rewrites some fields; each bit of one word selects a field.
+// Rewrites some fields. Each bit of a random word selects a field.
 inline void mutate(Input& input, atp_header& header) {
     const std::uint32_t which = input.byte() | static_cast<std::uint32_t>(input.byte()) << 8U;
     if ((which & 0x1U) != 0) header.flags = static_cast<std::uint16_t>(input.byte() & ATP_FLAG_ALL);
@@ -66,7 +66,7 @@ inline void mutate(Input& input, atp_header& header) {
     if ((which & 0x8000U) != 0) header.channel = input.byte() % 2;
 }
 
-// Lanes of `value`: usually as many as the type carries, sometimes another number.
+// The packet with lanes of `value`: usually the number of lanes that its type requires, sometimes another number.
 inline Bytes to_packet(Input& input, const atp_header& header, std::uint32_t value, std::size_t usual_lanes) {
     const bool carries = header.type == ATP_TYPE_GRADIENT || header.type == ATP_TYPE_ACK;
     std::size_t lanes = carries ? usual_lanes : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over the files of a corpus, for builds without libFuzzer.
+// Runs a fuzz target on each file of a corpus, for builds without libFuzzer.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ std::vector<std::uint8_t> read_file(const fs::path& path) {
 int replay(const fs::path& corpus) {
     const std::vector<fs::path> files = files_under(corpus);
     if (files.empty()) {
-        std::fprintf(stderr, "%s holds no input: nothing was tested\n", corpus.c_str());
+        std::fprintf(stderr, "%s contains no input: nothing was tested\n", corpus.c_str());
         return 1;
     }
     for (const fs::path& path : files) {

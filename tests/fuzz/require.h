@@ -10,7 +10,7 @@ namespace atp::fuzz {
 
 inline void require(bool holds, const char* expectation) {
     if (holds) return;
-    std::fprintf(stderr, "does not hold: %s\n", expectation);
+    std::fprintf(stderr, "expectation failed: %s\n", expectation);
     std::abort();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any sequence of packets and pauses: the server acknowledges a fragment only if it includes every worker exactly once,
-// and queues no more answers than it allocated.
+// For any sequence of packets and pauses, the server sends an ACK of a fragment only if the sum includes every worker
+// exactly once. The server queues no more answers than it allocated.
 //
-// Worker r contributes 2^r, and a set of workers contributes the sum of its members. A result therefore shows which
-// workers it includes and how often.
+// Worker r contributes 2^r. A packet of several workers has the sum of their contributions. A result therefore shows
+// which workers it includes and how often.
 #include <array>
 #include <bit>
 #include <chrono>
@@ -82,7 +82,7 @@ class Story {
         const std::uint32_t integer = header.scale == protocol::scale_of_job ? ranks : ranks << other_scale;
         std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : integer;
         if (header.dtype == ATP_DTYPE_INT16) value |= integer << 16U;
-        // such lanes have no meaning, and the server must not add them
+        // lanes of a packet with OVERFLOW have no meaning: the server must not add them
         if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;
         return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
     }
@@ -92,12 +92,12 @@ class Story {
         header.type = ATP_TYPE_PROBE;
         header.dtype = ATP_DTYPE_NONE;
         if (input_.below(4) == 0) atp::fuzz::mutate(input_, header);
-        // its lanes would not match the rule of 2^r
+        // the lanes of an arbitrary gradient would not match the rule of 2^r
         if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;
         return atp::fuzz::to_packet(input_, header, 0, small_channel.lanes);
     }
 
-    // Arbitrary bytes, except packets of this job, whose lanes would not match the rule of 2^r.
+    // Sends arbitrary bytes. Packets of this job are excepted, because their lanes would not match the rule of 2^r.
     void handle_stranger() {
         Bytes bytes = input_.some_bytes(100);
         wire::Packet packet;
@@ -105,7 +105,8 @@ class Story {
             return;
         const std::uint64_t before = server_.counters().refused + server_.counters().forged;
         server_.handle_packet(bytes, false, now_);
-        require(server_.counters().refused + server_.counters().forged == before + 1, "strangers are counted");
+        require(server_.counters().refused + server_.counters().forged == before + 1,
+                "arbitrary bytes are counted as refused or forged");
     }
 
     void handle(Bytes bytes) {
@@ -123,7 +124,7 @@ class Story {
             require(++answers <= most_answers, "the queue of answers is bounded");
             require_answer({buffer.data(), sent->size});
         }
-        require(!server_.has_transmit(), "everything was sent");
+        require(!server_.has_transmit(), "no answer is left");
     }
 
     void require_answer(std::span<std::byte> bytes) {
@@ -131,11 +132,12 @@ class Story {
         require(wire::decode(bytes, packet) == wire::DecodeError::none, "an answer is a packet");
         if (packet.header.type != ATP_TYPE_ACK) return;
         const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
-        require(plain == (packet.header.dtype == ATP_DTYPE_INT32), "plain sums are integers, and no others");
-        require(sent_[packet.header.seq] == all_workers(), "a fragment is complete with every worker in");
+        require(plain == (packet.header.dtype == ATP_DTYPE_INT32), "an ACK has int32 lanes if and only if it is PLAIN");
+        require(sent_[packet.header.seq] == all_workers(),
+                "every worker has sent a packet of an acknowledged fragment");
         for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
             const std::uint32_t bits = wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES);
-            require(sums_all_workers(packet.header, bits), "and with each exactly once");
+            require(sums_all_workers(packet.header, bits), "the result includes every worker exactly once");
         }
     }
 
@@ -151,7 +153,7 @@ class Story {
     protocol::Membership members_;
     protocol::Server server_;
     atp::Time now_{};
-    std::map<std::uint32_t, std::uint32_t> sent_;  // ranks that any packet has included, by fragment
+    std::map<std::uint32_t, std::uint32_t> sent_;  // fragment -> ranks that any packet has included
 };
 
 }  // namespace

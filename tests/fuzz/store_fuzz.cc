@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes from the clients of a store. Decoding is exact, every answer decodes, no client waits for keys that
-// exist, and the memory that the service holds for a client is bounded.
+// The clients of a store send arbitrary bytes. An accepted message encodes to the same bytes, and every answer decodes.
+// No client waits for keys that exist, and the memory that the service uses for a client is bounded.
 //
-// An input is a sequence of steps of three clients: a whole message, a piece of one, arbitrary bytes, a close, a pause.
+// An input is a sequence of steps of three clients: a whole message, a part of a message, arbitrary bytes, a close or a
+// pause.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,10 +50,10 @@ store::StoreRequest some_request(Input& input) {
 void require_canonical(std::string_view message) {
     const auto again = [](const auto& decoded) { return store::encode(decoded).substr(store::length_bytes); };
     if (const auto request = store::decode_request(message)) {
-        require(again(*request) == message, "a request that is understood is encoded to the same bytes");
+        require(again(*request) == message, "an accepted request encodes to the same bytes");
     }
     if (const auto reply = store::decode_reply(message)) {
-        require(again(*reply) == message, "a reply that is understood is encoded to the same bytes");
+        require(again(*reply) == message, "an accepted reply encodes to the same bytes");
     }
 }
 
@@ -70,8 +71,8 @@ class Story {
                 case 3: greet(id); break;
                 default: notify(id, store::encode(some_request(input_))); break;
             }
-            require(service_.table().keys() <= limits.keys, "no more keys than the limit");
-            require(service_.table().bytes() <= limits.bytes, "no more bytes than the limit");
+            require(service_.table().keys() <= limits.keys, "the number of keys is within the limit");
+            require(service_.table().bytes() <= limits.bytes, "the number of bytes is within the limit");
             require(service_.consistent(), "no client waits for keys that exist");
             if (input_.below(4) != 0) take_replies();
         }
@@ -88,7 +89,7 @@ class Story {
         require_canonical(bytes);
         service_.handle_bytes(id, bytes);
         require(service_.output(id).size() <= 3 * (store::max_message_bytes + store::length_bytes),
-                "output is bounded");
+                "the output for a client is at most three messages");
     }
 
     void take_replies() {
@@ -97,11 +98,11 @@ class Story {
             reader.append(service_.output(*id));
             service_.sent(*id, service_.output(*id).size());
             for (auto next = reader.next();; next = reader.next()) {
-                require(next.has_value(), "replies can be separated");
+                require(next.has_value(), "the output can be split into replies");
                 if (!next->has_value()) break;
-                require(store::decode_reply(**next).has_value(), "replies can be read");
+                require(store::decode_reply(**next).has_value(), "every reply decodes");
             }
-            require(!reader.halfway(), "replies are whole");
+            require(!reader.halfway(), "the output ends with a whole reply");
         }
     }
 

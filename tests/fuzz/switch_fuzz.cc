@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any sequence of packets and pauses: the switch stays within its table, counts every packet exactly once, and sends
-// only valid packets.
+// For any sequence of packets and pauses, the switch stays within its table, counts every packet exactly once, and
+// sends only valid packets.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -56,7 +56,7 @@ class Story {
         const std::uint8_t kind = input_.byte();
         if (kind % 4 == 1) atp::fuzz::mutate(input_, header);
         if (kind % 4 == 2) as_answer(header);
-        // Large numbers, so that sums exceed 32 bits.
+        // The lanes are large numbers, so that sums exceed 32 bits.
         return atp::fuzz::to_packet(input_, header, static_cast<std::uint32_t>(input_.byte()) << 24U, 2);
     }
 
@@ -88,17 +88,19 @@ class Story {
         }
         batch_.clear();
         buffers_.clear();
-        require(machine_.occupied() <= machine_.config().aggregators, "no more aggregators than there are");
+        require(machine_.occupied() <= machine_.config().aggregators,
+                "at most all aggregators of the table are occupied");
     }
 
     static void require_packet(const protocol::PacketBuffer& packet_buffer) {
-        require(packet_buffer.size <= packet_buffer.capacity, "a packet grows into its room only");
+        require(packet_buffer.size <= packet_buffer.capacity, "the size of a packet is at most its capacity");
         wire::Packet packet;
         require(wire::decode({packet_buffer.data, packet_buffer.size}, packet) == wire::DecodeError::none,
-                "what leaves is a packet");
-        require(packet.header.token == small_channel.token, "and of a job that was admitted");
+                "every forwarded packet decodes");
+        require(packet.header.token == small_channel.token, "every forwarded packet belongs to the admitted job");
         const bool up = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
-        require(up == (packet_buffer.verdict.route == protocol::Route::up), "gradients and probes go up, answers down");
+        require(up == (packet_buffer.verdict.route == protocol::Route::up),
+                "gradients and PROBEs go up, answers go down");
     }
 
     void require_every_packet_counted() const {

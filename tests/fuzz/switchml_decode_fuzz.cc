@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a SwitchML packet: decode() must not read past them, and an accepted packet encodes to the same
-// bytes.
+// Decodes arbitrary bytes as a SwitchML packet: decode() must not read past the bytes, and an accepted packet encodes
+// to the same bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace format = atp::switchml;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // of exactly this size, so that a sanitizer detects a read past it
+    std::vector<std::byte> bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
     format::Packet packet;
     const bool sound = format::decode(bytes, packet) == format::DecodeError::none;
@@ -25,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!sound) return 0;
     require(packet.header.worker < format::max_workers, "the worker is a bit of the bitmap");
     require(packet.lanes.data() == bytes.data() + format::header_bytes, "the lanes follow the header");
-    require(packet.lane_count() * packet.header.lane_bytes() + format::header_bytes == size, "and reach to the end");
-    require(packet.lane_count() > 0, "there is a lane");
+    require(packet.lane_count() * packet.header.lane_bytes() + format::header_bytes == size,
+            "the lanes end at the end of the packet");
+    require(packet.lane_count() > 0, "the packet has at least one lane");
     std::array<std::byte, format::header_bytes> again{};
     format::encode_header(packet.header, again);
     require(std::equal(again.begin(), again.end(), bytes.begin()), "encoding gives the bytes that were decoded");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SwitchML's state machines in an arbitrary network. If the network only loses, duplicates and reorders packets, no sum
-// is wrong. If the network also invents packets, no machine accesses memory out of bounds, and every packet is counted
-// once.
+// is wrong. If the network also invents packets, no machine accesses memory out of bounds, and the switch counts every
+// packet once.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -30,22 +30,24 @@ constexpr std::size_t most_steps = 600;
 constexpr std::size_t most_flights = 64;
 constexpr std::uint64_t elements = 9;
 
-// Worker r adds (r + 1) * (i + 1) to element i.
+// The tensor of worker r: element i is (r + 1) * (i + 1).
 class Numbers final : public protocol::PlainTensor {
   public:
     Numbers(unsigned rank, bool honest) : rank_(rank), honest_(honest) {}
     [[nodiscard]] std::uint64_t size() const override { return elements; }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
-        require(first + lanes.size() / ATP_LANE_BYTES <= elements, "sums are of elements");
+        require(first + lanes.size() / ATP_LANE_BYTES <= elements,
+                "the sums that a worker stores lie within the tensor");
         for (std::uint64_t i = first; i < first + lanes.size() / ATP_LANE_BYTES; ++i) {
             const std::uint32_t found = atp::wire::load_u32(lanes.data() + (i - first) * ATP_LANE_BYTES);
-            require(!honest_ || found == 3 * (i + 1), "every worker is in the sum exactly once");
+            require(!honest_ || found == 3 * (i + 1), "the sum includes every worker exactly once");
         }
     }
 
   protected:
     void load(std::uint64_t first, std::span<std::byte> lanes) const override {
-        require(first + lanes.size() / ATP_LANE_BYTES <= elements, "what is sent are elements");
+        require(first + lanes.size() / ATP_LANE_BYTES <= elements,
+                "the elements that a worker sends lie within the tensor");
         for (std::uint64_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
             const auto number = static_cast<std::uint32_t>((rank_ + 1) * (first + i + 1));
             atp::wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, number);
@@ -106,7 +108,8 @@ class Story {
     }
 
     void fly(unsigned to, Bytes bytes) {
-        if (flights_.size() < most_flights) flights_.emplace_back(to, std::move(bytes));  // lost otherwise
+        if (flights_.size() < most_flights)
+            flights_.emplace_back(to, std::move(bytes));  // if the network is full, the packet is lost
     }
 
     void invent() {
@@ -126,7 +129,7 @@ class Story {
         const auto at = flights_.begin() + input_.below(static_cast<std::uint32_t>(flights_.size()));
         auto [to, bytes] = *at;
         const std::uint32_t disposition = input_.below(8);
-        if (disposition != 0) flights_.erase(at);  // 0: delivered, and again later
+        if (disposition != 0) flights_.erase(at);  // disposition 0: delivered now and again later
         if (disposition == 1) return;              // lost
         if (to < workers) {
             workers_[to].handle_packet(bytes, false, now_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any sequence of tensors, answers and pauses: a worker sends no more than its window, writes only into its tensors,
-// and ends each of them exactly once and in order.
+// For any sequence of tensors, answers and pauses, a worker sends no more than its window and writes only into its
+// tensors. It ends each tensor exactly once and in order.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -37,7 +37,7 @@ protocol::WorkerConfig config_for(const protocol::Membership& members) {
     return config;
 }
 
-// Unscaled integers.
+// A tensor of unscaled integers.
 class PlainTensor final : public protocol::PlainTensor {
   public:
     explicit PlainTensor(std::size_t elements) : lanes_(elements * ATP_LANE_BYTES) {}
@@ -54,7 +54,7 @@ class PlainTensor final : public protocol::PlainTensor {
     std::vector<std::byte> lanes_;
 };
 
-// Input and output of exactly their size, so that a sanitizer detects a write past them.
+// Buffers that have exactly the size of the tensor, so that a sanitizer detects a write past the end.
 struct Operation {
     Operation(std::size_t elements, float value, bool is_plain)
         : input(elements, value), output(elements), plain_tensor(elements), plain(is_plain) {}
@@ -86,7 +86,8 @@ class Story {
                 case 5: handle(input_.some_bytes(100)); break;
                 default: handle(answer()); break;
             }
-            require(worker_.next_seq() - worker_.expected() <= small_channel.window(), "no more than the window");
+            require(worker_.next_seq() - worker_.expected() <= small_channel.window(),
+                    "the fragments in flight fit in the window");
         }
         take_packets();
         take_events();
@@ -105,7 +106,7 @@ class Story {
             operations_.pop_back();
             return;
         }
-        require(*number == operations_.size() - 1, "tensors are numbered as they come");
+        require(*number == operations_.size() - 1, "tensors are numbered in the order of submit()");
         require(operations_.size() - ended_ <= tensors_at_once, "the queue of tensors is bounded");
     }
 
@@ -128,22 +129,26 @@ class Story {
         std::array<std::byte, ATP_HEADER_BYTES + 2 * ATP_LANE_BYTES> buffer{};
         std::size_t packets = 0;
         while (const auto size = worker_.poll_transmit(buffer, now_)) {
-            require(++packets <= 2 * small_channel.window() + probe_burst, "new ones, resends and probes are bounded");
+            require(++packets <= 2 * small_channel.window() + probe_burst,
+                    "new gradients, resends and PROBEs are bounded");
             wire::Packet packet;
-            require(wire::decode({buffer.data(), *size}, packet) == wire::DecodeError::none, "it sends packets");
+            require(wire::decode({buffer.data(), *size}, packet) == wire::DecodeError::none,
+                    "every packet that the worker sends decodes");
             const bool known = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
-            require(known, "and of its own kinds");
+            require(known, "the worker sends only gradients and PROBEs");
             const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
-            require(!plain || packet.header.dtype == ATP_DTYPE_INT32, "plain integers never as floats");
-            require(packet.header.seq - worker_.expected() < small_channel.window(), "of the fragments in its window");
+            require(!plain || packet.header.dtype == ATP_DTYPE_INT32, "packets of PLAIN fragments have int32 lanes");
+            require(packet.header.seq - worker_.expected() < small_channel.window(),
+                    "packets belong to fragments in the window");
         }
     }
 
     void take_events() {
         while (const auto event = worker_.poll_event()) {
             require(event->tensor == ended_, "tensors end in order");
-            require(++ended_ <= operations_.size(), "and once");
-            require(event->kind == protocol::WorkerEvent::Kind::completed || worker_.failed(), "or all of them fail");
+            require(++ended_ <= operations_.size(), "no tensor ends twice");
+            require(event->kind == protocol::WorkerEvent::Kind::completed || worker_.failed(),
+                    "a tensor that did not complete means that the worker failed");
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figure 9 of the ATP paper with the state machines: six workers in three racks, the server in the third.
+// Runs the state machines in the network of figure 9 of the ATP paper: three racks of two workers, and the server in
+// the third rack.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,14 +15,14 @@ using protocol::Unit;
 
 constexpr std::size_t fragments = 50;
 
-// Four contributors: the switch in front of the server adds its own workers and the results of the other racks.
+// ATP: the switch in front of the server adds the sums of the two other racks and the gradients of its own two workers.
 NetworkConfig atp_of_figure_9() {
     return network_of(*Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2, 3}},
                                          Unit{.ranks = {4}, .direct = true}, Unit{.ranks = {5}, .direct = true}}));
 }
 
-// Rack-scale aggregation: each switch adds its own rack. Results of other racks bypass the aggregators of the server's
-// switch.
+// Rack-scale aggregation: each switch adds the gradients of its own rack only. The switch in front of the server
+// forwards the sums of the other racks.
 NetworkConfig rack_scale_of_figure_9() {
     NetworkConfig config = racks(3, 2);
     config.has_root = false;

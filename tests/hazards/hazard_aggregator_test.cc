@@ -21,13 +21,13 @@ TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterACollisionIsCountedOnce) {
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1); });
-    network.run();  // 0 and 2 collide and reach the server
+    network.run();  // the gradients of workers 0 and 2 collide and reach the server
     stranger.leave(index);
     network.release();
-    network.run();  // 1 claims the freed aggregator
+    network.run();  // the gradient of worker 1 claims the freed aggregator
     ASSERT_EQ(network.occupied(), 1U);
     network.inject(as_resend(first_sending(network, 0)));
-    network.run();  // the resend of 0 takes {0, 1} to the server, which has {0, 2}
+    network.run();  // the resend of worker 0 takes the sum of {0, 1} to the server, which has {0, 2}
     EXPECT_EQ(network.server().counters().overlapping, 1U);
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
@@ -35,7 +35,7 @@ TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterACollisionIsCountedOnce) {
     EXPECT_EQ(network.server().counters().audit_failures, 0U);
 }
 
-// Runs with one level and with two.
+// Each test runs in a tree of one level and in a tree of two levels.
 class HazardEveryTree : public ::testing::TestWithParam<int> {
   protected:
     [[nodiscard]] static NetworkConfig tree() { return GetParam() == 0 ? star(3) : racks(2, 2); }
@@ -62,7 +62,7 @@ TEST_P(HazardEveryTree, H03_OriginalAfterItsResendChangesNoSumAndLeavesNoAggrega
     Network network(tree());
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 0); });
-    ASSERT_TRUE(network.finish()) << "asked again, worker 0 sends again";
+    ASSERT_TRUE(network.finish()) << "the server sends NACK to worker 0, which resends";
     EXPECT_GE(network.worker(0).counters().resent, 1U);
     network.release();
     network.run();  // the original arrives
@@ -76,7 +76,7 @@ TEST_P(HazardEveryTree, H03_OriginalsAfterAResendAreForwardedToTheServer) {
     network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); }, 100);
     network.run();
     Flight resend;
-    network.release([&resend](const Flight& flight) {  // copied, not released
+    network.release([&resend](const Flight& flight) {  // copies the gradient and releases nothing
         if (is_gradient_of(flight, 0)) resend = as_resend(flight);
         return false;
     });
@@ -97,10 +97,10 @@ TEST(Hazard, H03_ResendOnAFreeAggregatorIsForwarded) {
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 0); });
-    network.run();  // 1 collides and is at the server; the original of 0 is delayed
+    network.run();  // the gradient of worker 1 collides and reaches the server; that of worker 0 is delayed
     stranger.leave(index);
     Flight resend;
-    network.release([&resend](const Flight& flight) {  // copied, not released
+    network.release([&resend](const Flight& flight) {  // copies the gradient and releases nothing
         resend = as_resend(flight);
         return false;
     });
@@ -142,7 +142,7 @@ TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededByTheNextRound) {
     EXPECT_TRUE(network.done()) << "no timer was needed";
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_SUPERSEDED), 1U);
-    EXPECT_EQ(network.server().counters().added_here, 0U) << "all of it was added in the network";
+    EXPECT_EQ(network.server().counters().added_here, 0U) << "the switches added all gradients";
     EXPECT_EQ(network.occupied(), 0U);
 }
 
@@ -171,7 +171,7 @@ TEST(Hazard, H17_PartialSumLostAfterAResendIsRecovered) {
     ASSERT_EQ(network.occupied(), 1U);
     network.drop_next([](const Flight& flight) { return flight.from == rack_node(0) && flight.is(ATP_TYPE_GRADIENT); });
     network.inject(as_resend(first_sending(network, 0)));
-    network.run();  // {0, 1} left the switch and was lost
+    network.run();  // the partial sum of {0, 1} left the switch and was lost
     EXPECT_EQ(network.occupied(), 0U);
     network.release();
     EXPECT_TRUE(network.finish());
@@ -185,7 +185,7 @@ TEST(Hazard, H17_PartialSumLostAfterAFlushIsRecovered) {
     stranger.occupy(network.worker(0).index_of(0));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.from == root_node && flight.has(ATP_FLAG_WHOLE); });
-    network.run();  // rack 0 collided, level 1 was flushed, and its partial sum of rack 1 was lost
+    network.run();  // rack 0 collided, a FLUSH reached level 1, and the partial sum of rack 1 was lost
     ASSERT_FALSE(network.done());
     EXPECT_EQ(events(network.root(), ATP_EVENT_FLUSHED), 1U);
     EXPECT_TRUE(network.finish());
@@ -199,7 +199,7 @@ TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOverAfterTheAgeingTime) {
     Stranger stranger(network, network.rack(0), 0);
     for (std::uint32_t index = 0; index < 16; ++index) stranger.occupy(index);
     network.submit_all(elements_each * 8, own_value);
-    ASSERT_TRUE(network.finish()) << "the table is full: slower, not wrong";
+    ASSERT_TRUE(network.finish()) << "the server adds all gradients if the table is full";
     EXPECT_EQ(network.rack(0).counters().events[ATP_EVENT_COMPLETED], 0U);
     EXPECT_EQ(network.occupied(), 16U);
 
@@ -212,7 +212,7 @@ TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOverAfterTheAgeingTime) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H30_LivePartialSumThatAgesOutDelaysItsSumOnly) {
+TEST(Hazard, H30_LivePartialSumThatAgesOutDelaysItsSumAndChangesNoBit) {
     NetworkConfig config = star(3);
     config.ageing = milliseconds(5);
     Network network(config);
@@ -221,17 +221,17 @@ TEST(Hazard, H30_LivePartialSumThatAgesOutDelaysItsSumOnly) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.wait(milliseconds(6));
-    stranger.occupy(network.worker(0).index_of(0));  // {0, 1} was lost
+    stranger.occupy(network.worker(0).index_of(0));  // takes the aggregator over, so the partial sum of {0, 1} is lost
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_TAKEN_OVER), 1U);
     network.release();
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Hazard, H30_AckThatExpiresALivePartialSumOfAnotherSlotDelaysItsSumOnly) {
+TEST(Hazard, H30_AckThatExpiresALivePartialSumDelaysItsSumAndChangesNoBit) {
     NetworkConfig config = star(3);
     config.ageing = milliseconds(5);
-    config.aggregators = 1;  // all slots share it
+    config.aggregators = 1;  // all slots share one aggregator
     Network network(config);
     network.submit_all(elements_each * 8, own_value);
     network.set_rule([](Flight& flight) {
@@ -246,7 +246,7 @@ TEST(Hazard, H30_AckThatExpiresALivePartialSumOfAnotherSlotDelaysItsSumOnly) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyDelaySumsOnly) {
+TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyDelaySumsAndChangeNoBit) {
     Network network(tree());
     network.submit_all(elements_each * 20, own_value);
     int restarts = 0;

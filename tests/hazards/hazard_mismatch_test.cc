@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers whose operations differ at one position of the stream: every worker gets an error, and none gets a sum. Also
-// short last fragments, which make different tensor sizes visible.
+// If the operations of workers differ for the same fragment, every worker gets an error, and none gets a sum. This file
+// also tests short last fragments: they show that tensor sizes differ.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -65,23 +65,23 @@ void expect_error_in_every_order(const Submit& unusual) {
     }
 }
 
-TEST(Hazard, H40_OtherPurposeFailsOnAllRanksInAnyOrder) {
+TEST(Hazard, H40_OneOtherPurposeFailsAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1.0F), never, 2); });
 }
 
-TEST(Hazard, H40_OtherSizeFailsOnAllRanksInAnyOrder) {
+TEST(Hazard, H40_OneOtherTensorSizeFailsAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each - 1, 1.0F), never, 1); });
 }
 
-TEST(Hazard, H40_OtherKindFailsOnAllRanksInAnyOrder) {
+TEST(Hazard, H40_OnePlainTensorAmongScaledOnesFailsAllRanksInAnyOrder) {
     expect_error_in_every_order([](Network& network, unsigned rank) {
         network.submit_integers(rank, std::vector<std::int32_t>(elements_each, 1), 1);
     });
 }
 
-TEST(Hazard, H40_FloatsOfAnotherPurposeFailOnAllRanksInAnyOrder) {
+TEST(Hazard, H40_FloatsOfOneOtherPurposeFailAllRanksInAnyOrder) {
     expect_error_in_every_order(
         [](Network& network, unsigned rank) { network.submit(rank, Values(elements_each, 1e30F), never, 2); });
 }
@@ -181,12 +181,12 @@ TEST(MismatchServer, MismatchIsSentToEveryUnitAtOnce) {
     EXPECT_EQ(bench.server.counters().gradients, 1U);
 }
 
-TEST(MismatchServer, LateGradientOfAMismatchGetsItAndAddsNothing) {
+TEST(MismatchServer, LateGradientOfAMismatchedFragmentGetsTheMismatchAgainAndIsNotAdded) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
     (void)bench.answers();
-    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // their purpose is that of the first gradient
+    for (std::uint16_t rank = 1; rank < 3; ++rank) {  // with the purpose of the first gradient
         bench.handle(bench.gradient(rank, 0, 1));
         const auto answers = bench.answers();
         ASSERT_EQ(answers.size(), 1U);
@@ -196,7 +196,7 @@ TEST(MismatchServer, LateGradientOfAMismatchGetsItAndAddsNothing) {
     EXPECT_EQ(bench.server.counters().mismatched, 3U);
 }
 
-TEST(MismatchServer, ProbeOfAMismatchIsAnsweredWithIt) {
+TEST(MismatchServer, ProbeOfAMismatchedFragmentGetsTheMismatch) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
@@ -211,7 +211,7 @@ TEST(MismatchServer, ProbeOfAMismatchIsAnsweredWithIt) {
     }
 }
 
-TEST(MismatchServer, ProbeOfAnotherFragmentIsAnsweredWithAWait) {
+TEST(MismatchServer, ProbeOfTheNextFragmentGetsAnOrdinaryWait) {
     ServerBench bench(*Membership::star(3));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(with_purpose(bench.gradient(1, 0, 1), 9));
@@ -224,11 +224,11 @@ TEST(MismatchServer, ProbeOfAnotherFragmentIsAnsweredWithAWait) {
     EXPECT_EQ(answers[0].header.argument, 0U);
 }
 
-TEST(MismatchServer, AcksHaveTheLengthOfTheirFragmentAcrossReusedRecords) {
+TEST(MismatchServer, AckHasTheLanesOfItsFragmentIfTheRecordIsReused) {
     protocol::ChannelConfig channel = ServerBench::default_channel();
     channel.lanes = 5;
     ServerBench bench(*Membership::star(2), channel);
-    for (std::uint32_t seq = 0; seq < 40; ++seq) {  // each of the eight records five times
+    for (std::uint32_t seq = 0; seq < 40; ++seq) {  // uses each of the eight records five times
         const std::size_t lanes = 1 + seq % 5;
         for (std::uint16_t rank = 0; rank < 2; ++rank) {
             bench.handle(with_lanes(bench.gradient(rank, seq, static_cast<std::int32_t>(seq + 1)), lanes));
@@ -278,7 +278,7 @@ TEST(MismatchServer, AuditLaneOfAShortAckIsZeroAfterALongerFragment) {
         EXPECT_EQ(answers[0].sums.back(), 0.0F);
     }
     bench.handle(with_lanes(bench.gradient(0, records + 1, 7, ATP_FLAG_AUDIT), 1));
-    EXPECT_EQ(bench.server.counters().refused, 1U) << "an audit lane alone";
+    EXPECT_EQ(bench.server.counters().refused, 1U) << "a gradient with an audit lane and no element";
 }
 
 // --- the worker
@@ -331,7 +331,7 @@ TEST(MismatchWorker, ResultOfAnotherLengthIsRefused) {
 
 // --- the network
 
-TEST(ShortFragments, FragmentsOfEveryLengthAreSummedThroughOneAggregator) {
+TEST(ShortFragments, TensorsOf1To29ElementsAreSummedThroughOneAggregator) {
     for (const NetworkConfig& like : {star(3), racks(2, 2), rack_and_direct()}) {
         for (const bool audit : {true, false}) {
             NetworkConfig config = like;
@@ -365,7 +365,7 @@ TEST(ShortFragments, FloatsAndIntegersAreSummedUnderAllFaults) {
     }
 }
 
-TEST(ShortFragments, OverflowAndInfinityInTheLastElementAreSummed) {
+TEST(ShortFragments, OverflowOrInfinityInAShortFragmentGivesTheRightSum) {
     for (const NetworkConfig& config : {star(3), racks(2, 2)}) {
         const unsigned workers = config.membership.workers();
         const auto sum_of = [&](float value) {
@@ -378,7 +378,7 @@ TEST(ShortFragments, OverflowAndInfinityInTheLastElementAreSummed) {
             EXPECT_TRUE(network.finish());
             return network.output(0).back();
         };
-        EXPECT_EQ(sum_of(20.0F), 20.0F * static_cast<float>(workers)) << "each fits, the sum does not";
+        EXPECT_EQ(sum_of(20.0F), 20.0F * static_cast<float>(workers)) << "each value fits in int32, the sum does not";
         EXPECT_EQ(sum_of(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
     }
 }
@@ -390,7 +390,8 @@ TEST(ShortFragments, LastFragmentIsShortOnEveryLink) {
     std::size_t short_ones = 0;
     for (const Flight& flight : network.delivered()) {
         const std::size_t lanes = (flight.bytes.size() - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
-        EXPECT_EQ(lanes, flight.header().seq == 0 ? 4U : 2U) << "the element that is left, and the audit's";
+        EXPECT_EQ(lanes, flight.header().seq == 0 ? 4U : 2U)
+            << "fragment 0 has three elements and the audit lane, fragment 1 one element and the audit lane";
         short_ones += lanes == 2 ? 1 : 0;
     }
     EXPECT_GT(short_ones, 8U);

@@ -18,7 +18,7 @@ using Values = std::vector<float>;
 
 constexpr float largest_below_2_31 = 2147483520.0F;
 
-// Every worker contributes one value, the same in each of its elements, at scale 1.
+// Worker r contributes `values[r]` in each of its elements, at scale 1.
 void submit_each(Network& network, const Values& values) {
     for (unsigned rank = 0; rank < values.size(); ++rank) {
         network.submit(rank, Values(elements_each, values[rank]));
@@ -39,7 +39,7 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorAddNothingToALaterOneAcrossTheWrap) {
             return own_value(rank, element) * static_cast<float>(tensor + 1);
         });
     }
-    // Each packet of the first tensors arrives a second time, after ten further packets of the same worker.
+    // Each gradient arrives a second time after 30 further gradients: ten of each worker.
     std::vector<Flight> late;
     std::size_t next = 0;
     network.set_rule([&](Flight& flight) {
@@ -53,7 +53,7 @@ TEST(Hazard, H10_PacketsOfAnEarlierTensorAddNothingToALaterOneAcrossTheWrap) {
     EXPECT_GT(next, 50U);
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_EQ(network.server().counters().audit_failures, 0U);
-    EXPECT_LT(network.server().base(), 100U) << "it has wrapped";
+    EXPECT_LT(network.server().base(), 100U) << "the sequence numbers have wrapped";
 }
 
 TEST(Hazard, H10_NewerFragmentWithTheSameIndexLeavesTheOlderOneInPlace) {
@@ -63,7 +63,7 @@ TEST(Hazard, H10_NewerFragmentWithTheSameIndexLeavesTheOlderOneInPlace) {
     network.submit_all(elements_each * 2, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
     network.run();
-    EXPECT_EQ(network.rack(0).aggregator(0).seq, 0U) << "it holds half of fragment 0 and no other fragment";
+    EXPECT_EQ(network.rack(0).aggregator(0).seq, 0U) << "the aggregator still holds the partial sum of fragment 0";
     EXPECT_EQ(network.occupied(), 1U);
     EXPECT_EQ(network.server().base(), 0U);
     network.release();
@@ -79,7 +79,7 @@ TEST(Hazard, H15_PartialSumThenGradientsOfTheSameWorkersCountEachWorkerOnce) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} is included
+    network.run();  // the server includes {0, 1}
     for (const unsigned rank : {0U, 1U}) {
         Flight single = with_flag(as_resend(first_sending(network, rank)), ATP_FLAG_BYPASS);
         network.inject(single);
@@ -124,7 +124,7 @@ TEST(Hazard, H21_SumsAtTheExtremesNeedNoSecondRound) {
 
 TEST(Hazard, H21_ExtremesAsOperandsOfLevelOneNeedNoSecondRound) {
     Network network(at_scale_one(racks(2, 2)));
-    submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // INT32_MAX meets INT32_MIN
+    submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // level 1 adds INT32_MAX and INT32_MIN
     network.run();
     EXPECT_TRUE(network.done());
     EXPECT_EQ(network.output(0)[0], -1.0F);
@@ -143,7 +143,7 @@ TEST(Hazard, H21_SumOneBeyondAnExtremeIsFetchedUnaggregated) {
     }
 }
 
-TEST(Hazard, H22_OverflowOfLevelZeroIsReportedThoughLevelOneReversesIt) {
+TEST(Hazard, H22_OverflowAtLevelZeroIsReportedEvenIfLevelOneReturnsIntoRange) {
     Network network(at_scale_one(racks(2, 2)));
     submit_each(network, {2e9F, 2e9F, -1e9F, -1e9F});
     EXPECT_TRUE(network.finish());
@@ -195,7 +195,7 @@ TEST(Hazard, H25_LostFloatRequestIsRepeated) {
     network.drop_next([](const Flight& flight) { return flight.to == worker_node(2) && flight.is(ATP_TYPE_NACK); });
     EXPECT_TRUE(network.finish(5));
     for (unsigned rank = 0; rank < 3; ++rank) EXPECT_EQ(network.output(rank), Values(elements_each, 1e30F));
-    EXPECT_EQ(network.occupied(), 0U) << "and the integers' aggregator is free";
+    EXPECT_EQ(network.occupied(), 0U) << "the aggregator of the integers is free";
 }
 
 TEST(Hazard, H25_LostFloatsAreRequestedAgain) {
@@ -223,7 +223,7 @@ void expect_audit_notices(const std::function<void(Flight&)>& damage) {
     network.run();
     EXPECT_TRUE(damaged);
     EXPECT_EQ(network.server().counters().audit_failures, 1U);
-    EXPECT_EQ(network.server().base(), 0U) << "nothing wrong was acknowledged";
+    EXPECT_EQ(network.server().base(), 0U) << "the server sent no ACK of the wrong sum";
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
 }

@@ -28,7 +28,7 @@ std::uint64_t resends(Network& network) {
     return count;
 }
 
-// Ten fragments; every worker's packets of the last three are lost.
+// Of eight fragments, the gradients of the last three are lost once, those of every worker.
 TEST(Hazard, H05_LossOfTheLastThreeFragmentsIsRecoveredByTheTimer) {
     Network network(star(3));
     network.submit_all(elements_each * 8, own_value);
@@ -38,7 +38,8 @@ TEST(Hazard, H05_LossOfTheLastThreeFragmentsIsRecoveredByTheTimer) {
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_LT(network.now() - start, milliseconds(20));
     EXPECT_GT(network.worker(0).counters().probes, 0U);
-    EXPECT_EQ(network.worker(0).counters().resent_newer, 0U) << "no newer ACK ever came";
+    EXPECT_EQ(network.worker(0).counters().resent_newer, 0U)
+        << "no newer ACK can arrive, so the timer alone detects the loss";
 }
 
 TEST(Hazard, H06_SlowWorkerCausesNoFlushAndNoResend) {
@@ -50,19 +51,20 @@ TEST(Hazard, H06_SlowWorkerCausesNoFlushAndNoResend) {
         ASSERT_TRUE(network.expire());
         network.run();
     }
-    EXPECT_EQ(network.rack(0).occupied(), 8U) << "what was added is still there";
+    EXPECT_EQ(network.rack(0).occupied(), 8U) << "the switch still holds all eight partial sums";
     EXPECT_EQ(resends(network), 0U);
     EXPECT_EQ(network.server().counters().flushes, 0U);
     EXPECT_EQ(network.bytes_into(server_node), network.count_delivered([](const Flight& flight) {
         return flight.is(ATP_TYPE_PROBE);
     }) / 2 * ATP_HEADER_BYTES)
-        << "headers only, each seen once on its way to the switch and once behind it";
+        << "only PROBEs reach the server: each is counted twice, on the link to the switch and on the link to the "
+           "server";
 
     network.submit(3, std::vector<float>(elements_each * 8, 2.0F));
     network.run();
     EXPECT_TRUE(network.done());
     EXPECT_TRUE(network.sums_are_right());
-    EXPECT_EQ(network.server().counters().added_here, 0U) << "all of it was added in the network";
+    EXPECT_EQ(network.server().counters().added_here, 0U) << "the switch added all gradients";
     EXPECT_EQ(resends(network), 0U);
 }
 
@@ -76,12 +78,13 @@ TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
         const bool later = is_gradient_of(flight, 1) || is_gradient_of(flight, 2) || flight.is(ATP_TYPE_FLUSH);
         return later ? Network::Disposition::hold : Network::Disposition::deliver;
     });
-    network.run();  // 0 collides; the server asks for the switch's partial sum
+    network.run();  // the gradient of worker 0 collides; the server requests the partial sum with a FLUSH
     stranger.leave(index);
     network.clear_rule();
     network.release([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); });
     network.run();
-    ASSERT_EQ(network.occupied(), 1U) << "{1, 2} wait in the switch for 0, which has passed";
+    ASSERT_EQ(network.occupied(), 1U)
+        << "the partial sum of {1, 2} stays in the switch: the gradient of worker 0 is at the server";
     network.release();
     network.run();
     EXPECT_TRUE(network.done());
@@ -122,12 +125,12 @@ TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
         return Network::Disposition::deliver;
     });
     network.run();
-    EXPECT_TRUE(network.done()) << "newer ACKs called for it: no timer was needed";
+    EXPECT_TRUE(network.done()) << "newer ACKs caused the resend: no timer was needed";
     EXPECT_TRUE(lost);
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_EQ(network.server().counters().acks, 40U);
     EXPECT_EQ(network.server().counters().reacks, 1U);
-    EXPECT_LE(ahead, 2U * 8U) << "the others wait for it a window later, at the latest";
+    EXPECT_LE(ahead, 2U * 8U) << "the other workers are at most two windows of eight fragments ahead";
 }
 
 TEST(Hazard, H08_LastResultLostToOneWorkerIsProbedByItsTimer) {
@@ -136,10 +139,10 @@ TEST(Hazard, H08_LastResultLostToOneWorkerIsProbedByItsTimer) {
     network.drop_next([](const Flight& flight) { return flight.to == worker_node(3) && flight.is(ATP_TYPE_ACK); });
     EXPECT_TRUE(network.finish(2));
     EXPECT_TRUE(network.sums_are_right());
-    EXPECT_EQ(resends(network), 0U) << "a question was enough";
+    EXPECT_EQ(resends(network), 0U) << "a PROBE was enough: no worker resent";
 }
 
-// The indices that the gradients of each fragment named.
+// fragment -> indices that its gradients named
 std::map<std::uint32_t, std::set<std::uint32_t>> indices_by_fragment(const Network& network) {
     std::map<std::uint32_t, std::set<std::uint32_t>> indices;
     for (const Flight& flight : network.delivered()) {
@@ -152,13 +155,13 @@ TEST(Hazard, H11_RemapThatReachesOneWorkerLateSplitsNoFragment) {
     Network network(star(2));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t taken = network.worker(0).index_of(2);
-    stranger.occupy(taken);  // slot 2 collides in every round until it moves
+    stranger.occupy(taken);  // slot 2 collides with each fragment until its index changes
     network.submit_all(elements_each * 8 * 6, own_value);
     int lost = 0;
     network.set_rule([&](Flight& flight) {
         const bool remaps = flight.is(ATP_TYPE_ACK) && flight.header().argument != flight.header().index;
         if (!remaps || flight.to != worker_node(1) || lost == 2) return Network::Disposition::deliver;
-        ++lost;  // the ACK, and its first repetition
+        ++lost;  // the ACK and its first repetition are lost
         return Network::Disposition::drop;
     });
     EXPECT_TRUE(network.finish());
@@ -172,7 +175,8 @@ TEST(Hazard, H11_RemapThatReachesOneWorkerLateSplitsNoFragment) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-// Two jobs whose first slots share an index and see the same collisions. Returns the rounds until their indices differ.
+// Two jobs have one slot each, with the same index. Every fragment of both jobs collides. Returns the number of
+// fragments after which the indices differ.
 int rounds_until_they_part(std::uint32_t first_job, std::uint32_t second_job, std::uint32_t aggregators) {
     const auto bench_of = [aggregators](std::uint32_t job) {
         ChannelConfig channel = ServerBench::default_channel();
@@ -215,7 +219,8 @@ TEST(Hazard, H13_TableOfOneAggregatorCompletesEveryTensor) {
         EXPECT_TRUE(network.finish());
         EXPECT_TRUE(network.sums_are_right());
         EXPECT_GT(network.server().counters().collided, 0U);
-        EXPECT_GT(events(network.rack(0), ATP_EVENT_COMPLETED), 0U) << "one at a time still fits";
+        EXPECT_GT(events(network.rack(0), ATP_EVENT_COMPLETED), 0U)
+            << "the aggregator completes one fragment at a time";
     }
 }
 
@@ -241,7 +246,7 @@ TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
     bool left = false;
     network.set_rule([&](Flight& flight) {
         if (flight.from == root_node && flight.has(ATP_FLAG_COLLISION) && !left) {
-            stranger.leave(index);  // the next rack's result claims it
+            stranger.leave(index);  // the sum of the next rack claims the aggregator
             left = true;
         }
         return Network::Disposition::deliver;
@@ -283,7 +288,8 @@ TEST(Hazard, H33_SprayingCausesAtMostOneSpuriousResendPerFragmentAndWorker) {
     }
 }
 
-// Worker 1 assumes another table size, so in its first window it names other aggregators than the other workers.
+// Worker 1 assumes another table size. In its first window, its gradients therefore name other aggregators than those
+// of the other workers.
 TEST(Hazard, H34_WorkerWithAnotherTableSizeMissesAggregationForOneWindow) {
     Network network(star(3));
     network.submit_all(elements_each * 24, own_value);
@@ -295,11 +301,12 @@ TEST(Hazard, H34_WorkerWithAnotherTableSizeMissesAggregationForOneWindow) {
     });
     EXPECT_TRUE(network.finish());
     EXPECT_TRUE(network.sums_are_right());
-    EXPECT_EQ(events(network.rack(0), ATP_EVENT_COMPLETED), 16U) << "after that the ACKs have put it right";
+    EXPECT_EQ(events(network.rack(0), ATP_EVENT_COMPLETED), 16U)
+        << "ACKs correct the index after the first window of eight: 16 of 24 fragments are aggregated";
 }
 
-// The queue holds ten packets and drops further ones that arrive within the same half millisecond.
-TEST(Progress, ThirtyTwoWorkersBehindOneShortQueueAllFinish) {
+// The queue in front of the server forwards at most ten packets per 500 us and drops the others.
+TEST(Progress, AllOf32WorkersFinishBehindAShortQueue) {
     Network network(star(32));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT); }, 32);

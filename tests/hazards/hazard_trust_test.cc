@@ -46,7 +46,7 @@ TEST(Hazard, H26_RestartedServerFailsEveryWorkerAtTheDeadline) {
         for (unsigned rank = 0; rank < 3; ++rank) {
             ASSERT_EQ(network.events(rank).size(), 1U);
             EXPECT_EQ(network.events(rank)[0].kind, WorkerEvent::Kind::timed_out);
-            EXPECT_EQ(network.events(rank)[0].elapsed, milliseconds(100)) << "neither earlier nor later";
+            EXPECT_EQ(network.events(rank)[0].elapsed, milliseconds(100)) << "exactly at the deadline";
             EXPECT_TRUE(network.worker(rank).failed());
         }
     }
@@ -97,10 +97,10 @@ TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsContinueWithoutIt) {
         EXPECT_EQ(event.elapsed, milliseconds(50));
         EXPECT_TRUE(event.answered);
         EXPECT_EQ(event.missing_units, 0x1U);
-        EXPECT_EQ(event.missing_members, 0x4U) << "worker 2";
+        EXPECT_EQ(event.missing_members, 0x4U) << "worker 2 is missing";
     }
 
-    for (const unsigned members : {2U, 3U}) {  // without the restarted member, then with it
+    for (const unsigned members : {2U, 3U}) {  // the next incarnation without worker 2, then with worker 2 again
         NetworkConfig config = star(members);
         config.channel.token = 0x5eed + members;
         Network next(config);
@@ -186,7 +186,7 @@ TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
     network.inject({server_node, rack_node(0), flush_of(first, 0)});
     network.run();
     mark_next(network, [](const Flight& flight) { return flight.to == rack_node(0); });
-    network.release();  // marked in transit, and late: its aggregator is closed
+    network.release();  // CE-marked on its link and late: its aggregator is closed
     network.set_rule([](Flight& flight) {
         flight.congested = flight.from == rack_node(0) && flight.is(ATP_TYPE_GRADIENT);
         return Network::Disposition::deliver;
@@ -222,7 +222,7 @@ TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsEqually) {
 
 // --- strangers
 
-// Gradients, results, requests and releases that are valid except for the token.
+// A random gradient, PROBE or answer that is valid except for its token.
 Bytes forged(const NetworkConfig& config, Random& random) {
     atp_header header = gradient_of(config.channel, config.membership, random.below16(3), random.below(40));
     header.token ^= 1U + random.below(1000);
@@ -259,7 +259,7 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
         return Network::Disposition::deliver;
     });
     network.run();
-    EXPECT_TRUE(network.done()) << "no timer was needed: nothing was disturbed";
+    EXPECT_TRUE(network.done()) << "no timer was needed: the forged packets disturbed nothing";
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_GT(attacks, 1000U);
     EXPECT_GT(network.server().counters().forged, 100U);

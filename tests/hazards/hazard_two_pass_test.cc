@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazard 18 of docs/protocol.md#hazards: a target that adds half of the lanes in each of two passes. The test runs
-// atp_decide() as such a target would. One variant carries the decision into the second pass; the other decides again
-// there.
+// Hazard 18 of docs/protocol.md#hazards: a target that adds one half of the lanes in a first pass and the other half in
+// a second pass. The test runs atp_decide() as such a target would. One variant carries the decision into the second
+// pass. The other variant decides again in the second pass.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,7 @@ constexpr std::uint16_t workers = 3;
 constexpr std::uint32_t all_workers = (1U << workers) - 1;
 constexpr std::uint32_t ageing_us = 1'000'000'000;
 
-// Distinct for each worker of each job, so every set of workers has a distinct sum.
+// A different power of two for each worker of each job, so every set of workers has a different sum.
 std::int32_t weight(unsigned job, unsigned worker) { return 1 << (workers * job + worker); }
 
 std::int32_t sum_of(const atp_header& packet) {
@@ -34,8 +34,8 @@ std::int32_t sum_of(const atp_header& packet) {
     return sum;
 }
 
-// A target with one aggregator. A packet with lanes makes two passes, and such packets leave in order. A packet without
-// lanes makes one pass and updates both states.
+// A target with one aggregator. A packet with lanes makes two passes, and such packets leave in the order of arrival. A
+// packet without lanes makes one pass and updates both states.
 class TwoPassTarget {
   public:
     explicit TwoPassTarget(SecondPass second) : second_(second) {}
@@ -159,10 +159,10 @@ TEST(Hazard, H18_CarriedDecisionTearsNoPacket) {
     }
 }
 
-TEST(Hazard, H18_SecondDecisionInTheSecondPassTearsSums) {
+TEST(Hazard, H18_DecidingAgainInTheSecondPassTearsSums) {
     unsigned torn = 0;
     for (std::uint32_t seed = 0; seed < 50; ++seed) torn += run_jobs(SecondPass::decides_again, seed).torn();
-    EXPECT_GT(torn, 0U) << "the scenario no longer shows what the decision is carried for";
+    EXPECT_GT(torn, 0U) << "without the carried decision, at least one sum must be torn";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unscaled integers through every state machine: sums are exact modulo 2^32 and never mix with scaled numbers.
+// Unscaled integers in every state machine: sums are exact modulo 2^32, and scaled numbers are never added to them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using protocol::Membership;
 constexpr std::int32_t highest = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
 
-// Every worker contributes one value, the same in each of its elements.
+// Worker r contributes `values[r]` in each of its elements.
 void submit_integers(Network& network, const Integers& values) {
     for (unsigned rank = 0; rank < values.size(); ++rank) {
         network.submit_integers(rank, Integers(elements_each, values[rank]));
@@ -45,7 +45,7 @@ TEST(Plain, IntegersSumExactlyOverOneAndTwoLevels) {
         EXPECT_TRUE(network.done());
         EXPECT_EQ(network.integers(3), Integers(elements_each, 16777217 - 3 + (1 << 30) + 40));
         EXPECT_TRUE(network.sums_are_right());
-        EXPECT_EQ(network.server().counters().added_here, 0U) << "the network added everything";
+        EXPECT_EQ(network.server().counters().added_here, 0U) << "the switches added all gradients";
         EXPECT_EQ(network.server().counters().audit_failures, 0U);
     }
 }
@@ -68,7 +68,7 @@ TEST(Plain, LowestIntegerIsSummedWithoutASecondRound) {
         network.run();
         EXPECT_TRUE(network.done());
         EXPECT_EQ(network.integers(0), Integers(elements_each, 0));
-        EXPECT_EQ(network.server().counters().nacks, 0U) << "no sum left 32 bits";
+        EXPECT_EQ(network.server().counters().nacks, 0U) << "no sum exceeded 32 bits";
     }
 }
 
@@ -92,7 +92,7 @@ TEST(Plain, H24_FlushedPartialSumStaysPlain) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
     network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
-    network.run();  // {0, 1} is included
+    network.run();  // the server includes {0, 1}
     EXPECT_EQ(network.server().counters().refused, 0U);
     EXPECT_EQ(network.server().counters().gradients, 1U);
     network.release();
@@ -100,7 +100,7 @@ TEST(Plain, H24_FlushedPartialSumStaysPlain) {
     EXPECT_TRUE(network.sums_are_right());
 }
 
-TEST(Plain, TensorsOfBothKindsAreSummedUnderAllFaults) {
+TEST(Plain, PlainAndScaledTensorsAreSummedUnderAllFaults) {
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
         NetworkConfig config = seed % 2 == 0 ? star(4) : racks(2, 2);
         config.aggregators = seed % 3 == 0 ? 2 : 1024;
@@ -147,7 +147,7 @@ TEST(PlainServer, AcksIntegersModulo2To32) {
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
     EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
     EXPECT_NE(answers[0].header.flags & ATP_FLAG_PLAIN, 0);
-    EXPECT_EQ(answers[0].integers, (Lanes{highest - 2, -highest + 2})) << "3 (2^31 - 1) is 2^31 - 3 modulo 2^32";
+    EXPECT_EQ(answers[0].integers, (Lanes{highest - 2, -highest + 2})) << "3 * (2^31 - 1) is 2^31 - 3 modulo 2^32";
 }
 
 TEST(PlainServer, RepeatedResultStaysPlain) {
@@ -161,7 +161,7 @@ TEST(PlainServer, RepeatedResultStaysPlain) {
     EXPECT_EQ(answers[0].integers, (Lanes{2, -2}));
 }
 
-TEST(PlainServer, GradientOfAnotherKindThanTheFirstEndsTheFragment) {
+TEST(PlainServer, GradientThatDiffersInPlainFromTheFirstMismatchesTheFragment) {
     for (const unsigned first : {0U, unsigned{ATP_FLAG_PLAIN}}) {
         const unsigned other = first ^ ATP_FLAG_PLAIN;
         ServerBench bench(*Membership::star(2));
@@ -173,11 +173,11 @@ TEST(PlainServer, GradientOfAnotherKindThanTheFirstEndsTheFragment) {
         EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
         EXPECT_EQ(answers[0].header.argument, ATP_WAIT_MISMATCHED);
         bench.handle(bench.gradient(1, 0, 6, first));
-        EXPECT_EQ(bench.server.counters().completed, 0U) << "a worker that sent both kinds adds nothing";
+        EXPECT_EQ(bench.server.counters().completed, 0U) << "the fragment stays mismatched";
     }
 }
 
-TEST(PlainServer, ProbeOrOverflowedSumLeavesTheKindOpen) {
+TEST(PlainServer, ProbeOrOverflowedSumDoesNotDecideWhetherTheFragmentIsPlain) {
     ServerBench bench(*Membership::star(2));
     bench.handle(bench.probe(0, 0));
     bench.handle(bench.members_gradient(0, 0x3, 0, 1, ATP_FLAG_OVERFLOW | ATP_FLAG_PLAIN));
@@ -202,7 +202,7 @@ TEST(PlainServer, H24_FloatsOfAPlainFragmentAreMismatched) {
     for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.dtype, ATP_DTYPE_FLOAT32);
 }
 
-TEST(PlainServer, NextFragmentOfARecordMayBeOfTheOtherKind) {
+TEST(PlainServer, PlainRecordCanBeReusedForAScaledFragment) {
     ServerBench bench(*Membership::star(2));
     const std::uint32_t records = 2U * bench.channel.window();
     for (std::uint32_t seq = 0; seq < 2 * records; ++seq) bench.complete(seq, seq < records ? ATP_FLAG_PLAIN : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same inputs give the same bits for every tree, table size, loss pattern and packet order.
+// The same inputs give the same bits for every tree, window, table size, loss pattern and packet order.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -26,7 +26,7 @@ float ordinary(unsigned rank, std::size_t element) {
     return std::sin(static_cast<float>(element * 31 + rank * 7)) * 3.0F;
 }
 float overflowing(unsigned rank, std::size_t element) {
-    // at scale 1e8, two of these exceed 32 bits
+    // 20 * 1e8 fits in int32, the sum of two such values does not
     return (element % 5 == 0 ? 20.0F : 1.0F) + ordinary(rank, element) / 10;
 }
 float mixed(unsigned rank, std::size_t element) {
@@ -55,7 +55,7 @@ class Reproducible : public ::testing::TestWithParam<Case> {
         EXPECT_TRUE(network.finish());
         return network.result_bits();
     }
-    // The seed chooses tree, table size and loss rates.
+    // The seed chooses the tree, the levels that aggregate, the table size and the window.
     [[nodiscard]] static NetworkConfig some_tree(std::uint32_t seed) {
         const std::vector<NetworkConfig> trees{
             star(6), racks(3, 2), racks(2, 3), racks(6, 1),
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Values, Reproducible,
                                            Case{"Mixed", mixed}),
                          [](const auto& values) { return std::string(values.param.name); });
 
-TEST_P(Reproducible, ResultBitsDependOnTheInputsAlone) {
+TEST_P(Reproducible, ResultBitsDependOnlyOnTheInputs) {
     const std::vector<std::uint32_t> expected = undisturbed();
     for (std::uint32_t seed = 1; seed <= 150; ++seed) {
         Network network(some_tree(seed));

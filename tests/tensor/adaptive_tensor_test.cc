@@ -367,7 +367,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, FittedReproducible,
                                            FormCase{"DynamicShorts", dynamic_shorts}),
                          [](const auto& values) { return std::string(values.param.name); });
 
-TEST_P(FittedReproducible, ResultBitsDependOnTheInputsAlone) {
+TEST_P(FittedReproducible, ResultBitsDependOnlyOnTheInputs) {
     const std::vector<std::uint32_t> expected = undisturbed();
     for (std::uint32_t seed = 1; seed <= 60; ++seed) {
         Rounds rounds(some_tree(seed), GetParam().form, elements);
