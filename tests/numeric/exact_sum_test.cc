@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares numeric/exact_sum.h with integers that are wide enough for any sum of float32.
+// Compares numeric/exact_sum.h with integers that are wide enough for any sum of float32 values.
 #include "numeric/exact_sum.h"
 
 #include <gtest/gtest.h>
@@ -60,10 +60,10 @@ std::uint32_t sum_of(const std::vector<std::uint32_t>& addends) {
     return rounded(lane);
 }
 
-// An integer of 12 digits in base 2^32, in units of 2^-149. Carries stay in the digits until a comparison.
+// Reference: an integer of 12 digits in base 2^32, in units of 2^-149. sign() propagates the carries.
 class Wide {
   public:
-    // Any float32 except NaN. As in rounding, infinity counts as the power of two after the largest number.
+    // Adds a float32 `times` times. `bits` is its bit pattern, not a NaN. Infinity counts as 2^128, as in rounding.
     void add(std::uint32_t bits, std::int64_t times) {
         const std::uint32_t exponent = bits >> 23 & 0xFF;
         const std::int64_t fraction = bits & 0x7FFFFF;
@@ -75,7 +75,7 @@ class Wide {
         digits_[position / 32 + 1] += factor * (shifted >> 32);
     }
 
-    // -1, 0 or 1.
+    // Sign of the integer: -1, 0 or 1.
     int sign() {
         std::int64_t carry = 0;
         for (std::size_t at = 0; at + 1 < std::size(digits_); ++at) {
@@ -96,7 +96,8 @@ class Wide {
     std::int64_t digits_[12] = {};
 };
 
-// Compares twice the sum with a + b, which compares the sum with the middle between two neighbours.
+// Compares the sum with the middle between the neighbours a and b: 1 if the sum is above the middle, 0 if equal, -1 if
+// below. It compares twice the sum with a + b, so that no division rounds.
 int side_of_middle(const std::vector<std::uint32_t>& addends, std::uint32_t a, std::uint32_t b) {
     Wide difference;
     for (const std::uint32_t bits : addends) {
@@ -115,8 +116,8 @@ int sign_of_sum(const std::vector<std::uint32_t>& addends) {
     return sum.sign();
 }
 
-// Checks from the definition alone whether `result` is the sum of finite addends, rounded to nearest even: it lies
-// between the middles to both neighbours, and on a middle only if it is the even one.
+// Checks whether `result` is the sum of finite addends, rounded to nearest, ties to even. By this definition, the exact
+// sum lies between the middles from `result` to its two neighbours. The sum equals a middle only if `result` is even.
 testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std::uint32_t>& addends) {
     const int sign = sign_of_sum(addends);
     if (sign == 0) {
@@ -124,7 +125,7 @@ testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std:
             !addends.empty() &&
             std::all_of(addends.begin(), addends.end(), [](std::uint32_t bits) { return bits == minus_zero; });
         const std::uint32_t expected = all_minus_zero ? minus_zero : plus_zero;
-        return result == expected ? testing::AssertionSuccess() : testing::AssertionFailure() << "not the right zero";
+        return result == expected ? testing::AssertionSuccess() : testing::AssertionFailure() << "wrong sign of zero";
     }
     if ((sign < 0) != ((result & minus_zero) != 0)) {
         return testing::AssertionFailure() << "wrong sign";
@@ -144,7 +145,7 @@ testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std:
     return testing::AssertionSuccess();
 }
 
-// A finite float32 of any exponent, subnormals included.
+// Bits of a random finite float32 of any exponent. It can be subnormal.
 std::uint32_t any_finite(std::mt19937_64& random) {
     const std::uint32_t exponent = static_cast<std::uint32_t>(random() % 255);
     return (static_cast<std::uint32_t>(random()) & 0x807FFFFF) | exponent << 23;
@@ -230,8 +231,8 @@ TEST(ExactSum, SumOverTheFullRangeOfExponentsIsTheNearestFloat) {
     }
 }
 
-// Close exponents, and every addend again with the other sign and a few units changed. This gives cancellation, ties
-// and subnormal results, which random exponents rarely give.
+// The addends have close exponents. Each one is added again with the other sign and changed low bits. This gives
+// cancellation, ties and subnormal results, which random exponents rarely give.
 TEST(ExactSum, SumAfterCancellationIsTheNearestFloat) {
     std::mt19937_64 random(13);
     for (int round = 0; round < 20000; ++round) {
@@ -250,7 +251,7 @@ TEST(ExactSum, SumAfterCancellationIsTheNearestFloat) {
     }
 }
 
-// Sums of few bits are exact in double, so the processor's own rounding is the reference.
+// These sums have at most 53 bits, so double represents them exactly. The rounding of the processor is the reference.
 TEST(ExactSum, SumMatchesDoubleWhereDoubleIsExact) {
     std::mt19937_64 random(17);
     for (int round = 0; round < 20000; ++round) {
@@ -284,7 +285,7 @@ TEST(ExactSum, SumOf65536AddendsOfTheLargestMagnitudeIsExact) {
 // ----------------------------------------------------------------------------------------------------------------
 // Lanes
 
-TEST(ExactSum, LanesAreSeparateAndTheWireNeedsNoAlignment) {
+TEST(ExactSum, LanesAreSummedSeparatelyFromUnalignedPackets) {
     std::mt19937_64 random(19);
     for (std::size_t count = 0; count <= 130; ++count) {
         std::vector<ExactLane> lanes(count + 1);
@@ -306,7 +307,7 @@ TEST(ExactSum, LanesAreSeparateAndTheWireNeedsNoAlignment) {
         }
         EXPECT_EQ(out.front(), std::byte{0xA5});
         EXPECT_EQ(out.back(), std::byte{0xA5});
-        EXPECT_EQ(rounded(lanes[count]), plus_zero) << "the lane behind the last one is untouched";
+        EXPECT_EQ(rounded(lanes[count]), plus_zero) << "the lane after the last one is unchanged";
     }
 }
 
@@ -315,7 +316,7 @@ TEST(ExactSum, LanesAreSeparateAndTheWireNeedsNoAlignment) {
 
 TEST(ExactSum, AnyOrderGivesTheSameBits) {
     EXPECT_TRUE(rc::check("the rounded sum, and the accumulator itself, are the same in every order", [] {
-        // Any 32 bits: NaN, infinities, subnormals and both zeros included; special values are drawn often.
+        // Any 32 bits, including NaN, infinities, subnormals and both zeros. One addend of about 31 is a special value.
         const auto special = rc::gen::element(plus_zero, minus_zero, plus_infinity, minus_infinity, nan_bits, largest,
                                               negated(largest), least, negated(least));
         const auto addends = *rc::gen::container<std::vector<std::uint32_t>>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the 16-bit floats with a reference that uses no bit operations: it computes values with ldexp, and rounds by
-// a search for the nearest of all 65,536.
+// Compares conversions of 16-bit floats with a simple reference. The reference computes the value of a bit pattern with
+// ldexp, and rounds by a search for the nearest bit pattern.
 #include "numeric/half.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ struct Format {
     [[nodiscard]] bool is_nan(std::uint16_t bits) const {
         return exponent(bits) == highest_exponent() && fraction(bits) != 0;
     }
-    // Value of a pattern without sign that is no NaN. Infinity counts as the power of two after the largest number.
+    // Value of a bit pattern with sign bit 0 that is no NaN. Infinity counts as the power of two after the largest
+    // number.
     [[nodiscard]] double magnitude(std::uint16_t bits) const {
         const int bias = highest_exponent() / 2;
         if (exponent(bits) == 0) return std::ldexp(fraction(bits), 1 - bias - fraction_bits);
@@ -55,7 +56,7 @@ struct Format {
         narrow(&value, 1, &bits);
         return bits;
     }
-    // Nearest pattern without sign, ties to even. Patterns without sign are ordered by value.
+    // Bit pattern nearest to `value`, ties to even. The search uses that patterns with sign bit 0 are ordered by value.
     [[nodiscard]] std::uint16_t nearest(double value) const {
         std::uint32_t low = 0;
         std::uint32_t high = infinity();
@@ -111,7 +112,7 @@ TEST_P(Half, EveryPatternRoundTripsAndNansBecomeQuiet) {
     }
 }
 
-// Every number and every middle between two neighbours, and the floats just below and above each.
+// Tests every number, every middle between two neighbours, and the floats just below and above each of them.
 TEST_P(Half, FloatsAroundEveryBoundaryRoundToNearestTiesToEven) {
     const Format& format = GetParam();
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -144,7 +145,7 @@ TEST_P(Half, RandomFloatsRoundLikeTheReference) {
     }
 }
 
-TEST_P(Half, NansOfLowBitsStayNans) {
+TEST_P(Half, NansWithAnyPayloadStayNans) {
     const Format& format = GetParam();
     for (const std::uint32_t bits : {0x7F800001U, 0xFF800001U, 0x7FFFFFFFU, 0xFFFFFFFFU, 0x7FC00000U}) {
         const std::uint16_t narrowed = format.narrowed(std::bit_cast<float>(bits));
@@ -153,7 +154,7 @@ TEST_P(Half, NansOfLowBitsStayNans) {
     }
 }
 
-TEST_P(Half, RowsOfAnyLengthMatchSingleConversions) {
+TEST_P(Half, RowsOfUpTo69NumbersMatchSingleConversions) {
     const Format& format = GetParam();
     std::mt19937 random(11);
     for (std::size_t count = 0; count < 70; ++count) {
@@ -172,14 +173,14 @@ TEST_P(Half, RowsOfAnyLengthMatchSingleConversions) {
     }
 }
 
-// 0: the best instruction set of the processor.
+// Selects an instruction set. 0: the best one of the processor.
 void choose(std::int64_t target) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-// Single numbers use the code for the remainder after the vectors. This test uses long rows, with every instruction set
-// of this processor.
+// A single number uses only the code for the remainder after the vectors. This test therefore converts long rows, with
+// every instruction set of this processor, and compares them with single numbers.
 TEST_P(Half, EveryInstructionSetGivesTheSameBits) {
     const Format& format = GetParam();
     std::vector<std::uint16_t> all(patterns);

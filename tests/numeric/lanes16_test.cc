@@ -38,7 +38,7 @@ Shorts shorts_in(const Bytes& bytes) {
     return lanes;
 }
 
-// Long enough for the widest vectors and every remainder.
+// A number of lanes that fills the widest vectors and leaves a remainder.
 constexpr std::size_t longest_shorts = 131;
 
 std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 40503U + 12345U); }
@@ -50,7 +50,7 @@ TEST(Int16Lanes, LanesAreBigEndian) {
     EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
 }
 
-TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
+TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesValuesBeyond16Bits) {
     struct Case {
         float product;
         bool fits;
@@ -61,7 +61,7 @@ TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
                             Case{32767.0F, true, highest}, Case{32767.4F, true, highest}, Case{32767.5F, false, 0},
                             Case{-32767.4F, true, -highest}, Case{-32767.5F, false, 0}, Case{1e30F, false, 0},
                             Case{infinity, false, 0}, Case{std::numeric_limits<float>::quiet_NaN(), false, 0}}) {
-        // In every position of a vector and in the remainder.
+        // The value is at the first lane of a vector, within a vector, and in the remainder.
         for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest_shorts - 1}) {
             std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;
@@ -74,7 +74,7 @@ TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesWhatExceeds16Bits) {
     }
 }
 
-TEST(Int16Lanes, AdditionReachesTheLastLaneOfEveryLength) {
+TEST(Int16Lanes, EveryLaneIsAddedForEveryNumberOfLanes) {
     for (std::size_t count = 0; count <= longest_shorts; ++count) {
         Shorts held(count);
         Shorts addends(count);
@@ -90,7 +90,7 @@ TEST(Int16Lanes, AdditionReachesTheLastLaneOfEveryLength) {
     }
 }
 
-TEST(Int16Lanes, AdditionSaturatesAndReportsIt) {
+TEST(Int16Lanes, AdditionBeyond16BitsSaturatesAndReportsOverflow) {
     struct Case {
         std::int16_t held, addend, sum;
         bool left;
@@ -110,7 +110,7 @@ TEST(Int16Lanes, AdditionSaturatesAndReportsIt) {
     }
 }
 
-TEST(Int16Lanes, ServerSumsWithoutOverflow) {
+TEST(Int16Lanes, ServerSumsExceed16BitsWithoutOverflow) {
     const Bytes wire = wire_of(Shorts(longest_shorts, lowest));
     Sums sums(longest_shorts, 99);
     sums_assign_int16(wire.data(), longest_shorts, sums.data());
@@ -118,7 +118,7 @@ TEST(Int16Lanes, ServerSumsWithoutOverflow) {
     EXPECT_EQ(sums, Sums(longest_shorts, 1001 * std::int64_t{lowest}));
 }
 
-TEST(Int16Lanes, SumsConvertOnlyIfAllFit) {
+TEST(Int16Lanes, SumsConvertToInt16OnlyIfAllFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
         Bytes wire(longest_shorts * int16_lane_bytes);
         EXPECT_TRUE(sums_to_int16(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
@@ -132,7 +132,7 @@ TEST(Int16Lanes, SumsConvertOnlyIfAllFit) {
     }
 }
 
-TEST(Int16Lanes, FloatsEqualThoseOfTheirSums) {
+TEST(Int16Lanes, LanesConvertToTheSameFloatsAsTheirSums) {
     Shorts lanes(longest_shorts);
     Sums sums(longest_shorts);
     for (std::size_t at = 0; at < longest_shorts; ++at) sums[at] = lanes[at] = some_short(at);
@@ -145,7 +145,7 @@ TEST(Int16Lanes, FloatsEqualThoseOfTheirSums) {
     }
 }
 
-TEST(LargestMagnitude, IsFoundInEveryPositionWithEitherSign) {
+TEST(LargestMagnitude, IsFoundAtEveryElementWithEitherSign) {
     EXPECT_EQ(largest_magnitude(nullptr, 0), 0.0F);
     for (std::size_t place = 0; place < longest_shorts; ++place) {
         std::vector<float> values(longest_shorts, -1.0F);

@@ -22,7 +22,7 @@ std::uint32_t reference_sum_to_float(std::int64_t sum, double inverse_scale) {
 
 std::int64_t any_sum(Random& random) {
     const std::uint64_t draw = random();
-    // Magnitudes of every size up to 2^62, the largest sum of 2^31 contributions.
+    // The shift gives magnitudes of every order up to 2^62, the largest sum of 2^31 contributions.
     return static_cast<std::int64_t>(random()) >> (1 + draw % 63);
 }
 
@@ -49,7 +49,7 @@ TEST_P(Lanes32Sums, SumsMatchTheReferenceForEveryShape) {
     });
 }
 
-// H23, docs/protocol.md#h23, at its limit: 2^31 contributions of the most extreme lane.
+// H23, docs/protocol.md#h23: 2^31 contributions of the most extreme lane, the limit of a 64-bit sum.
 TEST_P(Lanes32Sums, SumsHoldTwoToTheThirtyOneContributions) {
     for (const std::int32_t extreme : {int_max, int_min}) {
         const std::int64_t almost = std::int64_t{extreme} * ((std::int64_t{1} << 31) - 1);
@@ -96,7 +96,7 @@ TEST_P(Lanes32Sums, SumsConvertToIntegersModulo2To32ForEveryShape) {
     });
 }
 
-// A sum that arrived whole in one packet is converted in one pass, to the same bits.
+// If one packet has the whole sum, lanes_to_floats() converts it in one pass, to the same bits.
 TEST_P(Lanes32Sums, LanesConvertToFloatsLikeASumOfOne) {
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
         Wire from(count, misalignment);

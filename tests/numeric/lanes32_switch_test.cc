@@ -68,7 +68,7 @@ TEST_P(Lanes32Switch, AddMatchesTheReferenceForEveryShape) {
             ASSERT_EQ(lanes[at], expected) << start[at] << " + " << addends[at];
             ASSERT_EQ(lanes_of_emit[at], expected);
             ASSERT_EQ(emitted.get_int(at), expected);
-            ASSERT_EQ(wire.get_int(at), addends[at]) << "lanes_add only reads the packet";
+            ASSERT_EQ(wire.get_int(at), addends[at]) << "lanes_add() leaves the packet unchanged";
         }
         ASSERT_TRUE(lanes.guards_intact() && lanes_of_emit.guards_intact() && emitted.guards_intact());
     });
@@ -125,7 +125,8 @@ TEST_P(Lanes32Switch, OverflowIsReportedFromEveryLane) {
     }
 }
 
-// The flag alone shows that the lanes have no meaning: the lanes themselves return into range and look valid.
+// Only the overflow flag shows that the lanes have no meaning. After an addend of the opposite sign, the lanes are in
+// range again and look valid.
 TEST_P(Lanes32Switch, SaturatedLaneReturnsIntoRangeAfterTheOppositeSign) {
     for (const std::int32_t sign : {1, -1}) {
         constexpr std::size_t count = 23;
@@ -133,7 +134,7 @@ TEST_P(Lanes32Switch, SaturatedLaneReturnsIntoRangeAfterTheOppositeSign) {
         Host<std::int32_t> lanes(count);
         Wire wire(std::vector<std::int32_t>(count, big), 0);
         lanes_store(wire.data(), count, lanes.data());
-        ASSERT_EQ(lanes_add(wire.data(), count, lanes.data()), sign > 0) << "2^31 leaves int32, -2^31 does not";
+        ASSERT_EQ(lanes_add(wire.data(), count, lanes.data()), sign > 0) << "2^31 exceeds int32, -2^31 fits";
         ASSERT_EQ(lanes_add(wire.data(), count, lanes.data()), true);
         ASSERT_EQ(lanes[count - 1], sign > 0 ? int_max : int_min);
         Wire opposite(std::vector<std::int32_t>(count, -big), 0);

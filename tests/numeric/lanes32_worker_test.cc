@@ -22,7 +22,7 @@ struct Quantised {
     bool fits;
 };
 
-// Double represents the product of two float32 and its rounding to an integer exactly.
+// Double represents the product of two float32 values exactly, and also the integer to which the product rounds.
 Quantised reference_quantise(float value, float scale) {
     const float product = static_cast<float>(static_cast<double>(value) * static_cast<double>(scale));
     if (!(std::fabs(static_cast<double>(product)) < 2147483648.0)) {
@@ -84,7 +84,7 @@ const QuantiseCase quantise_cases[] = {
 };
 
 TEST_P(Lanes32Worker, QuantiseIsExactAtEveryBoundaryInEveryLane) {
-    constexpr std::size_t count = 37;  // whole, half and quarter vectors of every width, and single lanes
+    constexpr std::size_t count = 37;  // covers whole, half and quarter vectors of every width, and single lanes
     for (const QuantiseCase& c : quantise_cases) {
         SCOPED_TRACE(c.what);
         for (std::size_t position = 0; position < count; ++position) {
@@ -101,7 +101,7 @@ TEST_P(Lanes32Worker, QuantiseIsExactAtEveryBoundaryInEveryLane) {
 
 TEST_P(Lanes32Worker, QuantiseMatchesTheReferenceForEveryShape) {
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
-        // Products up to 2^31, at every exponent.
+        // The products reach 2^31 and have every exponent below.
         const auto values = many<float>(count, random_, [](Random& random) {
             const std::uint32_t exponent = 1 + static_cast<std::uint32_t>(random() % (127 + 3));
             return as_float(static_cast<std::uint32_t>(random()) >> 9 | exponent << 23 |
@@ -118,7 +118,7 @@ TEST_P(Lanes32Worker, QuantiseMatchesTheReferenceForEveryShape) {
 
 TEST_P(Lanes32Worker, QuantiseRefusesExactlyWhatTheReferenceRefuses) {
     for (int round = 0; round < 20000; ++round) {
-        // Around 2^31, where about every other product must be refused.
+        // The products are near 2^31, where about half of them must be refused.
         const float value = as_float(bits_of(21.4748364F) - 64 + static_cast<std::uint32_t>(random_() % 128));
         const float scale = as_float(bits_of(default_scale) - 64 + static_cast<std::uint32_t>(random_() % 128));
         const Quantised expected = reference_quantise(value, scale);
@@ -167,7 +167,7 @@ TEST_P(Lanes32Worker, FloatsKeepTheirBitsOnTheWire) {
     const std::uint32_t edges[] = {0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000, 0xFF800000,
                                    0x7F800001, 0xFFBFFFFF, 0x7FC00000, 0xFFFFFFFF, 0x3F800000, 0x7F7FFFFF};
     for_every_shape([&](std::size_t count, std::size_t misalignment) {
-        // Bits, not floats: loading a signalling NaN into a float register could already change it.
+        // The test copies bits, not floats: a load of a signalling NaN into a float register could change it.
         std::vector<std::uint32_t> bits(longest);
         for (std::size_t at = 0; at < count; ++at) {
             bits[at] = at % 2 == 0 ? edges[at / 2 % std::size(edges)] : static_cast<std::uint32_t>(random_());
@@ -190,7 +190,7 @@ TEST_P(Lanes32Worker, FloatsKeepTheirBitsOnTheWire) {
 TEST(LanesDispatch, BuildHasMoreThanOneTargetOnX86) {
 #if defined(__x86_64__)
     EXPECT_GT(std::popcount(static_cast<std::uint64_t>(HWY_TARGETS)), 3)
-        << "a portable binary must find AVX2 and AVX-512";
+        << "a portable binary must contain code for AVX2 and AVX-512";
 #else
     EXPECT_NE(HWY_TARGETS, 0);
 #endif

@@ -33,7 +33,7 @@ void* allocate(std::size_t bytes) {
 
 }  // namespace
 
-// Replaces the whole program's operators; operator new[] and the other forms call these.
+// Replace the operators of the whole program. operator new[] and the other forms call these.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -47,15 +47,16 @@ constexpr unsigned workers = 3;
 constexpr std::size_t elements = 4000;
 constexpr std::size_t packet_bytes = ATP_HEADER_BYTES + 4 * ATP_LANE_BYTES;
 
-// A star whose links deliver at once or drop, so that the test needs neither queues nor memory.
+// A star whose links deliver each packet at once or drop it, so the test itself needs no queue and allocates nothing.
 class Star {
   public:
     explicit Star(std::uint32_t seed) : random_(seed) {
         EXPECT_TRUE(machine_.admit(channel_.job, channel_.token, 0));
         for (std::uint16_t rank = 0; rank < workers; ++rank) {
             inputs_.emplace_back(elements, 1.0F);
-            for (std::size_t at = 0; at < elements; at += 37) inputs_.back()[at] = 20.0F;  // the sum of three overflows
-            inputs_.back()[elements / 2] = 1e30F;                                          // no integer at this scale
+            for (std::size_t at = 0; at < elements; at += 37)
+                inputs_.back()[at] = 20.0F;        // the sum of three workers overflows
+            inputs_.back()[elements / 2] = 1e30F;  // too large for an integer at this scale: sent as float32
             outputs_.emplace_back(elements);
         }
         for (std::uint16_t rank = 0; rank < workers; ++rank) {
@@ -68,7 +69,7 @@ class Star {
         }
     }
 
-    // Runs until every worker has its sums. Returns the number of allocations meanwhile.
+    // Runs until every worker has its sums. Returns the number of allocations during the run.
     std::uint64_t run() {
         const std::uint64_t before = allocations;
         for (unsigned rank = 0; rank < workers; ++rank)
@@ -99,7 +100,7 @@ class Star {
         while (const auto sent = server_.poll_transmit(buffer)) to_switch(buffer, sent->size);
     }
 
-    // From time to time, sends random bytes into every port.
+    // Sends random bytes to every node.
     void disturb() {
         std::array<std::byte, 100> noise{};
         for (std::byte& byte : noise) byte = static_cast<std::byte>(random_.bits());
@@ -141,7 +142,7 @@ class Star {
     bool submitted_ = true;
 };
 
-// The same for SwitchML: its packets and random bytes, over links that deliver at once or drop.
+// A SwitchML job, with random bytes to every node. Its links deliver each packet at once or drop it.
 class SwitchMlStar {
   public:
     explicit SwitchMlStar(std::uint32_t seed) : random_(seed) {
@@ -160,7 +161,7 @@ class SwitchMlStar {
         }
     }
 
-    // Runs until every worker has its sums. Returns the number of allocations meanwhile.
+    // Runs until every worker has its sums. Returns the number of allocations during the run.
     std::uint64_t run() {
         const std::uint64_t before = allocations;
         for (unsigned rank = 0; rank < workers; ++rank) {
@@ -214,7 +215,7 @@ class SwitchMlStar {
     bool submitted_ = true;
 };
 
-TEST(Memory, OfSwitchMlIsAllocatedAtConstructionOnly) {
+TEST(Memory, SwitchMlAllocatesOnlyAtConstruction) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
         SwitchMlStar star(seed);
         EXPECT_EQ(star.run(), 0U);
@@ -225,7 +226,7 @@ TEST(Memory, OfSwitchMlIsAllocatedAtConstructionOnly) {
     }
 }
 
-TEST(Memory, IsAllocatedAtConstructionOnly) {
+TEST(Memory, AtpAllocatesOnlyAtConstruction) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
         Star star(seed);
         EXPECT_EQ(star.run(), 0U);
@@ -236,7 +237,7 @@ TEST(Memory, IsAllocatedAtConstructionOnly) {
     }
 }
 
-TEST(Memory, IsCountedByThisTest) {
+TEST(Memory, ThisTestCountsAnAllocation) {
     const std::uint64_t before = allocations;
     const auto memory = std::make_unique<std::array<std::byte, 100>>();
     EXPECT_NE(memory, nullptr);

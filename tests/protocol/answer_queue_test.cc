@@ -13,7 +13,7 @@ constexpr ChannelConfig answers_channel{
 
 class Answers : public ::testing::Test {
   protected:
-    // A record of fragment 9 in this state.
+    // A record of fragment 9 in `state`.
     static FragmentRecord record_in(FragmentRecord::State state) {
         FragmentRecord record;
         record.seq = 9;
@@ -40,12 +40,13 @@ TEST_F(Answers, LeaveInOrderUntilTheQueueIsFull) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(Answers, OfAReplacedOrCompletedFragmentAreOutdated) {
+TEST_F(Answers, OfAReplacedOrCompleteFragmentAreOutdated) {
     const FragmentRecord gathering = record_in(FragmentRecord::State::gathering);
     const FragmentRecord complete = record_in(FragmentRecord::State::complete);
     EXPECT_TRUE(AnswerQueue::is_current({.type = ATP_TYPE_NACK, .seq = 9}, gathering));
     EXPECT_FALSE(AnswerQueue::is_current({.type = ATP_TYPE_NACK, .seq = 9}, complete));
-    EXPECT_FALSE(AnswerQueue::is_current({.type = ATP_TYPE_NACK, .seq = 1}, gathering)) << "fragment 9 replaced it";
+    EXPECT_FALSE(AnswerQueue::is_current({.type = ATP_TYPE_NACK, .seq = 1}, gathering))
+        << "fragment 9 has replaced fragment 1 in the record";
     EXPECT_TRUE(AnswerQueue::is_current({.type = ATP_TYPE_ACK, .seq = 9}, complete));
     EXPECT_FALSE(AnswerQueue::is_current({.type = ATP_TYPE_ACK, .seq = 9}, gathering));
 }
@@ -87,15 +88,15 @@ TEST_F(Answers, NackAndFlushHaveTheirOwnTypeAndScale) {
     EXPECT_EQ(nack.worker, 4);
     EXPECT_EQ(nack.argument, 0U);
     EXPECT_EQ(nack.bitmap0, 0x2U);
-    EXPECT_EQ(nack.mask0, 0x7U) << "all members of the one unit";
+    EXPECT_EQ(nack.mask0, 0x7U) << "mask of all members of unit 1";
     const atp_header flush =
         queue.header_of({.type = ATP_TYPE_FLUSH, .scale = 7, .hop = 1, .seq = 9, .units = 0x3}, record);
     EXPECT_EQ(flush.hop, 1);
     EXPECT_EQ(flush.scale, 7);
-    EXPECT_EQ(flush.mask0, 0U) << "two units have no common mask";
+    EXPECT_EQ(flush.mask0, 0U) << "an answer to several units has no mask of members";
 }
 
-TEST_F(Answers, WaitReportsAMismatch) {
+TEST_F(Answers, WaitReportsTheMismatchOfItsRecord) {
     FragmentRecord record = record_in(FragmentRecord::State::gathering);
     EXPECT_EQ(queue.header_of({.type = ATP_TYPE_WAIT, .seq = 9}, record).argument, 0U);
     record.mismatched = true;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t papers_packet_bytes = 306;
 
-TEST(CongestionWindow, StartsAtTheConfiguredPacketsAndNeverAboveTheSlots) {
+TEST(CongestionWindow, StartsAtTheConfiguredPacketsButAtMostAtTheSlots) {
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 1024).window_packets(), 200U);
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 64).window_packets(), 64U);
     EXPECT_EQ(CongestionWindow({.initial_packets = 0}, papers_packet_bytes, 64).window_packets(), 1U);
@@ -79,8 +79,8 @@ RC_GTEST_PROP(CongestionWindow, AckGrowsAndCongestionHalvesWithinTheBounds, (con
     }
 }
 
-// All workers receive the same ACKs and must have equal windows. The window therefore depends on ACKs only, for example
-// not on the rank.
+// All workers receive the same ACKs and must have equal windows. The window therefore depends only on ACKs, and not,
+// for example, on the rank.
 RC_GTEST_PROP(CongestionWindow, EqualEventsGiveEqualWindows, (const std::vector<bool>& acks)) {
     CongestionWindow one({}, papers_packet_bytes, 256);
     CongestionWindow other({}, papers_packet_bytes, 256);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch's decision, row by row, at both levels. tests/conformance/decide.json has the same decisions as data for
+// Each rule of the switch's decision, at both levels. tests/conformance/decide.json has the same decisions as data for
 // other implementations.
 #include "protocol/decide.h"
 
@@ -22,12 +22,13 @@ struct Outcome {
     atp_decision decision{};
 };
 
-// A switch of one level. At level 0 it serves unit 1 of three, which has four members.
+// A switch of the level that is the test's parameter. At level 0 it serves unit 1 of three units. The unit has four
+// members.
 class Decide : public ::testing::TestWithParam<std::uint8_t> {
   protected:
     [[nodiscard]] static std::uint8_t hop() { return GetParam(); }
 
-    // From contributor `bit` of this level: member `bit` of unit 1, or the whole unit `bit`.
+    // A gradient of contributor `bit`: at level 0 member `bit` of unit 1, at level 1 the whole unit `bit`.
     [[nodiscard]] static atp_header gradient(unsigned bit, std::uint32_t seq = 40) {
         atp_header packet{};
         packet.version = ATP_VERSION;
@@ -49,7 +50,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     }
     [[nodiscard]] static std::uint32_t full_mask() { return hop() == 0 ? 0xf : 0x7; }
 
-    // An aggregator that holds the contributors `bitmap` of gradient(…, seq), touched just now.
+    // An aggregator that holds the gradients of the contributors in `bitmap` for fragment `seq`, touched just now.
     [[nodiscard]] static atp_aggregator holding(std::uint32_t bitmap, std::uint32_t seq = 40) {
         atp_aggregator aggregator{};
         aggregator.job = 7;
@@ -63,7 +64,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
         aggregator.touched_us = now_us;
         return aggregator;
     }
-    // An aggregator that was released after it held seq.
+    // A free aggregator whose tombstone is fragment `seq`.
     [[nodiscard]] static atp_aggregator remembering(std::uint32_t seq = 40) {
         atp_aggregator aggregator = holding(full_mask(), seq);
         aggregator.status = ATP_AGGREGATOR_FREE;
@@ -110,7 +111,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     static void expect_unchanged(const Outcome& outcome, const atp_header& before) {
         EXPECT_EQ(std::memcmp(&outcome.packet, &before, sizeof before), 0) << "the packet changed";
     }
-    // The switch forwards the gradient to the server, and no other switch may add it.
+    // Expects that the switch forwards the gradient and marks it so that no other switch adds it.
     static void expect_sent_alone(const Outcome& outcome, unsigned event) {
         expect_decision(outcome, ATP_PACKET_FORWARD, ATP_LANES_NONE, event);
         EXPECT_NE(outcome.packet.flags & ATP_FLAG_BYPASS, 0);
@@ -121,7 +122,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
 INSTANTIATE_TEST_SUITE_P(Level, Decide, ::testing::Values(std::uint8_t{0}, std::uint8_t{1}),
                          [](const auto& level) { return level.param == 0 ? "One" : "Two"; });
 
-// Cases of one level only.
+// Cases that exist at one level only.
 class DecideAtLevelZero : public Decide {};
 INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelZero, ::testing::Values(std::uint8_t{0}));
 class DecideAtLevelOne : public Decide {};
@@ -134,7 +135,7 @@ atp_header of_shorts(atp_header packet) {
     return packet;
 }
 
-TEST_P(Decide, ShortGradientIsAddedToShortLanesOnly) {
+TEST_P(Decide, Int16GradientIsAddedOnlyToInt16Lanes) {
     const atp_aggregator int16_lanes = decide(of_shorts(gradient(0)), atp_aggregator{}).aggregator;
     EXPECT_EQ(int16_lanes.flags, ATP_AGGREGATOR_INT16);
     expect_decision(decide(of_shorts(gradient(1)), int16_lanes), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
@@ -142,7 +143,7 @@ TEST_P(Decide, ShortGradientIsAddedToShortLanesOnly) {
     expect_decision(decide(of_shorts(gradient(1)), holding(0x1)), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
 }
 
-TEST_P(Decide, FlushReturnsShortLanesWithTheirScale) {
+TEST_P(Decide, FlushReturnsInt16LanesWithTheirScale) {
     atp_aggregator before = holding(0x1);
     before.flags = ATP_AGGREGATOR_INT16;
     atp_header packet = flush();
@@ -179,7 +180,7 @@ TEST_P(Decide, FurtherGradientIsAddedAndAbsorbed) {
     const Outcome outcome = decide(gradient(1), before);
     expect_decision(outcome, ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
     EXPECT_EQ(outcome.aggregator.bitmap, 0x3U);
-    EXPECT_EQ(outcome.aggregator.touched_us, now_us) << "a live fragment does not age";
+    EXPECT_EQ(outcome.aggregator.touched_us, now_us) << "an addition renews the age";
 }
 
 TEST_P(Decide, MarksOfAnAbsorbedGradientAreKept) {
@@ -199,7 +200,7 @@ TEST_P(Decide, LastGradientLeavesWithTheSumAndTheAggregatorIsKept) {
     EXPECT_EQ(hop() == 0 ? outcome.packet.bitmap0 : outcome.packet.bitmap1, full_mask());
     EXPECT_EQ((outcome.packet.flags & ATP_FLAG_WHOLE) != 0, hop() == 1);
     EXPECT_EQ(outcome.packet.flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW), ATP_FLAG_ECN | ATP_FLAG_OVERFLOW);
-    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_BYPASS, 0) << "the next level may add it";
+    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_BYPASS, 0) << "the next level may add the sum";
 }
 
 TEST_P(Decide, CompleteSetIsForwardedWithoutAnAggregator) {
@@ -237,7 +238,7 @@ TEST_P(Decide, DuplicateAfterCompletionRepeatsTheSum) {
     EXPECT_EQ(outcome.aggregator.status, ATP_AGGREGATOR_COMPLETE);
 }
 
-TEST_P(Decide, DuplicateLeavesTheAgeOfTheAggregator) {
+TEST_P(Decide, DuplicateDoesNotRenewTheAge) {
     atp_aggregator before = holding(0x3);
     before.touched_us = now_us - 500;
     EXPECT_EQ(decide(gradient(1), before).aggregator.touched_us, now_us - 500);
@@ -304,7 +305,7 @@ TEST_P(Decide, PredecessorLessThanAWindowBehindIsKept) {
     expect_sent_alone(decide(gradient(1, 40 + window - 1), holding(0x3, 40)), ATP_EVENT_COLLIDED);
 }
 
-TEST_P(Decide, LateGradientIsForwardedAndItsSuccessorKept) {
+TEST_P(Decide, GradientOlderThanTheAggregatorsFragmentIsForwarded) {
     const atp_aggregator before = holding(0x3, 40 + window);
     const Outcome outcome = decide(gradient(1, 40), before);
     expect_sent_alone(outcome, ATP_EVENT_COLLIDED);
@@ -323,18 +324,18 @@ TEST_P(Decide, LateGradientOfAReleasedFragmentIsForwarded) {
     const atp_aggregator before = remembering();
     const Outcome outcome = decide(gradient(1), before);
     expect_sent_alone(outcome, ATP_EVENT_LATE);
-    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_COLLISION, 0) << "no other fragment held the aggregator";
+    EXPECT_EQ(outcome.packet.flags & ATP_FLAG_COLLISION, 0) << "no other fragment holds the aggregator";
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, TombstoneLetsOtherFragmentsClaim) {
+TEST_P(Decide, TombstoneDoesNotPreventClaimsOfOtherFragments) {
     EXPECT_EQ(decide(gradient(1, 41), remembering()).decision.event, ATP_EVENT_CLAIMED);
     atp_header other = gradient(1);
     other.job = 9;
     EXPECT_EQ(decide(other, remembering()).decision.event, ATP_EVENT_CLAIMED);
 }
 
-// --- what cannot be added
+// --- gradients that cannot be added
 
 TEST_P(Decide, BypassPassesUnchangedForAnyAggregator) {
     atp_header packet = gradient(1);
@@ -389,7 +390,7 @@ TEST_P(Decide, PurposeIsKeptAndReturnedWithAFlush) {
     EXPECT_EQ(decide(flush(), held, true).packet.argument, 0x1234U);
 }
 
-TEST_P(Decide, ResendOfAnotherPurposeLeavesThePartialSum) {
+TEST_P(Decide, ResendOfAnotherPurposeKeepsThePartialSum) {
     const atp_aggregator before = holding(0x1);
     atp_header packet = gradient(1);
     packet.argument = 9;
@@ -434,7 +435,7 @@ TEST_P(Decide, AuditedGradientIsForwardedIfThePartialSumIsUnaudited) {
     expect_sent_alone(decide(packet, holding(0x1)), ATP_EVENT_MISFIT);
 }
 
-TEST_P(Decide, PlainAndScaledGradientsAreNotAdded) {
+TEST_P(Decide, PlainAndScaledGradientsAreNotAddedToEachOther) {
     const atp_aggregator scaled = holding(0x1);
     atp_aggregator plain = holding(0x1);
     plain.flags = ATP_FLAG_PLAIN;
@@ -505,7 +506,7 @@ TEST_P(Decide, ResendOnAFreeAggregatorIsForwardedAndLeavesATombstone) {
     EXPECT_EQ(decide(gradient(2), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, ResendOnTheAggregatorOfAnotherIsForwarded) {
+TEST_P(Decide, ResendOnTheAggregatorOfAnotherFragmentIsForwarded) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     for (const atp_aggregator& before :
@@ -516,7 +517,7 @@ TEST_P(Decide, ResendOnTheAggregatorOfAnotherIsForwarded) {
     }
 }
 
-TEST_P(DecideAtLevelOne, ResendPassesAndLeavesThePartialSumToAFlush) {
+TEST_P(DecideAtLevelOne, ResendPassesAndThePartialSumWaitsForAFlush) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_RESEND;
     const atp_aggregator before = holding(0x5);
@@ -583,7 +584,7 @@ TEST_P(Decide, AckReleasesItsAggregatorAndLeavesATombstone) {
     }
 }
 
-TEST_P(Decide, AckOfAnotherFragmentLeavesALiveAggregator) {
+TEST_P(Decide, AckOfAnotherFragmentKeepsALiveAggregator) {
     const atp_header ack = down(ATP_TYPE_ACK);
     for (const atp_aggregator& before : {of_another_job(), holding(0x1, 41), atp_aggregator{}, remembering(39)}) {
         const Outcome outcome = decide(ack, before);
@@ -658,7 +659,7 @@ TEST_P(Decide, FlushOfAFreeAggregatorLeavesATombstone) {
     EXPECT_EQ(decide(gradient(1), outcome.aggregator).decision.event, ATP_EVENT_LATE);
 }
 
-TEST_P(Decide, FlushOnTheAggregatorOfAnotherIsAbsorbed) {
+TEST_P(Decide, FlushOnTheAggregatorOfAnotherFragmentIsAbsorbed) {
     atp_aggregator other_level = holding(0x1);
     other_level.unit = hop() == 0 ? 0 : 0x2;
     atp_aggregator other_unit = holding(0x1);

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr ChannelConfig record_channel{.lanes = 5, .window_log2 = 2, .audit = true};
 constexpr unsigned record_units = 3;
 
-TEST(FragmentRecords, ARecordLastsForTwoWindows) {
+TEST(FragmentRecords, RecordIsReusedAfterTwoWindows) {
     FragmentRecords records(record_channel, record_units);
     const FragmentRecord* first = &records.open(3, 17);
     EXPECT_EQ(first->seq, 3U);
@@ -63,7 +63,7 @@ TEST(FragmentRecords, OpenClearsTheMasksOfTheEarlierFragment) {
     }
 }
 
-TEST(FragmentRecords, AMemberIsToldOncePerInterval) {
+TEST(FragmentRecords, MemberIsNotifiedAtMostOncePerInterval) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
     const Time now{std::chrono::seconds(1)};
@@ -72,14 +72,14 @@ TEST(FragmentRecords, AMemberIsToldOncePerInterval) {
     EXPECT_EQ(records.not_yet_notified(record, 2, 0x1, now + milliseconds(1), milliseconds(2)), 0x1U);
     EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(1), milliseconds(2)), 0U);
     EXPECT_EQ(records.not_yet_notified(record, 1, 0x5, now + milliseconds(2), milliseconds(2)), 0x5U)
-        << "a new interval";
+        << "a new interval has begun";
     EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
 }
 
 TEST(FragmentRecords, Int16ResultHasHalfTheElementLanesAndTheWholeAuditLane) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
-    record.lanes = 5;  // four elements and the audit lane
+    record.lanes = 5;  // four lanes of elements and the audit lane
     EXPECT_EQ(records.payload_of(5), 4U);
     EXPECT_EQ(records.result_lanes(record), 5U);
     EXPECT_EQ(record.result_dtype(), ATP_DTYPE_FLOAT32);

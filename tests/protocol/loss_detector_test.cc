@@ -28,7 +28,7 @@ TEST(LossDetector, ThreeDistinctNewerAcksOvertakeAFragmentOnce) {
     EXPECT_EQ(overtaken_in(losses), Sequences{});
 }
 
-TEST(LossDetector, AcksInAnyOrderOvertakeAlike) {
+TEST(LossDetector, ThreeNewerAcksInAnyOrderOvertakeAllOlderFragments) {
     LossDetector losses(0, 8);
     for (const std::uint32_t seq : {6U, 4U, 5U}) losses.note_ack(seq);
     EXPECT_EQ(overtaken_in(losses), (Sequences{0, 1, 2, 3}));
@@ -48,7 +48,7 @@ TEST(LossDetector, SkipsFragmentsThatHaveTheirAcks) {
     EXPECT_EQ(overtaken_in(losses), (Sequences{3}));
 }
 
-TEST(LossDetector, AMarkThatStaysBehindWouldBeAheadAfterTwoToTheThirtyOneFragments) {
+TEST(LossDetector, DetectorWorksAfterMoreThanTwoToTheThirtyOneFragments) {
     LossDetector losses(0, 8);
     const std::uint32_t far = 0x90000000U;
     for (std::uint32_t expected = 0; expected < far; expected += 0x10000000U) losses.advance(expected);
@@ -58,27 +58,27 @@ TEST(LossDetector, AMarkThatStaysBehindWouldBeAheadAfterTwoToTheThirtyOneFragmen
     EXPECT_EQ(overtaken_in(losses), (Sequences{far}));
 }
 
-TEST(LossDetector, AResendIsOvertakenByFragmentsFirstSentAfterIt) {
+TEST(LossDetector, ResendIsOvertakenByAcksOfFragmentsFirstSentAfterIt) {
     LossDetector losses(0, 8);
     for (const std::uint32_t seq : {1U, 2U, 3U}) losses.note_ack(seq);
     ASSERT_EQ(overtaken_in(losses), (Sequences{0}));
     losses.note_resend(0, 4);
     for (const std::uint32_t seq : {4U, 5U}) losses.note_ack(seq);
     EXPECT_EQ(overtaken_in(losses), (Sequences{1, 2}))
-        << "the caller skips those with an ACK; the resend is not overtaken";
+        << "two ACKs do not overtake the resend of 0; the caller skips 1 and 2, which have ACKs";
     losses.note_ack(6);
     EXPECT_EQ(overtaken_in(losses), (Sequences{3, 0}));
 }
 
-TEST(LossDetector, ForgetsResends) {
+TEST(LossDetector, AfterClearAResendCountsAsAFirstSending) {
     LossDetector losses(0, 8);
     losses.note_resend(0, 1);
     losses.clear();
     for (const std::uint32_t seq : {1U, 2U, 3U}) losses.note_ack(seq);
-    EXPECT_EQ(overtaken_in(losses), (Sequences{0})) << "as a first sending";
+    EXPECT_EQ(overtaken_in(losses), (Sequences{0})) << "fragment 0 is overtaken as if it had not been resent";
 }
 
-TEST(LossDetector, FindsAsManyResendsAsItHasRoomFor) {
+TEST(LossDetector, ResendsBeyondTheCapacityAreNotOvertaken) {
     LossDetector losses(10, 2);
     for (const std::uint32_t seq : {10U, 11U, 12U}) losses.note_resend(seq, 20);
     losses.advance(20);

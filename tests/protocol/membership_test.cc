@@ -28,7 +28,7 @@ TEST(Membership, StarIsOneUnitAtLevelZero) {
     EXPECT_EQ(place.mask1, 0x1U);
 }
 
-TEST(Membership, RacksNumberTheirWorkersConsecutively) {
+TEST(Membership, WorkersOfRacksHaveConsecutiveRanks) {
     const auto members = *Membership::racks(3, 2);
     EXPECT_EQ(members.workers(), 6U);
     EXPECT_EQ(members.all_units(), 0x7U);
@@ -61,13 +61,14 @@ TEST(Membership, JobThatBitmapsCannotRepresentIsRefused) {
     EXPECT_FALSE(Membership::make({}).has_value()) << "no unit";
     EXPECT_FALSE(Membership::star(0).has_value()) << "no worker";
     EXPECT_FALSE(Membership::make({Unit{}}).has_value()) << "a unit without members";
-    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 0}}}).has_value()) << "a rank twice";
+    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 0}}}).has_value()) << "a rank that occurs twice in a unit";
     EXPECT_FALSE(Membership::make({Unit{.ranks = {0}}, Unit{.ranks = {0}}}).has_value()) << "a rank in two units";
-    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 2}}}).has_value()) << "a rank left out";
-    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 1}, .direct = true}}).has_value()) << "two behind no switch";
+    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 2}}}).has_value()) << "rank 1 is missing";
+    EXPECT_FALSE(Membership::make({Unit{.ranks = {0, 1}, .direct = true}}).has_value())
+        << "a direct unit of two workers";
 }
 
-// Splits 0..n-1 into units at random.
+// Distributes the ranks 0..n-1 over units at random.
 std::vector<Unit> some_units() {
     std::vector<Unit> units;
     std::uint16_t rank = 0;
@@ -98,7 +99,7 @@ RC_GTEST_PROP(Membership, EveryWorkerHasItsOwnPosition, ()) {
 
 RC_GTEST_PROP(Membership, OneWrongRankIsRefused, (std::uint16_t wrong)) {
     std::vector<Unit> units = some_units();
-    std::uint16_t& rank = units.back().ranks.back();  // the highest
+    std::uint16_t& rank = units.back().ranks.back();  // the highest rank
     RC_PRE(wrong != rank);
     rank = wrong;
     RC_ASSERT(!Membership::make(units).has_value());

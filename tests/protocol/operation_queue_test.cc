@@ -12,7 +12,7 @@
 namespace atp::protocol {
 namespace {
 
-constexpr std::uint32_t stream_start = 0xfffffffeU;  // positions wrap around within the first operation
+constexpr std::uint32_t stream_start = 0xfffffffeU;  // sequence numbers wrap within the first operation
 constexpr Time submitted{std::chrono::seconds(1)};
 constexpr Time ms_after(int ms) { return submitted + std::chrono::milliseconds(ms); }
 
@@ -23,7 +23,7 @@ class Operations : public ::testing::Test {
     OperationQueue queue{3, stream_start};
 };
 
-TEST_F(Operations, FollowOneAnotherInTheStream) {
+TEST_F(Operations, HaveConsecutiveSequenceNumbers) {
     EXPECT_TRUE(queue.empty());
     EXPECT_EQ(queue.fragments(), 0U);
     EXPECT_EQ(queue.push(tensor, 5, submitted, never), 0U);
@@ -41,15 +41,15 @@ TEST_F(Operations, FollowOneAnotherInTheStream) {
 TEST_F(Operations, AreRefusedWhileTheQueueIsFull) {
     for (std::uint64_t number = 0; number < 3; ++number) EXPECT_EQ(queue.push(tensor, 1, submitted, never), number);
     EXPECT_EQ(queue.push(tensor, 1, submitted, ms_after(1)), std::nullopt);
-    EXPECT_EQ(queue.end_seq(), stream_start + 3) << "a refused operation takes no place in the stream";
+    EXPECT_EQ(queue.end_seq(), stream_start + 3) << "a refused operation gets no sequence number";
     EXPECT_EQ(queue.deadline(), never);
     EXPECT_EQ(queue.pop(), 0U);
     EXPECT_EQ(queue.push(tensor, 2, submitted, never), 3U);
     EXPECT_EQ(queue[3].fragments, 2U);
-    EXPECT_EQ(queue[1].fragments, 1U) << "its entry is another one";
+    EXPECT_EQ(queue[1].fragments, 1U) << "operation 1 keeps its own entry";
 }
 
-TEST_F(Operations, AreFoundByEachOfTheirFragments) {
+TEST_F(Operations, AreFoundBySequenceNumber) {
     (void)queue.push(tensor, 5, submitted, never);
     (void)queue.push(tensor, 1, submitted, never);
     (void)queue.push(tensor, 2, submitted, never);
@@ -59,7 +59,7 @@ TEST_F(Operations, AreFoundByEachOfTheirFragments) {
     for (std::uint32_t i = 5; i < owners.size(); ++i) EXPECT_EQ(queue.find(stream_start + i), owners[i]) << i;
 }
 
-TEST_F(Operations, CountTheFragmentsThatTheyLack) {
+TEST_F(Operations, CountTheirMissingFragments) {
     (void)queue.push(tensor, 2, submitted, never);
     EXPECT_EQ(queue.complete_fragment(0), 1U);
     EXPECT_EQ(queue[0].missing, 1U);
@@ -68,18 +68,19 @@ TEST_F(Operations, CountTheFragmentsThatTheyLack) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(Operations, DeadlineIsTheEarliestOfThoseThatLackFragments) {
+TEST_F(Operations, DeadlineIsTheEarliestOfIncompleteOperations) {
     EXPECT_EQ(queue.deadline(), never);
     (void)queue.push(tensor, 1, submitted, ms_after(20));
     (void)queue.push(tensor, 2, submitted, ms_after(10));
     (void)queue.push(tensor, 1, submitted, ms_after(30));
     EXPECT_EQ(queue.deadline(), ms_after(10));
     (void)queue.complete_fragment(1);
-    EXPECT_EQ(queue.deadline(), ms_after(10)) << "one of its fragments is missing";
+    EXPECT_EQ(queue.deadline(), ms_after(10)) << "operation 1 still lacks a fragment";
     (void)queue.complete_fragment(1);
     EXPECT_EQ(queue.deadline(), ms_after(20));
     (void)queue.complete_fragment(2);
-    EXPECT_EQ(queue.deadline(), ms_after(20)) << "a later deadline passes without effect";
+    EXPECT_EQ(queue.deadline(), ms_after(20))
+        << "operation 2, which had a later deadline, does not change the earliest one";
     (void)queue.complete_fragment(0);
     EXPECT_EQ(queue.deadline(), never);
 }

@@ -15,7 +15,8 @@ constexpr Duration most_timeout = milliseconds(200);
 
 TEST(RoundTrip, StartsAtTheLeastTimeout) { EXPECT_EQ(RoundTrip().timeout(least_timeout, most_timeout), least_timeout); }
 
-TEST(RoundTrip, FirstMeasurementCountsThreeTimes) {  // smoothed + 4 * variation, and the variation is half of it
+TEST(RoundTrip, FirstTimeoutIsThreeTimesTheFirstMeasurement) {  // timeout: smoothed + 4 * variation; the first
+                                                                // variation is half of the measurement
     RoundTrip round_trip;
     round_trip.measure(milliseconds(10));
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(30));
@@ -23,14 +24,14 @@ TEST(RoundTrip, FirstMeasurementCountsThreeTimes) {  // smoothed + 4 * variation
 
 TEST(RoundTrip, LaterMeasurementsAreSmoothedAsInRfc6298) {
     RoundTrip round_trip;
-    round_trip.measure(milliseconds(8));   // smoothed 8, variation 4
-    round_trip.measure(milliseconds(16));  // variation 4 + (8 - 4) / 4, smoothed 8 + 8 / 8
+    round_trip.measure(milliseconds(8));   // smoothed: 8, variation: 4
+    round_trip.measure(milliseconds(16));  // variation: 4 + (8 - 4) / 4, smoothed: 8 + 8 / 8
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(9 + 4 * 5));
     for (int i = 0; i < 200; ++i) round_trip.measure(milliseconds(16));
     EXPECT_NEAR(static_cast<double>(round_trip.timeout(least_timeout, most_timeout).count()), 16e6, 1e4);
 }
 
-TEST(RoundTrip, StaysWithinItsBounds) {
+TEST(RoundTrip, TimeoutStaysWithinItsBounds) {
     RoundTrip round_trip;
     round_trip.measure(milliseconds(900));
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), most_timeout);
@@ -43,14 +44,15 @@ TEST(RoundTrip, MinimumBecomesTwiceTheLongestLateRoundTrip) {
     RoundTrip round_trip;
     round_trip.note_late(milliseconds(20));
     round_trip.note_late(milliseconds(5));
-    EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), least_timeout) << "late round trips alone prove nothing";
+    EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), least_timeout)
+        << "a late round trip alone does not raise the minimum";
     round_trip.raise_minimum();
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(40));
     round_trip.raise_minimum();
-    EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(40)) << "it never falls by itself";
+    EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(40)) << "a second call keeps the minimum";
 }
 
-TEST(RoundTrip, ForgetsLateRoundTripsAtAnExpiry) {
+TEST(RoundTrip, ForgottenLateRoundTripsRaiseNoMinimum) {
     RoundTrip round_trip;
     round_trip.note_late(milliseconds(20));
     round_trip.forget_late();
@@ -58,7 +60,7 @@ TEST(RoundTrip, ForgetsLateRoundTripsAtAnExpiry) {
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), least_timeout);
 }
 
-TEST(RoundTrip, ResetsTheMinimumButNoMeasurement) {
+TEST(RoundTrip, ResetMinimumKeepsMeasurementsAndForgetsLateRoundTrips) {
     RoundTrip round_trip;
     round_trip.measure(milliseconds(2));
     round_trip.note_late(milliseconds(50));
@@ -69,7 +71,7 @@ TEST(RoundTrip, ResetsTheMinimumButNoMeasurement) {
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(6));
     round_trip.raise_minimum();
     EXPECT_EQ(round_trip.timeout(least_timeout, most_timeout), milliseconds(6))
-        << "the late round trip is forgotten too";
+        << "the reset also forgets the late round trip of 80 ms";
 }
 
 }  // namespace

@@ -14,12 +14,12 @@
 namespace atp::protocol {
 namespace {
 
-// Steps that stay apart by less than half the sequence space.
+// A step below 2^30: two of them together are less than half of the sequence space.
 std::uint32_t small_step() { return static_cast<std::uint32_t>(*rc::gen::inRange<std::int64_t>(0, 1LL << 30U)); }
 
 RC_GTEST_PROP(Sequence, DistanceReversesAnAddition, (std::uint32_t from)) {
     const auto step = static_cast<std::int32_t>(*rc::gen::arbitrary<std::int32_t>());
-    RC_PRE(step != std::numeric_limits<std::int32_t>::min());  // exactly half the space apart: no order is defined
+    RC_PRE(step != std::numeric_limits<std::int32_t>::min());  // numbers exactly half the space apart have no order
     RC_ASSERT(distance(from, from + static_cast<std::uint32_t>(step)) == step);
 }
 
@@ -52,7 +52,7 @@ RC_GTEST_PROP(AggregatorIndex, AnyInputGivesAnIndexWithinTheTable,
 }
 
 TEST(AggregatorIndex, DistinctInputsGiveDistinctIndices) {
-    constexpr std::uint32_t aggregators = 1U << 20U;  // so large that a few hundred indices rarely collide
+    constexpr std::uint32_t aggregators = 1U << 20U;  // so many that a few hundred indices rarely collide
     std::set<std::uint32_t> seen;
     for (std::uint32_t i = 0; i < 100; ++i) {
         seen.insert(aggregator_index(1, 0, i, 0, aggregators));
@@ -70,7 +70,7 @@ TEST(AggregatorIndex, IndicesFillTheTableEvenly) {
     for (std::uint32_t job = 0; job < 64; ++job) {
         for (std::uint32_t slot = 0; slot < 64; ++slot) ++hits[aggregator_index(job, 0, slot, 0, aggregators)];
     }
-    for (const unsigned count : hits) {  // 64 on average, with a standard deviation of 8
+    for (const unsigned count : hits) {  // on average 64 hits, with a standard deviation of 8
         EXPECT_GT(count, 24U);
         EXPECT_LT(count, 104U);
     }
@@ -83,7 +83,7 @@ TEST(AuditWord, EveryInputChangesTheWord) {
     EXPECT_EQ(words.size(), 6U);
 }
 
-// Compares a ring with a bounded vector as its model.
+// The model of the ring is a bounded vector.
 RC_GTEST_PROP(Ring, FullRingRefusesAndOrderIsKept, (const std::vector<bool>& pushes)) {
     const auto capacity = *rc::gen::inRange<std::size_t>(1, 6);
     Ring<int> ring(capacity);

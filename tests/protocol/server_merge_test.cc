@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the merge rule with the simplest model, a set of workers. Worker r contributes 2^r, so a sum shows which
-// workers it includes and how often.
+// Compares the server's rule for merging packets with the simplest model, a set of workers. Worker r contributes 2^r,
+// so a sum shows which workers it includes and how often.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -23,20 +23,21 @@ using testing::ServerAnswer;
 using testing::ServerBench;
 using Ranks = std::set<std::uint16_t>;
 
-// The workers of a packet: members of one unit, or whole units.
+// The workers that a packet includes: members of one unit, or whole units.
 struct Contribution {
     bool whole = false;
     std::uint32_t units = 0;
     std::uint32_t members = 0;
 };
 
-// RapidCheck starts with small values; these ranges are small enough to be used in full from the start.
+// A random number in [0, limit). RapidCheck starts with small values by default; these ranges are small enough to be
+// used in full from the start.
 template <class T>
 T below(T limit) {
     return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<T>(0, limit));
 }
 
-// Up to four units of up to four workers: sums stay below 2^16, so float32 represents them exactly.
+// At most `most_units` units (1 or 4) of at most four workers. Sums are below 2^16: float32 represents them exactly.
 std::vector<Unit> some_units(int most_units) {
     std::vector<Unit> units;
     std::uint16_t rank = 0;
@@ -99,7 +100,7 @@ Ranks ranks_of(const Membership& members) {
     return all;
 }
 
-// The rule as docs/protocol.md states it. True if the set cannot be merged.
+// Merges `set` into `in` by the rule of docs/protocol.md. Returns true if `set` cannot be merged.
 bool merge(Ranks& in, const Ranks& set) {
     const bool any_common = std::ranges::any_of(set, [&in](std::uint16_t rank) { return in.contains(rank); });
     if (!any_common) {
@@ -110,7 +111,7 @@ bool merge(Ranks& in, const Ranks& set) {
     return !std::ranges::includes(in, set);
 }
 
-// The workers to which the NACKs among the answers go.
+// Workers that receive a NACK among `answers`.
 Ranks asked_in(const std::vector<ServerAnswer>& answers, const Membership& members) {
     Ranks asked;
     for (const ServerAnswer& answer : answers) {
@@ -137,7 +138,7 @@ void check_random_sets(int most_units) {
     for (int packet = 0; packet < packets && in != all; ++packet) {
         const Contribution contribution = some_contribution(bench.members);
         const bool unmergeable = merge(in, ranks_of(contribution, bench.members));
-        // the repeat interval is over: the server may answer every worker again
+        // after the repeat interval of 1 ms, the server may answer every worker again
         bench.now += std::chrono::milliseconds(2);
         bench.handle(packet_of(contribution, bench));
         const auto answers = bench.answers();
@@ -160,7 +161,7 @@ RC_GTEST_PROP(ServerMerge, SetsOfOneLevelInAnyOrderCountEveryWorkerOnce, ()) { c
 
 RC_GTEST_PROP(ServerMerge, SetsOfTwoLevelsInAnyOrderCountEveryWorkerOnce, ()) { check_random_sets(4); }
 
-// One to three copies of each packet, in random order.
+// Returns one to three copies of each packet, in random order.
 template <class Packet>
 std::vector<Packet> duplicated_and_shuffled(const std::vector<Packet>& packets) {
     std::vector<Packet> all;
@@ -177,7 +178,7 @@ RC_GTEST_PROP(ServerMerge, DuplicatesChangeNothing, ()) {
     expect_ack_of_all(bench.answers(), bench.members);
 }
 
-// Several fragments at once: records must not mix.
+// Several fragments are in flight at once. Each must have its own record.
 RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowHaveSeparateSums, ()) {
     ServerBench bench(*Membership::star(5));
     std::vector<std::pair<std::uint32_t, std::uint16_t>> packets;
@@ -198,7 +199,7 @@ RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowHaveSeparateSums, ()) {
     RC_ASSERT(bench.server.base() == 4U);
 }
 
-// --- special cases of the rule, by name
+// --- single cases of the merge rule
 
 TEST(ServerMerge, SupersetReplacesItsSubsets) {
     ServerBench bench(*Membership::star(3));
@@ -228,7 +229,7 @@ TEST(ServerMerge, OverlappingSetIsDroppedAndMissingWorkersGetANack) {
     EXPECT_EQ(answers[0].transmit.worker, ATP_WORKER_ALL);
 }
 
-TEST(ServerMerge, WholeUnitsReplaceSinglesOfTheirWorkers) {
+TEST(ServerMerge, WholeUnitsReplaceGradientsOfTheirMembers) {
     ServerBench bench(*Membership::racks(2, 2));
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.members_gradient(1, 0x3, 0, 12));

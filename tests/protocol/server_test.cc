@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guarantees of the parameter server, one per test. server_merge_test.cc tests which sets merge.
+// Guarantees of the parameter server, one per test. server_merge_test.cc tests which packets can be merged.
 #include "protocol/server.h"
 
 #include <gtest/gtest.h>
@@ -55,13 +55,13 @@ TEST_F(ServerTest, LastGradientCausesOneAckToAll) {
     EXPECT_EQ(bench.server.base(), 1U);
 }
 
-TEST_F(ServerTest, WholeSumFromTheSwitchIsAcknowledgedUnchanged) {
+TEST_F(ServerTest, SumOfAllWorkersFromTheSwitchIsTheResult) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 321));
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
     EXPECT_EQ(bench.server.counters().added_here, 0U);
 }
 
-TEST_F(ServerTest, PartialSumAndASingleGradientAreAdded) {
+TEST_F(ServerTest, PartialSumAndTheGradientOfOneWorkerAreAdded) {
     bench.handle(bench.members_gradient(0, 0x5, 0, 21));
     bench.handle(bench.gradient(1, 0, 300, ATP_FLAG_BYPASS));
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{321, -321}));
@@ -88,7 +88,7 @@ TEST_F(ServerTest, CongestionOfAnyGradientReturnsWithTheAck) {
     bench.handle(bench.gradient(1, 0, 1));
     bench.handle(bench.gradient(2, 0, 1));
     EXPECT_NE(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
-    bench.handle(bench.gradient(0, 1, 1), true);  // marked on the server's own link
+    bench.handle(bench.gradient(0, 1, 1), true);  // CE-marked on the server's own link
     bench.handle(bench.gradient(1, 1, 1));
     bench.handle(bench.gradient(2, 1, 1));
     EXPECT_NE(bench.answers().at(0).header.flags & ATP_FLAG_ECN, 0);
@@ -122,11 +122,11 @@ TEST_F(ServerTest, StaleResendAfterAckGetsOneUnicastAckPerInterval) {
     bench.handle(request);
     bench.now += std::chrono::microseconds(999);
     bench.handle(request);
-    EXPECT_TRUE(bench.answers().empty()) << "once an interval is enough";
+    EXPECT_TRUE(bench.answers().empty()) << "the server sends one ACK per worker and interval";
     bench.now += std::chrono::microseconds(1);
     bench.handle(request);
     expect_one(ATP_TYPE_ACK, 1);
-    EXPECT_EQ(bench.server.counters().acks, 1U) << "no second multicast";
+    EXPECT_EQ(bench.server.counters().acks, 1U) << "the ACK to all workers is sent once";
     EXPECT_EQ(bench.server.counters().reacks, 2U);
 }
 
@@ -145,8 +145,9 @@ TEST_F(ServerTest, DuplicateWithoutResendAfterAckGetsNoAnswer) {
     EXPECT_EQ(bench.server.counters().duplicates, 1U);
 }
 
-TEST_F(ServerTest, ResultIsKeptUntilTheNextWindowIsCompleteAndLonger) {
-    for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);  // W = 4: the slowest worker may still need 4..7
+TEST_F(ServerTest, ResultIsKeptAfterTheNextWindowIsComplete) {
+    for (std::uint32_t seq = 0; seq < 8; ++seq)
+        bench.complete(seq);  // W = 4: a slow worker may still need the results of 4..7
     for (std::uint32_t seq = 4; seq < 8; ++seq) {
         bench.handle(bench.probe(2, seq));
         expect_one(ATP_TYPE_ACK, 2);
@@ -157,7 +158,7 @@ TEST_F(ServerTest, ResultIsKeptUntilTheNextWindowIsCompleteAndLonger) {
 
 TEST_F(ServerTest, FragmentThatEveryWorkerHasIsStale) {
     for (std::uint32_t seq = 0; seq < 8; ++seq) bench.complete(seq);
-    bench.handle(bench.gradient(0, 8, 1));  // opens the record that held 0: every worker has 0
+    bench.handle(bench.gradient(0, 8, 1));  // reuses the record of 0: every worker has the result of 0
     bench.handle(bench.gradient(1, 0, 1, ATP_FLAG_RESEND));
     bench.handle(bench.probe(1, 0));
     EXPECT_TRUE(bench.answers().empty());
@@ -169,7 +170,7 @@ TEST_F(ServerTest, FragmentBeyondTheWindowIsDropped) {
     bench.handle(bench.probe(0, 4));
     bench.handle(bench.gradient(0, 0x80000000U, 1));
     EXPECT_EQ(bench.server.counters().ahead, 2U);
-    EXPECT_EQ(bench.server.counters().stale, 1U) << "half the sequence space ahead is as far behind";
+    EXPECT_EQ(bench.server.counters().stale, 1U) << "a sequence number half the space ahead counts as behind";
     EXPECT_EQ(bench.server.counters().gradients, 0U);
     bench.handle(bench.gradient(0, 3, 1));
     EXPECT_EQ(bench.server.counters().gradients, 1U);
@@ -203,7 +204,7 @@ TEST_F(ServerTest, ProbeWithSendersMissingGetsAWaitThatNamesThem) {
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
     EXPECT_EQ(answers[0].header.worker, 1);
-    EXPECT_EQ(answers[0].header.bitmap0, 0x4U) << "worker 2 has neither sent nor asked";
+    EXPECT_EQ(answers[0].header.bitmap0, 0x4U) << "worker 2 has sent neither a gradient nor a PROBE";
     EXPECT_EQ(answers[0].header.bitmap1, 0x1U);
 }
 
@@ -218,7 +219,8 @@ TEST_F(ServerTest, ProbeOfTheLastMissingWorkerGetsANack) {
     EXPECT_EQ(answers[0].header.worker, 2);
     EXPECT_EQ(answers[0].header.bitmap0, 0x4U);
     EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
-    EXPECT_EQ(answers[0].header.flags & ATP_FLAG_BYPASS, 0) << "what the switch holds is worth fetching";
+    EXPECT_EQ(answers[0].header.flags & ATP_FLAG_BYPASS, 0)
+        << "without BYPASS, the resend fetches the partial sum of the switch";
 }
 
 TEST_F(ServerTest, ProbeOfAnIncludedWorkerGetsAWait) {
@@ -229,14 +231,14 @@ TEST_F(ServerTest, ProbeOfAnIncludedWorkerGetsAWait) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
-    EXPECT_EQ(answers[0].header.bitmap1, 0U) << "all workers have sent, so it names none";
+    EXPECT_EQ(answers[0].header.bitmap1, 0U) << "all workers have sent, so the WAIT names no worker";
 }
 
 TEST_F(ServerTest, RepeatedProbeGetsARepeatedNack) {
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.probe(rank, 0));
     EXPECT_EQ(bench.server.counters().nacks, 1U);
     bench.handle(bench.probe(2, 0));
-    EXPECT_EQ(bench.server.counters().nacks, 2U) << "its own timer keeps it from asking often";
+    EXPECT_EQ(bench.server.counters().nacks, 2U) << "the repeat interval does not apply to a PROBE";
 }
 
 TEST_F(ServerTest, NackToMissingWorkersIsRepeatedOnlyAfterTheInterval) {
@@ -262,7 +264,7 @@ TEST_F(ServerTest, ProbeOfAnUnknownWorkerIsRefused) {
     EXPECT_TRUE(bench.answers().empty());
 }
 
-// --- index of the next round
+// --- aggregator index of the next fragment of a slot
 
 TEST_F(ServerTest, AckWithoutCollisionKeepsTheIndex) {
     bench.handle(bench.members_gradient(0, 0x7, 1, 3));
@@ -271,14 +273,14 @@ TEST_F(ServerTest, AckWithoutCollisionKeepsTheIndex) {
     EXPECT_EQ(ack.argument, bench.channel.index(1, 0));
 }
 
-TEST_F(ServerTest, SlotThatCollidesTwiceMovesInTheNextRound) {
+TEST_F(ServerTest, SlotThatCollidesTwiceGetsANewIndex) {
     const std::uint32_t first_index = bench.channel.index(1, 0);
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 1, 1, ATP_FLAG_COLLISION));
-    EXPECT_EQ(bench.answers().at(0).header.argument, first_index) << "once may be a passer-by";
+    EXPECT_EQ(bench.answers().at(0).header.argument, first_index) << "one collision does not move the slot";
     for (const std::uint32_t seq : {0U, 2U, 3U, 4U}) bench.complete(seq);
     for (std::uint16_t rank = 0; rank < 3; ++rank) bench.handle(bench.gradient(rank, 5, 1, ATP_FLAG_COLLISION));
     const atp_header ack = bench.answers().at(0).header;
-    EXPECT_EQ(ack.index, first_index) << "the round that is over, so that its aggregator is released";
+    EXPECT_EQ(ack.index, first_index) << "the index of the completed fragment, so that its aggregator is released";
     const std::uint32_t next_index = ack.argument;
     EXPECT_NE(next_index, first_index);
 
@@ -294,7 +296,8 @@ TEST_F(ServerTest, SlotThatCollidesTwiceMovesInTheNextRound) {
 
 TEST_F(ServerTest, RareCollisionsMoveNoSlot) {
     for (std::uint32_t seq = 0; seq < 64; ++seq) {
-        bench.complete(seq, seq % 16 == 0 ? unsigned{ATP_FLAG_COLLISION} : 0U);  // slot 0, every fourth round
+        bench.complete(seq, seq % 16 == 0 ? unsigned{ATP_FLAG_COLLISION}
+                                          : 0U);  // one collision in every fourth fragment of slot 0
     }
     EXPECT_EQ(bench.server.counters().collided, 4U);
     EXPECT_EQ(bench.server.counters().remapped, 0U);
@@ -325,7 +328,7 @@ TEST(Server, BypassOrResendFlushesLevelOneOnce) {
 
 // --- values outside the integers' range
 
-TEST_F(ServerTest, OverflowIsRequestedUnaggregatedOnceAndReleasesTheAggregator) {
+TEST_F(ServerTest, AfterOverflowOneNackWithBypassGoesToAllWorkers) {
     bench.handle(bench.members_gradient(0, 0x7, 0, 12345, ATP_FLAG_OVERFLOW));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
@@ -349,13 +352,13 @@ TEST_F(ServerTest, ContributionsBeforeAnOverflowAreKept) {
     bench.handle(bench.members_gradient(0, 0x5, 0, 1, ATP_FLAG_OVERFLOW));
     const auto answers = bench.answers();
     ASSERT_FALSE(answers.empty());
-    EXPECT_EQ(answers.back().header.bitmap0, 0x5U) << "worker 1 need not send again";
+    EXPECT_EQ(answers.back().header.bitmap0, 0x5U) << "the gradient of worker 1 stays included, so it receives no NACK";
     bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND));
     bench.handle(bench.gradient(2, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND));
     EXPECT_EQ(bench.answers().at(0).sums, (Sums{7, -7}));
 }
 
-TEST_F(ServerTest, FloatsOfOneWorkerAreRequestedFromAllOthers) {
+TEST_F(ServerTest, AfterFloatsOfOneWorkerAllOthersAreAskedForFloats) {
     bench.handle(bench.gradient(1, 0, 5));
     bench.handle(bench.floats(0, 0, 1e30F));
     const auto answers = bench.answers();
@@ -366,7 +369,7 @@ TEST_F(ServerTest, FloatsOfOneWorkerAreRequestedFromAllOthers) {
     EXPECT_EQ(answers[0].header.bitmap0, 0x6U);
     bench.handle(bench.floats(2, 0, -1e30F));
     bench.handle(bench.floats(1, 0, 0.5F));
-    EXPECT_EQ(bench.answers().at(0).sums, (Sums{0.5F, 0.5F})) << "exact: 1e30 - 1e30 is nothing";
+    EXPECT_EQ(bench.answers().at(0).sums, (Sums{0.5F, 0.5F})) << "the sum is exact: 1e30 - 1e30 is 0";
     EXPECT_EQ(bench.server.counters().float_fragments, 1U);
 }
 
@@ -378,7 +381,7 @@ TEST_F(ServerTest, IntegersAfterFloatsGetTheRequestAgain) {
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
     EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
-    EXPECT_EQ(answers[0].header.bitmap0, 0x2U) << "worker 2 was asked a moment ago";
+    EXPECT_EQ(answers[0].header.bitmap0, 0x2U) << "worker 2 received its NACK within this interval";
     EXPECT_EQ(bench.server.base(), 0U);
 }
 
@@ -485,7 +488,7 @@ TEST_F(ServerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
     Random random(4);
     const Bytes good = bench.gradient(0, 0, 1);
     for (std::size_t size = 0; size < good.size(); ++size) {
-        if (size == ATP_HEADER_BYTES + ATP_LANE_BYTES) continue;  // a packet of a short fragment
+        if (size == ATP_HEADER_BYTES + ATP_LANE_BYTES) continue;  // this size is that of a fragment with one lane
         bench.handle(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
     }
     for (int i = 0; i < 10'000; ++i) {
@@ -500,17 +503,17 @@ TEST_F(ServerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
 
 // --- full queues
 
-TEST_F(ServerTest, AnswersBeyondTheQueueAreDroppedAndRequestedAgain) {
+TEST_F(ServerTest, AckThatDoesNotFitInTheQueueIsSentAfterAProbe) {
     for (std::uint32_t seq = 0; seq < 4; ++seq) bench.handle(bench.gradient(0, seq, 1));
-    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each gets a WAIT
+    for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));  // each PROBE gets a WAIT
     EXPECT_GT(bench.server.counters().unsent, 0U);
     const std::size_t queued = bench.answers().size();
     EXPECT_EQ(queued + bench.server.counters().unsent, 10'000U);
-    EXPECT_LT(queued, 1'000U) << "as many as were claimed at the start";
+    EXPECT_LT(queued, 1'000U) << "the queue holds the number of answers for which it allocated memory";
 
     for (int i = 0; i < 10'000; ++i) bench.handle(bench.probe(1, 0));
     bench.handle(bench.gradient(1, 0, 1));
-    bench.handle(bench.gradient(2, 0, 1));  // complete, but its ACK does not fit in the queue
+    bench.handle(bench.gradient(2, 0, 1));  // completes fragment 0, but the ACK does not fit in the queue
     for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.type, ATP_TYPE_ACK);
     bench.handle(bench.probe(1, 0));
     expect_one(ATP_TYPE_ACK, 1);

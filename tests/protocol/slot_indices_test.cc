@@ -11,13 +11,13 @@ namespace {
 
 constexpr ChannelConfig slots_channel{.job = 1, .token = 2, .window_log2 = 3, .aggregators = 4096};
 
-TEST(SlotIndices, StartAtTheFirstAttemptOfTheHash) {
+TEST(SlotIndices, StartAtTheHashWithAttempt0) {
     const SlotIndices indices(slots_channel);
     for (std::uint32_t seq = 0; seq < 2 * slots_channel.window(); ++seq)
         EXPECT_EQ(indices.index(seq), slots_channel.index(seq, 0));
 }
 
-TEST(SlotIndices, OneCollisionInThreeRoundsMovesNothing) {
+TEST(SlotIndices, OneCollisionInThreeFragmentsMovesNoSlot) {
     SlotIndices indices(slots_channel);
     std::uint32_t seq = 5;
     for (int round = 0; round < 20; ++round) {
@@ -30,7 +30,7 @@ TEST(SlotIndices, OneCollisionInThreeRoundsMovesNothing) {
     }
 }
 
-TEST(SlotIndices, TwoCollisionsInThreeRoundsMoveThatSlotAndNoOther) {
+TEST(SlotIndices, TwoCollisionsInThreeFragmentsMoveThatSlotAndNoOther) {
     for (const bool between : {false, true}) {
         SlotIndices indices(slots_channel);
         std::uint32_t seq = 5;
@@ -45,11 +45,12 @@ TEST(SlotIndices, TwoCollisionsInThreeRoundsMoveThatSlotAndNoOther) {
         EXPECT_EQ(next.index, slots_channel.index(5, 1));
         EXPECT_EQ(indices.index(seq + slots_channel.window()), next.index);
         EXPECT_EQ(indices.index(6), slots_channel.index(6, 0));
-        EXPECT_FALSE(indices.next(seq + slots_channel.window(), next.index, true).moved) << "the score starts again";
+        EXPECT_FALSE(indices.next(seq + slots_channel.window(), next.index, true).moved)
+            << "after a move, the collision score starts at 0";
     }
 }
 
-TEST(SlotIndices, ASlotMovesToAnIndexThatNoOtherSlotUses) {
+TEST(SlotIndices, SlotMovesToAnIndexThatNoOtherSlotUses) {
     ChannelConfig crowded = slots_channel;
     crowded.aggregators = 32;
     SlotIndices indices(crowded);
@@ -61,12 +62,12 @@ TEST(SlotIndices, ASlotMovesToAnIndexThatNoOtherSlotUses) {
             if (slot != crowded.slot(seq) && indices.index(slot) == next.index) ++shared;
         }
     }
-    // Each move tries four of 32 indices. Other slots use at most seven. Of 1,600 moves, 3.7 are expected to find no
+    // Each move tries four of 32 indices, of which other slots use at most seven. Of 1,600 moves, about 3.7 find no
     // free index.
     EXPECT_LT(shared, 40U);
 }
 
-TEST(SlotIndices, ASlotMovesEvenIfEachIndexIsInUse) {
+TEST(SlotIndices, SlotMovesEvenIfEachIndexIsInUse) {
     ChannelConfig tiny = slots_channel;
     tiny.aggregators = 1;
     SlotIndices indices(tiny);

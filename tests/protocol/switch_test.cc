@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The software switch around the decision: jobs, counters, lanes, and untrusted packets.
+// The parts of the software switch around atp_decide(): jobs, counters, lanes, and checks of untrusted packets.
 #include "protocol/switch.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(SwitchTest, ResendFetchesThePartialSum) {
 TEST_F(SwitchTest, SumBeyond32BitsIsMarked) {
     (void)handle(gradient(0), {highest, 0, 0});
     (void)handle(gradient(1), {1, 0, 0});
-    // back in range, but the sum stays marked as overflowed: the switch cannot prove that it is right
+    // the sum is in range again, but stays marked as overflowed: the switch cannot prove that the sum is right
     const Result result = handle(gradient(2), {-5, 0, 0});
     EXPECT_NE(header_in(result.bytes).flags & ATP_FLAG_OVERFLOW, 0);
     EXPECT_EQ(machine.counters().overflows, 1U);
@@ -129,9 +129,9 @@ TEST_F(SwitchTest, CongestionOfAGradientMarksTheSum) {
     EXPECT_EQ(machine.counters().ecn, 1U);
 }
 
-TEST_F(SwitchTest, CongestionOfAnAckLeavesItUnchanged) {
+TEST_F(SwitchTest, CongestionMarkOnAnAckDoesNotChangeTheAck) {
     const Bytes ack = make_packet(down(ATP_TYPE_ACK), {1, 2, 3});
-    EXPECT_EQ(handle(ack, true).bytes, ack) << "as a flag only the workers behind this link would see it";
+    EXPECT_EQ(handle(ack, true).bytes, ack) << "a flag in this ACK would reach only the workers below this switch";
 }
 
 // --- directions
@@ -171,7 +171,7 @@ TEST_F(SwitchTest, FlushOfTheOtherLevelGoesDown) {
     flush.hop = 1;
     EXPECT_EQ(handle(flush).verdict.route, Route::down);
     EXPECT_EQ(handle(make_packet(flush), false, ATP_HEADER_BYTES).verdict.route, Route::down)
-        << "it does not grow here";
+        << "the switch only forwards the FLUSH, so the buffer needs no room for lanes";
     EXPECT_EQ(machine.counters().no_room, 0U);
     EXPECT_EQ(machine.occupied(), 1U);
 }
@@ -253,7 +253,7 @@ TEST_F(SwitchTest, AckWithAnIndexOutsideTheTablePassesAndAFlushIsAbsorbed) {
     EXPECT_EQ(handle(flush).verdict.route, Route::down);
 }
 
-TEST_F(SwitchTest, MoreLanesThanAnAggregatorGoToTheServerUnaggregated) {
+TEST_F(SwitchTest, GradientWithMoreLanesThanAnAggregatorGoesToTheServerUnaggregated) {
     const Result result = handle(gradient(0), {1, 2, 3, 4, 5});
     EXPECT_EQ(result.verdict.route, Route::up);
     EXPECT_EQ(result.verdict.event, ATP_EVENT_MISFIT);
@@ -261,7 +261,7 @@ TEST_F(SwitchTest, MoreLanesThanAnAggregatorGoToTheServerUnaggregated) {
     EXPECT_EQ(machine.occupied(), 0U);
 }
 
-TEST_F(SwitchTest, AsManyLanesAsAnAggregatorAreAdded) {
+TEST_F(SwitchTest, GradientWithTheLanesOfAnAggregatorIsAdded) {
     for (std::uint16_t rank = 0; rank < 2; ++rank) (void)handle(gradient(rank), {1, 2, 3, 4});
     EXPECT_EQ(lanes_in(handle(gradient(2), {1, 2, 3, 4}).bytes), (Lanes{3, 6, 9, 12}));
 }
@@ -302,7 +302,7 @@ TEST_F(SwitchTest, PacketOfAnotherIncarnationIsDroppedForEveryType) {
     EXPECT_EQ(handle(down(ATP_TYPE_FLUSH)).verdict.route, Route::drop);
     EXPECT_EQ(handle(down(ATP_TYPE_PROBE)).verdict.route, Route::drop);
     EXPECT_EQ(machine.job_counters(1)->forged, 5U);
-    EXPECT_EQ(machine.occupied(), 1U) << "what was held is held still";
+    EXPECT_EQ(machine.occupied(), 1U) << "the switch still holds the partial sum";
 }
 
 TEST_F(SwitchTest, RepeatedAdmissionSucceedsAndAnotherTokenOrLevelIsRefused) {
@@ -426,19 +426,19 @@ TEST_F(SwitchTest, RandomPacketsOfAnAdmittedJobStayWithinTheTable) {
         wire::Packet packet;
         Bytes out = result.bytes;
         if (result.verdict.route == Route::drop) continue;
-        ASSERT_EQ(wire::decode(out, packet), wire::DecodeError::none) << "what leaves is a packet again";
+        ASSERT_EQ(wire::decode(out, packet), wire::DecodeError::none) << "a forwarded packet decodes";
     }
     for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
         if (event == ATP_EVENT_SINGLE || event == ATP_EVENT_SUPERSEDED || event == ATP_EVENT_TAKEN_OVER ||
             event == ATP_EVENT_EXPIRED)
-            continue;  // these need other masks, a window's distance, or time
-        EXPECT_GT(machine.counters().events[event], 0U) << "nothing of kind " << event << " was tried";
+            continue;  // these events need other masks, a fragment one window away, or more time
+        EXPECT_GT(machine.counters().events[event], 0U) << "no event of kind " << event << " occurred";
     }
 }
 
 // --- batches
 
-TEST_F(SwitchTest, BatchEqualsItsPacketsOneByOne) {
+TEST_F(SwitchTest, BatchGivesTheSameResultAsItsPacketsOneByOne) {
     Switch one_by_one(machine.config());
     ASSERT_TRUE(one_by_one.admit(channel.job, channel.token, 0));
     Random random(3);

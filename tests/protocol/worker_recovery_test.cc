@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker handles loss, silence, congestion and deadlines.
+// How a worker handles loss, a missing answer, congestion and deadlines.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,13 +21,13 @@ using Sequences = std::vector<std::uint32_t>;
 
 class WorkerRecovery : public ::testing::Test {
   protected:
-    // Sends this number of fragments, at most the window of 16.
+    // Sends `fragments` fragments, at most the window of 16.
     void send(std::size_t fragments) {
         ASSERT_TRUE(bench.submit_fragments(fragments).has_value());
         (void)bench.packets();
     }
     void ack(std::uint32_t seq, unsigned flags = 0) { bench.handle(bench.ack(seq, 3, flags)); }
-    // The result of fragment 0 arrives 50 ms after the gradient was sent, and then again.
+    // The timer expires. The result of fragment 0 arrives 50 ms after its gradient was sent, twice.
     static void learn_minimum_timeout(WorkerBench& bench) {
         const Time sent_at = bench.now;
         bench.expire();
@@ -52,7 +52,7 @@ TEST_F(WorkerRecovery, ThreeNewerAcksCauseAResend) {
     ASSERT_EQ(packets.size(), 1U);
     EXPECT_EQ(packets[0].header.seq, 0U);
     EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
-    EXPECT_FALSE(packets[0].has(ATP_FLAG_BYPASS)) << "it fetches what the switch holds";
+    EXPECT_FALSE(packets[0].has(ATP_FLAG_BYPASS)) << "without BYPASS, the resend fetches the partial sum of the switch";
     EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
 }
 
@@ -68,11 +68,11 @@ TEST_F(WorkerRecovery, ThreeNewerAcksInAnyOrderCauseAResend) {
     send(8);
     ack(6);
     ack(4);
-    ack(5);  // three newer than each of 0..3
+    ack(5);  // now three newer ACKs for each of the fragments 0..3
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
 }
 
-TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoOther) {
+TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoSecondResend) {
     send(12);
     for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
@@ -81,7 +81,7 @@ TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoOther) {
     EXPECT_EQ(bench.worker.counters().resent_newer, 1U);
 }
 
-TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseAnother) {
+TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseASecondResend) {
     const policy::Experiment fixed_window({.fixed_window = true});
     WorkerConfig config = WorkerBench::default_config();
     config.channel.policy = &fixed_window;
@@ -101,7 +101,7 @@ TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseAnother) {
     ack(6);
     EXPECT_EQ(steady.sequences(), (Sequences{0}));
     for (std::uint32_t seq = 7; seq < 11; ++seq) ack(seq);
-    EXPECT_TRUE(steady.packets().empty()) << "they were sent before the second resend";
+    EXPECT_TRUE(steady.packets().empty()) << "these fragments were sent before the second resend";
     EXPECT_EQ(steady.worker.counters().resent_newer, 2U);
 }
 
@@ -141,7 +141,7 @@ TEST_F(WorkerRecovery, ThreeNewerAcksAcrossTheWrapCauseAResend) {
     EXPECT_EQ(wrapping.sequences(), (Sequences{0xfffffffeU}));
 }
 
-// --- silence
+// --- timeouts
 
 TEST_F(WorkerRecovery, TimeoutSendsProbesWithoutData) {
     send(3);
@@ -164,7 +164,7 @@ TEST_F(WorkerRecovery, TimeoutSendsABoundedNumberOfProbes) {
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
-TEST_F(WorkerRecovery, TimeoutWithBlindResendSendsFragments) {
+TEST_F(WorkerRecovery, TimeoutWithBlindResendSendsGradientsInsteadOfProbes) {
     WorkerConfig config = WorkerBench::default_config();
     config.blind_resend = true;
     config.probe_burst = 2;
@@ -173,7 +173,7 @@ TEST_F(WorkerRecovery, TimeoutWithBlindResendSendsFragments) {
     (void)blind.packets();
     blind.expire();
     const auto packets = blind.packets();
-    ASSERT_EQ(packets.size(), 2U) << "bounded like probes";
+    ASSERT_EQ(packets.size(), 2U) << "probe_burst also limits blind resends";
     for (std::uint32_t seq = 0; seq < 2; ++seq) {
         EXPECT_TRUE(packets[seq].has(ATP_FLAG_RESEND));
         EXPECT_EQ(packets[seq].header.seq, seq);
@@ -184,16 +184,16 @@ TEST_F(WorkerRecovery, TimeoutWithBlindResendSendsFragments) {
 
 TEST_F(WorkerRecovery, TimeoutDoublesToItsMaximumAndResetsOnProgress) {
     send(2);
-    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "the first is on time";
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "the first timeout has no random delay";
     for (const int doubled_ms : {2, 4, 8, 16, 32, 64, 128, 200, 200, 200}) {
         bench.expire();
         (void)bench.packets();
         const Duration timeout = bench.worker.poll_timeout() - bench.now;
         EXPECT_GE(timeout, milliseconds(doubled_ms));
-        EXPECT_LE(timeout, milliseconds(doubled_ms) * 3 / 2) << "late by up to half";
+        EXPECT_LE(timeout, milliseconds(doubled_ms) * 3 / 2) << "the random delay is at most half of the timeout";
     }
     ack(0);
-    EXPECT_LE(bench.worker.poll_timeout() - bench.now, milliseconds(200)) << "and on time again";
+    EXPECT_LE(bench.worker.poll_timeout() - bench.now, milliseconds(200)) << "the timeout is not doubled any more";
     bench.expire();
     EXPECT_EQ(bench.sequences(), (Sequences{1}));
 }
@@ -239,8 +239,8 @@ TEST_F(WorkerRecovery, TimeoutFollowsTheRoundTrip) {
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "the minimum alone would be too short";
 }
 
-// A fragment that waits for another worker's timer takes as long as this timer. If workers measured it, each timeout
-// would raise the others.
+// The round trip of a fragment that waits for the timer of another worker includes that timeout. If a worker measured
+// it, each timeout would raise the timeouts of the other workers.
 TEST_F(WorkerRecovery, RoundTripsOfFragmentsInFlightAtAnExpiryAreIgnored) {
     send(16);
     for (std::uint32_t seq = 0; seq < 16; ++seq) {
@@ -253,7 +253,8 @@ TEST_F(WorkerRecovery, RoundTripsOfFragmentsInFlightAtAnExpiryAreIgnored) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
 }
 
-// Results in bursts that are further apart than the timeout: nothing is lost, but no round trip could be measured.
+// Results arrive in bursts that are further apart than the timeout. No packet is lost, but the worker cannot measure a
+// round trip.
 TEST_F(WorkerRecovery, RepeatedResultRaisesTheMinimumTimeout) {
     send(16);
     learn_minimum_timeout(bench);
@@ -261,11 +262,11 @@ TEST_F(WorkerRecovery, RepeatedResultRaisesTheMinimumTimeout) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
     bench.expire();
     ack(2);
-    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100)) << "an expiry changes nothing";
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100)) << "an expiry keeps the raised minimum";
 }
 
-// Answers to probes may wait behind a whole window in the queue of a slow link. A result without a probe arrives
-// earlier.
+// In the queue of a slow link, the answer to a PROBE may wait behind the results of a whole window. The result of a
+// fragment without a PROBE arrives earlier.
 TEST_F(WorkerRecovery, LateResultWithoutAProbeRaisesTheMinimumTimeout) {
     send(16);
     const Time sent_at = bench.now;
@@ -274,12 +275,13 @@ TEST_F(WorkerRecovery, LateResultWithoutAProbeRaisesTheMinimumTimeout) {
     EXPECT_EQ(bench.packets().size(), asked);
     bench.now = sent_at + milliseconds(50);
     for (std::uint32_t seq = 0; seq < asked; ++seq) ack(seq);
-    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "these may be the answers";
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "these results may be answers to the PROBEs";
     ack(asked);
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(100));
 }
 
-// A result that another worker's timer delayed arrives late. It arrives twice if it crossed the PROBE.
+// A result arrives late if the timer of another worker delayed it. It arrives twice if it was sent before the PROBE
+// arrived at the server.
 TEST_F(WorkerRecovery, ResultDelayedByOtherWorkersKeepsTheMinimumTimeout) {
     send(16);
     for (const bool lost : {false, true}) {
@@ -312,7 +314,7 @@ TEST_F(WorkerRecovery, AnswerWithoutTheResultResetsTheMinimumTimeout) {
 }
 
 TEST_F(WorkerRecovery, EarlyAndRepeatedTimeoutCallsDoNothing) {
-    bench.worker.handle_timeout(bench.now);  // nothing outstanding
+    bench.worker.handle_timeout(bench.now);  // no fragment is in flight
     send(3);
     const Time deadline = bench.worker.poll_timeout();
     for (int call = 0; call < 1000; ++call) bench.worker.handle_timeout(deadline - microseconds(1));
@@ -320,7 +322,7 @@ TEST_F(WorkerRecovery, EarlyAndRepeatedTimeoutCallsDoNothing) {
     EXPECT_TRUE(bench.packets().empty());
     bench.now = deadline;
     for (int call = 0; call < 1000; ++call) bench.worker.handle_timeout(deadline);
-    EXPECT_EQ(bench.packets().size(), 3U) << "one expiry, however often it is reported";
+    EXPECT_EQ(bench.packets().size(), 3U) << "1000 calls for one expiry send one burst of PROBEs";
 }
 
 TEST_F(WorkerRecovery, TimeoutsWithoutTransmissionsQueueOneBurst) {
@@ -329,7 +331,7 @@ TEST_F(WorkerRecovery, TimeoutsWithoutTransmissionsQueueOneBurst) {
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
-TEST_F(WorkerRecovery, WithoutOutstandingFragmentsThereIsNoTimer) {
+TEST_F(WorkerRecovery, WorkerWithoutFragmentsInFlightHasNoTimer) {
     EXPECT_EQ(bench.worker.poll_timeout(), never);
     send(1);
     EXPECT_NE(bench.worker.poll_timeout(), never);
@@ -348,7 +350,7 @@ TEST_F(WorkerRecovery, NackCausesOneResend) {
     EXPECT_EQ(packets[0].header.seq, 1U);
     EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
     bench.handle(bench.nack(1));
-    EXPECT_EQ(bench.packets().size(), 1U) << "a new request gets a new answer";
+    EXPECT_EQ(bench.packets().size(), 1U) << "the second NACK causes a second resend";
 }
 
 TEST_F(WorkerRecovery, NackForOtherWorkersIsIgnored) {
@@ -381,11 +383,11 @@ TEST_F(WorkerRecovery, NackWithBypassCausesAnUnaggregatedResend) {
     EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
 }
 
-TEST_F(WorkerRecovery, RequestForFloatsHoldsForLaterResends) {
+TEST_F(WorkerRecovery, AfterARequestForFloatsAllResendsAreFloats) {
     send(1);
     bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
-    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // a late copy of an older request
+    bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // a late copy of an older NACK
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
     bench.handle(bench.nack(0));
     EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
@@ -433,7 +435,7 @@ TEST_F(WorkerRecovery, MarkedAcksHalveTheWindowOncePerWindow) {
     EXPECT_EQ(bench.worker.window_packets(), 8U);
     EXPECT_EQ(bench.packets().size(), 8U);
     ack(16, ATP_FLAG_ECN);
-    EXPECT_EQ(bench.worker.counters().halvings, 2U) << "the next window may be halved again";
+    EXPECT_EQ(bench.worker.counters().halvings, 2U) << "a mark in the next window halves again";
 }
 
 TEST_F(WorkerRecovery, LossHalvesTheWindow) {
@@ -446,7 +448,8 @@ TEST_F(WorkerRecovery, LossHalvesTheWindow) {
 TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {
     send(100);
     bench.handle(bench.ack(0), true);
-    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "only a mark that reaches all workers halves";
+    EXPECT_EQ(bench.worker.counters().halvings, 0U)
+        << "a mark on the downlink does not halve the window: other workers do not see it";
     const auto packets = bench.packets();
     ASSERT_EQ(packets.size(), 1U);
     EXPECT_TRUE(packets[0].has(ATP_FLAG_ECN));
@@ -465,7 +468,7 @@ TEST_F(WorkerRecovery, DeadlineFailsAllPendingOperationsWithTheMissingMembers) {
     bench.now += milliseconds(2);
     bench.handle(bench.wait(0, 0x1, 0x4));
     while (!bench.worker.failed()) bench.expire();
-    EXPECT_EQ(bench.now, start + milliseconds(50)) << "not a moment later than promised";
+    EXPECT_EQ(bench.now, start + milliseconds(50)) << "the worker fails exactly at the deadline";
     const auto events = bench.events();
     ASSERT_EQ(events.size(), 2U);
     for (const WorkerEvent& event : events) {
@@ -491,7 +494,7 @@ TEST_F(WorkerRecovery, DeadlineWithoutAServerAnswerReportsThat) {
     EXPECT_EQ(events[0].missing_units, 0U);
 }
 
-TEST_F(WorkerRecovery, OperationDoneBeforeTheDeadlineOfAnotherCompletes) {
+TEST_F(WorkerRecovery, CompleteOperationIsReportedAsCompletedIfAnEarlierOneTimesOut) {
     ASSERT_TRUE(bench.submit({1, 2}, bench.now + milliseconds(5)).has_value());
     ASSERT_TRUE(bench.submit({3, 4}).has_value());
     (void)bench.packets();
@@ -503,7 +506,7 @@ TEST_F(WorkerRecovery, OperationDoneBeforeTheDeadlineOfAnotherCompletes) {
     EXPECT_EQ(events[1].kind, WorkerEvent::Kind::completed);
 }
 
-TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationWithALaterOne) {
+TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationWithALaterDeadline) {
     for (const Time of_the_first : {never, bench.now + milliseconds(80)}) {
         WorkerBench other;
         const Time start = other.now;
@@ -516,7 +519,7 @@ TEST_F(WorkerRecovery, DeadlineHoldsBehindAnOperationWithALaterOne) {
     }
 }
 
-TEST_F(WorkerRecovery, DeadlineOfADoneOperationIsIgnored) {
+TEST_F(WorkerRecovery, DeadlineOfACompleteOperationIsIgnored) {
     const Time start = bench.now;
     ASSERT_TRUE(bench.submit({1, 2}, start + milliseconds(80)).has_value());
     ASSERT_TRUE(bench.submit({3, 4}, start + milliseconds(20)).has_value());
@@ -531,7 +534,7 @@ TEST_F(WorkerRecovery, FailedWorkerDeliversNothing) {
     (void)bench.packets();
     while (!bench.worker.failed()) bench.expire();
     ack(0);
-    EXPECT_EQ(bench.outputs[0], (std::vector<float>{0, 0})) << "the caller may have let go of the memory";
+    EXPECT_EQ(bench.outputs[0], (std::vector<float>{0, 0})) << "the caller may have freed the memory";
 }
 
 TEST_F(WorkerRecovery, OperationBeforeItsDeadlineCompletes) {

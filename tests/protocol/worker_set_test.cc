@@ -56,15 +56,16 @@ TEST(WorkerSet, WholeUnitsIgnoreTheBitmapOfMembers) {
     EXPECT_FALSE(set->single_worker());
 }
 
-TEST(WorkerSet, WorkersThatTheJobDoesNotHaveAreRefused) {
+TEST(WorkerSet, SetWithUnknownWorkersOrNoneIsRefused) {
     const auto racks = *Membership::racks(2, 3);
     EXPECT_FALSE(WorkerSet::of(set_header(0, 0x1, false), racks).has_value()) << "no unit";
-    EXPECT_FALSE(WorkerSet::of(set_header(0, 0x1, true), racks).has_value()) << "no unit";
-    EXPECT_FALSE(WorkerSet::of(set_header(0x4, 0x1, false), racks).has_value()) << "a third unit";
-    EXPECT_FALSE(WorkerSet::of(set_header(0x7, 0, true), racks).has_value()) << "a third unit";
+    EXPECT_FALSE(WorkerSet::of(set_header(0, 0x1, true), racks).has_value()) << "whole, but no unit";
+    EXPECT_FALSE(WorkerSet::of(set_header(0x4, 0x1, false), racks).has_value()) << "a third unit, which the job lacks";
+    EXPECT_FALSE(WorkerSet::of(set_header(0x7, 0, true), racks).has_value())
+        << "whole units, one of which the job lacks";
     EXPECT_FALSE(WorkerSet::of(set_header(0x3, 0x1, false), racks).has_value()) << "members of two units";
     EXPECT_FALSE(WorkerSet::of(set_header(0x1, 0, false), racks).has_value()) << "no member";
-    EXPECT_FALSE(WorkerSet::of(set_header(0x1, 0x8, false), racks).has_value()) << "a fourth member";
+    EXPECT_FALSE(WorkerSet::of(set_header(0x1, 0x8, false), racks).has_value()) << "a fourth member of a unit of three";
 }
 
 TEST(WorkerSet, RelationNamesEachOfTheFourCases) {

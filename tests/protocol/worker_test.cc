@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guarantees of one worker about what it sends, delivers and reports. worker_recovery_test.cc tests loss and time.
+// Guarantees of one worker: the packets that it sends, and the results and events that it gives to the caller.
+// worker_recovery_test.cc tests losses and timers.
 #include "protocol/worker.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ TEST(WorkerTest, DirectWorkerStartsAtLevelOne) {
     EXPECT_EQ(bench.config.place.unit, 1);
 }
 
-TEST(WorkerTest, LastFragmentIsAsShortAsTheRest) {
+TEST(WorkerTest, LastFragmentHasOnlyTheRemainingElements) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2, 3}).has_value());
     const auto packets = bench.packets();
@@ -65,7 +66,8 @@ TEST(WorkerTest, FragmentsInFlightStayWithinTheWindow) {
     ASSERT_TRUE(bench.submit_fragments(100).has_value());
     EXPECT_EQ(bench.sequences().size(), 16U);
     for (std::uint32_t seq = 1; seq < 16; ++seq) bench.handle(bench.ack(seq));
-    for (const WorkerPacket& packet : bench.packets()) EXPECT_LT(packet.header.seq, 16U) << "0 has no ACK yet";
+    for (const WorkerPacket& packet : bench.packets())
+        EXPECT_LT(packet.header.seq, 16U) << "fragment 0 has no ACK yet, so the window ends before fragment 16";
     bench.handle(bench.ack(0));
     EXPECT_EQ(bench.sequences().size(), 16U);
 }
@@ -73,15 +75,16 @@ TEST(WorkerTest, FragmentsInFlightStayWithinTheWindow) {
 TEST(WorkerTest, FragmentsInFlightStayWithinTheCongestionWindow) {
     WorkerConfig config = WorkerBench::default_config();
     config.congestion.initial_packets = 3;
-    config.congestion.step_bytes = 1;  // one packet per ACK
+    config.congestion.step_bytes = 1;  // the window grows by one packet per ACK
     WorkerBench bench(config);
     ASSERT_TRUE(bench.submit_fragments(100).has_value());
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2}));
     bench.handle(bench.ack(0));
-    EXPECT_EQ(bench.sequences(), (Sequences{3, 4})) << "one left, one more fits";
+    EXPECT_EQ(bench.sequences(), (Sequences{3, 4}))
+        << "the ACK ends one fragment in flight and raises the window from 3 to 4";
 }
 
-// Only the first `elements_ready` elements are ready.
+// A tensor of which only the first `elements_ready` elements are ready.
 class SlowTensor final : public Tensor {
   public:
     explicit SlowTensor(std::span<const float> values) : values_(values.begin(), values.end()) {}
@@ -108,14 +111,14 @@ TEST(WorkerTest, FragmentThatIsNotReadyHoldsBackLaterOnes) {
     ASSERT_TRUE(bench.worker.submit(slow, bench.now).has_value());
     ASSERT_TRUE(bench.submit({6}).has_value());
     EXPECT_EQ(bench.sequences(), Sequences{});
-    EXPECT_EQ(bench.worker.poll_timeout(), never) << "nothing was sent that could be lost";
+    EXPECT_EQ(bench.worker.poll_timeout(), never) << "no fragment is in flight";
     slow.elements_ready = 3;  // one and a half fragments
     EXPECT_EQ(bench.sequences(), Sequences{0});
     slow.elements_ready = 5;
     EXPECT_EQ(bench.sequences(), (Sequences{1, 2, 3}));
 }
 
-TEST(WorkerTest, TensorThatNeverGetsReadyTimesOut) {
+TEST(WorkerTest, TensorThatIsNeverReadyTimesOut) {
     WorkerBench bench;
     SlowTensor slow(Values{1, 2});
     ASSERT_TRUE(bench.worker.submit(slow, bench.now, bench.now + std::chrono::seconds(1)).has_value());
@@ -139,7 +142,7 @@ TEST(WorkerTest, SequenceNumbersWrap) {
     EXPECT_EQ(bench.worker.expected(), 1U);
 }
 
-// Collects every 32-bit field of a worker's state by persist().
+// Collects the 32-bit fields of a worker's state. It is the argument of persist().
 struct FieldReader {
     std::vector<std::uint32_t> fields;
 
@@ -185,13 +188,13 @@ TEST(WorkerTest, LastLaneCarriesTheAuditWord) {
     WorkerBench bench(config);
     ASSERT_TRUE(bench.submit({5, 6}).has_value());
     const auto packets = bench.packets();
-    ASSERT_EQ(packets.size(), 2U) << "one lane a fragment is left for elements";
+    ASSERT_EQ(packets.size(), 2U) << "of the two lanes of a fragment, one is the audit lane";
     EXPECT_TRUE(packets[1].has(ATP_FLAG_AUDIT));
     const auto word = static_cast<std::int32_t>(config.channel.audit_of(1, 1));
     EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{6, word}));
 }
 
-TEST(WorkerTest, TooSmallBufferSendsAndLosesNothing) {
+TEST(WorkerTest, TransmitIntoATooSmallBufferKeepsThePacket) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());
     Bytes small(bench.worker.packet_bytes() - 1);
@@ -207,7 +210,7 @@ TEST(WorkerTest, SumsAreDeliveredAndTensorsReportedOnceInOrder) {
     ASSERT_EQ(bench.submit({4}), 1U);
     (void)bench.packets();
     bench.handle(bench.ack(2, 30));
-    EXPECT_TRUE(bench.events().empty()) << "the first tensor is not done";
+    EXPECT_TRUE(bench.events().empty()) << "events are in order, and the first tensor is not complete";
     bench.handle(bench.ack(1, 20));
     bench.handle(bench.ack(0, 10));
     const auto events = bench.events();
@@ -215,7 +218,7 @@ TEST(WorkerTest, SumsAreDeliveredAndTensorsReportedOnceInOrder) {
     EXPECT_EQ(events[0].tensor, 0U);
     EXPECT_EQ(events[1].tensor, 1U);
     EXPECT_EQ(events[0].kind, WorkerEvent::Kind::completed);
-    EXPECT_EQ(bench.outputs[0], (Values{10, 10, 20})) << "and nothing behind the tensor's end";
+    EXPECT_EQ(bench.outputs[0], (Values{10, 10, 20})) << "the ACK of the short fragment 1 stores one element";
     EXPECT_EQ(bench.outputs[1], (Values{30}));
     EXPECT_TRUE(bench.worker.idle());
     EXPECT_EQ(bench.worker.poll_timeout(), never);
@@ -256,7 +259,7 @@ TEST(WorkerTest, AckOfAnUnsentFragmentIsIgnored) {
     EXPECT_EQ(bench.sequences(), (Sequences{0}));
 }
 
-TEST(WorkerTest, NewIndexOfAnAckHoldsOneWindowLater) {
+TEST(WorkerTest, NewIndexOfAnAckIsUsedOneWindowLater) {
     WorkerConfig config = WorkerBench::default_config();
     config.channel.window_log2 = 1;
     WorkerBench bench(config);
@@ -271,7 +274,7 @@ TEST(WorkerTest, NewIndexOfAnAckHoldsOneWindowLater) {
     EXPECT_EQ(packets[0].header.index, 999U);
     EXPECT_NE(before, 999U);
     EXPECT_EQ(bench.worker.counters().remaps, 1U);
-    EXPECT_EQ(bench.worker.index_of(1), config.channel.index(1, 0)) << "the other slot stays";
+    EXPECT_EQ(bench.worker.index_of(1), config.channel.index(1, 0)) << "the other slot keeps its index";
 }
 
 // --- the application's interface
@@ -291,7 +294,7 @@ TEST(WorkerTest, TensorBeyondTheQueueIsRefused) {
     EXPECT_FALSE(bench.submit({1, 2}).has_value());
     (void)bench.packets();
     bench.handle(bench.ack(0));
-    EXPECT_FALSE(bench.submit({1, 2}).has_value()) << "its event was not polled yet";
+    EXPECT_FALSE(bench.submit({1, 2}).has_value()) << "a completed tensor stays in the queue until its event is polled";
     EXPECT_EQ(bench.events().size(), 1U);
     EXPECT_EQ(bench.submit({1, 2}), 2U);
 }
@@ -374,7 +377,7 @@ TEST(WorkerTest, RandomAndTruncatedBytesAreCountedAndDropped) {
     EXPECT_TRUE(bench.packets().empty());
 }
 
-// Arbitrary answers of the right job never make the worker send beyond its window.
+// Random answers with the right job and token never make the worker send beyond its window.
 TEST(WorkerTest, RandomAnswersKeepTheWorkerWithinItsWindow) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit_fragments(1000).has_value());
@@ -389,7 +392,7 @@ TEST(WorkerTest, RandomAnswersKeepTheWorkerWithinItsWindow) {
         bench.now += std::chrono::microseconds(random.below(2000));
         if (random.chance(0.1)) bench.worker.handle_timeout(bench.now);
         const std::size_t sent = bench.packets().size();
-        ASSERT_LE(sent, 16U + 16U + 8U) << "new ones, resends and probes are bounded by what was claimed";
+        ASSERT_LE(sent, 16U + 16U + 8U) << "at most a window of gradients, a window of resends and eight PROBEs";
         ASSERT_LE(bench.worker.next_seq() - bench.worker.expected(), 16U);
         (void)bench.events();
     }

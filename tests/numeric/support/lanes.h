@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Support of the tests of lanes: packets and buffers with guards, random lanes, and a run for each instruction set of
-// this processor.
+// Support for the tests of lanes: packets and buffers with guards, random lanes, and a fixture that runs a test with
+// each instruction set of this processor.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace atp::numeric {
 
 inline constexpr std::size_t lane_bytes = 4;
-// Several of the widest vectors, and every remainder.
+// Largest tested number of lanes: several of the widest vectors. Smaller numbers give every remainder.
 inline constexpr std::size_t longest = 130;
 inline constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 inline constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
@@ -31,7 +31,7 @@ inline constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 inline float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// Lanes of a packet at a chosen misalignment, between guards that no call may change.
+// Lanes of a packet at a chosen misalignment, between guard bytes that no tested call may change.
 class Wire {
   public:
     explicit Wire(std::size_t count, std::size_t misalignment = 0)
@@ -80,7 +80,7 @@ class Wire {
     std::vector<std::byte> bytes_;
 };
 
-// A buffer in host order with guard elements behind it.
+// A buffer in host byte order, followed by guard elements.
 template <typename T>
 class Host {
   public:
@@ -95,7 +95,7 @@ class Host {
     bool guards_intact() const {
         const T expected = guard();
         for (std::size_t at = count_; at < values_.size(); ++at) {
-            // Bits, not values: NaN and -0 count.
+            // Compares bits, not values, so that NaN equals NaN and -0 differs from 0.
             // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
             if (std::memcmp(&values_[at], &expected, sizeof expected) != 0) {
                 return false;
@@ -145,7 +145,7 @@ class LanesOfTarget : public testing::TestWithParam<std::int64_t> {
         hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     }
 
-    // Every length, each at every misalignment of a lane.
+    // Calls `check` for every number of lanes, each at every misalignment within a lane.
     template <typename Check>
     void for_every_shape(Check check) {
         for (std::size_t count = 0; count <= longest; ++count) {

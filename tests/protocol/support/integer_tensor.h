@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minimal tensor of unscaled integers: int32 in, int32 out.
+// A minimal tensor of unscaled integers: int32 input, int32 sums.
 #pragma once
 
 #include <cstdint>

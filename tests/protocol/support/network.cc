@@ -16,7 +16,7 @@ using protocol::Route;
 
 namespace {
 
-// Scripts are short. More deliveries than this show that packets multiply without end.
+// A script needs far fewer deliveries. More deliveries show that packets multiply without end.
 constexpr long longest_run = 1'000'000;
 
 // A float tensor with a purpose.
@@ -138,7 +138,7 @@ Node Network::above(Node node) const {
     return server_node;
 }
 
-// Collects every packet that workers and server have to send.
+// Puts every packet that workers and server have to send on its link.
 void Network::collect() {
     Bytes buffer(server_->packet_bytes());
     for (unsigned rank = 0; rank < workers_.size(); ++rank) {

@@ -18,11 +18,11 @@
 
 namespace atp::testing {
 
-// Position of a packet: at a worker, at the switch of a unit, at the switch in front of the server, or at the server.
+// One end of a link: a worker, the switch of a unit (rack), the switch in front of the server (root), or the server.
 struct Node {
     enum class Kind : std::uint8_t { worker, rack, root, server };
     Kind kind = Kind::server;
-    unsigned number = 0;  // of the worker, or of the unit
+    unsigned number = 0;  // rank of the worker, or number of the unit
 
     friend bool operator==(const Node&, const Node&) = default;
 };
@@ -37,7 +37,7 @@ struct Flight {
     Node from;
     Node to;
     Bytes bytes;
-    bool congested = false;  // the link's queue marks it CE
+    bool congested = false;  // the queue of the link marks the packet CE
 
     [[nodiscard]] atp_header header() const { return header_in(bytes); }
     [[nodiscard]] bool is(atp_type type) const { return header().type == type; }
@@ -50,7 +50,7 @@ struct NetworkConfig {
     protocol::Membership membership = *protocol::Membership::star(2);
     bool racks_aggregate = true;  // false: level 0 only forwards
     bool has_root = true;  // if there are several units or a direct one, a switch of level 1 is in front of the server
-    std::uint32_t aggregators = 1024;  // of each switch
+    std::uint32_t aggregators = 1024;  // aggregators of each switch
     Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
     Duration repeat_interval = std::chrono::milliseconds(1);
@@ -60,16 +60,16 @@ struct NetworkConfig {
 struct Faults {
     double loss = 0;
     double duplication = 0;
-    double reordering = 0;  // share of packets taken from a random position instead of the front
+    double reordering = 0;  // share of deliveries that take a random packet instead of the oldest
     double marking = 0;     // share of packets that get a CE mark
 };
 
-// A network of real state machines in which the script decides the outcome of every packet.
+// A network of the real state machines. The test's script decides what happens to every packet.
 //
-// Links are one first-in-first-out queue. A rule, called once for each packet that enters a link, delivers, drops,
-// holds (until release()) or duplicates the packet. Time advances by 1 us per delivery and by expire() and wait(), so
-// every run of a script is identical.
-// Calling order: submit() to the workers, then run() or finish(). The script may change the rule between calls.
+// All links share one first-in-first-out queue. A rule decides for each packet that enters a link: deliver, drop, hold
+// (until release()) or duplicate. Time advances by 1 us per delivery, and by expire() and wait(). Every run of a script
+// is therefore identical. Calling order: submit() to the workers, then run() or finish(). The script may change the
+// rule between calls.
 class Network {
   public:
     enum class Disposition : std::uint8_t { deliver, drop, hold, duplicate };
@@ -82,7 +82,7 @@ class Network {
 
     // Each call gives the worker its next tensor. The sums are in output().
     void submit(unsigned rank, std::vector<float> values, Time deadline = never, std::uint16_t purpose = 0);
-    // The same for a tensor of unscaled integers, whose sums are in integers().
+    // As submit(), for a tensor of unscaled integers. Its sums are in integers().
     void submit_integers(unsigned rank, std::vector<std::int32_t> values, std::uint16_t purpose = 0);
     // Submits a tensor that the script owns. It must exist until its operation ends, and it receives its own sums.
     void submit(unsigned rank, protocol::Tensor& tensor);
@@ -91,32 +91,33 @@ class Network {
 
     void set_rule(Rule rule) { rule_ = std::move(rule); }
     void clear_rule() { rule_ = nullptr; }
-    // Shorthands for set_rule(): the outcome of the next `times` packets that match. All other packets are delivered.
+    // Set a rule that drops or holds the next `times` packets that match and delivers all other packets.
     void drop_next(Match match, int times = 1) { fate_of_next(Disposition::drop, std::move(match), times); }
     void hold_next(Match match, int times = 1) { fate_of_next(Disposition::hold, std::move(match), times); }
     void duplicate_next(Match match, int times = 1) { fate_of_next(Disposition::duplicate, std::move(match), times); }
 
     // Delivers until every link is empty. Held packets stay held.
     void run();
-    // Puts held packets that match onto their links again, oldest first, without calling the rule.
+    // Puts the held packets that match on their links again, oldest first. It does not call the rule for them.
     void release(const Match& match = nullptr);
-    // Puts a packet on a link, like an attacker or a very late duplicate.
+    // Puts a packet on a link, as an attacker or a very late duplicate would arrive.
     void inject(Flight flight);
-    // Advances time to the next timeout of any worker. False if no worker has a timer.
+    // Advances time to the next timeout of any worker. Returns false if no worker has a timer.
     bool expire();
     void wait(Duration duration) { now_ += duration; }
-    // Alternates run() and expire() until every tensor is done. False if that takes more than `expiries` timeouts.
+    // Alternates run() and expire() until every tensor is done. Returns false if this takes more than `expiries`
+    // timeouts.
     [[nodiscard]] bool finish(int expiries = 200);
-    // As finish(), but with random faults, and for at most `steps` deliveries.
+    // As finish(), but with random faults and at most `steps` deliveries.
     [[nodiscard]] bool finish_among(const Faults& faults, std::uint32_t seed, long steps = 2'000'000);
 
     [[nodiscard]] bool done() const;
     [[nodiscard]] const std::vector<float>& output(unsigned rank, std::size_t tensor = 0) const;
     [[nodiscard]] const std::vector<std::int32_t>& integers(unsigned rank, std::size_t tensor = 0) const;
-    // True if all workers have the same bits, sums of integers are right modulo 2^32, and each float is the exact sum
-    // of the scaled integers, rounded once.
+    // True if all workers have the same bits and every sum is right. The sum of integers is right modulo 2^32. A float
+    // is the exact sum of the scaled integers, rounded once.
     [[nodiscard]] bool sums_are_right() const;
-    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // of all floats of worker 0
+    [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // bits of all sums of worker 0
 
     [[nodiscard]] protocol::Worker& worker(unsigned rank) { return *workers_.at(rank)->machine; }
     [[nodiscard]] protocol::Server& server() { return *server_; }
@@ -124,7 +125,7 @@ class Network {
     [[nodiscard]] protocol::Switch& root() { return *root_; }
     // Replaces the server by one without state, as a restart does. Switches and workers do not notice.
     void replace_server();
-    [[nodiscard]] std::uint32_t occupied() const;  // aggregators of all switches
+    [[nodiscard]] std::uint32_t occupied() const;  // occupied aggregators of all switches
     [[nodiscard]] Time now() const { return now_; }
     [[nodiscard]] std::size_t held() const { return held_.size(); }
     // Every packet that reached the end of a link, in order.
@@ -140,7 +141,7 @@ class Network {
     struct Job {
         std::vector<float> input;
         std::vector<float> output;
-        std::vector<std::int32_t> integers_in;  // in place of the floats
+        std::vector<std::int32_t> integers_in;  // used instead of the floats
         std::vector<std::int32_t> integers_out;
         std::unique_ptr<protocol::Tensor> tensor;
     };

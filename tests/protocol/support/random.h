@@ -12,7 +12,7 @@ class Random {
     explicit Random(std::uint32_t seed) : engine_(seed) {}
 
     [[nodiscard]] std::uint32_t bits() { return static_cast<std::uint32_t>(engine_()); }
-    // In [0, count), nearly uniform.
+    // A number in [0, count), nearly uniform.
     [[nodiscard]] std::uint32_t below(std::uint32_t count) { return bits() % count; }
     [[nodiscard]] std::uint16_t below16(std::uint32_t count) { return static_cast<std::uint16_t>(below(count)); }
     [[nodiscard]] std::int32_t number() { return static_cast<std::int32_t>(bits()); }

@@ -11,7 +11,7 @@
 
 namespace atp::testing {
 
-// Elements of a fragment in the networks below: four lanes, one of which is the audit lane.
+// Elements of a fragment in the networks of this file. A fragment has four lanes, one of which is the audit lane.
 inline constexpr std::size_t elements_each = 3;
 
 inline NetworkConfig network_of(protocol::Membership membership) {
@@ -52,7 +52,7 @@ inline Flight with_flag(Flight flight, atp_flag flag) {
 }
 inline Flight as_resend(Flight flight) { return with_flag(std::move(flight), ATP_FLAG_RESEND); }
 
-// The FLUSH with which the server fetches level `hop`'s partial sum of the fragment of `gradient`.
+// The FLUSH with which the server fetches the partial sum of level `hop`. The fragment is that of `gradient`.
 inline Bytes flush_of(const Flight& gradient, std::uint8_t hop) {
     atp_header header = gradient.header();
     header.type = ATP_TYPE_FLUSH;

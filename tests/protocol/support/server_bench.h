@@ -15,12 +15,12 @@ namespace atp::testing {
 
 struct ServerAnswer {
     atp_header header{};
-    std::vector<float> sums;  // as float32
+    std::vector<float> sums;  // lanes as float32
     Lanes integers;           // the same lanes as int32
     protocol::ServerTransmit transmit;
 };
 
-// Values are small integers at scale 1, so sums are readable without conversion.
+// The server of a channel with scale 1. Values are small integers, so sums need no conversion.
 class ServerBench {
   public:
     explicit ServerBench(protocol::Membership membership, protocol::ChannelConfig channel_config = default_channel())
@@ -36,7 +36,7 @@ class ServerBench {
 
     void handle(Bytes bytes, bool congested = false) { server.handle_packet(bytes, congested, now); }
 
-    // Worker `rank` contributes value and -value.
+    // The gradient of worker `rank`: its lanes are value and -value.
     [[nodiscard]] Bytes gradient(std::uint16_t rank, std::uint32_t seq, std::int32_t value, unsigned flags = 0) const {
         return with_flags(gradient_of(channel, members, rank, seq), value, flags);
     }

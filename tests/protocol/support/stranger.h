@@ -18,7 +18,7 @@ class Stranger {
         if (!machine.admit(channel_.job, channel_.token, level)) throw std::logic_error("no room for another job");
     }
 
-    // Claims the aggregator: one of two workers sends, the other never does.
+    // Claims the aggregator: only one of two workers sends its gradient.
     void occupy(std::uint32_t index) {
         atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
         header.hop = level_;
@@ -26,7 +26,7 @@ class Stranger {
         header.index = index;
         pass(make_packet(header, Lanes(channel_.lanes, 1'000'000)));
     }
-    // Finishes its fragment, which frees the aggregator.
+    // Frees the aggregator with the ACK of the other job's fragment.
     void leave(std::uint32_t index) {
         atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
         header.type = ATP_TYPE_ACK;

@@ -53,7 +53,7 @@ std::size_t SwitchMlNetwork::find(bool up, unsigned worker) const {
     const auto found = std::ranges::find_if(
         flights_, [&](const SwitchMlFlight& flight) { return flight.up == up && flight.worker == worker; });
     if (found == flights_.end()) {
-        ADD_FAILURE() << "nothing in flight " << (up ? "from" : "to") << " worker " << worker;
+        ADD_FAILURE() << "no packet in flight " << (up ? "from" : "to") << " worker " << worker;
         return 0;
     }
     return static_cast<std::size_t>(found - flights_.begin());
@@ -79,7 +79,7 @@ void SwitchMlNetwork::deliver(std::size_t at) {
 void SwitchMlNetwork::settle() {
     constexpr unsigned far_too_many = 1'000'000;
     for (unsigned delivered = 0; !flights_.empty(); ++delivered) {
-        ASSERT_LT(delivered, far_too_many) << "packets are sent to and fro for ever";
+        ASSERT_LT(delivered, far_too_many) << "too many deliveries: packets multiply without end";
         deliver(0);
     }
 }

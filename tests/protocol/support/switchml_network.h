@@ -19,7 +19,7 @@ namespace atp::testing {
 // A packet in flight: up to the switch, or down to a worker.
 struct SwitchMlFlight {
     bool up = true;
-    unsigned worker = 0;  // sender, or receiver
+    unsigned worker = 0;  // its sender if `up`, otherwise its receiver
     Bytes bytes;
 
     [[nodiscard]] switchml::Header header() const;
@@ -34,9 +34,10 @@ class SwitchMlNetwork {
     // Submits the next tensor of `elements` integers to every worker. Each value identifies its worker and element.
     void submit(std::size_t elements, Time deadline = never);
 
-    // Packets in flight, oldest first unless the test took them out of order.
+    // Packets in flight, oldest first.
     [[nodiscard]] const std::vector<SwitchMlFlight>& flights() const { return flights_; }
-    // Index of the oldest packet in flight of this worker in this direction; fails the test if there is none.
+    // Index in flights() of the oldest packet of this worker in this direction. Fails the test if there is no such
+    // packet.
     [[nodiscard]] std::size_t find(bool up, unsigned worker) const;
     void deliver(std::size_t at);
     void deliver(bool up, unsigned worker) { deliver(find(up, worker)); }
@@ -44,9 +45,9 @@ class SwitchMlNetwork {
     void put(SwitchMlFlight flight) { flights_.push_back(std::move(flight)); }
     // Delivers all packets, oldest first, until none is in flight.
     void settle();
-    // Advances time by one timeout of every worker.
+    // Advances time so that the timer of every worker expires once.
     void pass_timeout();
-    // Delivers and advances time until every tensor has ended, or for at most `timeouts` timeouts.
+    // Delivers packets and advances time until every tensor has ended, for at most `timeouts` timeouts.
     void run(unsigned timeouts = 100);
     // Delivers in random order. Probabilities are in units of 1/256: that a packet is lost, and that a copy of a
     // delivered packet stays in flight.
@@ -79,7 +80,7 @@ class SwitchMlNetwork {
     switchml::JobConfig job_;
     switchml::Switch switch_;
     std::vector<std::unique_ptr<switchml::Worker>> workers_;
-    std::vector<std::vector<Numbers>> numbers_;  // by worker
+    std::vector<std::vector<Numbers>> numbers_;  // per worker: its tensors
     std::vector<std::vector<WorkerEvent>> events_;
     std::vector<SwitchMlFlight> flights_;
     Time now_{};

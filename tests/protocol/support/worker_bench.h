@@ -25,7 +25,7 @@ struct WorkerPacket {
     [[nodiscard]] bool has(atp_flag flag) const { return (header.flags & flag) != 0; }
 };
 
-// Worker 1 of a star of three, two lanes per fragment, scale 1.
+// Worker 1 in a star of three workers, with two lanes per fragment and scale 1.
 class WorkerBench {
   public:
     explicit WorkerBench(protocol::WorkerConfig worker_config = default_config())
@@ -43,14 +43,14 @@ class WorkerBench {
         return star;
     }
 
-    // A tensor of `values`; its sums are in output().
+    // Submits a tensor of `values`. Its sums are in `outputs`.
     std::optional<std::uint64_t> submit(std::vector<float> values, Time deadline = never) {
         inputs.push_back(std::move(values));
         outputs.emplace_back(inputs.back().size());
         tensors.emplace_back(inputs.back(), outputs.back(), 1.0F);
         return worker.submit(tensors.back(), now, deadline);
     }
-    // A tensor of this number of fragments.
+    // Submits a tensor of `fragments` fragments.
     std::optional<std::uint64_t> submit_fragments(std::size_t fragments, Time deadline = never) {
         return submit(std::vector<float>(fragments * config.channel.payload_lanes(), 1.0F), deadline);
     }
@@ -86,7 +86,7 @@ class WorkerBench {
         header.argument = type == ATP_TYPE_ACK ? header.index : 0;
         return header;
     }
-    // A result as long as the gradient of seq, or of the usual length if the worker sent none.
+    // An ACK with as many lanes as the gradient of `seq`, or with the usual number if the worker sent no such gradient.
     [[nodiscard]] Bytes ack(std::uint32_t seq, float value = 3.0F, unsigned flags = 0) const {
         const auto sent = lanes_sent.find(seq);
         return make_float_packet(
@@ -118,7 +118,7 @@ class WorkerBench {
     std::deque<std::vector<float>> inputs;
     std::deque<std::vector<float>> outputs;
     std::deque<protocol::FloatTensor> tensors;
-    std::map<std::uint32_t, std::size_t> lanes_sent;  // of each fragment
+    std::map<std::uint32_t, std::size_t> lanes_sent;  // fragment -> lanes of its gradient
 };
 
 }  // namespace atp::testing
