@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a function on several ranks, each a process, and returns the value or the exception of each rank."""
+"""Runs a function on several ranks. Each rank is a process. Returns the value or the exception of each rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 _DEADLINE_S = 120.0
 
-# Ranks are forked from a server process. It has imported these modules once, and has no thread yet.
+# A server process forks the ranks. It has already imported these modules, and has no other thread.
 _PRELOADED = ["numpy", "torch", "torch._dynamo", "torch.distributed.fsdp", "atp"]
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 multiprocessing.set_forkserver_preload(_PRELOADED)
@@ -24,7 +24,7 @@ multiprocessing.set_forkserver_preload(_PRELOADED)
 
 @dataclass
 class Outcome:
-    """The end of a rank: a value, or the type name and text of an exception. A killed rank has neither."""
+    """Result of a rank: a value, or the type name and text of an exception. A killed rank has neither."""
 
     value: Any = None
     error: str | None = None
@@ -77,8 +77,9 @@ def run_ranks(
     """Runs `body` on each rank and returns the outcomes by rank.
 
     `body` is a function of a module. Its value must be picklable, with tensors as lists or numpy arrays. `environment`
-    is one for all ranks, or a function of the rank. With `in_group=False`, body(rank, size, store_file) forms its
-    groups itself. Otherwise init_group() forms the group with `options` before body(rank, size) runs.
+    has the variables of all ranks, or is a function that returns the variables of a rank. With `in_group=False`,
+    body(rank, size, store_file) forms the groups itself. Otherwise init_group() forms the group with `options` before
+    body(rank, size) runs.
     """
     context = multiprocessing.get_context("forkserver")
     deadline = time.monotonic() + _DEADLINE_S
@@ -113,7 +114,7 @@ def _outcome_of(process: multiprocessing.Process, connection: Connection, deadli
 
 
 def values_of(outcomes: list[Outcome]) -> list[Any]:
-    """The values of all ranks. If a rank raised or was killed, the test fails."""
+    """Returns the values of all ranks. Fails the test if a rank raised an exception or was killed."""
     for rank, outcome in enumerate(outcomes):
         assert outcome.error is None, f"rank {rank}: {outcome.error}: {outcome.text}"
         assert outcome.exit_code == 0, f"rank {rank} ended with {outcome.exit_code}"

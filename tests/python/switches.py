@@ -16,7 +16,7 @@ class Switch:
     """A running `atp switch`, on the loopback by default."""
 
     def __init__(self, *flags: str, listen: str = "127.0.0.1:0", through: tuple[str, ...] = ()) -> None:
-        program = "ATP_LAB_COMMAND" if "--loss" in flags else "ATP_COMMAND"  # links that lose packets are experiments
+        program = "ATP_LAB_COMMAND" if "--loss" in flags else "ATP_COMMAND"  # only the laboratory's program has --loss
         command = [*through, os.environ[program], "switch", "--listen", listen, "--json", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address: str = json.loads(self.process.stdout.readline())["address"]
@@ -31,7 +31,7 @@ class Switch:
         self.process.stdout.close()
 
     def report(self) -> dict:
-        """The report of `atp stats`."""
+        """Returns the report of `atp stats`."""
         command = [os.environ["ATP_COMMAND"], "stats", self.address, "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE_S)
         return json.loads(done.stdout)

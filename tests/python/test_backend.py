@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that the network executes, with the switch that rank 0 starts in its own process."""
+"""Operations that the network executes, with a switch that rank 0 starts in its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ranks import init_group, run_ranks, values_of
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int32, torch.int64]
-# The network sums as float32, and rounds once to a narrower type.
+# The network sums float32 values. The backend rounds each sum once to the type of the tensor.
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
@@ -45,7 +45,7 @@ def reduce_everything(rank, size):
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_sums_and_averages_of_every_type_are_exact_on_all_ranks(size):
+def test_sums_and_averages_are_accurate_with_equal_bits_on_all_ranks(size):
     results = values_of(run_ranks(reduce_everything, size))
     for dtype in FLOATS + INTEGERS:
         for name in ("sum", "avg") if dtype.is_floating_point else ("sum",):
@@ -58,7 +58,7 @@ NARROW_INTEGERS = [torch.int8, torch.uint8, torch.int16]
 
 
 def numbers_to_average(rank, dtype):
-    """Both signs, every remainder, and sums that do not fit the narrow types."""
+    """Returns numbers of both signs. Their sums have every remainder, and some do not fit the narrow types."""
     limits = torch.iinfo(dtype)
     numbers = [-7, -5, -4, -1, 0, 1, 2, 4, 5, 8, limits.max // 4 - rank, max(limits.min, -(2**60)) // 4 + rank]
     if dtype in NARROW_INTEGERS:
@@ -93,7 +93,7 @@ def sum_where_others_average(rank, size):
     dist.all_reduce(torch.ones(5, dtype=torch.int64), dist.ReduceOp.AVG if rank else dist.ReduceOp.SUM)
 
 
-def test_sum_on_one_rank_and_average_on_another_are_mismatched():
+def test_sum_on_one_rank_and_average_on_the_other_raise_mismatched():
     for outcome in run_ranks(sum_where_others_average, 2):
         assert outcome.error == "DistBackendError"
         assert "mismatched" in outcome.text
@@ -117,7 +117,7 @@ def test_dynamic_scaling_keeps_small_and_large_numbers(lanes, tolerance):
     for step in zip(*of_ranks):
         assert len({raw for raw, _ in step}) == 1
         error = step[0][1]
-        assert error != error or error <= tolerance, "infinities less infinities are no number"
+        assert error != error or error <= tolerance, "the error is too large (NaN is right after infinities)"
 
 
 def reduce_for_comparison(rank, size):
@@ -149,7 +149,7 @@ def reduce_awkward_shapes(rank, size):
 
 
 def test_strided_empty_and_scalar_tensors_are_summed_in_place():
-    factor = 3  # rank 0 contributes 1 times the values, rank 1 twice
+    factor = 3  # rank 0 contributes the values, rank 1 twice the values
     for transposed, every_other, parameter, scalar in values_of(run_ranks(reduce_awkward_shapes, 2)):
         assert transposed == (torch.arange(12.0).reshape(3, 4).t() * factor).tolist()
         assert every_other == [value * factor for value in range(0, 20, 2)]
@@ -163,14 +163,15 @@ def reduce_in_inference_mode(rank, size):
         for _ in range(20):
             every_other = torch.ones(300)[::2]
             work = dist.all_reduce(every_other, async_op=True)
-            time.sleep(0.005)  # lets the backend's thread, which is in no inference mode, finish the work first
+            # The thread of the backend, which is not in inference mode, finishes the work before wait().
+            time.sleep(0.005)
             work.wait()
             sums.append(every_other.sum().item())
     dist.all_reduce(every_other)
     return set(sums), every_other.sum().item()
 
 
-def test_tensors_of_inference_mode_are_summed_in_it_and_outside():
+def test_tensors_made_in_inference_mode_are_summed_inside_and_outside_it():
     for inside, outside in values_of(run_ranks(reduce_in_inference_mode, 2)):
         assert inside == {300.0}
         assert outside == 600.0
@@ -184,7 +185,7 @@ def reduce_coalesced(rank, size):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_several_tensors_are_summed_as_one():
+def test_coalesced_tensors_have_their_own_sums():
     expected = [[2.0 * count + 1] * count for count in (1, 7, 1000, 0, 3)] + [[1.0] * 24]
     for result in values_of(run_ranks(reduce_coalesced, 2)):
         assert result == expected
@@ -209,7 +210,7 @@ def wait_in_callbacks_for_what_they_begin(rank, size):
     return dist.all_reduce(torch.ones(3), async_op=True).get_future().then(sum_again).wait().tolist()
 
 
-def test_callback_may_wait_for_other_futures():
+def test_callback_may_wait_for_futures_of_operations_that_it_starts():
     assert values_of(run_ranks(wait_in_callbacks_for_what_they_begin, 2, {"ATP_TIMEOUT": "20"})) == [[6.0] * 3] * 2
 
 
@@ -249,7 +250,7 @@ def wait_for_works_in_callbacks(rank, size):
     def wait_for_others(done):
         inner = dist.all_reduce(done.value()[0].clone(), async_op=True)
         inner.wait()
-        first.wait()  # the work whose callback this is
+        first.wait()  # the work to which this callback belongs
         return inner.get_future().value()[0]
 
     sums = []
@@ -262,7 +263,7 @@ def wait_for_works_in_callbacks(rank, size):
     return sums
 
 
-def test_callback_may_wait_for_any_work():
+def test_callback_may_wait_for_its_own_work_and_for_new_works():
     assert values_of(run_ranks(wait_for_works_in_callbacks, 2, {"ATP_TIMEOUT": "20"})) == [[[4.0] * 3] * 300] * 2
 
 
@@ -304,7 +305,7 @@ def read_future_of_failed_work(rank, size):
     return True
 
 
-def test_future_of_a_failed_work_has_the_error_when_wait_raises():
+def test_future_of_a_failed_work_has_the_error_after_wait_raises():
     assert values_of(run_ranks(read_future_of_failed_work, 2, timeout_s=2)) == [True, True]
 
 
@@ -426,7 +427,7 @@ def test_ddp_learns_with_equal_bits_on_all_ranks():
         assert end < 0.5 * begin
     assert len({weights for _, _, weights in first}) == 1
     again = values_of(run_ranks(train, 3))
-    assert again[0][2] == first[0][2], "two runs of one seed differ"
+    assert again[0][2] == first[0][2], "two runs with the same seed differ"
 
 
 def wait_too_briefly(rank, size):
@@ -445,7 +446,7 @@ def wait_too_briefly(rank, size):
     return text, tensor[0].item()
 
 
-def test_wait_timeout_leaves_the_operation_running():
+def test_operation_completes_after_a_wait_times_out():
     results = values_of(run_ranks(wait_too_briefly, 2))
     assert " Timed out " in results[0][0]
     assert [result[1] for result in results] == [2.0, 2.0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches, servers and hosts as users configure them, in real runs."""
+"""Runs with each configuration of switches, servers and hosts that users can choose."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ RIGHT = [(6.0, 6.0, [0.0, 1.0, 2.0])] * RANKS
 
 
 def has_summed(switch) -> bool:
-    """True if the switch has completed a sum, or has forwarded gradients of its only rank."""
+    """Returns true if the switch has completed a sum, or has forwarded gradients of its only rank."""
     (shard,) = switch.report()["shards"]
     return shard["packets"]["completed"] + shard["packets"]["single"] > 0
 
 
-def test_switch_of_the_environment_sums():
+def test_switch_that_the_environment_names_sums():
     with running_switch() as switch:
         assert values_of(run_ranks(reduce_and_gather, RANKS, {"ATP_SWITCH": switch.address})) == RIGHT
         assert has_summed(switch)
@@ -149,7 +149,7 @@ def test_different_options_on_ranks_are_reported():
         ({"MASTER_ADDR": "::1"}, "[::1]:0"),
     ],
 )
-def test_own_switch_listens_at_the_address_of_the_ranks(monkeypatch, environment, address):
+def test_switch_of_rank_0_listens_at_the_address_that_the_ranks_use(monkeypatch, environment, address):
     for name in ("MASTER_ADDR", "LOCAL_WORLD_SIZE", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -157,7 +157,7 @@ def test_own_switch_listens_at_the_address_of_the_ranks(monkeypatch, environment
     assert atp.backend._listen_address() == address
 
 
-def test_own_switch_that_other_hosts_cannot_reach_is_refused(monkeypatch):
+def test_switch_of_rank_0_on_the_loopback_is_refused_for_several_hosts(monkeypatch):
     for name, value in {"MASTER_ADDR": "localhost", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "4"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(RuntimeError, match="MASTER_ADDR='localhost' resolves to the loopback"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training equals that with Gloo within noise, and faults of the network change no bit of its result."""
+"""Training with ATP gives the losses of Gloo within noise. Faults of the network change no bit of the result."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from training import digest_of, make_model, train
 
 RANKS = 4
 STEPS = 60
-# Relative to the loss of each step. Sums of floats in another order differ by a part in 10^7, and so do sums of scaled
-# integers. Two runs of Gloo with exchanged ranks differ by 4e-6 after these steps.
+# Largest difference, relative to the loss of each step. A sum of floats changes by about 1e-7 in another order or with
+# scaled integers. Two runs of Gloo with exchanged ranks differ by 4e-6 after these steps.
 NOISE = 1e-4
-# An aggregator of 352 lanes takes 1,440 bytes (docs/operate/tune.md).
+# An aggregator of 352 lanes has 1,440 bytes (docs/operate/tune.md).
 EIGHT_AGGREGATORS = ("--lanes", "352", "--memory", str(8 * 1440))
 
 
@@ -40,14 +40,14 @@ def only_digest(results):
 
 @pytest.fixture(scope="module")
 def plain_run():
-    """A run with one switch that has enough memory and loses no packet."""
+    """Returns the results with one switch that has enough memory and loses no packet."""
     with running_switch() as switch:
         return values_of(run_ranks(train_cnn, RANKS, {"ATP_SWITCH": switch.address}))
 
 
 def test_losses_equal_those_of_gloo_within_noise(plain_run):
     ours, theirs = mean_losses(plain_run), mean_losses(values_of(run_ranks(train_cnn, RANKS, backend="gloo")))
-    assert theirs[-1] < 0.5 * theirs[0], "nothing was learnt"
+    assert theirs[-1] < 0.5 * theirs[0], "the loss of Gloo has not halved"
     assert max(abs(our - their) / their for our, their in zip(ours, theirs)) < NOISE
 
 
@@ -59,7 +59,7 @@ def test_loss_of_packets_changes_no_bit(plain_run):
     with running_switch("--loss", "1%") as switch:
         results = values_of(run_ranks(train_cnn, RANKS, {"ATP_SWITCH": switch.address}))
         resends = sum(shard["packets"]["resends"] for shard in switch.report()["shards"])
-    assert resends > 0, "nothing was lost"
+    assert resends > 0, "no packet was lost, or no rank resent one"
     assert only_digest(results) == only_digest(plain_run)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of CUDA tensors have the same bits as sums of CPU tensors, and run in the order of their stream."""
+"""Sums of CUDA tensors have the same bits as sums of CPU tensors, and run in the order of their CUDA stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from test_backend import FLOATS, INTEGERS, bits, values
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that this torch can use")
 
-# Elements of one step of the device (src/drivers/staging/elements.h). The sizes are below and above it.
+# Number of elements that the device converts in one step (src/drivers/staging/elements.h). SIZES are below, equal and
+# above.
 STEP = 1 << 19
 SIZES = (1, 1000, STEP, 2 * STEP + 17)
 
@@ -56,7 +57,7 @@ def test_every_type_has_the_same_bits_as_on_the_cpu(body):
 
 
 def special_values(dtype):
-    """Ordinary values, among them infinities, NaN, subnormals and values beyond int32, 1000 elements apart."""
+    """Returns ordinary values and six special ones, 1000 elements apart: infinities, NaN, subnormal, beyond int32."""
     tensor = torch.linspace(-3, 3, 2 * STEP, dtype=torch.float64).to(dtype)
     limits = torch.finfo(dtype)
     special = [float("inf"), float("-inf"), float("nan"), limits.max, limits.tiny / 2, 300.5]
@@ -95,7 +96,7 @@ def reduce_in_streams(rank, size):
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(20):
-            busy = busy @ busy / 4096  # keeps the stream busy, so that the next operations start late
+            busy = busy @ busy / 4096  # keeps the stream busy, so that the next operations of the stream start late
         tensor += rank + 1
         work = dist.all_reduce(tensor, async_op=True)
     work.wait()
@@ -158,11 +159,11 @@ def test_ddp_learns_with_equal_bits_on_all_ranks():
     for begin, end, _ in first:
         assert end < 0.5 * begin
     assert len({weights for _, _, weights in first}) == 1
-    assert values_of(run_ranks(train, 2, deterministic))[0][2] == first[0][2], "two runs of one seed differ"
+    assert values_of(run_ranks(train, 2, deterministic))[0][2] == first[0][2], "two runs with the same seed differ"
 
 
 def overlap(rank, size):
-    """Milliseconds of the device's own work alone, of a sum alone, and of both together."""
+    """Returns the milliseconds of a computation on the device alone, of a sum alone, and of both at the same time."""
     device = device_of(rank)
     torch.cuda.set_device(device)
     tensor = torch.ones(16 * STEP, device=device)
@@ -191,8 +192,8 @@ def overlap(rank, size):
     return [timed(compute), timed(lambda: dist.all_reduce(tensor)), timed(both)]
 
 
-def test_sums_run_concurrently_with_work_of_the_device(record_property):
-    """No assertion on time: the test only records the figures."""
+def test_time_of_sums_with_concurrent_computation_is_recorded(record_property):
+    """Records the times. No assertion compares them, because they depend on the machine."""
     results = numpy.array(values_of(run_ranks(overlap, 2)))
     record_property("milliseconds: compute, sum, both", results.tolist())
     print(f"\nmilliseconds by rank: compute, sum, both\n{results}")

@@ -19,7 +19,7 @@ from ranks import init_group, run_ranks, values_of
 from switches import running_switch
 
 TIMEOUT_S = 3.0
-# Added to the timeout: time to form and leave the group, on a busy machine.
+# Added to the timeout: time that a busy machine needs to form and leave the group.
 GRACE_S = 60.0
 
 
@@ -28,7 +28,7 @@ def run_failing(body, size, environment=None, **options):
 
 
 def check_failed(outcomes, *words, ranks=None):
-    """Checks that the ranks (None: all) raised the backend's exception in time, with one of the words in its text."""
+    """Checks that `ranks` (None: all) raised the exception of the backend in time, with one of `words` in its text."""
     for rank in range(len(outcomes)) if ranks is None else ranks:
         outcome = outcomes[rank]
         assert outcome.error == "DistBackendError", f"rank {rank}: {outcome}"
@@ -43,14 +43,14 @@ def lose_a_rank(rank, size):
     dist.all_reduce(torch.ones(1000))
 
 
-def test_killed_rank_raises_on_the_others():
+def test_other_ranks_raise_if_a_rank_is_killed():
     outcomes = run_failing(lose_a_rank, 3)
     assert outcomes[1].exit_code == -signal.SIGKILL
     check_failed(outcomes, "rank 1", "all_reduce", ranks=(0, 2))
 
 
 def reduce_without_ranks_1_and_2(rank, size, folder):
-    """All ranks stay until ranks 0 and 3 have their errors: a rank that leaves may be reported before the timeout."""
+    """No rank exits before ranks 0 and 3 have their errors: a rank that exits can be reported before the timeout."""
     done = [folder / str(each) for each in (0, 3)]
     dist.barrier()
     try:
@@ -79,7 +79,7 @@ def lose_the_rank_with_the_switch(rank, size):
     dist.all_reduce(torch.ones(1000))
 
 
-def test_killed_rank_with_the_switch_raises_on_the_others():
+def test_other_ranks_raise_if_the_rank_with_the_switch_is_killed():
     outcomes = run_failing(lose_the_rank_with_the_switch, 3, {"ATP_TIMEOUT": "600"})
     check_failed(outcomes, "the process of rank 0 ended, and with it the switch", ranks=(1, 2))
 
@@ -95,7 +95,7 @@ def reduce_for_ever(rank, size, marker):
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
-def test_switch_that_ends_during_a_sum_raises_on_all_ranks(end, tmp_path):
+def test_all_ranks_raise_if_the_switch_ends_during_a_sum(end, tmp_path):
     marker = tmp_path / "running"
     with running_switch() as switch:
 
@@ -119,7 +119,7 @@ def form_a_group_of(rank, size, store_file, sizes):
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 3), (3, 2)])
-def test_wrong_world_size_raises_with_the_reason(sizes):
+def test_different_world_sizes_raise_on_both_ranks_with_the_reason(sizes):
     outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
     check_failed(outcomes, "did not arrive", "expects")
 
@@ -161,7 +161,7 @@ def test_different_operations_raise_on_both_ranks_without_a_sum(things):
     check_failed(outcomes, "mismatched")
 
 
-def test_operation_in_the_network_on_one_rank_raises_on_both():
+def test_all_reduce_on_one_rank_and_all_gather_on_the_other_raise():
     outcomes = run_failing(functools.partial(do_different_things, things=("float32", "all_gather")), 2)
     check_failed(outcomes[:1], "all_reduce")
     assert outcomes[1].error in ("DistBackendError", "RuntimeError"), outcomes[1]
@@ -173,7 +173,7 @@ def call_in_another_order(rank, size):
         call()
 
 
-def test_other_order_of_calls_raises_on_both():
+def test_different_order_of_calls_raises_on_both_ranks():
     check_failed(run_failing(call_in_another_order, 2), "mismatched")
 
 
@@ -182,11 +182,11 @@ def coalesce_differently(rank, size):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_tensors_cut_differently_raise_on_both():
+def test_coalesced_tensors_of_different_sizes_raise_on_both_ranks():
     check_failed(run_failing(coalesce_differently, 2), "mismatched")
 
 
-def test_rank_that_never_calls_raises_on_the_others():
+def test_other_ranks_raise_if_a_rank_makes_no_call():
     outcomes = run_failing(functools.partial(do_different_things, things=("float32", "float32", "nothing")), 3)
     check_failed(outcomes, "all_reduce", ranks=(0, 1))
     assert outcomes[2].error is None
@@ -199,7 +199,7 @@ def raise_in_the_midst(rank, size):
     dist.all_reduce(torch.ones(10))
 
 
-def test_rank_that_raises_raises_on_the_others():
+def test_other_ranks_raise_if_a_rank_raises():
     outcomes = run_failing(raise_in_the_midst, 3)
     check_failed(outcomes, "all_reduce", ranks=(0, 2))
     assert "bad data" in outcomes[1].text
@@ -251,7 +251,7 @@ def test_ctrl_c_ends_a_backward_pass():
 
 
 def fail_and_form_again(rank, size, store_file):
-    """Three times, a group forms in the same store, sums, and fails because its ranks call different operations."""
+    """Three times in the same store: forms a group, sums, and calls different operations, so that the group fails."""
     sums = []
     for _ in range(3):
         store = dist.FileStore(store_file, size)
@@ -270,7 +270,7 @@ def test_new_group_forms_in_the_same_store_after_a_failure():
     assert values_of(run_ranks(fail_and_form_again, 3, in_group=False)) == [[3.0] * 3] * 3
 
 
-def test_script_that_keeps_its_group_exits_with_status_0():
+def test_script_that_does_not_destroy_its_group_exits_with_status_0():
     script = (
         "import atp, torch, torch.distributed as dist\n"
         "dist.init_process_group('atp')\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that the network does not execute: Gloo executes them, and the log names each once."""
+"""Operations that the network does not execute. Gloo executes them, and the log names each operation once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reduce_and_exchange_lists(rank, size):
 def test_lists_of_tensors_are_reduced_and_exchanged():
     outcomes = run_ranks(reduce_and_exchange_lists, RANKS)
     if "ProcessGroupGloo does not support" in outcomes[0].text:
-        pytest.skip(f"the Gloo of PyTorch {torch.__version__} does not do it")
+        pytest.skip(f"the Gloo of PyTorch {torch.__version__} does not execute these operations")
     for rank, (part, exchanged) in enumerate(values_of(outcomes)):
         assert part == [float(RANKS * rank)] * 2
         assert exchanged == [10.0 * peer + rank for peer in range(RANKS)]
@@ -150,7 +150,7 @@ def work_in_groups(rank, size):
     return results, other.item()
 
 
-def test_rank_may_be_in_several_groups_of_several_backends():
+def test_rank_may_be_in_groups_with_different_backends():
     first, second = (1.0, [0.0, 1.0], 1.0), (3.0, [1.0, 2.0], 2.0)
     results = values_of(run_ranks(work_in_groups, RANKS))
     assert results == [([first], 3.0), ([first, second], 3.0), ([second], 3.0)]
@@ -227,7 +227,7 @@ def sum_by_device(rank, size, store_file, backend):
 
 
 def atp_sums(group):
-    """Number of operations that this rank's CPU backend has begun. The backend must be atp."""
+    """Returns the number of operations that the CPU backend of this rank has begun. The backend must be atp."""
     backend = group._get_backend(torch.device("cpu"))
     assert backend.name() == "atp", backend.name()
     return backend._get_sequence_number_for_group()

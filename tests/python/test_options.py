@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accepted values of the environment and of atp.Options, and the errors for others."""
+"""Accepted values of the environment and of atp.Options, and the errors for other values."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_unset_options_have_the_defaults():
     assert settings.timeout_s == 1800
 
 
-def test_the_environment_is_read():
+def test_variables_of_the_environment_set_the_options():
     environment = {
         "ATP_SWITCH": "[::1]:4791",
         "ATP_SERVER": "dedicated:a:1,b:2",
@@ -96,14 +96,14 @@ def test_options_override_the_environment():
         ("ATP_TIMEOUT", "inf", "a number of seconds from 0.001 to 31536000"),
     ],
 )
-def test_wrong_value_is_named_with_the_accepted_values(variable, value, accepted):
+def test_error_for_a_wrong_variable_names_the_accepted_values(variable, value, accepted):
     with pytest.raises(ValueError) as raised:
         settle(Options(), HALF_AN_HOUR, {variable: value})
     assert f"{variable}={value!r}" in str(raised.value)
     assert accepted in str(raised.value)
 
 
-def test_wrong_options_are_named():
+def test_error_for_a_wrong_option_names_the_option():
     with pytest.raises(ValueError, match=r"atp\.Options\(channels=0\): use"):
         settle(Options(channels=0), HALF_AN_HOUR, {})
 
@@ -119,7 +119,7 @@ def test_wrong_options_are_named():
         (12, "elsewhere", "10.0.9.9", "10.0.2.1:4790"),
     ],
 )
-def test_topology_gives_the_switch_of_a_rank(file, rank, host, address, switch):
+def test_topology_gives_each_rank_its_switch(file, rank, host, address, switch):
     assert Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: address)) == switch
 
 
@@ -134,7 +134,7 @@ def test_file_of_a_plan_is_accepted_as_a_topology():
     ("rank", "host", "which"),
     [(10, "elsewhere", "no switch has"), (7, "node-11", "10.0.1.1:4790, 10.0.2.1:4790 all have")],
 )
-def test_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
+def test_error_names_a_rank_with_no_switch_or_with_two(file, rank, host, which):
     with pytest.raises(ValueError) as raised:
         Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: "10.0.9.9"))
     assert which in str(raised.value)
@@ -157,7 +157,7 @@ def test_rank_without_a_switch_or_with_two_is_named(file, rank, host, which):
         ("[[switch]]\naddress = 'a:1'\nranks = [true]", "a range such as"),
     ],
 )
-def test_wrong_topology_is_named_with_the_accepted_values(file, text, complaint):
+def test_error_for_a_wrong_topology_names_the_accepted_values(file, text, complaint):
     path = file(text)
     with pytest.raises(ValueError) as raised:
         settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": path})
@@ -165,12 +165,12 @@ def test_wrong_topology_is_named_with_the_accepted_values(file, text, complaint)
     assert complaint in str(raised.value)
 
 
-def test_missing_topology_file_is_named():
+def test_error_names_a_missing_topology_file():
     with pytest.raises(ValueError, match="ATP_TOPOLOGY='/nowhere.toml': /nowhere.toml: No such file"):
         settle(Options(), HALF_AN_HOUR, {"ATP_TOPOLOGY": "/nowhere.toml"})
 
 
-def test_switch_with_a_topology_is_refused(file):
+def test_switch_and_topology_together_are_refused(file):
     path = file(TWO_RACKS)
     with pytest.raises(ValueError, match="set only one of them"):
         settle(Options(), HALF_AN_HOUR, {"ATP_SWITCH": "a:1", "ATP_TOPOLOGY": path})

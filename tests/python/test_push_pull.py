@@ -14,7 +14,7 @@ TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int3
 
 
 def error_of(call, *arguments) -> str:
-    """Type and text of the exception that a call raises."""
+    """Returns the type and the text of the exception that the call raises."""
     try:
         call(*arguments)
     except Exception as error:
@@ -42,14 +42,14 @@ def push_by_name_and_with_strides(rank, size):
     gradient = torch.arange(12.0).reshape(3, 4).t().requires_grad_()
     atp.push("layer.weight", gradient * (rank + 1))
     atp.push(torch.tensor(3), torch.ones(2))  # a key may be any object that Python accepts as an index
-    gradient.data.zero_()  # the push has its own copy
+    gradient.data.zero_()  # push() has copied the tensor
     out = torch.zeros(8, 3)[::2]
     assert atp.pull("layer.weight", out) is out
     assert atp.pull(3, torch.zeros(2)).tolist() == [2.0, 2.0]
     return out.tolist(), atp.pull("layer.weight", torch.zeros(4, 3)).tolist()
 
 
-def test_names_are_keys_and_strided_tensors_are_kept():
+def test_names_can_be_keys_and_strided_tensors_are_accepted():
     expected = (torch.arange(12.0).reshape(3, 4).t() * 3).tolist()
     for result in values_of(run_ranks(push_by_name_and_with_strides, 2)):
         assert result == (expected, expected)
@@ -62,7 +62,7 @@ def push_through_a_wrapper(rank, size):
     return atp.pull("key", torch.zeros(1), group).item()
 
 
-def test_keys_are_found_below_the_debug_wrapper():
+def test_push_and_pull_work_in_a_group_with_the_debug_wrapper():
     assert values_of(run_ranks(push_through_a_wrapper, 2)) == [3.0, 3.0]
 
 
@@ -90,7 +90,7 @@ def make_wrong_calls(rank, size):
     return errors, atp.pull(5, torch.zeros(10)).tolist()
 
 
-def test_wrong_calls_raise_and_leave_the_keys():
+def test_wrong_calls_raise_and_change_no_key():
     for errors, values in values_of(run_ranks(make_wrong_calls, 2)):
         assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
         assert "this rank has not pushed key 6" in errors["never pushed"]

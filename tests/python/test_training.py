@@ -20,12 +20,12 @@ STEPS = 12
 
 
 def compress_to_bf16(state, bucket):
-    """Has another name than PyTorch's hook, which PyTorch refuses by its name without CUDA."""
+    """Calls the hook of PyTorch. Without CUDA, PyTorch refuses that hook by its name, so this hook has another name."""
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
 class HalfUsed(nn.Module):
-    """A model with a head that only every second step uses."""
+    """A model whose head is used only in every second step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def train_with_power_sgd(rank, size):
     return losses, digest_of(model.parameters())
 
 
-def test_hook_whose_callbacks_sum_trains():
+def test_training_with_a_hook_whose_callbacks_sum_learns():
     check_that_it_learnt(values_of(run_ranks(train_with_power_sgd, 2)))
 
 
@@ -91,7 +91,7 @@ def test_eight_ranks_learn():
 
 
 def accumulate(rank, size):
-    """Gradients of two batches, summed with no_sync(), and those of a model that gets all ranks' batches at once."""
+    """Accumulates two batches, the first in no_sync(). Returns digests of own and summed gradients, and the error."""
     parallel = DistributedDataParallel(make_model(), bucket_cap_mb=0.01)
     with parallel.no_sync():
         loss_of(parallel, rank, 0).backward()
@@ -108,7 +108,7 @@ def accumulate(rank, size):
 
 def test_no_sync_accumulates_and_then_sums_once():
     results = values_of(run_ranks(accumulate, 3))
-    assert len({own for own, _, _ in results}) == 3, "gradients were summed inside no_sync()"
+    assert len({own for own, _, _ in results}) == 3, "gradients were summed over the ranks inside no_sync()"
     assert len({summed for _, summed, _ in results}) == 1
     assert max(error for _, _, error in results) < 1e-5
 
@@ -186,7 +186,7 @@ def test_distributed_checkpoint_is_saved_and_loaded():
 
 
 def scale_gradients(rank, size):
-    """One rank's gradients overflow in the second step. The scaler must detect this on all ranks."""
+    """In the second step, the gradients of one rank overflow. The scaler of every rank must detect the overflow."""
     model = make_model()
     parallel = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)

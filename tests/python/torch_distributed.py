@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs PyTorch's own tests of torch.distributed with Gloo and with the backend `atp`, and compares.
 
-Each test that passes with Gloo must pass with `atp`. Exception: PyTorch before 2.14 has monitored_barrier for Gloo
-alone. A test that Gloo runs and `atp` skips counts as failed. CUDA devices are hidden from the tests.
+Each test that passes with Gloo must pass with `atp`. Exception: before version 2.14, PyTorch has
+monitored_barrier only for Gloo. A test that Gloo runs and `atp` skips counts as failed. CUDA devices are hidden from
+the tests.
 
-Exit status: 0 each of these tests passes with `atp`, 1 a test fails, 2 bad arguments.
+Exit status: 0 each test that passes with Gloo passes with `atp`, 1 a test fails, 2 bad arguments.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class _Results(unittest.TestResult):
 
 
 def _work(backend: str, parent: Connection) -> None:
-    """A worker: runs the tests that the parent names, one at a time, each on ranks that it forks."""
+    """Runs the tests that the parent names, one at a time. Each test forks its ranks. This is the main of a worker."""
     import torch_shim
 
-    with open(os.devnull, "w") as nowhere:  # tests print much; a failed test raises an exception
+    with open(os.devnull, "w") as nowhere:  # hides the output of tests; a failed test raises an exception
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     torch_shim.use(backend)
@@ -63,7 +64,7 @@ def _work(backend: str, parent: Connection) -> None:
 
 
 class _Run:
-    """All given tests with one backend, on several workers; shows progress and the time left."""
+    """A run of all given tests with one backend, on several workers. Shows the progress and the time left."""
 
     def __init__(self, backend: str, ranks: int, jobs: int, names: list[str]) -> None:
         self._backend = backend
@@ -131,7 +132,7 @@ class _Run:
 
 
 def _receive(connection: Connection) -> dict | None:
-    """None: the worker has ended."""
+    """Receives a result from a worker. Returns None if the worker has ended."""
     try:
         return connection.recv() if connection.poll() else None
     except (EOFError, OSError):
@@ -145,7 +146,7 @@ def _show(outcomes: dict[str, dict], names: list[str]) -> None:
 
 
 def _exceptions(names: list[str]) -> list[str]:
-    """The tests that need not pass with `atp` in this PyTorch."""
+    """Returns the tests that need not pass with `atp` in this version of PyTorch."""
     import torch
 
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -183,12 +184,12 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2, help="ranks of each test, 2 or more [2]")
     parser.add_argument("--jobs", type=int, default=4, help="tests that run at a time, 1 or more [4]")
     parser.add_argument("--match", default="", metavar="TEXT", help="run only tests whose name contains TEXT [all]")
-    parser.add_argument("--verbose", action="store_true", help="show also what fails with Gloo")
+    parser.add_argument("--verbose", action="store_true", help="also show tests that fail with Gloo")
     arguments = parser.parse_args()
     if arguments.ranks < 2 or arguments.jobs < 1:
         parser.error("--ranks must be 2 or more, --jobs 1 or more")
-    # Read when PyTorch's files are loaded. A forked process cannot use CUDA, and with fewer devices than ranks PyTorch
-    # skips all tests: so CUDA devices are hidden.
+    # PyTorch's files read these variables when they are loaded. CUDA devices are hidden for two reasons: a forked
+    # process cannot use CUDA, and PyTorch skips all tests if there are fewer devices than ranks.
     os.environ.update(WORLD_SIZE=str(arguments.ranks), CUDA_VISIBLE_DEVICES="")
     os.environ.update(OMP_NUM_THREADS="1", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT="120")
     names = _names(arguments.match)

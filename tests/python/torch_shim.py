@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own tests of a backend of torch.distributed, as a class for any backend: see use().
+"""PyTorch's own tests of torch.distributed as a class that can test any backend: see use().
 
 PyTorch's test file skips a test unless it knows the name of the backend. This module loads the file as if Gloo were
 tested, so that no decorator skips. use() then puts the tested backend in place of Gloo. torch.distributed itself is
 unchanged: groups of the tests have the tested backend, and get_backend() returns its name.
 
-Two names that tests compare are not the backend's to choose, so this module translates them:
-- An operation that the backend delegates has the profiler's event of Gloo, "gloo:send" for example.
-- DDP's logging data names every backend outside PyTorch "custom".
+The backend does not choose two names that tests compare, so this module translates them:
+- The profiler names a delegated operation after Gloo, for example "gloo:send".
+- The logging data of DDP names every backend outside PyTorch "custom".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-# PyTorch's test file reads these and WORLD_SIZE when it is loaded. Each test sets another file: see
+# PyTorch's test file reads these variables and WORLD_SIZE when it is loaded. Each test sets another file: see
 # TestDistributed._run().
 os.environ.update(BACKEND="gloo", INIT_METHOD=f"file://{tempfile.gettempdir()}/unused")
 
@@ -28,7 +28,7 @@ from torch.testing._internal.distributed import distributed_test as suite  # noq
 
 
 class _LikeGloo(str):
-    """The name of the tested backend. It also equals "gloo", because tests choose their path by this comparison."""
+    """Name of the tested backend. It also equals "gloo", because the tests compare the name to choose a path."""
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other) or other == "gloo"
@@ -62,7 +62,7 @@ def _read_logging_data_with_name(model: torch.nn.parallel.DistributedDataParalle
 
 
 def use(backend: str) -> None:
-    """Makes later tests of this process test the backend with this name in torch.distributed. Call it once."""
+    """Sets the backend that all later tests of this process test. Call it once."""
     if backend == "gloo":
         return
     os.environ["BACKEND"] = backend
@@ -79,7 +79,7 @@ class TestDistributed(suite.TestDistBackend, suite.DistributedTest._DistTestBase
         self._spawn_processes()
 
     def _spawn_processes(self) -> None:
-        """Forks the ranks: this process has no thread. PyTorch would load everything again in each."""
+        """Forks the ranks: this process has no other thread. PyTorch would load all modules again in each rank."""
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
     @classmethod

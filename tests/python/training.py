@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small CNN and generated images to train it. Each image depends on rank and step only."""
+"""A small CNN and generated images to train it. Each image depends only on rank and step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_model() -> nn.Module:
 
 
 def batch_of(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images of noise. The class of an image is the quarter that is brighter."""
+    """Returns images of noise and their classes. The class of an image is its brighter quarter."""
     generator = torch.Generator().manual_seed(1000 * rank + step)
     labels = torch.randint(CLASSES, (BATCH,), generator=generator)
     images = torch.randn(BATCH, 1, 8, 8, generator=generator)
@@ -57,7 +57,7 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, rank: int, steps: 
 
 
 def digest_of(tensors: Iterable[torch.Tensor]) -> str:
-    """Equal for tensors that are equal to the last bit."""
+    """Returns a digest of the bits of the tensors."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())

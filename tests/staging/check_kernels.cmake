@@ -1,5 +1,5 @@
-# Compiles the kernels to PTX and checks it. The caller gives NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT (a
-# file).
+# Compiles the CUDA kernels to PTX and checks the PTX. The caller sets NVCC, OPTIONS, SOURCE (the folder src) and OUTPUT
+# (a file).
 execute_process(COMMAND ${NVCC} -ptx -std=c++20 ${OPTIONS} -I${SOURCE}/machines -I${SOURCE}/drivers -o ${OUTPUT}
                         ${SOURCE}/drivers/staging/cuda_kernels.cu
                 COMMAND_ERROR_IS_FATAL ANY)
@@ -13,6 +13,6 @@ foreach(kernel load_integers load_floats store)
 endforeach()
 foreach(rounding_of_its_own fma "\\.ftz" "\\.approx")
   if(ptx MATCHES "\n[^\n]*${rounding_of_its_own}[^\n]*")
-    message(SEND_ERROR "an instruction that a processor does otherwise: ${CMAKE_MATCH_0}")
+    message(SEND_ERROR "an instruction that rounds otherwise than a processor: ${CMAKE_MATCH_0}")
   endif()
 endforeach()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares a CUDA device with the processor, bit by bit; skipped without a device.
+// Compares results of a CUDA device with those of the processor, bit by bit. Without a device, the tests are skipped.
 #include "staging/cuda_queue.h"
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,8 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using numeric::ElementType;
 
-// Waits for a number of steps.
+// Counts the steps that have not completed. one() adds a step and returns its completion function; wait() waits for
+// all.
 class Steps {
   public:
     [[nodiscard]] DeviceQueue::Done one() {
@@ -43,7 +44,7 @@ class Steps {
     int left_ = 0;
 };
 
-// Memory of the device and of the host for the same elements, and lanes that both can access.
+// Device memory for the elements, and host memory for lanes that the device can access.
 struct Memory {
     explicit Memory(const Bytes& elements, std::size_t count) : bytes(elements.size()), lane_bytes(count * 4) {
         EXPECT_EQ(cudaMalloc(&device, bytes), cudaSuccess);
@@ -76,7 +77,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
         device_ = *opened;
     }
 
-    // Random bit patterns, in several steps of which the last is not full.
+    // Number of elements: three steps, of which the last is not full.
     static constexpr std::size_t count = 3 * elements_of_step - 1000;
 
     [[nodiscard]] static Bytes any_bits(std::size_t bytes) {
@@ -86,7 +87,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
         return bits;
     }
 
-    // For each step, calls `call` with the offset of its lanes in bytes and with its elements.
+    // Calls `call` for each step with two arguments: the offset of its lanes in bytes, and its elements.
     template <class Call>
     void each_step(void* data, const Call& call) const {
         for (std::size_t first = 0; first < count; first += elements_of_step) {
@@ -99,7 +100,7 @@ class CudaQueue : public ::testing::TestWithParam<ElementType> {
     atp::testing::HostQueue host_;
 };
 
-TEST_P(CudaQueue, LanesEqualThoseOfTheHost) {
+TEST_P(CudaQueue, LanesFloatsAndSumsEqualThoseOfTheHost) {
     Bytes elements = any_bits(count * numeric::bytes_of(GetParam()));
     const Memory memory(elements, count);
     Bytes lanes(count * 4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the device's conversion of one element with that of tensors on the processor, bit by bit.
+// Compares two conversions of an element, bit by bit: by the code for a device, and by the code for tensors of the
+// host.
 #include "staging/element.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ constexpr std::array floats{ElementType::float32, ElementType::float64, ElementT
 constexpr std::array<float, 4> scales{1.0F, 1e8F, 3e-5F, 0x1p40F};
 constexpr std::array<double, 4> factors{1.0, 1.0 / 3, 0.25, 1.0 / 1024};
 
-// Bits of special float32 values: zero, subnormals, halves between integers, the limits of int32, the largest number,
-// infinity, quiet and signalling NaN with payloads; and the neighbours of each.
+// Bits of special float32 values and of their neighbours: zero, subnormals, halves between integers, the limits of
+// int32, the largest number, infinity, quiet and signalling NaN with payloads. Then random bits.
 std::vector<std::uint32_t> interesting_bits() {
     std::vector<std::uint32_t> bits;
     for (const std::uint32_t centre : {0U, 0x00800000U, 0x33000000U, 0x33800000U, 0x38800000U, 0x3F000000U, 0x3FC00000U,
@@ -53,7 +54,7 @@ std::vector<typename Format::Element> interesting_elements() {
             const std::uint64_t wide = DeviceFloat64::from_sum(bits, 1);
             elements.insert(elements.end(), {wide, wide + 1, wide - 1, wide + (1U << 28U), random()});
         }
-        // Signalling, with a payload that does not fit a float32.
+        // NaN with a payload that does not fit in float32: two signalling ones and a quiet one.
         elements.insert(elements.end(), {0x7FF0000000000001U, 0xFFF0000000000001U, 0x7FFFFFFFFFFFFFFFU});
     }
     return elements;

@@ -110,7 +110,7 @@ std::size_t HostQueue::fetches() const {
 
 Result<void> HostQueue::condition() const {
     if (!broken_) return {};
-    return fail(Operation::wait, Reason::failed, "the device", "it broke down");
+    return fail(Operation::wait, Reason::failed, "the device", "the test broke the device");
 }
 
 void HostQueue::add(Line& line, std::function<void()> work, Done done) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device queue on this processor: threads execute the steps in order, as soon as the test allows each step.
+// A device queue on this processor. A thread executes the loads in order, each when the test allows it. Another thread
+// executes the stores in order.
 #pragma once
 
 #include <condition_variable>
@@ -25,10 +26,10 @@ class HostQueue final : public staging::DeviceQueue {
     void store(const std::byte* lanes, double factor, const staging::Elements& to, Done done) override;
     Result<void> fetch_floats(const staging::Elements& from, std::byte* lanes) override;
 
-    // Holds all loads from now on, except the next `loads` ones.
+    // Allows `loads` further loads and holds all later ones.
     void allow(std::size_t loads);
     void release();
-    // Fails every step from the next one on, like a device that failed.
+    // Makes every later step fail, as after a fault of a device.
     void break_down();
 
     [[nodiscard]] std::size_t loads() const;
@@ -40,7 +41,7 @@ class HostQueue final : public staging::DeviceQueue {
         std::function<void()> work;
         Done done;
     };
-    // Steps that execute in order.
+    // Steps that one thread executes in order.
     struct Line {
         std::deque<Step> steps;
         std::size_t done = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors on a device, with real switches. The other ranks of a job have tensors in the processor's memory. All ranks
+// Jobs with tensors on a device and real switches. Some ranks of a job have their tensors in host memory. All ranks
 // must get the same sums.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::HostQueue;
 
 constexpr std::size_t chunk = 1000;
 
-// One rank's tensors on a device.
+// Tensors of one rank on a device.
 class OnDevice {
   public:
     explicit OnDevice(comm::Communicator& communicator, bool held = false)
@@ -116,7 +116,8 @@ TEST(Staging, ReadyChunksAreSentWhileTheDeviceContinues) {
         OnDevice here(communicator, true);
         const auto work = here.all_reduce(tensors, ElementType::float32, Reduction::sum);
         here.device->allow(2);
-        EXPECT_TRUE(eventually([&] { return here.device->stores() == 1; })) << "the second ends inside a fragment";
+        EXPECT_TRUE(eventually([&] { return here.device->stores() == 1; }))
+            << "the first chunk is stored; the end of the second is in a fragment that is not ready";
         EXPECT_EQ(here.device->loads(), 2U);
         here.device->release();
         if (!succeeds(work)) return;
@@ -151,7 +152,7 @@ TEST(Staging, BrokenDeviceFailsTheOperationOnEveryRank) {
         if (communicator.rank() == 1) here.device->break_down();
         here.device->release();
         const Error error = error_of(work);
-        EXPECT_TRUE(says(error, communicator.rank() == 1 ? "it broke down" : "rank 1"));
+        EXPECT_TRUE(says(error, communicator.rank() == 1 ? "the test broke the device" : "rank 1"));
     });
 }
 

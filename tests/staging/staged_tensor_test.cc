@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor between a device and the network: chunk by chunk, for every size and order of fragments.
+// A tensor that is copied between a device and the network in chunks, for several sizes and every order of fragments.
 #include "staging/staged_tensor.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr float scale = 1e6F;
 constexpr std::size_t chunk = 100;
-constexpr std::size_t payload = 7;  // elements of a fragment; not a divisor of a chunk
+constexpr std::size_t payload = 7;  // elements of a fragment; a chunk is no multiple of it
 constexpr auto longest_wait = std::chrono::seconds(20);
 
 bool eventually(const std::function<bool()>& condition) {
@@ -42,7 +42,7 @@ std::vector<float> values_of(std::size_t count) {
     return values;
 }
 
-// A tensor on a device, and the same one in the processor's memory for comparison.
+// A tensor on a device, and a tensor in host memory with the same elements for comparison.
 struct Scene {
     explicit Scene(std::vector<float> elements, double factor = 1, bool held = false)
         : device(std::make_shared<HostQueue>(held)),
@@ -63,7 +63,7 @@ struct Scene {
         ASSERT_TRUE(eventually([this] { return tensor->ready(0, values.size()); }));
     }
 
-    // Bytes that either tensor sends for a fragment.
+    // Lanes that `tensor` sends for the fragment at element `first`. Sets `integers` if they are integers, not floats.
     static Bytes sent(const protocol::Tensor& tensor, std::uint64_t first, std::size_t count, bool& integers) {
         Bytes wire(count * ATP_LANE_BYTES);
         integers = tensor.load_integers(first, wire);
@@ -71,7 +71,7 @@ struct Scene {
         return wire;
     }
 
-    // Sends every fragment and stores its sum.
+    // Sends the fragment at element `first` from both tensors and stores its sum in both.
     void pass(std::uint64_t first) {
         const std::size_t count = std::min<std::size_t>(payload, values.size() - first);
         bool integers = false;
@@ -145,7 +145,8 @@ TEST(StagedTensor, FloatsAreFetchedOncePerChunk) {
     std::vector<float> values = values_of(4 * chunk);
     values[chunk + 10] = std::numeric_limits<float>::infinity();
     values[chunk + 50] = -1e30F;
-    values[3 * chunk - 1] = std::numeric_limits<float>::denorm_min();  // a denormal, which becomes zero
+    values[3 * chunk - 1] =
+        std::numeric_limits<float>::denorm_min();  // a subnormal number, which the scale rounds to zero
     Scene scene(values);
     scene.begin();
     for (std::uint64_t first = 0; first < values.size(); first += payload) scene.pass(first);
@@ -154,18 +155,18 @@ TEST(StagedTensor, FloatsAreFetchedOncePerChunk) {
     EXPECT_EQ(scene.device->fetches(), 1U);
 }
 
-TEST(StagedTensor, FloatsRemainAfterSumsOfOtherFragments) {
+TEST(StagedTensor, FloatsOfAFragmentCanBeLoadedAfterSumsOfOtherFragments) {
     Scene scene(values_of(chunk));
     scene.begin();
     scene.pass(0);
     Bytes wire(payload * ATP_LANE_BYTES);
     Bytes expected(wire.size());
-    scene.tensor->load_floats(payload, wire);  // as the server requests after a sum overflowed
+    scene.tensor->load_floats(payload, wire);  // as after a NACK that requests floats
     scene.reference->load_floats(payload, expected);
     EXPECT_EQ(wire, expected);
 }
 
-TEST(StagedTensor, BrokenDeviceMakesNothingReady) {
+TEST(StagedTensor, ChunksAfterADeviceFailureAreNeverReady) {
     Scene scene(values_of(2 * chunk), 1, true);
     scene.tensor->begin();
     scene.device->allow(1);
@@ -174,7 +175,7 @@ TEST(StagedTensor, BrokenDeviceMakesNothingReady) {
     scene.device->release();
     ASSERT_TRUE(eventually([&] { return scene.tensor->error().has_value(); }));
     EXPECT_FALSE(scene.tensor->ready(chunk, 1));
-    EXPECT_EQ(scene.tensor->error()->text, "it broke down");
+    EXPECT_EQ(scene.tensor->error()->text, "the test broke the device");
 }
 
 TEST(StagedTensor, FloatsOfABrokenDeviceAreNan) {

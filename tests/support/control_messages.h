@@ -9,7 +9,7 @@
 
 namespace atp::testing {
 
-// The message as a datagram. `padding` is passed on if the message's encode() has that parameter.
+// The message as a datagram. `padding` is an argument for encode() functions that have this parameter.
 template <class Message, class... Padding>
 std::vector<std::byte> encoded(const Message& message, Padding... padding) {
     std::vector<std::byte> bytes(wire::max_control_bytes);
@@ -17,7 +17,7 @@ std::vector<std::byte> encoded(const Message& message, Padding... padding) {
     return bytes;
 }
 
-// Of a worker that is member 2 of unit 2. Every field differs from the others and from 0.
+// JOIN of a worker that is member 2 of unit 2. Every field differs from the others and from 0.
 [[nodiscard]] inline wire::Join join_of_worker() {
     wire::Join join;
     join.terms = {.job = 0x01020304,

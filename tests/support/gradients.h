@@ -15,7 +15,7 @@ namespace atp::testing {
 [[nodiscard]] atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::Membership& membership,
                                      std::uint16_t rank, std::uint32_t seq);
 
-// The same for a sum: from a switch of level 0 for members of one unit, or from a switch of level 1 for whole units.
+// Header of a sum: of `members` of one unit from a switch of level 0, or of whole `units` from a switch of level 1.
 [[nodiscard]] atp_header gradient_of_members(const protocol::ChannelConfig& channel,
                                              const protocol::Membership& membership, unsigned unit,
                                              std::uint32_t members, std::uint32_t seq);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales that follow the last sum, and int16 lanes, through every state machine.
+// Tests scales that follow the last sum, and int16 lanes, with all state machines.
 #include "tensor/adaptive_tensor.h"
 
 #include <gtest/gtest.h>
@@ -26,9 +26,9 @@ using tensor::ScaleHistory;
 using tensor::Scaling;
 using Values = std::vector<float>;
 
-constexpr std::size_t even_elements = 4;  // of a fragment
+constexpr std::size_t even_elements = 4;  // elements of a fragment, an even number
 
-// A job that sums one tensor repeatedly, as training does.
+// A job that sums one tensor in each round, as training does.
 class Rounds {
   public:
     Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements)
@@ -40,7 +40,7 @@ class Rounds {
         }
     }
 
-    // Rank r contributes value(r, element). Returns the sums of rank 0.
+    // Submits the tensor of the next round: rank r contributes value(r, element).
     template <class Value>
     void submit(const Value& value) {
         for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
@@ -112,7 +112,7 @@ constexpr NumberForm dynamic_shorts{.scaling = Scaling::dynamic, .lane_type = La
 constexpr NumberForm fixed_shorts{.scale = 1024, .lane_type = LaneType::int16};
 
 NetworkConfig with_even_fragments(NetworkConfig config) {
-    config.channel.lanes = even_elements + 1;  // one more for the audit lane
+    config.channel.lanes = even_elements + 1;  // with the audit lane
     return config;
 }
 
@@ -120,7 +120,7 @@ double relative_error(float sum, double expected) { return std::abs(sum - expect
 
 // --- dynamic scaling
 
-TEST(DynamicScaling, NumbersBelowAFixedScaleKeepTheirDigits) {
+TEST(DynamicScaling, NumbersTooSmallForTheFixedScaleKeepTheirDigits) {
     for (const double magnitude : {1e-30, 1e-12, 1e-3, 1.0, 1e9, 1e30}) {
         Rounds rounds(star(4), dynamic, elements_each * 5);
         const auto value = [&](unsigned rank, std::size_t element) {
@@ -131,7 +131,7 @@ TEST(DynamicScaling, NumbersBelowAFixedScaleKeepTheirDigits) {
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 double expected = 0;
                 for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
-                // The job's scale need not give all digits.
+                // Round 0 uses the scale of the job, which may give fewer digits.
                 EXPECT_LT(relative_error(sums[at], expected), round == 0 ? 1e-3 : 1e-6) << magnitude;
             }
         }
@@ -148,7 +148,8 @@ TEST(DynamicScaling, FloatsAreSentOnlyUntilTheScaleIsKnown) {
     rounds.network.forget_delivered();
     rounds.sum(tiny);
     EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
-    EXPECT_EQ(rounds.network.server().counters().added_here, 5U * 3) << "those of the first round";
+    EXPECT_EQ(rounds.network.server().counters().added_here, 5U * 3)
+        << "the server adds the floats of the first round only";
 }
 
 TEST(DynamicScaling, NumbersAboveTheirScaleAreSentAsFloats) {
@@ -165,7 +166,7 @@ TEST(DynamicScaling, NumbersAboveTheirScaleAreSentAsFloats) {
         for (const float sum : changed) EXPECT_LT(relative_error(sum, 8 * factor), 1e-6);
         rounds.network.forget_delivered();
         rounds.sum(other);
-        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U) << "the scale has followed";
+        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U) << "the scale has followed the larger sums";
     }
 }
 
@@ -192,13 +193,14 @@ TEST(DynamicScaling, ZerosRestoreTheScaleOfTheJobAndNanKeepsTheScale) {
     EXPECT_EQ(scale_of_last(), own);
 }
 
-TEST(DynamicScaling, FragmentWaitsOnlyForTheLastSumOfItsPosition) {
+TEST(DynamicScaling, FragmentWaitsOnlyForTheLastSumOfTheSameElements) {
     Rounds rounds(star(2), dynamic, elements_each * 2);
     const auto ones = [](unsigned, std::size_t) { return 1.0F; };
     rounds.network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
     for (int round = 0; round < 3; ++round) rounds.submit(ones);
     rounds.network.run();
-    EXPECT_EQ(rounds.network.worker(0).next_seq(), 2U) << "all of the first round, and nothing of the second";
+    EXPECT_EQ(rounds.network.worker(0).next_seq(), 2U)
+        << "two fragments of the first round were sent, none of the second round";
     rounds.network.release();
     EXPECT_TRUE(rounds.network.finish());
     EXPECT_TRUE(rounds.all_ranks_agree());
@@ -211,7 +213,9 @@ TEST(DynamicScaling, WorkersWithDifferentScalesGetNoSum) {
         [[nodiscard]] protocol::Format format(std::uint64_t, std::uint64_t) const override { return {.scale = scale}; }
         [[nodiscard]] bool load_integers(std::uint64_t, std::span<std::byte>) const override { return true; }
         void load_floats(std::uint64_t, std::span<std::byte>) const override {}
-        void store(std::uint64_t, std::span<const std::byte>) override { ADD_FAILURE() << "there is no sum"; }
+        void store(std::uint64_t, std::span<const std::byte>) override {
+            ADD_FAILURE() << "a sum of gradients with different scales was delivered";
+        }
         std::uint8_t scale = 0;
     };
     for (const NetworkConfig& config : {star(2), racks(2, 1), racks(2, 2)}) {
@@ -229,9 +233,9 @@ TEST(DynamicScaling, WorkersWithDifferentScalesGetNoSum) {
     }
 }
 
-// --- 16-bit lanes
+// --- int16 lanes
 
-TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerLane) {
+TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerElement) {
     constexpr std::size_t fragments = 6;
     Rounds rounds(with_even_fragments(racks(2, 2)), fixed_shorts, even_elements * fragments);
     const auto value = [](unsigned rank, std::size_t element) {
@@ -239,21 +243,21 @@ TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerLane) {
     };
     const Values& sums = rounds.sum(value);
     for (std::size_t at = 0; at < sums.size(); ++at) {
-        EXPECT_EQ(sums[at], (static_cast<float>(4 * at) + 6 - 40) / 1024) << "10 / 1024 is nearest to 0.01";
+        EXPECT_EQ(sums[at], (static_cast<float>(4 * at) + 6 - 40) / 1024) << "0.01 is rounded to 10 / 1024";
     }
     EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
     EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32, ATP_TYPE_ACK), 0U);
     const std::size_t packet = ATP_HEADER_BYTES + (even_elements / 2 + 1) * ATP_LANE_BYTES;
     for (const Flight& flight : rounds.network.delivered()) EXPECT_EQ(flight.bytes.size(), packet);
-    EXPECT_EQ(rounds.network.server().counters().added_here, 0U) << "the network added everything";
+    EXPECT_EQ(rounds.network.server().counters().added_here, 0U) << "the switches added all gradients";
     EXPECT_EQ(rounds.network.server().counters().audit_failures, 0U);
 }
 
-TEST(ShortLanes, OddNumberOfElementsIsSentInFourBytes) {
+TEST(ShortLanes, FragmentWithAnOddNumberOfElementsHasInt32Lanes) {
     Rounds rounds(with_even_fragments(star(2)), fixed_shorts, even_elements + 1);
     const auto value = [](unsigned, std::size_t) { return 2.0F; };
     EXPECT_EQ(rounds.sum(value), Values(even_elements + 1, 4.0F));
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32, ATP_TYPE_GRADIENT), 3U) << "from each worker, and their sum";
+    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32, ATP_TYPE_GRADIENT), 3U) << "two gradients of workers and one sum";
 }
 
 TEST(ShortLanes, SumsBeyond16BitsAreFetchedUnaggregatedAndExact) {
@@ -281,7 +285,7 @@ TEST(ShortLanes, NumbersOutsideTheScaleAreSentAsFloats) {
     EXPECT_EQ(rounds.network.server().counters().float_fragments, 1U);
 }
 
-TEST(ShortLanes, FlushedPartialSumStaysShortWithItsScale) {
+TEST(ShortLanes, FlushedPartialSumKeepsItsInt16LanesAndScale) {
     Rounds rounds(with_even_fragments(star(3)), dynamic_shorts, even_elements);
     const auto value = [](unsigned rank, std::size_t) { return 0.125F * static_cast<float>(rank + 1); };
     EXPECT_EQ(rounds.sum(value), Values(even_elements, 0.75F));
@@ -292,7 +296,7 @@ TEST(ShortLanes, FlushedPartialSumStaysShortWithItsScale) {
     const Flight first = first_sending(rounds.network, 0);
     ASSERT_EQ(first.header().dtype, ATP_DTYPE_INT16);
     rounds.network.inject({server_node, rack_node(0), flush_of(first, 0)});
-    rounds.network.run();  // {0, 1} is included
+    rounds.network.run();  // the server includes {0, 1}
     EXPECT_EQ(rounds.network.server().counters().refused, 0U);
     rounds.network.release();
     EXPECT_TRUE(rounds.network.finish());
@@ -300,7 +304,7 @@ TEST(ShortLanes, FlushedPartialSumStaysShortWithItsScale) {
     EXPECT_EQ(rounds.network.server().counters().mismatched, 0U);
 }
 
-TEST(ShortLanes, DynamicScalingStartsWithFourBytesAndContinuesWithTwo) {
+TEST(ShortLanes, DynamicScalingStartsWithInt32LanesAndContinuesWithInt16Lanes) {
     Rounds rounds(with_even_fragments(star(4)), dynamic_shorts, even_elements * 3);
     const auto value = [](unsigned rank, std::size_t element) {
         return std::sin(static_cast<float>(7 * rank + element + 1));
@@ -330,7 +334,7 @@ class FittedReproducible : public ::testing::TestWithParam<FormCase> {
     static constexpr unsigned workers = 6;
     static constexpr int rounds_each = 5;
 
-    // A tensor whose values grow and shrink from round to round, with one infinity.
+    // Values of a tensor. They grow and shrink from round to round, and one of them is infinity.
     static float value(int round, unsigned rank, std::size_t element) {
         const float ordinary = std::sin(static_cast<float>(element * 31 + rank * 7 + 1));
         if (round == 3 && element == 9 && rank == 2) return std::numeric_limits<float>::infinity();

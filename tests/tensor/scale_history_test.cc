@@ -9,7 +9,7 @@ namespace {
 class CountingWaker final : public protocol::Waker {
   public:
     void advance() override { ++advanced; }
-    void fail(const Error& /*error*/) override { ADD_FAILURE() << "no call fails"; }
+    void fail(const Error& /*error*/) override { ADD_FAILURE() << "no call may fail"; }
 
     int advanced = 0;
 };
@@ -17,7 +17,8 @@ class CountingWaker final : public protocol::Waker {
 class ScaleHistoryTest : public ::testing::Test {
   protected:
     std::shared_ptr<CountingWaker> waker_ = std::make_shared<CountingWaker>();
-    ScaleHistory history_{250, 100, waker_};  // three fragments, the last is shorter
+    ScaleHistory history_{250, 100,
+                          waker_};  // 250 elements in fragments of 100: three fragments, of which the last is shorter
 };
 
 TEST_F(ScaleHistoryTest, FirstOperationUsesTheScaleOfTheJobAtOnce) {
@@ -35,13 +36,13 @@ TEST_F(ScaleHistoryTest, NextOperationWaitsForTheSameFragmentOnly) {
     EXPECT_FALSE(history_.settled(100, second));
     history_.settle(100, 131);
     EXPECT_TRUE(history_.settled(100, second));
-    EXPECT_TRUE(history_.settled(199, second)) << "the last element of the same fragment";
+    EXPECT_TRUE(history_.settled(199, second)) << "element 199 is in the same fragment as element 100";
     EXPECT_EQ(history_.scale(100), 131);
     EXPECT_FALSE(history_.settled(200, second));
     EXPECT_EQ(history_.scale(200), protocol::scale_of_job);
 }
 
-TEST_F(ScaleHistoryTest, WakerAdvancesOnceForAllThatWaited) {
+TEST_F(ScaleHistoryTest, WakerAdvancesOnceForAllWaitingOperations) {
     static_cast<void>(history_.begin());
     const std::uint32_t second = history_.begin();
     history_.settle(0, 130);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of every element type: for all sizes and orders of fragments, in place or not, each element is the sum that
-// its type guarantees.
+// Tensors of every element type. For all sizes and orders of fragments, in place or not, each element of the result is
+// the sum that its type guarantees.
 #include "tensor/tensors.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct Memory {
     std::vector<T> out;
 };
 
-// What workers, switches and a server compute for one fragment.
+// The result that workers, switches and a server compute for one fragment.
 Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uint64_t first, std::size_t lanes) {
     Bytes wire(lanes * ATP_LANE_BYTES);
     std::vector<std::int64_t> sums(lanes, 0);
@@ -69,7 +69,7 @@ Bytes sum_fragment(const std::vector<std::unique_ptr<Tensor>>& tensors, std::uin
     return wire;
 }
 
-// Completes fragments of `payload` lanes in an order drawn from `seed`.
+// Completes fragments of `payload` lanes in a random order, which `seed` gives. With seed 0, the order is ascending.
 void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t payload, std::uint32_t seed) {
     const std::uint64_t size = tensors.front()->size();
     std::vector<std::uint64_t> firsts;
@@ -86,7 +86,8 @@ void sum_all(const std::vector<std::unique_ptr<Tensor>>& tensors, std::size_t pa
 constexpr std::size_t payloads[] = {1, 2, 3, 4, 5, 7, 61, 62, 256, 300};
 constexpr std::size_t sizes[] = {1, 2, 3, 5, 20, 61, 64, 257, 700};
 
-// Sums make(rank, elements) for every fragment size, in place and not. `check(addends, sum)` checks each element.
+// Sums the tensors make(rank, elements) for every tensor and fragment size, in place and not. `check(addends, sum)`
+// checks each element.
 template <class T, class Make, class Check>
 void for_every_cut(unsigned workers, const Make& make, numeric::ElementType type, double factor, const Check& check) {
     std::uint32_t seed = 0;
@@ -113,7 +114,8 @@ void for_every_cut(unsigned workers, const Make& make, numeric::ElementType type
                             << to_string(type) << ": element " << at << " of " << elements << ", payload " << payload;
                     }
                     const auto rank = static_cast<std::size_t>(&memory - memories.data());
-                    ASSERT_TRUE(in_place || memory->in == inputs[rank]) << "only results are written";
+                    ASSERT_TRUE(in_place || memory->in == inputs[rank])
+                        << "the input changed, although the sum is not in place";
                 }
             }
         }
@@ -204,9 +206,9 @@ TEST(Tensors, SumOf1024WorkersFitsTheLanesOfAnyInt64) {
     }
 }
 
-// Every worker of the largest job sends the number with the lowest lanes: the sums of two lanes are exactly the limit
-// of int32.
-TEST(Tensors, LargestJobAtTheLowestLanesFits) {
+// Every worker of the largest job sends the number with the lowest lanes. The sums of two lanes are then exactly the
+// lowest int32.
+TEST(Tensors, LowestLanesOf1024WorkersFitInt32) {
     constexpr std::int64_t workers = 1024;
     const auto lowest = static_cast<std::int64_t>(0 - (std::uint64_t{1} << 21U) - (std::uint64_t{1} << 43U) -
                                                   (std::uint64_t{1} << 63U));
@@ -224,7 +226,7 @@ TEST(Tensors, LargestJobAtTheLowestLanesFits) {
 
 // --- scaled numbers
 
-// The server's result for these float32, as a float64.
+// The result of the server for these float32 values, as float64.
 double reference_sum(const std::vector<float>& addends) {
     std::int64_t sum = 0;
     for (const float addend : addends) sum += std::llrint(addend * scale);
@@ -299,12 +301,12 @@ TEST(Tensors, Float16AndBfloat16AreSummedAsFloat32AndRoundedOnce) {
     }
 }
 
-// Every pattern, finite or not, from one of two workers; the other contributes 0. The sum is the pattern itself.
+// One of two workers contributes every bit pattern, finite or not. The other contributes 0, so the sum is the pattern.
 TEST(Tensors, Every16BitPatternKeepsItsValueInAFloatFragment) {
     for (const Sixteen& sixteen : sixteens) {
         std::vector<std::uint16_t> all(1U << 16U);
         std::iota(all.begin(), all.end(), std::uint16_t{0});
-        // One infinity in each pair of lanes makes the fragment travel as floats, which are exact.
+        // An infinity in every second element makes the workers send floats, which are exact.
         std::vector<std::uint16_t> in(2 * all.size(), sixteen.narrowed(std::numeric_limits<double>::infinity()));
         for (std::size_t at = 0; at < all.size(); ++at) in[2 * at] = all[at];
         std::vector<std::uint16_t> nothing(in.size(), 0);
@@ -375,7 +377,7 @@ TEST(Tensors, InfinitiesAndNanFollowIeeeInEveryType) {
 TEST(Tensors, OneElementOutsideTheScaleMakesItsFragmentFloat) {
     for (const std::size_t at : {0U, 255U, 256U, 511U, 512U, 699U}) {
         std::vector<double> values(700, 1.0);
-        values[at] = 1e300;  // infinity as a float32
+        values[at] = 1e300;  // float32 cannot represent it: infinity
         const auto tensor =
             make_sum_tensor(numeric::ElementType::float64, values.data(), values.data(), values.size(), scale, 1);
         Bytes wire(values.size() * ATP_LANE_BYTES);
@@ -390,7 +392,7 @@ TEST(Tensors, OneElementOutsideTheScaleMakesItsFragmentFloat) {
 
 constexpr std::byte guard{0x55};
 
-// Memory of a given size, followed by one lane of guard bytes.
+// Memory of `bytes` bytes, followed by one lane of guard bytes.
 Bytes guarded(std::size_t bytes) { return Bytes(bytes + ATP_LANE_BYTES, guard); }
 
 void expect_guarded(const Bytes& memory, const Bytes& expected) {
@@ -437,7 +439,7 @@ TEST(Tensors, RootMayOmitItsOwnOutput) {
 
 // --- through the state machines
 
-// Four lanes for elements and one for the audit, so most fragments split an int64; and a window of 8.
+// Four element lanes and the audit lane, so that most fragments split an int64. The window is 8.
 testing::NetworkConfig network_config(std::uint32_t seed) {
     testing::NetworkConfig config = seed % 2 == 0 ? testing::star(3) : testing::racks(3, 1);
     config.channel.lanes = 5;

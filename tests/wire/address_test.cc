@@ -93,7 +93,7 @@ TEST(Address, EmptyAddressEqualsOnlyItself) {
     std::memcpy(&generic, &bytes, sizeof generic);
     EXPECT_EQ(Address::from(&generic, sizeof bytes), none);
     generic.sa_family = AF_INET;
-    EXPECT_EQ(Address::from(&generic, 4), none) << "too short for the family that it names";
+    EXPECT_EQ(Address::from(&generic, 4), none) << "the length is too short for AF_INET";
 }
 
 TEST(Address, EqualityAndOrderIgnoreTheFlow) {
@@ -117,7 +117,7 @@ TEST(Address, EqualityAndOrderIgnoreTheFlow) {
     EXPECT_EQ(flowing <=> *Address::parse("[::1]:9"), std::strong_ordering::equal);
 }
 
-TEST(Address, HashSpreadsNeighbours) {
+TEST(Address, HashesOfSimilarAddressesAreSpread) {
     std::unordered_set<Address> seen;
     std::set<std::uint64_t> low_bits;
     for (int host = 0; host < 32; ++host) {
@@ -130,7 +130,7 @@ TEST(Address, HashSpreadsNeighbours) {
             }
         }
     }
-    // 2,048 random hashes into 4,096 buckets fill about 1,600 of them.
+    // 2,048 random hashes fill about 1,600 of 4,096 buckets.
     EXPECT_GT(low_bits.size(), 1400U);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that build the tree of switches: encoded messages decode to the same fields, and invalid ones are
+// Messages that build the tree of switches. An encoded message decodes to the same fields, and invalid messages are
 // refused.
 #include "wire/join_messages.h"
 
@@ -61,7 +61,7 @@ TEST(JoinMessages, JoinDecodesToItsFields) {
     }
 }
 
-TEST(JoinMessages, LargestJobFitsOneJoin) {
+TEST(JoinMessages, UnitsAndRanksOfTheLargestJobFitInOneJoin) {
     Join join = some_join();
     join.level = 2;
     join.terms.mask1 = 0xFFFFFFFF;
@@ -131,7 +131,7 @@ TEST(JoinMessages, InconsistentJoinIsRefused) {
     const std::vector<std::function<void(Join&)>> changes = {
         [](Join& join) { join.terms.token = 0; },
         [](Join& join) { join.terms.lanes = 0; },
-        [](Join& join) { join.terms.lanes = 1; },  // the audit lane alone
+        [](Join& join) { join.terms.lanes = 1; },  // the audit lane, and no lane for elements
         [](Join& join) { join.terms.lanes = ATP_MAX_LANES + 1; },
         [](Join& join) { join.terms.window_log2 = ATP_WINDOW_LOG2_MAX + 1; },
         [](Join& join) { join.terms.mask1 = 0; },
@@ -142,15 +142,15 @@ TEST(JoinMessages, InconsistentJoinIsRefused) {
         [](Join& join) { join.terms.scale = std::numeric_limits<double>::quiet_NaN(); },
         [](Join& join) { join.terms.server.family = 5; },
         [](Join& join) { join.terms.group.family = 5; },
-        [](Join& join) { join.terms.group.host[0] = std::byte{240}; },  // no group of IPv4; next row: none of IPv6
+        [](Join& join) { join.terms.group.host[0] = std::byte{240}; },  // no IPv4 group; next row: no IPv6 group
         [](Join& join) { join.terms.group.family = 6; },
         [](Join& join) { join.level = 3; },
         [](Join& join) { join.units.clear(); },
         [](Join& join) { join.units[0].unit = 3; },   // not a unit of the job
         [](Join& join) { join.units[0].unit = 34; },  // not a unit of any job
         [](Join& join) { join.units[0].mask0 = 0xD; },
-        [](Join& join) { join.units[0].mask0 = 0x3; },    // without the member
-        [](Join& join) { join.units[0].direct = true; },  // under a rack's switch
+        [](Join& join) { join.units[0].mask0 = 0x3; },    // the member is not in the mask
+        [](Join& join) { join.units[0].direct = true; },  // a direct worker at level 0
         [](Join& join) { join.units[0].ranks = {ATP_WORKER_ALL}; },
         [](Join& join) {  // two workers in one message
             join.units[0].members = 0x5;
@@ -177,16 +177,16 @@ TEST(JoinMessages, InconsistentJoinOfASwitchIsRefused) {
     Join part = join_of_switch();
     part.units[0].members = 0x3;
     part.units[0].ranks = {0, 5};
-    EXPECT_FALSE(decode_join(encoded(part)).has_value()) << "a rack speaks for all of its members";
+    EXPECT_FALSE(decode_join(encoded(part)).has_value()) << "the switch of a rack joins for all members";
     Join wide = join_of_switch();
     wide.units[0].direct = true;
-    EXPECT_FALSE(decode_join(encoded(wide)).has_value()) << "a direct unit is one worker";
+    EXPECT_FALSE(decode_join(encoded(wide)).has_value()) << "a direct unit has one worker";
     Join some = join_of_server();
     some.units.pop_back();
-    EXPECT_FALSE(decode_join(encoded(some)).has_value()) << "the last switch speaks for all units";
+    EXPECT_FALSE(decode_join(encoded(some)).has_value()) << "the last switch joins for all units";
     Join twice = join_of_server();
     twice.units[1].unit = 0;
-    EXPECT_FALSE(decode_join(encoded(twice)).has_value()) << "each unit once";
+    EXPECT_FALSE(decode_join(encoded(twice)).has_value()) << "a unit occurs twice";
 }
 
 TEST(JoinMessages, OtherFieldsOutOfRangeAreRefused) {

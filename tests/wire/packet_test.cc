@@ -20,7 +20,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Worker 2 of a unit of four, in a job of one unit.
+// Header of a gradient of worker 2 in a unit of four. The job has one unit.
 atp_header gradient_header() {
     atp_header header{};
     header.version = ATP_VERSION;
@@ -260,7 +260,7 @@ TEST(Decode, GradientWithoutMemberOrUnitIsRefused) {
     header.bitmap1 = 0;
     EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no unit";
     header.flags = ATP_FLAG_WHOLE;
-    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "no unit, whole";
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "WHOLE, but no unit";
 }
 
 TEST(Decode, WholeGradientWithoutMembersIsAccepted) {
@@ -275,7 +275,7 @@ TEST(Decode, SeveralUnitsAreAcceptedOnlyWhole) {
     atp_header header = gradient_header();
     header.bitmap1 = 0x3;
     header.mask1 = 0x7;
-    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "members of which unit?";
+    EXPECT_EQ(decode_of(header, 1), DecodeError::set) << "the header has members and several units";
     header.flags = ATP_FLAG_WHOLE;
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
 }
@@ -287,7 +287,7 @@ TEST(Decode, AllMembersOfAllUnitsOfTheLargestJobAreAccepted) {
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
 }
 
-TEST(Decode, AnswerWithoutMembersIsAccepted) {
+TEST(Decode, AnswerThatNamesNoMemberIsAccepted) {
     atp_header header = header_of(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32);
     header.bitmap0 = header.bitmap1 = 0;
     EXPECT_EQ(decode_of(header, 1), DecodeError::none);
@@ -340,7 +340,7 @@ rc::Gen<std::uint8_t> bytes_up_to(unsigned last) {
                         [](unsigned value) { return static_cast<std::uint8_t>(value); });
 }
 
-// Every valid header; extreme values are as likely as others.
+// A random valid header. Extreme values are as likely as other values.
 atp_header any_valid_header() {
     atp_header header{};
     header.version = ATP_VERSION;
@@ -377,7 +377,8 @@ RC_GTEST_PROP(WireProperty, DecodedPacketEqualsTheEncodedOne, ()) {
     RC_ASSERT(packet.lane_count() == lanes);
 }
 
-// Random bytes almost never pass the check of the version, so replace some bytes of a valid packet.
+// Random bytes almost never pass the check of the version. The property therefore replaces some bytes of a valid
+// packet.
 RC_GTEST_PROP(WireProperty, AcceptedPacketIsInRangeAndEncodesToTheSameBytes, ()) {
     const atp_header start = any_valid_header();
     const bool has_lanes = start.type == ATP_TYPE_GRADIENT || start.type == ATP_TYPE_ACK;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests to which interfaces the program can be attached, and the errors for other interfaces.
+"""Interfaces to which the kernel program can be attached, and the errors for other interfaces.
 
 usage: attachment_test.py ATP
 """
@@ -12,12 +12,12 @@ import tempfile
 import networks
 from networks import PATIENCE_S
 
-JUMBO = 9000  # too large for a veth with a program in its driver
+JUMBO = 9000  # larger than a veth accepts with a program in its driver
 
 
 class Attachment(networks.NetworkTest):
     def refusal(self, ports, pins=None, without=(), flags=()):
-        """Starts `atp switch` without the capabilities in `without`. The start must fail; returns the error."""
+        """Starts `atp switch` without the capabilities in `without`. The start must fail. Returns the error."""
         words = [
             "switch",
             "--listen",
@@ -34,11 +34,11 @@ class Attachment(networks.NetworkTest):
         self.assertEqual(done.returncode, 2, error)
         return error
 
-    def test_jumbo_frames_make_the_program_generic(self):
+    def test_program_is_generic_with_jumbo_frames(self):
         ports = self.network.ports("bridge")
         self.network.set_mtu(JUMBO)
         for host in self.network.bridges["bridge"]:
-            # Prevents frames that an offload has merged: a generic program receives them, but cannot process them.
+            # Prevents frames that an offload has merged: a generic program cannot process merged frames.
             self.network.ip(host, "link", "set", "eth0", "gso_max_segs", "1")
         pins = self.new_pins()
         switch = self.start_switch(pins=pins)
@@ -55,7 +55,7 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_device_without_driver_support_runs_it_generic(self):
+    def test_program_is_generic_on_a_device_without_driver_support(self):
         switch = self.start_atp("bridge", "switch", "--xdp", "br0", "--xdp-pins", self.new_pins())
         networks.wait_until(lambda: self.report("bridge"), "the switch answers")
         self.assertEqual(self.kernel()["kernel"]["interfaces"], {"br0": "generic"})
@@ -72,7 +72,7 @@ class Attachment(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_detached_program_is_reported_as_gone(self):
+    def test_interface_without_its_program_is_reported_as_gone(self):
         switch = self.start_switch(ports=["to-w0", "to-w1"])
         self.network.ip("bridge", "link", "set", "dev", "to-w1", "xdp", "off")
         self.assertEqual(self.kernel()["kernel"]["interfaces"], {"to-w0": "native", "to-w1": "gone"})
@@ -82,7 +82,7 @@ class Attachment(networks.NetworkTest):
         self.assertIn("eth7: failed (ENODEV", self.refusal("to-w0,eth7"))
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_foreign_xdp_program_is_kept_and_the_start_refused(self):
+    def test_start_is_refused_and_a_foreign_xdp_program_kept(self):
         loss = self.start_loss("bridge", 0, 1)
         self.assertIn("to-w0: in use: another XDP program is attached", self.refusal("to-w0"))
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(self.network.ports("bridge")))
@@ -92,12 +92,12 @@ class Attachment(networks.NetworkTest):
         return networks.call("tc", "-n", self.network.prefix + "bridge", "filter", "show", "dev", port, "egress")
 
     def filter_egress(self, port, *place):
-        """A filter of another program, which passes all frames."""
+        """Adds a filter as another program would. The filter passes all frames."""
         node = self.network.prefix + "bridge"
         networks.call("tc", "-n", node, "qdisc", "add", "dev", port, "clsact")
         networks.call("tc", "-n", node, "filter", "add", "dev", port, "egress", *place, "bpf", "bytecode", "1,6 0 0 0,")
 
-    def test_egress_filter_survives_a_kill_and_ends_with_a_stop(self):
+    def test_egress_filter_remains_after_a_kill_and_is_removed_by_a_stop(self):
         pins = self.new_pins()
         switch = self.start_switch(pins=pins)
         self.assertEqual(self.kernel()["kernel"]["without_release"], [])
@@ -108,7 +108,7 @@ class Attachment(networks.NetworkTest):
         self.assertIn("atp_egress", self.egress_filters("to-w0"))
         switch = self.start_switch(pins=pins)
         self.assertEqual(self.kernel()["kernel"]["without_release"], [])
-        self.assertEqual(self.egress_filters("to-w0").count("direct-action"), 1, "the later one replaces the earlier")
+        self.assertEqual(self.egress_filters("to-w0").count("direct-action"), 1, "the new filter replaces the old one")
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), "")
 
@@ -129,7 +129,7 @@ class Attachment(networks.NetworkTest):
         before = self.egress_filters("to-w0")
         switch = self.start_switch(ports=["to-w0"])
         self.assertIn("to-w0: failed (EEXIST", self.kernel()["kernel"]["without_release"][0])
-        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"], "it aggregates nevertheless")
+        self.assertEqual(self.network.with_xdp("bridge"), ["to-w0"], "aggregates without a filter")
         self.stop(switch)
         self.assertEqual(self.egress_filters("to-w0"), before)
 

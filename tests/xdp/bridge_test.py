@@ -36,12 +36,12 @@ class Bridge(networks.NetworkTest):
         packets = report["packets"]
         self.assertGreater(packets["completed"], 1000)
         self.assertGreater(packets["completed"], 0.9 * packets["claimed"])
-        self.assertEqual(packets["misfits"], 0, "its table is as large as the server's")
+        self.assertEqual(packets["misfits"], 0, "the kernel table is as large as the table of the server")
         self.assertLess(packets["bypassed"] + packets["collisions"], 0.1 * packets["completed"])
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
-        pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # the kernel's files
-        self.assertEqual(pinned, [], "a clean stop leaves nothing pinned")
+        pinned = [name for name in os.listdir(pins) if not name.endswith(".debug")]  # added by the kernel
+        self.assertEqual(pinned, [], "a clean stop removes all pinned objects")
 
     def test_packets_to_the_server_of_the_same_host_are_summed_in_the_kernel(self):
         self.start_switch()
@@ -50,7 +50,7 @@ class Bridge(networks.NetworkTest):
         self.assertGreater(packets["completed"], 1000)
         self.assertLess(packets["collisions"] + packets["misfits"], 0.1 * packets["completed"])
 
-    def test_job_of_which_a_part_passes_is_forwarded_unaggregated(self):
+    def test_job_is_forwarded_unaggregated_if_one_port_is_not_listed(self):
         ports = self.network.ports("bridge")
         ports.remove("to-w2")
         self.start_switch(ports=ports)
@@ -74,7 +74,7 @@ class Bridge(networks.NetworkTest):
         self.assertLess(packets["collisions"], 0.1 * packets["completed"])
 
     def merges(self, port):
-        """True if the kernel merges frames that the bridge receives at the port."""
+        """Returns true if the kernel merges frames that the bridge receives at the port."""
         out, error = self.start("bridge", sys.executable, "-c", GRO_OF, port).communicate(timeout=PATIENCE_S)
         self.assertIn(out, ("0\n", "1\n"), error)
         return out == "1\n"

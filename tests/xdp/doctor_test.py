@@ -19,7 +19,7 @@ class Doctor(networks.NetworkTest):
         self.assertIn("list in --xdp every port", finding["mend"])
         self.stop(switch)
 
-    def test_switch_that_sees_all_workers_passes_from_every_host(self):
+    def test_switch_that_receives_from_all_workers_is_ok_at_every_host(self):
         switch = self.start_switch()
         self.finish(self.start_workers("1MB"))
         self.assertGreater(self.completed(), 1000)
@@ -39,7 +39,7 @@ class Doctor(networks.NetworkTest):
 
     def test_job_beyond_the_table_warns(self):
         switch = self.start_switch(flags=["--jobs", "1"])
-        # Runs longer than the second job on any machine. The test kills it at the end of the second job.
+        # The first job runs longer than the second job on any machine. The test kills it after the second job ends.
         first = self.start_workers("64MB", ["--timeout", "80s"], rounds=20)
         networks.wait_until(lambda: self.completed() > 100, "the first job is admitted")
         second = self.start_workers("64kB", rounds=3, meet_at=29501)
@@ -49,7 +49,7 @@ class Doctor(networks.NetworkTest):
         kernel = self.kernel()
         self.assertEqual(len(kernel["jobs"]), 1)
         self.assertGreater(kernel["kernel"]["not_admitted"], 0)
-        self.assertGreater(kernel["packets"]["forged"], 0, "the switch does not serve this job")
+        self.assertGreater(kernel["packets"]["forged"], 0, "packets of the second job count as forged")
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn("JOINs found no free job or channel", finding["found"])

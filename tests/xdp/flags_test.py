@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Flags of `atp switch --xdp`, and its output and that of `atp stats` after the start.
+"""Flags of `atp switch --xdp`, and the output of `atp switch` and `atp stats` after the start.
 
 usage: flags_test.py ATP
 """
@@ -13,14 +13,14 @@ MORE_THAN_ANY_MACHINE_HAS = "4000GB"
 
 class Flags(networks.NetworkTest):
     def refusal(self, *flags):
-        """The error of a run that exits with the status of bad arguments."""
+        """Runs `atp switch`, which must exit with status 2 for bad arguments. Returns the error."""
         switch = self.start_atp("bridge", "switch", "--xdp-pins", self.new_pins(), *flags)
         _, error = switch.communicate(timeout=PATIENCE_S)
         self.assertEqual(switch.returncode, 2, error)
         self.assertEqual(self.network.with_xdp("bridge"), [])
         return error
 
-    def test_incompatible_flags_are_refused_by_name(self):
+    def test_error_for_incompatible_flags_names_the_flag(self):
         for word, flags in (
             ("port 0 of --listen", ["--xdp", "to-w0", "--listen", "0.0.0.0:0"]),
             ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),

@@ -25,7 +25,7 @@ void append_u16(Bytes& bytes, std::size_t value) {
 
 void append(Bytes& bytes, std::size_t count, unsigned value) { bytes.insert(bytes.end(), count, std::byte(value)); }
 
-// The ones' complement sum of checksums (RFC 1071).
+// The ones' complement sum of 16-bit words, as for the Internet checksum (RFC 1071).
 std::uint16_t sum_of(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
     for (std::size_t at = 0; at < bytes.size(); at += 2) {
         sum += at + 1 < bytes.size() ? load_u16(&bytes[at]) : unsigned{wire::load_u8(&bytes[at])} << 8U;
@@ -51,7 +51,7 @@ void append_ethernet(Bytes& frame, const Wrapping& wrapping) {
     append_u16(frame, wrapping.ip == 4 ? type_ipv4 : type_ipv6);
 }
 
-// Appends the header and returns both addresses.
+// Appends the IPv4 header to `frame`. Returns the source and the destination address.
 Bytes append_ipv4(Bytes& frame, const Wrapping& wrapping, std::size_t udp_bytes) {
     const auto option_words = static_cast<std::size_t>(wrapping.ipv4_option_words);
     const std::size_t start = frame.size();
@@ -97,7 +97,7 @@ std::uint16_t checksum_of(const Wrapping& wrapping, std::span<const std::byte> a
 }
 
 Bytes copy_of(std::span<const std::byte> bytes, std::size_t at, std::size_t count) {
-    if (at + count > bytes.size()) throw std::runtime_error("the frame is cut short");
+    if (at + count > bytes.size()) throw std::runtime_error("the frame is truncated");
     return {bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at + count)};
 }
 

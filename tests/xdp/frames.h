@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads Ethernet frames around packets with simple code of its own. Tests compare the kernel program with
-// it.
+// Writes and reads Ethernet frames around packets. This code is independent of the kernel program, so tests can compare
+// the two.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ using Bytes = std::vector<std::byte>;
 
 enum class Checksum : std::uint8_t { full, none, partial, wrong };
 
-// Headers around a payload.
+// Fields of the headers around a payload.
 struct Wrapping {
     int ip = 4;
     int vlan_tags = 0;
@@ -23,9 +23,9 @@ struct Wrapping {
     Checksum checksum = Checksum::full;
     std::uint16_t source = 50'000;
     std::uint16_t destination = 4790;
-    bool to_many = false;        // an Ethernet multicast address
+    bool to_many = false;        // the destination is an Ethernet multicast address
     std::size_t padding = 0;     // bytes after the datagram
-    std::uint16_t fragment = 0;  // IPv4's fragment field
+    std::uint16_t fragment = 0;  // flags and fragment offset of IPv4
     std::uint8_t protocol = 17;  // UDP
     std::uint8_t hop_limit = 3;
 };
@@ -35,7 +35,7 @@ struct Wrapping {
 // Fields that unwrap() reads from a frame.
 struct Unwrapped {
     Bytes payload;
-    Bytes ethernet;  // the addresses, and tags if any
+    Bytes ethernet;  // both addresses and the VLAN tags
     Bytes source, destination;
     std::uint16_t source_port = 0, destination_port = 0;
     std::uint8_t hop_limit = 0;
@@ -44,7 +44,7 @@ struct Unwrapped {
     std::size_t padding = 0;
 };
 
-// Reads a frame that wrap() made, also after changes. Throws if its lengths contradict each other.
+// Reads a frame that wrap() made and the kernel program may have changed. Throws if its lengths contradict each other.
 [[nodiscard]] Unwrapped unwrap(std::span<const std::byte> frame);
 
 }  // namespace atp::test

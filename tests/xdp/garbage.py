@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid frames, derived from valid gradients.
+"""Invalid and repeated frames, derived from valid gradients.
 
-usage: garbage.py listen COUNT                    prints COUNT gradients that leave eth0: one of every hundred
+usage: garbage.py listen COUNT                    prints COUNT gradients that leave eth0: every hundredth
        garbage.py send SEED LEAST SERVER SENDER   reads such gradients up to an empty line, and sends invalid frames
                                                   from eth0 to SERVER (MAC/IP) with source SENDER (IP): at least LEAST
                                                   frames, and further ones until its input ends
@@ -43,7 +43,7 @@ def checksum(data):
 
 
 class Packet:
-    """A datagram's payload, read as a packet of ATP."""
+    """A packet of ATP, read from the payload of a datagram."""
 
     def __init__(self, payload):
         self.fields = wire_format.read_header(payload)
@@ -54,7 +54,7 @@ class Packet:
 
 
 class Wire:
-    """Frames around payloads, from one host to another."""
+    """Writes frames around payloads, with the addresses of one sender and one receiver."""
 
     def __init__(self, own_mac, mac, sender, receiver):
         self.ethernet = mac + own_mac
@@ -127,7 +127,7 @@ def a_bit_turned(draw, packet, wire):
 
 
 def repeated(draw, packet, wire):
-    """An earlier packet without changes, in a frame with any headers that a network may add."""
+    """Repeats a packet without changes, in a frame with headers that a network may add."""
     wrappings = [{}, {"tags": 1}, {"tags": 2}, {"fragment": 0x2000}, {"fragment": 0x10}, {"excess": 40}]
     return wire.ipv4(packet.bytes(), **draw.choice(wrappings))
 

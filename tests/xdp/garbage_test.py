@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Another host on the bridge sends invalid frames while a job runs: the sums of the job stay exact.
+"""The sums of a job stay exact while another host on the bridge sends invalid frames.
 
 usage: garbage_test.py ATP
 """
@@ -23,7 +23,7 @@ class Garbage(networks.NetworkTest):
         return json.loads(self.network.ip(host, "-j", "link", "show", "eth0"))[0]["address"]
 
     def start_garbage(self, seed):
-        """Starts a host that sends invalid frames to the server as w0. It derives them from gradients that w0 sent."""
+        """Lets `stranger` send invalid frames to the server, with the address of w0 and derived from gradients of w0."""
         ear = self.start("w0", sys.executable, GARBAGE, "listen", "20")
         heard, error = ear.communicate(timeout=PATIENCE_S)
         self.assertEqual(ear.returncode, 0, error)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several switches inside the kernel: one per rack and one above the racks. Also one switch with two jobs.
+"""Several kernel switches: one per rack and one above the racks. Also one kernel switch with two jobs.
 
 usage: levels_test.py ATP
 """
@@ -17,7 +17,7 @@ class Racks(networks.NetworkTest):
             self.start_switch(bridge, flags=("--level", str(level)))
 
     def start_racks(self, flags=(), size="4MB"):
-        """Starts workers that name their rack."""
+        """Starts `atp bench` on every worker, with the name of its rack."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.address("w0") + ":29500",
                   "--switch", self.network.endpoint("server"), "--bytes", size, "--warmup", "0", "--rounds", "3",
                   "--json", *flags]  # fmt: skip
@@ -36,7 +36,7 @@ class TwoLevels(Racks):
         self.assertEqual(server, [], "all members have left")
         received = self.report("server")["shards"][0]["udp"]["received_packets"]
         self.assertLess(
-            received, 2.5 * completed["spine"], "one packet for the sum of all, and not one for each worker"
+            received, 2.5 * completed["spine"], "the server receives one packet per sum, not one per worker"
         )
 
     def test_racks_are_aggregated_at_both_levels(self):
@@ -64,20 +64,20 @@ class FewAggregators(Racks):
         self.finish(self.start_racks(("--window", "256")))
         for bridge in self.bridges:
             packets = self.kernel(bridge)["packets"]
-            # At the spine there may be none: two fragments collide there only if the racks aggregated them in different
-            # order.
+            # The spine may have no collision: two fragments collide there only if the racks aggregated them in
+            # different orders.
             self.assertGreater(packets["collisions"], -1 if bridge == "spine" else 0, bridge)
-            # On veth, the short frame of a FLUSH may have no room for the answer.
+            # On veth, the frame of a FLUSH may have no room for the partial sum.
             asked = packets["flushes"] + packets["closed"] + packets["no_room"]
             self.assertGreater(asked, 0, bridge)
 
 
 class ShortPackets(Racks):
     server_memory = "20KB"
-    server_lanes = 8  # so few that a frame of veth has room for the answer
+    server_lanes = 8  # so few that the frame of a FLUSH on veth has room for the partial sum
 
     def test_flushed_partial_sum_reaches_the_server(self):
-        # A frame that a program sends back on a veth arrives only if the other end has a program, too.
+        # veth delivers a frame that an XDP program sends back only if the other end also has an XDP program.
         other_end = self.start("server", networks.beside_atp("lossy_wire"), "0", "1", "eth0")
         self.assertEqual(other_end.stdout.readline(), "ready\n")
         self.start_switches()
@@ -105,7 +105,7 @@ class TwoJobs(networks.NetworkTest):
     def test_jobs_share_one_switch(self):
         self.start_switch()
         jobs = [self.start_job(self.workers[:3], 29500), self.start_job(self.workers[1:], 29501)]
-        networks.wait_until(lambda: len(self.kernel()["jobs"]) == 2, "both are admitted")
+        networks.wait_until(lambda: len(self.kernel()["jobs"]) == 2, "both jobs are admitted")
         completed = {job["job"]: job["packets"]["completed"] for job in self.kernel()["jobs"]}
         for workers in jobs:
             self.finish(workers)

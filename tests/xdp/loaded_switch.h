@@ -11,8 +11,8 @@
 
 namespace atp::test {
 
-// If the kernel forbids programs, the fixture skips the test. If the program does not load for another reason, the test
-// fails.
+// A fixture that loads the kernel program. If the kernel forbids programs, the fixture skips the test. If loading fails
+// for another reason, the test fails.
 class LoadedSwitch : public testing::Test {
   protected:
     void load(const xdp::KernelTableConfig& config) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every sum is right although the wires before and behind a bridge that aggregates lose packets.
+"""Every sum is right if the links before and after a bridge that aggregates lose packets.
 
 usage: loss_test.py ATP
 """
@@ -11,14 +11,14 @@ import networks
 
 
 class Loss(networks.NetworkTest):
-    """One lossy wire connects some workers, another one the server. Each loses packets in both directions."""
+    """The bridge `near` connects some workers, the bridge `far` the server. Each loses packets in both directions."""
 
     above = {"near": "bridge", "far": "bridge"}
     size = "1MB"
     flags = ["--audit"]
 
     def sum_with_loss(self, share):
-        """Runs a job. Returns the number of packets that both wires lost, by type, and the counters of the kernel."""
+        """Runs a job. Returns the packets that `near` and `far` lost, by type, and the counters of the kernel."""
         switch = self.start_switch()
         wires = [self.start_loss(node, share, seed) for seed, node in enumerate(["near", "far"], start=1)]
         self.finish(self.start_workers(self.size, self.flags))
@@ -31,7 +31,7 @@ class Loss(networks.NetworkTest):
             self.assertGreater(of_wire["ACK"], 10)
             lost.update(of_wire)
         self.assertGreater(packets["completed"], 1000)
-        self.assertGreater(packets["fetched"], 0, "partial sums whose rest was lost")
+        self.assertGreater(packets["fetched"], 0, "resends fetch partial sums whose missing gradients were lost")
         return lost, packets
 
 
@@ -56,7 +56,7 @@ class LossForEightWorkers(Loss):
 
 
 class LossWithCollisions(Loss):
-    """More packets in flight than aggregators: partial sums and single gradients meet at the server."""
+    """More fragments in flight than aggregators: partial sums and gradients of single workers meet at the server."""
 
     bridges = {"bridge": ["w0", "w1"], "near": ["w2"], "far": ["server"]}
     server_memory = "100kB"
@@ -65,8 +65,8 @@ class LossWithCollisions(Loss):
     def test_five_percent_loss_keeps_sums_exact(self):
         lost, packets = self.sum_with_loss(0.05)
         self.assertGreater(packets["collisions"], 100)
-        # On veth, the frame of a FLUSH has no room for the answer: the next resend carries the partial sum instead.
-        self.assertGreater(packets["closed"] + packets["no_room"], 20, "the server's FLUSHes arrive")
+        # On veth, the frame of a FLUSH has no room for the partial sum. The next resend fetches it instead.
+        self.assertGreater(packets["closed"] + packets["no_room"], 20, "FLUSHes arrive at the kernel switch")
         self.assertGreater(lost["FLUSH"], 0)
 
 

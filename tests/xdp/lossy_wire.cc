@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drops a share of the packets that arrive at some interfaces, until its input ends. Then prints one line per type of
-// packet: how many arrived, and how many of these it dropped. usage: lossy_wire SHARE SEED INTERFACE...
+// packet: the number of packets that arrived, and the number of packets that it dropped.
+// usage: lossy_wire SHARE SEED INTERFACE...
 #include <bpf/libbpf.h>
 #include <net/if.h>
 

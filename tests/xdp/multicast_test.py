@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Results by IP multicast through a bridge that aggregates and snoops. The server sends one datagram to all workers,
-and unicast copies if some worker does not receive the group.
+"""Results by IP multicast through a bridge that aggregates and snoops. The server sends one datagram to all workers.
+If a worker does not receive the group, the server sends unicast copies.
 
 usage: multicast_test.py ATP
 """
@@ -19,17 +19,17 @@ class Multicast(networks.NetworkTest):
 
     def setUp(self):
         super().setUp()
-        # A bridge floods groups to all ports until its querier has run for the response interval: here 0.1 s.
+        # A bridge floods multicast to all ports until its querier has run for the response interval: here 0.1 s.
         for option, value in ("query_response_interval", 10), ("snooping", 1), ("querier", 1):
             self.network.ip("bridge", "link", "set", "br0", "type", "bridge", f"mcast_{option}", str(value))
 
     def sent_by_server(self):
-        """Packets that have left the server by its link."""
+        """Returns the number of packets that have left the server on its link."""
         link = json.loads(self.network.ip("server", "-s", "-j", "link", "show", "dev", "eth0"))[0]
         return link["stats64"]["tx"]["packets"]
 
     def run_workers(self, flags=(), rounds=3):
-        """The report of rank 0 about a run, and the number of packets that the server sent meanwhile."""
+        """Runs a job. Returns the report of rank 0 and the number of packets that the server sent during the run."""
         before = self.sent_by_server()
         workers = self.start_workers("4MB", flags, rounds)
         outputs = [worker.communicate(timeout=networks.PATIENCE_S) for worker in workers]
@@ -38,7 +38,7 @@ class Multicast(networks.NetworkTest):
         return json.loads(outputs[0][0]), self.sent_by_server() - before
 
     def channel(self):
-        """The server's report about the only channel; empty before the channel has joined."""
+        """Returns the report of the server about the only channel, or {} before the channel has joined."""
         return next(iter(self.report("server")["shards"][0]["channels"]), {})
 
     def test_link_of_the_server_carries_each_result_once(self):
@@ -48,11 +48,11 @@ class Multicast(networks.NetworkTest):
         self.assertEqual((copies["results"], copies["multicast_results"]), ("unicast", 0))
         self.assertEqual(once["results"], "multicast")
         self.assertGreater(once["multicast_results"], 5000)
-        # One datagram instead of four. On a busy machine, answers to PROBEs add some.
+        # The server sends one datagram instead of four. On a busy machine, it also sends answers to PROBEs.
         self.assertLess(sent_once / sent_copies, 1.6 / WORKERS)
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 10000)
-        self.assertGreater(packets["released"], 0.9 * packets["completed"], "a result frees its aggregator")
+        self.assertGreater(packets["released"], 0.9 * packets["completed"], "each result frees its aggregator")
 
     def test_bridge_that_drops_groups_causes_copies(self):
         for host in self.workers:
@@ -62,19 +62,19 @@ class Multicast(networks.NetworkTest):
         result, _ = self.run_workers(("--multicast", "on"))
         self.assertEqual((result["results"], result["multicast_results"]), ("unicast", 0))
 
-    def test_member_that_stops_receiving_causes_copies(self):
+    def test_worker_that_stops_receiving_the_group_causes_copies(self):
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "239.255.0.0/16"), rounds=100)
         wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group")
         self.assertTrue(self.channel()["group"].startswith("239.255."))
         self.network.ip("bridge", "link", "set", "to-w1", "type", "bridge_slave", "mcast_flood", "off")
         self.network.ip("bridge", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0")
-        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives it")
+        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives the group")
         self.finish(workers)
 
-    def test_forgotten_listener_rejoins_its_group(self):
+    def test_worker_rejoins_a_group_that_the_bridge_forgot(self):
         for worker in self.workers:
-            networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # one unsolicited report
+            networks.call(*self.network.at(worker, "sysctl", "-qw", "net.ipv4.igmp_qrv=1"))  # one report per join
         self.start_switch()
         workers = self.start_workers("4MB", ("--multicast", "on"), rounds=200)
         wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group")
@@ -83,8 +83,8 @@ class Multicast(networks.NetworkTest):
         first = ["port", "to-w1", "grp", group]
         wait_until(lambda: " ".join(first) in networks.call(*listeners, "show"), "the bridge knows the listener")
         networks.call(*listeners, "del", "dev", "br0", *first)
-        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives it")
-        wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive it again")
+        wait_until(lambda: self.channel().get("results") == "unicast", "one worker no longer receives the group")
+        wait_until(lambda: self.channel().get("results") == "multicast", "all workers receive the group again")
         self.finish(workers)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of the switch inside the kernel: hosts and Linux bridges in network namespaces that run `atp`.
+"""Common code for tests of the kernel switch: network namespaces as hosts and Linux bridges, on which `atp` runs.
 
 A test file takes the path of `atp` as its first argument and ends with `networks.run()`. Exit status 77: this machine
-cannot create such networks.
+cannot create network namespaces or load kernel programs.
 """
 
 import ipaddress
@@ -42,7 +42,7 @@ def with_port(address, port):
 
 
 class Network:
-    """Bridges, each with its hosts: {bridge: [host, ...]}; `above` names the bridge above a bridge.
+    """A network of bridges and hosts. `bridges` has the hosts of each bridge, `above` the bridge above a bridge.
 
     Every node is a namespace with an address. A host's device is eth0; a bridge is br0, and its port to a neighbour is
     called to-NEIGHBOUR.
@@ -93,8 +93,8 @@ class Network:
                 self.ip(bridge, "link", "set", port, "mtu", str(mtu))
 
     def limit_hosts(self, rate):
-        """Limits the rate of each host, in the notation of tc, so that a tensor takes long enough on any machine."""
-        bucket = ["burst", "72kb", "latency", "50ms"]  # more than the largest packet that an offload merges
+        """Limits the rate of each host, so that a tensor takes long enough on any machine. `rate` has a unit of tc."""
+        bucket = ["burst", "72kb", "latency", "50ms"]  # the bucket must hold the largest packet that an offload merges
         for hosts in self.bridges.values():
             for host in hosts:
                 call(
@@ -120,17 +120,17 @@ class Network:
         return [f"to-{node}" for node in [*self.bridges[bridge], *lower, *upper]]
 
     def at(self, node, *words):
-        """The command that runs another one at a node, with the mounts of this process."""
+        """Returns the command line that runs `words` at a node. The command keeps the mounts of this process."""
         return ["nsenter", f"--net=/run/netns/{self.prefix}{node}", *words]
 
     def with_xdp(self, node):
-        """The devices of a node that have an XDP program."""
+        """Returns the devices of a node that have an XDP program."""
         links = json.loads(self.ip(node, "-j", "link", "show"))
         return [link["ifname"] for link in links if "xdp" in link]
 
 
 class NetworkTest(unittest.TestCase):
-    """Each test has a network of its own, with a switch in user space on the host `server`. The test removes all of it.
+    """A test with its own network and a user-space switch on the host `server`. clean_up() removes the network.
 
     Workers are the hosts whose names begin with `w`.
     """
@@ -172,13 +172,13 @@ class NetworkTest(unittest.TestCase):
         return self.start(node, ATP, *words)
 
     def start_loss(self, node, share, seed):
-        """Drops this share of the ATP packets that arrive at any port of a bridge."""
+        """Starts to drop `share` of the ATP packets that arrive at the ports of a bridge."""
         loss = self.start(node, beside_atp("lossy_wire"), str(share), str(seed), *self.network.ports(node))
         self.assertEqual(loss.stdout.readline(), "ready\n")
         return loss
 
     def stop_loss(self, loss):
-        """The number of lost packets, by type."""
+        """Ends start_loss(). Returns the number of lost packets, by type."""
         out, error = loss.communicate(timeout=PATIENCE_S)
         self.assertEqual(loss.returncode, 0, error)
         lines = [line.split() for line in out.splitlines()]
@@ -203,20 +203,20 @@ class NetworkTest(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE_S), 0)
 
     def report(self, node):
-        """The report of `atp stats`; None if no switch answers."""
+        """Returns the report of `atp stats`, or None if no switch answers."""
         words = self.network.at(node, ATP, "stats", self.network.endpoint(node), "--json", "--timeout", "5s")
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def kernel(self, bridge="bridge"):
-        """The report of the switch inside the kernel."""
+        """Returns the report of the kernel switch."""
         return next(shard for shard in self.report(bridge)["shards"] if "kernel" in shard)
 
     def completed(self, bridge="bridge"):
         return self.kernel(bridge)["packets"]["completed"]
 
     def finding(self, node="w0"):
-        """The finding of `atp doctor` at a node about the switch inside the kernel."""
+        """Returns the finding of `atp doctor` about the kernel switch. The doctor runs at `node`."""
         words = self.network.at(node, ATP, "doctor", "--switch", self.network.endpoint("bridge"), "--json")
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         checks = json.loads(done.stdout)["checks"]
@@ -232,12 +232,12 @@ class NetworkTest(unittest.TestCase):
         ]
 
     def finish(self, workers):
-        """Waits for the workers. Returns the number of their resends."""
+        """Waits for the workers. Returns the number of resends in the report of rank 0."""
         resent = 0
         for worker in workers:
             out, error = worker.communicate(timeout=PATIENCE_S)
             self.assertEqual(worker.returncode, 0, out + error)
-            resent += json.loads(out)["resent"] if out else 0  # only rank 0 prints a report
+            resent += json.loads(out)["resent"] if out else 0  # only rank 0 prints the report
         return resent
 
 
@@ -262,13 +262,13 @@ def require_network():
 
 
 def require_programs(network):
-    """Raises PermissionError if the kernel accepts no program. The tests report any other error."""
+    """Raises PermissionError if the kernel forbids programs. Other errors are left to the tests, which report them."""
     with tempfile.TemporaryDirectory() as folder:
         words = [ATP, "switch", "--listen", f"127.0.0.1:{PORT}", "--xdp", "to-host", "--xdp-pins", folder, "--json"]
         switch = subprocess.Popen(
             network.at("bridge", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        switch.stdout.readline()  # a line after the start, or the end of the output if the start fails
+        switch.stdout.readline()  # waits for a line after the start, or for the end of the output if the start fails
         switch.send_signal(signal.SIGINT)
         _, error = switch.communicate(timeout=PATIENCE_S)
         subprocess.run(["umount", folder], capture_output=True)

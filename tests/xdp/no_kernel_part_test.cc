@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error message of `atp switch --xdp` in a build without the switch inside the kernel.
+// The error of `atp switch --xdp` in a build without the kernel switch.
 #include <gtest/gtest.h>
 
 #include "apps/atp/kernel_part.h"
@@ -7,7 +7,7 @@
 namespace atp::cli {
 namespace {
 
-TEST(NoKernelPart, MissingPartsOfTheBuildAreNamed) {
+TEST(NoKernelPart, ErrorNamesTheMissingPartsOfTheBuild) {
     const auto part = apps::start_kernel_part({.interfaces = {"eth1"}}, {});
     ASSERT_FALSE(part);
     EXPECT_EQ(part.error().reason, Reason::unsupported);

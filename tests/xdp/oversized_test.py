@@ -7,7 +7,7 @@ usage: oversized_test.py ATP
 
 import networks
 
-MTU = 3000  # about the largest of a veth with a program in its driver
+MTU = 3000  # about the largest MTU of a veth with a program in its driver
 
 
 class Oversized(networks.NetworkTest):
@@ -21,7 +21,7 @@ class Oversized(networks.NetworkTest):
 
         self.finish(self.start_workers("2MB"))
         kernel = self.kernel()
-        self.assertLess(kernel["packets"]["claimed"], 10, "the last of a tensor may be short")
+        self.assertLess(kernel["packets"]["claimed"], 10, "only the last fragment of a tensor is short enough")
         oversized = kernel["kernel"]["oversized"]
         self.assertGreater(oversized, 1000)
         finding = self.finding()
@@ -30,7 +30,7 @@ class Oversized(networks.NetworkTest):
         self.assertIn("--lanes 352", finding["mend"])
 
         self.finish(self.start_workers("2MB", ["--lanes", "352"]))
-        self.assertGreater(self.completed(), 1000, "as the finding advises")
+        self.assertGreater(self.completed(), 1000, "with --lanes 352, as the finding advises, the switch aggregates")
         self.stop(switch)
 
 

@@ -10,8 +10,8 @@
 
 namespace atp::test {
 
-// Pins this thread to a processor of its own if there are enough. If permitted, also gives it real-time priority over
-// other threads.
+// Pins this thread to its own processor if the host has enough processors. If permitted, also gives the thread
+// real-time priority.
 inline void take_processor(unsigned number) {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -21,8 +21,8 @@ inline void take_processor(unsigned number) {
     sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
-// A barrier that spins, so that all threads continue at nearly the same moment. A sleeping barrier would wake them one
-// after another.
+// A barrier at which threads spin, so that all of them continue at nearly the same time. Threads that sleep would wake
+// one after another.
 class Meeting {
   public:
     explicit Meeting(std::uint32_t threads) : threads_(threads) {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The switch inside the kernel loses its user space, or is removed, while a tensor is in flight.
+"""The process of a kernel switch is killed, or the kernel switch is stopped, while a tensor is in flight.
 
 usage: restart_test.py ATP
 """
@@ -9,7 +9,7 @@ import networks
 from networks import PATIENCE_S, wait_until
 
 RATE = "200mbit"
-TENSOR = "16MB"  # its sum takes more than half a second
+TENSOR = "16MB"  # its sum takes more than 500 ms
 FRAGMENTS = 16_000_000 // (networks.LANES * 4)
 
 
@@ -30,13 +30,13 @@ class Restart(networks.NetworkTest):
     def test_restart_continues_with_the_pinned_state(self):
         self.kill()
         switch = self.start_switch(pins=self.pins)
-        self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is known before another JOIN")
+        self.assertEqual(len(self.kernel()["jobs"]), 1, "the job is in the pinned state, before another JOIN")
         self.finish(self.workers_of_job)
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
-    def test_kernel_aggregates_without_the_daemon(self):
+    def test_kernel_aggregates_while_no_process_runs(self):
         self.kill()
         self.finish(self.workers_of_job)
         switch = self.start_switch(pins=self.pins)
@@ -47,17 +47,17 @@ class Restart(networks.NetworkTest):
     def claimed_by_the_server(self):
         return self.report("server")["shards"][0]["packets"]["claimed"]
 
-    def test_stop_loses_partial_sums_and_no_sum(self):
+    def test_sums_are_exact_after_a_stop_discards_partial_sums(self):
         self.stop(self.switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
-        wait_until(lambda: self.claimed_by_the_server() > 100, "the addressed server adds the rest")
+        wait_until(lambda: self.claimed_by_the_server() > 100, "the switch on `server` adds the remaining gradients")
         self.finish(self.workers_of_job)
 
-    def test_stop_and_start_lose_no_sum(self):
+    def test_sums_are_exact_after_a_stop_and_a_start(self):
         self.stop(self.switch)
         switch = self.start_switch(pins=self.pins)
         self.finish(self.workers_of_job)
-        self.assertLess(self.completed(), 0.9 * FRAGMENTS, "it started empty during the tensor")
+        self.assertLess(self.completed(), 0.9 * FRAGMENTS, "the new kernel switch started with an empty table")
         self.stop(switch)
 
     def test_second_start_is_refused_and_changes_nothing(self):
@@ -71,7 +71,7 @@ class Restart(networks.NetworkTest):
         self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
 
     def refused(self, ports, flags=()):
-        """The error of a start that takes over the pinned state and fails."""
+        """Starts `atp switch` with the pinned state. The start must fail. Returns the error."""
         start = self.start_atp("bridge", "switch", "--listen", self.network.any_endpoint, "--xdp", ports, "--xdp-pins",
                                self.pins, *flags)  # fmt: skip
         _, error = start.communicate(timeout=PATIENCE_S)
@@ -86,7 +86,7 @@ class Restart(networks.NetworkTest):
         holder = self.start("bridge", "python3", "-c", hold_port)
         holder.stdout.read(1)
         self.assertIn("EADDRINUSE", self.refused(",".join(ports)))
-        self.assertIn("EADDRINUSE", self.refused(ports[0]))  # the ports that it does not list keep the program, too
+        self.assertIn("EADDRINUSE", self.refused(ports[0]))  # ports that this start does not list keep the program, too
         holder.communicate("\n", timeout=PATIENCE_S)
         self.assertEqual(sorted(self.network.with_xdp("bridge")), sorted(ports))
         self.finish(self.workers_of_job)
@@ -96,7 +96,7 @@ class Restart(networks.NetworkTest):
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
     def kept_jobs(self):
-        """The pinned entry of each job: its key, token, level and index of counters."""
+        """Returns the pinned entries of the jobs: key, token, level and index of the counters."""
         return networks.call("bpftool", "-j", "map", "dump", "pinned", f"{self.pins}/atp_jobs")
 
     def test_failed_start_at_another_level_keeps_the_jobs(self):
@@ -108,7 +108,7 @@ class Restart(networks.NetworkTest):
         self.assertEqual(self.kept_jobs(), kept)
         self.finish(self.workers_of_job)
         switch = self.start_switch(pins=self.pins, flags=["--level", "1"])
-        wait_until(lambda: self.kept_jobs() != kept, "the start that succeeds takes the jobs over")
+        wait_until(lambda: self.kept_jobs() != kept, "the successful start changes the entries of the jobs")
         self.stop(switch)
 
     def test_start_detaches_interfaces_that_it_no_longer_names(self):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All processors run the kernel program at once, on packets of the same fragments: first packets, repeated ones and
-// resends, in any order. Every packet that leaves the program must be the sum of exactly the workers that it names.
+// Several processors run the kernel program at the same time, on packets of the same fragments: original, repeated and
+// resent gradients, in any order. Every packet that leaves the program must be the sum of exactly the workers that its
+// header names.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,7 +29,7 @@ constexpr std::uint32_t rounds = 3000;
 
 std::int32_t lane_of(unsigned worker, std::uint32_t seq, std::uint32_t lane) {
     const std::uint32_t mixed = ((worker + 1) * 0x9E3779B9U ^ seq * 0x85EBCA6BU ^ lane * 0xC2B2AE35U) * 0x2C1B3C6DU;
-    return static_cast<std::int32_t>(mixed) / 16;  // the sum of eight stays within 32 bits
+    return static_cast<std::int32_t>(mixed) / 16;  // the sum of eight workers fits in 32 bits
 }
 
 Lanes sum_of(std::uint32_t bitmap, std::uint32_t seq) {
@@ -73,8 +74,8 @@ class Stress : public LoadedSwitch {
             running.emplace_back([this, thread, resends, &meeting] { run_thread(thread, resends, meeting); });
         }
         running.clear();
-        EXPECT_EQ(wrong_, 0U) << "other sums than what they name";
-        EXPECT_EQ(incomplete_, 0U) << "fragments that lack a worker";
+        EXPECT_EQ(wrong_, 0U) << "packets whose sum is not that of the workers in their header";
+        EXPECT_EQ(incomplete_, 0U) << "fragments of which a worker was in no forwarded packet";
     }
 
   private:
@@ -94,7 +95,7 @@ class Stress : public LoadedSwitch {
         }
     }
 
-    // The packets of a thread's workers for one window, in random order: each once, and some again.
+    // The packets of the workers of `thread` for one window, in random order. Some packets occur twice.
     [[nodiscard]] std::vector<Bytes> draw_frames(unsigned thread, std::uint32_t first_seq, bool resends,
                                                  std::mt19937& random) const {
         std::vector<Bytes> frames;
@@ -131,7 +132,7 @@ class Stress : public LoadedSwitch {
     const unsigned threads_ = std::clamp(std::thread::hardware_concurrency(), 2U, 4U);
     const unsigned workers_ = threads_ * workers_a_thread;
     const std::uint32_t all_workers_ = (1U << workers_) - 1;
-    // workers included in packets that left the program, by fragment
+    // per slot: workers that are included in packets that left the program
     std::array<std::atomic<std::uint32_t>, window> left_{};
     std::atomic<std::uint32_t> wrong_ = 0;
     std::uint32_t incomplete_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of the kernel program that the vectors do not cover: packets of every length, frames that are not for it,
-// and its counters.
+// Properties of the kernel program that the vectors do not cover: packets of every length, frames that are no packets
+// of ATP, and counters.
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ std::int32_t saturated(std::int64_t sum) {
                                                               std::numeric_limits<std::int32_t>::max()));
 }
 
-// Adds lanes as the protocol requires. True if a lane overflows 32 bits.
+// Adds lanes as the protocol requires. Returns true if a lane overflows 32 bits.
 bool add(const Lanes& addends, bool audit, Lanes& sums) {
     bool overflowed = false;
     for (std::size_t lane = 0; lane < sums.size(); ++lane) {
@@ -122,7 +122,7 @@ class SwitchInTheKernel : public LoadedSwitch {
     }
 };
 
-// Packets of this length from three members, whose sum is compared with plain arithmetic.
+// Sends packets of every length from three members, and compares the sum with plain arithmetic.
 class EveryLength : public SwitchInTheKernel {
   protected:
     Lanes draw(std::size_t lanes, std::int32_t limit) {
@@ -144,7 +144,7 @@ class EveryLength : public SwitchInTheKernel {
             if (member != 0) overflowed |= add(addends, audit, sums);
             atp_header header = gradient(member, seq_);
             header.index = 3;
-            header.window_log2 = 0;  // each takes over the aggregator of the previous one
+            header.window_log2 = 0;  // window of 1: each fragment supersedes the previous one in the aggregator
             header.flags = static_cast<std::uint16_t>(flags);
             outcome = send(header, addends, {.padding = seq_ % 3});
             EXPECT_EQ(outcome.disposition, member == 2 ? xdp::Disposition::passed : xdp::Disposition::dropped);
@@ -177,13 +177,13 @@ class EveryLength : public SwitchInTheKernel {
 constexpr std::int32_t never_overflows = 1 << 28;
 constexpr std::int32_t often_overflows = std::numeric_limits<std::int32_t>::max();
 
-TEST_F(EveryLength, IsAddedToTheLastLane) { expect_sums_of_every_length(never_overflows, 0); }
+TEST_F(EveryLength, AddsEveryLane) { expect_sums_of_every_length(never_overflows, 0); }
 
 TEST_F(EveryLength, SaturatesEachLaneSeparately) { expect_sums_of_every_length(often_overflows, 0); }
 
-TEST_F(EveryLength, WrapsInTheAuditLaneOnly) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
+TEST_F(EveryLength, WrapsOnlyTheAuditLane) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
 
-TEST_F(EveryLength, WrapsInTheAuditLaneWithoutAnOverflow) {
+TEST_F(EveryLength, WrapOfTheAuditLaneIsNoOverflow) {
     if (machine == nullptr) return;
     constexpr std::int32_t big = std::numeric_limits<std::int32_t>::max();
     for (const std::size_t lanes : {1U, 2U, 3U, 16U, 17U, 351U, 352U}) {
@@ -236,16 +236,17 @@ TEST_F(SwitchInTheKernel, MulticastFlushIsDroppedAndKeepsThePartialSum) {
     send(gradient(0), {1, 2, 3});
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.no_room, 1U);
-    EXPECT_EQ(machine->occupied(), 1U) << "it is still there for a flush that can be answered";
+    EXPECT_EQ(machine->occupied(), 1U) << "the partial sum waits for a unicast FLUSH";
 }
 
 TEST_F(SwitchInTheKernel, MulticastFlushWithoutAPartialSumIsAbsorbed) {
     if (machine == nullptr) return;
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLOSED], 1U);
-    EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::passed) << "it follows to the server";
+    EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::passed)
+        << "the FLUSH left a tombstone, so the gradient goes to the server";
     EXPECT_EQ(send(gradient(0, 17), {1, 2, 3}).disposition, xdp::Disposition::dropped)
-        << "another takes the aggregator";
+        << "another fragment claims the aggregator";
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_PASSED], 1U);
     EXPECT_EQ(machine->counters().packets.no_room, 0U);
@@ -316,7 +317,7 @@ TEST_F(SwitchInTheKernel, LeavingResultFreesItsAggregatorOnce) {
             EXPECT_EQ(machine->occupied(), 0U);
             EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_RELEASED], ++released);
             const std::uint64_t before = events();
-            expect_to_leave_untouched(wrap(ack(1), wrapping));  // a copy for another receiver
+            expect_to_leave_untouched(wrap(ack(1), wrapping));  // a copy of the result for another receiver
             EXPECT_EQ(events(), before);
         }
     }
@@ -334,7 +335,7 @@ TEST_F(SwitchInTheKernel, ResultsMergedIntoOneFrameFreeTheirAggregators) {
     expect_to_leave_untouched(wrap(together, {.source = port, .destination = port_of_worker}),
                               static_cast<std::uint32_t>(ack(1).size()));
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_RELEASED], 3U);
-    EXPECT_EQ(machine->occupied(), 1U) << "that of a result that is still to come";
+    EXPECT_EQ(machine->occupied(), 1U) << "the aggregator of fragment 4, which has no result yet";
 }
 
 TEST_F(SwitchInTheKernel, OtherLeavingTrafficIsUncounted) {
@@ -357,7 +358,7 @@ TEST_F(SwitchInTheKernel, OtherLeavingTrafficIsUncounted) {
     expect_to_leave_untouched(wrap(ack(1), {.source = port, .fragment = 0x2000}));
     const Bytes whole = wrap(ack(1), from_here);
     for (std::size_t size = 34; size < whole.size();
-         ++size) {  // the kernel delivers no frame that ends before the UDP header
+         ++size) {  // from the end of the IPv4 header: the kernel passes no shorter frame
         expect_to_leave_untouched(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     }
     EXPECT_EQ(machine->occupied(), 1U);
@@ -371,9 +372,9 @@ TEST_F(SwitchInTheKernel, LeavingNackClosesItsAggregator) {
     request.type = ATP_TYPE_NACK;
     request.bitmap0 = 0;
     expect_to_leave_untouched(wrap(conformance::bytes_of(request, {}), {.source = port}));
-    EXPECT_EQ(events(), 0U) << "it holds nothing that could be freed";
+    EXPECT_EQ(events(), 0U) << "the aggregator was already free";
     EXPECT_EQ(send(gradient(0), {1, 2, 3}).disposition, xdp::Disposition::passed)
-        << "a fragment that cannot complete claims no aggregator";
+        << "the tombstone of the NACK prevents a claim of this fragment";
 }
 
 TEST_F(SwitchInTheKernel, DamagedPacketIsNotAdded) {
@@ -384,17 +385,17 @@ TEST_F(SwitchInTheKernel, DamagedPacketIsNotAdded) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_ADDED], 0U);
 }
 
-// Lanes whose full checksum equals the partial one.
+// Returns lanes for which the full checksum equals the partial checksum.
 Lanes looking_partial(const atp_header& header) {
     for (std::int32_t first = 0; first < 0x10000; ++first) {
         Lanes lanes{first, 2, 3};
         const Bytes packet = conformance::bytes_of(header, lanes);
         if (wrap(packet, {}) == wrap(packet, {.checksum = Checksum::partial})) return lanes;
     }
-    throw std::logic_error("there are 16 bits to choose from");
+    throw std::logic_error("no lanes give equal checksums");
 }
 
-TEST_F(SwitchInTheKernel, FullChecksumThatLooksPartialStaysFull) {
+TEST_F(SwitchInTheKernel, FullChecksumThatEqualsThePartialOneStaysFull) {
     if (machine == nullptr) return;
     for (unsigned member = 0; member < 2; ++member) {
         const Lanes lanes = looking_partial(gradient(member));
@@ -403,7 +404,7 @@ TEST_F(SwitchInTheKernel, FullChecksumThatLooksPartialStaysFull) {
     const xdp::Outcome complete = send(gradient(2), looking_partial(gradient(2)));
     EXPECT_EQ(unwrap(complete.frame).checksum, Checksum::full);
     atp_header alone = gradient(0);
-    alone.index = 16;  // not in the table
+    alone.index = 16;  // the table has 16 aggregators
     EXPECT_EQ(unwrap(send(alone, looking_partial(alone)).frame).checksum, Checksum::full);
 }
 
@@ -443,7 +444,7 @@ TEST_F(SwitchInTheKernel, OtherJobsAndIncarnationsPassUnchanged) {
     EXPECT_EQ(machine->occupied(), 0U);
 }
 
-TEST_F(SwitchInTheKernel, MarkOfAnAbsorbedPacketIsOnTheSum) {
+TEST_F(SwitchInTheKernel, CongestionMarkOfAnAbsorbedPacketIsOnTheSum) {
     if (machine == nullptr) return;
     for (const int ip : {4, 6}) {
         ASSERT_TRUE(machine->write(1, {}));
@@ -471,10 +472,10 @@ TEST_F(SwitchInTheKernel, CountersArePerJobAndRestartWithAnIncarnation) {
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLAIMED], 1U);
 }
 
-TEST_F(SwitchInTheKernel, JobsBeyondTheTableOrAdmittedTwiceAreRefused) {
+TEST_F(SwitchInTheKernel, JobBeyondTheTableOrWithAnotherTokenOrLevelIsRefused) {
     if (machine == nullptr) return;
     EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 is invalid";
-    EXPECT_TRUE(machine->admit(job, token, 0)) << "it is here already";
+    EXPECT_TRUE(machine->admit(job, token, 0)) << "the same job and token may be admitted again";
     EXPECT_FALSE(machine->admit(job, token + 1, 0));
     EXPECT_FALSE(machine->admit(job, token, 1));
     for (std::uint32_t other = 8; other < 11; ++other) EXPECT_TRUE(machine->admit(other, token, 0));
@@ -507,7 +508,7 @@ TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     EXPECT_EQ(control_messages_of(*machine), std::vector<Bytes>{});
 }
 
-// A folder for the pinned maps of a program. It exists during the test.
+// A folder for the pinned maps of a program. The destructor removes the folder.
 class PinFolder {
   public:
     PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}
@@ -529,7 +530,7 @@ class PinFolder {
 TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     if (machine == nullptr) return;
     const PinFolder folder;
-    if (!folder.mounted()) GTEST_SKIP() << "no bpffs can be mounted here";
+    if (!folder.mounted()) GTEST_SKIP() << "this machine does not permit to mount a bpffs";
     const xdp::KernelTableConfig config{.aggregators = 16, .jobs = 2, .pins = folder.path()};
     load(config);
     ASSERT_TRUE(machine->admit(job, token, 0));
@@ -539,7 +540,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     ASSERT_EQ(machine->jobs().size(), 1U);
     EXPECT_EQ(machine->jobs().front().token, token);
     ASSERT_TRUE(machine->admit(8, token, 0));
-    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U) << "they have counters of their own";
+    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U) << "job 8 has its own counters";
     send(gradient(1), {10, 20, 30});
     Unwrapped after = unwrap(send(gradient(2), {100, 200, 300}).frame);
     wire::Packet packet;
@@ -547,7 +548,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     EXPECT_EQ(after.payload, conformance::bytes_of(packet.header, {111, 222, 333}));
 
     const auto of_another_size = xdp::KernelTable::load({.aggregators = 32, .jobs = 2, .pins = folder.path()});
-    EXPECT_FALSE(of_another_size) << "what is pinned is not what was asked for";
+    EXPECT_FALSE(of_another_size) << "the pinned table has 16 aggregators, not 32";
     machine->unpin();
     machine.reset();
     load(config);
@@ -555,7 +556,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     machine->unpin();
 }
 
-// Both packets of a fragment reach its aggregator at once: a lost or torn addition would change the sum.
+// The two packets of a fragment reach their aggregator at the same time. A lost or torn addition would change the sum.
 TEST_F(SwitchInTheKernel, PacketsFromTwoProcessorsAreAddedExactly) {
     if (machine == nullptr) return;
     constexpr std::uint32_t fragments = 20'000;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One rank that trains the same model twice, with Gloo and with ATP, and prints how far apart the weights end.
+"""One rank that trains the same model with Gloo and with ATP, and prints the difference between the final weights.
 
 usage: train_rank.py RANK WORLD MASTER_ADDRESS
 """
@@ -56,7 +56,7 @@ def main():
     rank, world, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     torch.set_num_threads(1)
     expected, _ = train_with("gloo", 29510, rank, world, address)
-    import atp  # noqa: F401  registers the backend, after the training without it
+    import atp  # noqa: F401  registers the backend after the training with Gloo
 
     weights, losses = train_with("atp", 29511, rank, world, address)
     digest = hashlib.sha256(weights.numpy().tobytes()).hexdigest()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training with PyTorch whose gradients a bridge in the path sums. The result equals that with Gloo.
+"""A kernel switch on a bridge sums the gradients of a training with PyTorch. The weights equal those of Gloo.
 
-usage: training_test.py ATP, with the package `atp` and torch to import
+usage: training_test.py ATP
+
+Python must be able to import torch and the package `atp`.
 """
 
 import importlib.util
@@ -35,7 +37,7 @@ class Training(networks.NetworkTest):
         for outcome in outcomes:
             self.assertLess(outcome["apart"], 1e-5)
             self.assertLess(outcome["losses"][-1], outcome["losses"][0])
-        self.assertEqual(len({outcome["digest"] for outcome in outcomes}), 1, "ranks agree to the last bit")
+        self.assertEqual(len({outcome["digest"] for outcome in outcomes}), 1, "weights differ between ranks")
         packets = self.kernel()["packets"]
         self.assertGreater(packets["completed"], 5000)
         self.assertGreater(packets["completed"], 0.9 * packets["claimed"])

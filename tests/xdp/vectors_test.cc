@@ -80,7 +80,7 @@ bool is_packet(Bytes payload) {
 
 class DecideVectorsInTheKernel : public LoadedSwitch {
   protected:
-    // The names of the events counted since `before`, concatenated. A correct program counts one event per packet.
+    // Concatenates the names of the events counted since `before`. A correct program counts one event per packet.
     std::string counted_since(const xdp::KernelCounters& before) const {
         const xdp::KernelCounters now = machine->counters();
         std::string events;
@@ -102,7 +102,8 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         const auto outcome = machine->run(frame);
         ASSERT_TRUE(outcome) << to_string(outcome.error());
 
-        if (!is_packet(unwrap(frame).payload)) {  // an addressed switch drops this; here the receiver refuses it
+        if (!is_packet(unwrap(frame).payload)) {  // invalid: an addressed switch drops it; the kernel program passes it
+                                                  // on, and the receiver refuses it
             EXPECT_EQ(outcome->disposition, xdp::Disposition::passed);
             EXPECT_EQ(outcome->frame, frame);
             expect_aggregator(*machine, packet.index, row.given.before);
@@ -142,7 +143,8 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         if (machine == nullptr) return;
         for (const DecideRow& row : rows) {
             SCOPED_TRACE(row.given.description);
-            ASSERT_EQ(row.given.ageing_us, rows.front().given.ageing_us) << "the program was loaded with this";
+            ASSERT_EQ(row.given.ageing_us, rows.front().given.ageing_us)
+                << "all rows must have the ageing time with which the program was loaded";
             answer(row, wrapping);
         }
     }
@@ -152,7 +154,7 @@ TEST_F(DecideVectorsInTheKernel, AreAnsweredOverIpv4) { answer_all({}); }
 
 TEST_F(DecideVectorsInTheKernel, AreAnsweredOverIpv6) { answer_all({.ip = 6}); }
 
-TEST_F(DecideVectorsInTheKernel, AreAnsweredBehindTagsAndOptions) {
+TEST_F(DecideVectorsInTheKernel, AreAnsweredWithVlanTagsAndIpv4Options) {
     answer_all({.vlan_tags = 2, .ipv4_option_words = 10});
 }
 
@@ -188,7 +190,8 @@ TEST_F(WireVectorsInTheKernel, AreRefusedForTheReasonInTheFileAndPassUntouched) 
             refused += now;
             EXPECT_EQ(now, reason == wire::to_string(static_cast<wire::DecodeError>(i)) && reason != "none" ? 1U : 0U);
         }
-        EXPECT_EQ(refused + after.packets.forged - before.packets.forged, 1U) << "no job was admitted";
+        EXPECT_EQ(refused + after.packets.forged - before.packets.forged, 1U)
+            << "no job was admitted, so a valid packet counts as forged";
     }
 }
 
