@@ -27,7 +27,7 @@ PORT = 4790
 LINK_IPV4 = 228
 LONGEST_PAYLOAD = 65_507
 LANES_SHOWN = 64
-# Filter names that packets and messages share.
+# Names of fields that packets and messages have in common.
 SHARED = {"job", "token", "channel", "window_log2", "mask0", "mask1"}
 
 Fields = dict[str, list[str]]
@@ -39,7 +39,7 @@ def frame(payload: bytes, ports: tuple[int, int]) -> bytes:
 
 
 def capture(payloads: list[bytes], ports: tuple[int, int]) -> bytes:
-    """A pcap file with one datagram for each payload."""
+    """Returns a pcap file with one datagram for each payload."""
     data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, LINK_IPV4)
     for payload in payloads:
         each = frame(payload, ports)
@@ -48,7 +48,7 @@ def capture(payloads: list[bytes], ports: tuple[int, int]) -> bytes:
 
 
 def dissected(payloads: list[bytes], script: Path = SCRIPT, ports: tuple[int, int] = (PORT, PORT)) -> list[Fields]:
-    """What tshark shows for each name, without `atpnet.`, in the order of the bytes."""
+    """Returns the texts that tshark shows for each name (without `atpnet.`), in the order of the bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "packets.pcap")
         path.write_bytes(capture(payloads, ports))
@@ -70,7 +70,7 @@ def dissected(payloads: list[bytes], script: Path = SCRIPT, ports: tuple[int, in
 
 
 def shown(value: Any, text: str) -> Any:
-    """What tshark shows, as a value of the type of `value`."""
+    """Converts `text`, which tshark shows, to the type of `value`."""
     if isinstance(value, bool):
         return text.lower() in ("1", "true")
     if isinstance(value, int):
@@ -130,7 +130,7 @@ class Dissector(unittest.TestCase):
         self.messages = [row for row in rows_of("control.json") if row["accepted"]]
 
     def changed(self, *swaps: tuple[str, str]) -> Path:
-        """The dissector with two texts of it exchanged."""
+        """Returns a copy of the dissector in which two of its texts are exchanged."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         text = SCRIPT.read_text()
@@ -142,7 +142,7 @@ class Dissector(unittest.TestCase):
         path.write_text(text)
         return path
 
-    def test_each_valid_packet_has_its_fields(self) -> None:
+    def test_dissector_shows_the_fields_of_each_valid_packet(self) -> None:
         self.assertGreaterEqual(len(self.packets), 25)
         for row, fields in zip(self.packets, dissected([bytes_of(row) for row in self.packets])):
             with self.subTest(row["description"]):
@@ -150,7 +150,7 @@ class Dissector(unittest.TestCase):
                 self.assertNotIn("cut", fields)
                 self.assertNotIn("limit", fields)
 
-    def test_each_valid_message_has_its_fields(self) -> None:
+    def test_dissector_shows_the_fields_of_each_valid_message(self) -> None:
         self.assertGreaterEqual(len(self.messages), 20)
         for row, fields in zip(self.messages, dissected([bytes_of(row) for row in self.messages])):
             with self.subTest(row["description"]):
@@ -176,7 +176,7 @@ class Dissector(unittest.TestCase):
             with self.subTest(row["description"]):
                 self.assertIn("cut", fields)
 
-    def test_each_other_vector_is_read_without_an_error(self) -> None:
+    def test_each_vector_is_read_without_an_error_and_foreign_ones_are_ignored(self) -> None:
         rows = [row for row in rows_of("wire.json") + rows_of("control.json") if len(bytes_of(row)) <= LONGEST_PAYLOAD]
         foreign = [row for row in rows if row.get("error") == "version"]
         self.assertGreaterEqual(len(foreign), 2)
@@ -184,7 +184,7 @@ class Dissector(unittest.TestCase):
             with self.subTest(row["description"]):
                 self.assertFalse(row in foreign and fields)
 
-    def test_ports_of_ranks_need_no_setting(self) -> None:
+    def test_packets_between_ports_of_ranks_are_recognised(self) -> None:
         rows = [row for row in self.packets if row["lane_count"] < 100]
         for row, fields in zip(rows, dissected([bytes_of(row) for row in rows], ports=(40_123, 50_321))):
             with self.subTest(row["description"]):
@@ -192,7 +192,7 @@ class Dissector(unittest.TestCase):
         strangers = [b"\xa1\x07" + bytes(46), b"\xa1\x01" + bytes(20), b"\xa3\x20\0\0", b"GET /"]
         self.assertEqual(dissected(strangers, ports=(40_123, 50_321)), [{}] * len(strangers))
 
-    def test_a_wrong_field_is_found(self) -> None:
+    def test_comparison_finds_exchanged_fields(self) -> None:
         row = self.packets[0]
         (fields,) = dissected([bytes_of(row)], self.changed(('{ name = "seq",', '{ name = "index",')))
         found = differences(of_packet(row), fields)

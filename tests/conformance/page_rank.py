@@ -289,7 +289,7 @@ class Rank:
     def _handle(
         self, packet: bytes, first: int, sent: int, results: list[bytes | None], plain: bool, send: Send
     ) -> int | None:
-        """Handles a packet. If the packet is the first result of a fragment, returns the its index in `results`."""
+        """Handles a packet. If the packet is the first result of a fragment, returns the index of the fragment."""
         header = wire_format.read_header(packet)
         at: int = header["seq"] - first
         identity = (header["job"], header["token"], header["channel"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden vectors wire.json and control.json, for tests of readers that the definition of the wire makes."""
+"""Reads the committed vectors wire.json and control.json, for tests of readers that tools/write_wire generates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bytes_of(row: dict[str, Any]) -> bytes:
 
 
 def lanes_of(row: dict[str, Any]) -> bytes:
-    """control.json and wire.json leave out what lies in the zeros at the end."""
+    """Returns all lanes of a row. The row leaves out lanes within the zeros at the end."""
     spelt = b"".join(lane.to_bytes(4, "big") for lane in row["lanes"])
     return spelt.ljust(wire_format.LANE_BYTES * row["lane_count"], b"\0")
 
@@ -37,7 +37,7 @@ def endpoint(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]]:
-    """The fields of a row of control.json by the names of the definition, with numbers for names of values."""
+    """Returns the type and fields of a row of control.json, with the names of wire.toml and values as numbers."""
     row = dict(row)
     kind = wire_format.Message[row.pop("type")]
     if kind == wire_format.Message.REFUSED:

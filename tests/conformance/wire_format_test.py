@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes the golden vectors with the Python reader of tests/support."""
+"""Reads and writes the committed vectors with tests/support/wire_format.py."""
 
 import unittest
 
@@ -8,7 +8,7 @@ from vector_rows import bytes_of, lanes_of, message_of, rows_of, wire_format
 
 
 class Packets(unittest.TestCase):
-    def test_each_valid_packet_has_its_fields_and_is_written_again(self) -> None:
+    def test_each_valid_packet_is_read_and_written_to_the_same_bytes(self) -> None:
         rows = [row for row in rows_of("wire.json") if "header" in row]
         self.assertGreaterEqual(len(rows), 25)
         for row in rows:
@@ -17,7 +17,7 @@ class Packets(unittest.TestCase):
                 self.assertEqual(header, row["header"])
                 self.assertEqual(wire_format.write_header(**header) + lanes_of(row), bytes_of(row))
 
-    def test_fields_that_are_not_given_are_zero(self) -> None:
+    def test_omitted_fields_are_zero_and_unknown_fields_are_refused(self) -> None:
         header = wire_format.read_header(wire_format.write_header(type=wire_format.Type.PROBE, token=7))
         self.assertEqual({name for name, value in header.items() if value}, {"version", "type", "token"})
         with self.assertRaisesRegex(KeyError, "no field tokens"):
@@ -25,7 +25,7 @@ class Packets(unittest.TestCase):
 
 
 class Messages(unittest.TestCase):
-    def test_each_valid_message_has_its_fields_and_is_written_again(self) -> None:
+    def test_each_valid_message_is_read_and_written_to_the_same_bytes(self) -> None:
         rows = [row for row in rows_of("control.json") if row["accepted"]]
         self.assertEqual({row["fields"]["type"] for row in rows}, {kind.name for kind in wire_format.Message})
         for row in rows:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes control.json to stdout, or its messages as files for the fuzzer (tests/fuzz/corpus/control): the two committed
-// forms of the vectors. No build runs this program: if the format changes, a developer
-// runs it and commits the output.
+// forms of the vectors. No build runs this program: if the format changes, a developer runs it and commits the output.
 #include "control_vectors.h"
 #include "vector_file.h"
 

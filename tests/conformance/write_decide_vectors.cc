@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes decide.json to stdout. No build runs this program: if the decisions change, a developer
-// runs it and commits the output.
-// See decide_conformance_test.cc.
+// Writes decide.json to stdout. No build runs this program: if the decisions change, a developer runs it and commits
+// the output. See decide_conformance_test.cc.
 #include "decide_vectors.h"
 #include "vector_file.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes hash.json to stdout. No build runs this program: if the hashes change, a developer
-// runs it and commits the output. See
-// hash_conformance_test.cc.
+// Writes hash.json to stdout. No build runs this program: if the hashes change, a developer runs it and commits the
+// output. See hash_conformance_test.cc.
 #include "hash_vectors.h"
 #include "vector_file.h"
 

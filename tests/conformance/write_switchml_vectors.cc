@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes switchml.json to stdout, or its packets as files for the fuzzer (tests/fuzz/corpus/switchml): the two
-// committed forms of the vectors. No build runs this program: if the format changes, a developer
-// runs it and commits the output.
+// committed forms of the vectors. No build runs this program: if the format changes, a developer runs it and commits
+// the output.
 #include "switchml_vectors.h"
 #include "vector_file.h"
 

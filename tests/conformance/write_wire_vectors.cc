@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes wire.json to stdout, or the packets that fit a fuzzer's input as files (tests/fuzz/corpus/decode): the two
-// committed forms of the vectors. No build runs this program: if the format changes, a developer
-// runs it and commits the output.
-// See wire_conformance_test.cc.
+// committed forms of the vectors. No build runs this program: if the format changes, a developer runs it and commits
+// the output. See wire_conformance_test.cc.
 #include "vector_file.h"
 #include "wire_vectors.h"
 

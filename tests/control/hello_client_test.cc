@@ -25,7 +25,7 @@ struct Client {
     explicit Client(const HelloClientConfig& config = {.peer = address(1), .first_nonce = first_nonce})
         : machine(config) {}
 
-    // HELLOs that are due now: their nonces.
+    // Sends the HELLOs that are due now. Returns their nonces.
     std::vector<std::uint64_t> due() {
         std::vector<std::uint64_t> nonces;
         std::vector<std::byte> buffer(machine.next_bytes());
@@ -66,17 +66,17 @@ struct Client {
 
 TEST(HelloClient, AsksEvery50MsUntilTheSwitchAnswersThenEverySecond) {
     Client client;
-    EXPECT_EQ(client.machine.poll_timeout(), never) << "no series has begun";
+    EXPECT_EQ(client.machine.poll_timeout(), never) << "no series of HELLOs has begun";
     client.machine.begin(parent_series, client.now);
     EXPECT_EQ(client.pass(milliseconds(175)), 4U);
     EXPECT_FALSE(client.machine.answers());
     EXPECT_TRUE(client.machine.path().empty());
     ASSERT_TRUE(client.welcome(first_nonce + 3));
     EXPECT_TRUE(client.machine.answers());
-    EXPECT_EQ(client.pass(milliseconds(3100)), 4U) << "one was due already, then three of the next seconds";
+    EXPECT_EQ(client.pass(milliseconds(3100)), 4U) << "one HELLO was already due; three follow, one per second";
 }
 
-TEST(HelloClient, WelcomeNamesItsQuestionAndTheRoundTrip) {
+TEST(HelloClient, WelcomeGivesTheNumberOfItsHelloAndTheRoundTrip) {
     Client client;
     client.machine.begin({.interval = milliseconds(10), .refresh = milliseconds(10)}, client.now);
     EXPECT_EQ(client.due(), std::vector{first_nonce});
@@ -89,7 +89,7 @@ TEST(HelloClient, WelcomeNamesItsQuestionAndTheRoundTrip) {
     EXPECT_EQ(second->number, 1U);
     EXPECT_EQ(second->round_trip, milliseconds(3));
     const auto first = client.welcome(first_nonce);
-    ASSERT_TRUE(first) << "a busy switch answers after the next question";
+    ASSERT_TRUE(first) << "an answer may arrive after the next HELLO was sent";
     EXPECT_EQ(first->number, 0U);
     EXPECT_EQ(first->round_trip, milliseconds(13));
     ASSERT_EQ(client.machine.path().size(), 2U);
@@ -97,7 +97,7 @@ TEST(HelloClient, WelcomeNamesItsQuestionAndTheRoundTrip) {
     EXPECT_EQ(client.machine.path()[1].id, 8U);
 }
 
-TEST(HelloClient, AnswerToAnEarlierSeriesHasNoNumber) {
+TEST(HelloClient, AnswerToAHelloOfAnEarlierSeriesHasNoNumber) {
     Client client;
     client.machine.begin(parent_series, client.now);
     client.due();
@@ -113,7 +113,7 @@ TEST(HelloClient, UnknownNonceOrOtherSenderIsNoAnswer) {
     Client client;
     client.machine.begin(parent_series, client.now);
     client.due();
-    EXPECT_FALSE(client.welcome(first_nonce + 1)) << "not sent yet";
+    EXPECT_FALSE(client.welcome(first_nonce + 1)) << "no HELLO with this nonce was sent yet";
     EXPECT_FALSE(client.welcome(first_nonce - 1));
     EXPECT_FALSE(client.welcome(first_nonce, address(2)));
     EXPECT_FALSE(client.machine.handle_message({}, address(1), client.now));
@@ -122,7 +122,7 @@ TEST(HelloClient, UnknownNonceOrOtherSenderIsNoAnswer) {
     Client any({.peer = address(1), .first_nonce = 5, .any_sender = true});
     any.machine.begin(parent_series, any.now);
     any.due();
-    EXPECT_TRUE(any.welcome(5, address(2))) << "the nonce proves that this is the switch";
+    EXPECT_TRUE(any.welcome(5, address(2))) << "with any_sender, the nonce alone proves that the switch answers";
 }
 
 TEST(HelloClient, RefusalCountsOnlyFromThePeer) {
@@ -138,7 +138,7 @@ TEST(HelloClient, RefusalCountsOnlyFromThePeer) {
     const auto version = client.refused(wire::Refusal::version);
     ASSERT_TRUE(version);
     EXPECT_TRUE(version->is_foreign());
-    EXPECT_FALSE(client.machine.answers()) << "a refusal is no path";
+    EXPECT_FALSE(client.machine.answers()) << "a refusal has no path, so it does not count as an answer";
 }
 
 TEST(HelloClient, RefusalOfAnotherVersionNeedsNoText) {
@@ -154,14 +154,14 @@ TEST(HelloClient, RefusalOfAnotherVersionNeedsNoText) {
     EXPECT_EQ(answer->version, wire::control_version ^ 0x0FU);
 }
 
-TEST(HelloClient, CutRefusalOfThisVersionIsNoAnswer) {
+TEST(HelloClient, TruncatedRefusalOfThisVersionIsNoAnswer) {
     Client client;
     std::vector<std::byte> bytes = encoded(wire::Refused{.reason = wire::Refusal::parent, .text = "no"});
     bytes.resize(wire::control_prefix_bytes);
     EXPECT_FALSE(client.machine.handle_message(bytes, address(1), client.now));
 }
 
-TEST(HelloClient, PeerThatIsSilentForHoldDoesNotAnswerAnyMore) {
+TEST(HelloClient, PeerThatIsSilentForLongerThanTheHoldTimeCountsAsLost) {
     Client client;
     client.machine.begin(parent_series, client.now);
     client.due();
@@ -174,10 +174,10 @@ TEST(HelloClient, PeerThatIsSilentForHoldDoesNotAnswerAnyMore) {
     EXPECT_FALSE(client.machine.answers());
     EXPECT_TRUE(client.machine.path().empty());
     ASSERT_TRUE(client.welcome(first_nonce));
-    EXPECT_TRUE(client.machine.answers()) << "it is back";
+    EXPECT_TRUE(client.machine.answers()) << "the next WELCOME makes the peer answer again";
 }
 
-TEST(HelloClient, TrainSendsGroupsAndEndsWithItsLastHello) {
+TEST(HelloClient, SeriesSendsGroupsOfHellosAndEndsAfterItsCount) {
     Client client;
     client.machine.begin({.first_bytes = 200,
                           .bytes = 100,
@@ -189,7 +189,7 @@ TEST(HelloClient, TrainSendsGroupsAndEndsWithItsLastHello) {
     EXPECT_EQ(client.due().size(), 8U);
     EXPECT_TRUE(client.due().empty());
     client.now += milliseconds(5);
-    EXPECT_EQ(client.due().size(), 8U) << "a late group is not made up for";
+    EXPECT_EQ(client.due().size(), 8U) << "a late call sends one group, not the missed groups";
     EXPECT_EQ(client.pass(seconds(1)), 4U);
     EXPECT_EQ(client.machine.poll_timeout(), never);
     EXPECT_EQ(client.machine.sent(), 20U);
@@ -202,10 +202,10 @@ TEST(HelloClient, HelloIsNeverShorterThanItsLeastLength) {
     client.machine.begin({.first_bytes = 1}, client.now);
     client.due();
     EXPECT_EQ(client.lengths, std::vector{wire::least_hello_bytes});
-    EXPECT_FALSE(client.machine.poll_transmit({}, client.now + seconds(1))) << "no room";
+    EXPECT_FALSE(client.machine.poll_transmit({}, client.now + seconds(1))) << "the buffer is empty";
 }
 
-TEST(HelloClient, RoundTripOfAForgottenQuestionIsUnknown) {
+TEST(HelloClient, RoundTripIsUnknownIf1024LaterHellosWereSent) {
     Client client;
     client.machine.begin({.count = 1025, .group = 1025}, client.now);
     EXPECT_EQ(client.due().size(), 1025U);

@@ -77,7 +77,7 @@ wire::SendError too_long_error(std::uint32_t bytes, std::uint32_t mtu) {
     return {.kind = wire::SendError::Kind::too_long, .to = switch_address, .bytes = bytes, .mtu = mtu};
 }
 
-// A member with a clock. Its JOINs and events are lists.
+// A member with a clock. Lists keep its JOINs and events.
 class Member {
   public:
     explicit Member(const JoinClientConfig& config = config_of_member()) : client(config) {}
@@ -104,7 +104,7 @@ class Member {
         joined(true);
         forget();
     }
-    // Advances time and calls the member when it asks for it. `answer`: called after each JOIN.
+    // Advances time and calls the member at each of its timeouts. `answer` is called after each JOIN.
     void pass(Duration duration, const std::function<void()>& answer = {}) {
         const Time end = now + duration;
         for (int call = 0; call < 10'000 && client.poll_timeout() <= end; ++call) {
@@ -166,7 +166,7 @@ TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenEverySecond) {
     EXPECT_TRUE(member.joins.back().begun);
 }
 
-TEST(JoinClient, FirstReadyIsAnEventWithTheStream) {
+TEST(JoinClient, FirstReadyIsAnEventAndSetsTheStream) {
     Member member;
     member.pass(milliseconds(0));
     EXPECT_TRUE(member.receive(joined_message(true), shard_address));
@@ -179,7 +179,7 @@ TEST(JoinClient, FirstReadyIsAnEventWithTheStream) {
     EXPECT_EQ(member.events.size(), 1U);
 }
 
-TEST(JoinClient, MissingMembersAreAnEventWhileItJoins) {
+TEST(JoinClient, JoiningMemberReportsMissingMembersAsAnEvent) {
     Member member;
     member.pass(milliseconds(0));
     member.joined(false, 0x4, 0x3);
@@ -230,18 +230,18 @@ TEST(JoinClient, LeaveNamesThePositionOnceAndEndsTheMember) {
     EXPECT_EQ(member.leaves.size(), 1U);
 }
 
-// ---------------------------------------------------------------------------------------------- A tree that is lost
+// ------------------------------------------------------------------------------------------ Tree that becomes unready
 
-TEST(JoinClient, LostTreeEndsABusyMemberAfterTheGraceWithTheFirstMissingRanks) {
+TEST(JoinClient, LostTreeEndsABusyMemberAfter3SecondsAndNamesTheFirstMissingRanks) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
     member.joined(false, 0x1, 0x2);
-    member.pass(seconds(2), [&] { member.joined(false, 0x1, 0x6); });  // rank 2 leaves as a consequence
+    member.pass(seconds(2), [&] { member.joined(false, 0x1, 0x6); });  // member 2 leaves too, because member 1 left
     EXPECT_FALSE(member.ended());
     EXPECT_TRUE(member.joins.back().begun);
     EXPECT_GE(member.joins.size(), 40U);
-    member.pass(seconds(2), [&] { member.joined(false, 0x5); });  // another unit: no longer the same ranks
+    member.pass(seconds(2), [&] { member.joined(false, 0x5); });  // two units are missing now
     ASSERT_TRUE(member.ended());
     EXPECT_EQ(member.cause().kind, Cause::members_missing);
     EXPECT_EQ(member.cause().missing_units, 0x1U);
@@ -273,7 +273,7 @@ TEST(JoinClient, LostTreeThatReturnsInTimeChangesNothing) {
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, IdleMemberOfALostTreeWaitsAndEndsOnceItIsBusy) {
+TEST(JoinClient, IdleMemberOfALostTreeEndsOnlyWhenItBecomesBusy) {
     Member member;
     member.become_ready();
     member.joined(false, 0x1, 0x2);
@@ -300,7 +300,7 @@ TEST(JoinClient, H77_BusyMemberEndsIfNoJoinIsAnsweredForTheHoldTime) {
     EXPECT_EQ(member.client.poll_timeout(), never);
 }
 
-TEST(JoinClient, H77_IdleMemberOfASilentSwitchEndsOnceItIsBusy) {
+TEST(JoinClient, H77_IdleMemberOfASilentSwitchEndsOnlyWhenItBecomesBusy) {
     Member member;
     member.become_ready();
     member.pass(seconds(60));
@@ -312,7 +312,7 @@ TEST(JoinClient, H77_IdleMemberOfASilentSwitchEndsOnceItIsBusy) {
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
 
-TEST(JoinClient, H77_LostTreeWhoseSwitchTurnsSilentStillEndsAfterTheGrace) {
+TEST(JoinClient, H77_BusyMemberOfALostTreeEndsIfTheSwitchBecomesSilent) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -322,7 +322,7 @@ TEST(JoinClient, H77_LostTreeWhoseSwitchTurnsSilentStillEndsAfterTheGrace) {
     EXPECT_EQ(member.cause().kind, Cause::members_missing);
 }
 
-TEST(JoinClient, SomeAnsweredJoinsOrProvenDataKeepABusyMember) {
+TEST(JoinClient, EveryNinthAnswerOrDataWithProofKeepsABusyMember) {
     Member by_joins;
     by_joins.become_ready();
     by_joins.client.set_busy(true);
@@ -342,7 +342,7 @@ TEST(JoinClient, SomeAnsweredJoinsOrProvenDataKeepABusyMember) {
     EXPECT_TRUE(by_data.events.empty());
 }
 
-TEST(JoinClient, DataWithoutProofOrFromAStrangerIsNoSignOfLife) {
+TEST(JoinClient, DataWithoutProofOrFromAnotherAddressDoesNotCountAsAnAnswer) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -355,23 +355,23 @@ TEST(JoinClient, DataWithoutProofOrFromAStrangerIsNoSignOfLife) {
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
 
-TEST(JoinClient, H80_OwnPauseIsNoSilenceOfTheSwitch) {
+TEST(JoinClient, H80_PauseOfTheMembersProcessIsNoSilenceOfTheSwitch) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
-    member.pass(milliseconds(1500));  // one JOIN without an answer
-    member.now += seconds(20);        // this process is stopped
+    member.pass(milliseconds(1500));  // one JOIN has no answer
+    member.now += seconds(20);        // the process of the member is stopped for 20 s
     member.client.handle_timeout(member.now);
     member.drain();
     EXPECT_FALSE(member.ended());
     member.pass(seconds(5));
     EXPECT_FALSE(member.ended());
     member.pass(seconds(6));
-    ASSERT_TRUE(member.ended()) << "a pause only delays";
+    ASSERT_TRUE(member.ended()) << "the pause only delays the end";
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
 
-TEST(JoinClient, H80_OwnPauseIsNoReasonToGiveALostTreeUp) {
+TEST(JoinClient, H80_PauseOfTheMembersProcessDoesNotEndTheMemberOfALostTree) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -399,7 +399,7 @@ TEST(JoinClient, RefusedFromTheSwitchEndsTheMemberWithReasonAndText) {
     }
 }
 
-TEST(JoinClient, RefusedThatARestartedSwitchSendsEndsAReadyMember) {
+TEST(JoinClient, RefusedOfARestartedSwitchEndsAReadyMember) {
     Member member;
     member.become_ready();
     EXPECT_TRUE(member.receive(refused_message(wire::Refusal::restarted)));
@@ -413,7 +413,7 @@ std::vector<std::byte> refusal_of_version(std::uint8_t version) {
 }
 constexpr std::uint8_t other_version = (wire::control_version & 0xF0U) | ((wire::control_version + 1U) & 0xFU);
 
-TEST(JoinClient, ForeignVersionEndsAMemberThatNeverWasReady) {
+TEST(JoinClient, RefusalForTheVersionEndsAMemberThatWasNeverReady) {
     Member member;
     member.pass(milliseconds(0));
     EXPECT_TRUE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
@@ -436,12 +436,12 @@ TEST(JoinClient, H73_RefusedOfAnotherVersionDoesNotEndAReadyMember) {
     EXPECT_FALSE(member.receive(wire::Refused{.reason = wire::Refusal::version, .text = ""}));
     EXPECT_TRUE(member.events.empty());
     EXPECT_EQ(member.client.counters().stray_refusals, 2U);
-    member.joined(false, 0x1, 0x2);  // no longer ready, but it was
+    member.joined(false, 0x1, 0x2);  // the tree is no longer ready, but the member was ready before
     EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, H73_RefusedOfAStrangerOrOfAnotherChannelIsDroppedAndCounted) {
+TEST(JoinClient, H73_RefusedFromAnotherAddressOrForAnotherChannelIsDroppedAndCounted) {
     Member member;
     member.pass(milliseconds(0));
     EXPECT_FALSE(member.receive(refused_message(wire::Refusal::full), stranger));
@@ -449,7 +449,7 @@ TEST(JoinClient, H73_RefusedOfAStrangerOrOfAnotherChannelIsDroppedAndCounted) {
     EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), shard_address, false, member.now));
     EXPECT_FALSE(
         member.client.handle_message(refusal_of_version(wire::control_version), switch_address, false, member.now))
-        << "of this version, and cut off";
+        << "a truncated REFUSED of this version";
     EXPECT_EQ(member.client.counters().stray_refusals, 4U);
     for (const auto change : {+[](wire::Refused& other) { ++other.job; }, +[](wire::Refused& other) { ++other.token; },
                               +[](wire::Refused& other) { ++other.channel; }}) {
@@ -461,7 +461,7 @@ TEST(JoinClient, H73_RefusedOfAStrangerOrOfAnotherChannelIsDroppedAndCounted) {
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, RefusedFromTheAddressOfTheLastJoinedCounts) {
+TEST(JoinClient, RefusedFromTheSenderOfTheLastJoinedEndsTheMember) {
     Member member;
     member.pass(milliseconds(0));
     member.receive(joined_message(false, 0x1, 0x2), stranger);  // a switch that answers from another interface
@@ -485,8 +485,8 @@ TEST(JoinClient, SwitchWithoutAProcessEndsABusyMemberWithinASecond) {
         EXPECT_EQ(member.cause().kind, Cause::switch_ended);
         EXPECT_GE(member.cause().elapsed, milliseconds(500));
         EXPECT_LE(member.cause().elapsed, milliseconds(600));
-        EXPECT_EQ(member.joined_at.front(), begin) << "it asks again at once";
-        EXPECT_GE(member.joins.size(), 10U) << "and then every 50 ms";
+        EXPECT_EQ(member.joined_at.front(), begin) << "the member sends a JOIN at once";
+        EXPECT_GE(member.joins.size(), 10U) << "the member sends a JOIN every 50 ms";
         EXPECT_GE(member.client.counters().send_errors, 10U);
     }
 }
@@ -498,8 +498,8 @@ TEST(JoinClient, SwitchWithoutAProcessEndsAMemberThatJoins) {
     EXPECT_EQ(member.cause().kind, Cause::switch_ended);
 }
 
-// A host sends six such reports in a row, then one a second.
-TEST(JoinClient, OneReportAndNoAnswerForLongerEndABusyMember) {
+// A host limits its port-unreachable reports to six in a row, then one per second. A member may thus receive only one.
+TEST(JoinClient, OneReportAndNoAnswerForAbout800MsEndABusyMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -511,7 +511,7 @@ TEST(JoinClient, OneReportAndNoAnswerForLongerEndABusyMember) {
     EXPECT_EQ(member.cause().kind, Cause::switch_ended);
 }
 
-TEST(JoinClient, OneStrayReportDoesNotEndAHealthyMember) {
+TEST(JoinClient, OneReportDoesNotEndAMemberThatReceivesAnswers) {
     for (const bool by_data : {false, true}) {
         Member member;
         member.become_ready();
@@ -521,11 +521,11 @@ TEST(JoinClient, OneStrayReportDoesNotEndAHealthyMember) {
             member.pass(seconds(3), [&] { by_data ? member.data() : static_cast<void>(member.joined(true)); });
         }
         EXPECT_TRUE(member.events.empty());
-        EXPECT_LT(member.joins.size(), 30U) << "an answer ends the hurry";
+        EXPECT_LT(member.joins.size(), 30U) << "after an answer, JOINs have the interval of 1 s again";
     }
 }
 
-TEST(JoinClient, SwitchThatReturnsIn400MsEndsNoMember) {
+TEST(JoinClient, SwitchThatReturnsWithin400MsEndsNoMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -546,10 +546,10 @@ TEST(JoinClient, ReportThatQuotesNoPacketOfThisChannelIsDroppedAndCounted) {
         others.back()[field] ^= std::byte{1};
     }
     others.push_back(own_gradient());
-    others.back().resize(ATP_OFFSET_CHANNEL + 1);  // the token, but not the channel
+    others.back().resize(ATP_OFFSET_CHANNEL + 1);  // quotes the token, but not the channel
     others.push_back(testing::encoded(own_join));
     others.back().resize(8);
-    others.push_back(testing::encoded(joined_message(true)));  // this member sends none
+    others.push_back(testing::encoded(joined_message(true)));  // a member never sends JOINED
     others.emplace_back();
     std::uint64_t expected = 0;
     for (const auto& quoted : others) {
@@ -565,7 +565,7 @@ TEST(JoinClient, ReportThatQuotesNoPacketOfThisChannelIsDroppedAndCounted) {
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, IdleMemberOfAnEndedSwitchEndsOnceItIsBusy) {
+TEST(JoinClient, IdleMemberOfAnEndedSwitchEndsOnlyWhenItBecomesBusy) {
     Member member;
     member.become_ready();
     member.pass(seconds(5), [&] { member.error(port_error(testing::encoded(own_join))); });
@@ -576,7 +576,7 @@ TEST(JoinClient, IdleMemberOfAnEndedSwitchEndsOnceItIsBusy) {
     EXPECT_EQ(member.cause().kind, Cause::switch_ended);
 }
 
-TEST(JoinClient, H80_OwnPauseAfterAReportEndsNoMember) {
+TEST(JoinClient, H80_PauseOfTheMembersProcessAfterAReportDoesNotEndTheMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -590,7 +590,7 @@ TEST(JoinClient, H80_OwnPauseAfterAReportEndsNoMember) {
 
 // ------------------------------------------------------------------------------------------------------------ Path MTU
 
-TEST(JoinClient, PacketsThatStayTooLongEndABusyMemberWithTheMtu) {
+TEST(JoinClient, RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -606,7 +606,7 @@ TEST(JoinClient, PacketsThatStayTooLongEndABusyMemberWithTheMtu) {
     EXPECT_GE(member.cause().elapsed, milliseconds(500));
 }
 
-TEST(JoinClient, SingleReportsOfLongPacketsEndNoMember) {
+TEST(JoinClient, ReportsOfTooLongPackets11SecondsApartEndNoMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -645,10 +645,10 @@ TEST(JoinClient, JoinedByGroupIsReportedInTheNextJoin) {
     member.joined(true);
     member.forget();
     member.pass(milliseconds(3400), [&] { member.joined(true); });
-    EXPECT_LE(member.joins.size(), 4U) << "every second";
+    EXPECT_LE(member.joins.size(), 4U) << "one JOIN per second";
 }
 
-TEST(JoinClient, MemberWithoutTheGroupHurriesAndRejoinsIt) {
+TEST(JoinClient, MemberThatDoesNotReceiveItsGroupSendsJoinsOftenAndRejoinsIt) {
     Member member(config_of_member(true));
     member.become_ready();
     member.pass(milliseconds(1000), [&] { member.joined(true); });
@@ -663,7 +663,7 @@ TEST(JoinClient, MemberWithoutTheGroupHurriesAndRejoinsIt) {
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, ResultsThatItAskedForShowALostGroup) {
+TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
     Member member(config_of_member(true));
     member.become_ready();
     member.receive(joined_message(true), switch_address, true);
@@ -719,7 +719,7 @@ void restore(JoinClient& from, JoinClient& into) {
     ASSERT_EQ(reader.at, state.size());
 }
 
-// Everything that a member shows to its driver.
+// All output of a member for its driver, as text.
 std::string output_of(JoinClient& client) {
     std::string out;
     while (const auto transmit = client.poll_transmit()) {
@@ -766,7 +766,7 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
     }
 }
 
-// A restored member continues like the original, so persist() names the whole state.
+// A restored member behaves like the original. persist() therefore includes the whole state.
 TEST(JoinClient, RestoredMemberContinuesLikeTheOriginal) {
     for (unsigned seed = 1; seed <= 60; ++seed) {
         std::mt19937 random(seed);
@@ -780,7 +780,7 @@ TEST(JoinClient, RestoredMemberContinuesLikeTheOriginal) {
             random_step(original, dice, now);
             random_step(shadow, dice, now);
             ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
-            if (dice % 3 == 0) continue;  // events and messages wait for the next step
+            if (dice % 3 == 0) continue;  // keeps events and messages until the next step
             ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
         }
     }

@@ -306,7 +306,7 @@ TEST(JoinTree, ChannelsOfAJobOpenAndCloseIndependently) {
     EXPECT_TRUE(star.tree.find(job, 4)->ready());
 }
 
-// --- strangers
+// --- messages that do not belong to the channel
 
 TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     Tree star;

@@ -129,7 +129,7 @@ TEST_P(HazardEveryTree, H04_StaleResendAfterAckGetsOneUnicastAckPerInterval) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededByTheNextRound) {
+TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededOneWindowLater) {
     Network network(star(2));
     network.submit_all(elements_each * 9, own_value);
     // The ACK of 0 reaches the workers by a path that does not pass their switch.

@@ -108,7 +108,7 @@ TEST(Hazard, H15_GradientsThenAPartialSumOfTheSameWorkersCountEachWorkerOnce) {
     EXPECT_EQ(network.server().counters().audit_failures, 0U);
 }
 
-TEST(Hazard, H21_SumsAtTheExtremesNeedNoSecondRound) {
+TEST(Hazard, H21_SumsAtTheLimitsOfInt32CauseNoNack) {
     for (const auto& [first, second] :
          {std::pair{largest_below_2_31, 127.0F}, {-largest_below_2_31, -127.0F}, {-largest_below_2_31, -128.0F}}) {
         for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
@@ -122,7 +122,7 @@ TEST(Hazard, H21_SumsAtTheExtremesNeedNoSecondRound) {
     }
 }
 
-TEST(Hazard, H21_ExtremesAsOperandsOfLevelOneNeedNoSecondRound) {
+TEST(Hazard, H21_LimitsOfInt32AsOperandsOfLevelOneCauseNoNack) {
     Network network(at_scale_one(racks(2, 2)));
     submit_each(network, {largest_below_2_31, 127, -largest_below_2_31, -128});  // level 1 adds INT32_MAX and INT32_MIN
     network.run();
@@ -131,14 +131,14 @@ TEST(Hazard, H21_ExtremesAsOperandsOfLevelOneNeedNoSecondRound) {
     EXPECT_EQ(network.server().counters().nacks, 0U);
 }
 
-TEST(Hazard, H21_SumOneBeyondAnExtremeIsFetchedUnaggregated) {
+TEST(Hazard, H21_SumOneBeyondALimitOfInt32IsFetchedUnaggregated) {
     for (const auto& [first, second] : {std::pair{largest_below_2_31, 128.0F}, {-largest_below_2_31, -129.0F}}) {
         Network network(at_scale_one(star(2)));
         submit_each(network, {first, second});
         EXPECT_TRUE(network.finish());
         EXPECT_TRUE(network.sums_are_right());
         EXPECT_EQ(network.server().counters().overflowed, 1U);
-        EXPECT_EQ(network.server().counters().nacks, 1U) << "exactly one NACK: one further round";
+        EXPECT_EQ(network.server().counters().nacks, 1U) << "exactly one NACK: all workers resend once";
         EXPECT_EQ(network.occupied(), 0U);
     }
 }

@@ -92,7 +92,7 @@ TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H07_LostRequestIsRecoveredByATimerWithinTheWindow) {
+TEST(Hazard, H07_LostFlushIsRecoveredWithinThreeTimeouts) {
     Network network(star(3));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t index = network.worker(0).index_of(0);
@@ -111,7 +111,7 @@ TEST(Hazard, H07_LostRequestIsRecoveredByATimerWithinTheWindow) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedWithinItsWindow) {
+TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedAfterNewerAcks) {
     Network network(star(3));
     network.submit_all(elements_each * 40, own_value);
     std::uint32_t ahead = 0;
@@ -151,7 +151,7 @@ std::map<std::uint32_t, std::set<std::uint32_t>> indices_by_fragment(const Netwo
     return indices;
 }
 
-TEST(Hazard, H11_RemapThatReachesOneWorkerLateSplitsNoFragment) {
+TEST(Hazard, H11_NewIndexThatReachesOneWorkerLateSplitsNoFragment) {
     Network network(star(2));
     Stranger stranger(network, network.rack(0), 0);
     const std::uint32_t taken = network.worker(0).index_of(2);
@@ -197,7 +197,7 @@ int rounds_until_they_part(std::uint32_t first_job, std::uint32_t second_job, st
     return 100;
 }
 
-TEST(Hazard, H12_JobsRemappedInLockStepSeparateWithinFiveRounds) {
+TEST(Hazard, H12_JobsThatCollideInLockStepGetDifferentIndicesWithinFiveFragments) {
     constexpr std::uint32_t aggregators = 64;
     int pairs = 0;
     int most = 0;

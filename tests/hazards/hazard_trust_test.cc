@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of restarts, crashes, strangers and congestion marks, by their numbers in docs/protocol.md#hazards.
+// Hazards of restarts, crashes, forged packets and congestion marks, by their numbers in docs/protocol.md#hazards.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -110,7 +110,7 @@ TEST(Hazard, H28_DeadWorkerIsNamedAndTheSurvivorsContinueWithoutIt) {
     }
 }
 
-// --- marks
+// --- congestion marks
 
 std::uint64_t marked_acks(Network& network, unsigned rank) { return network.worker(rank).counters().ecn_acks; }
 
@@ -220,7 +220,7 @@ TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsEqually) {
     }
 }
 
-// --- strangers
+// --- packets that do not belong to the job
 
 // A random gradient, PROBE or answer that is valid except for its token.
 Bytes forged(const NetworkConfig& config, Random& random) {

@@ -61,7 +61,7 @@ TEST(Plain, EveryPacketOfATensorCarriesThePlainFlag) {
     }
 }
 
-TEST(Plain, LowestIntegerIsSummedWithoutASecondRound) {
+TEST(Plain, LowestIntegerIsSummedWithoutANack) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         Network network(config);
         submit_integers(network, {lowest, highest, 0, 1});

@@ -132,7 +132,7 @@ testing::AssertionResult is_nearest(std::uint32_t result, const std::vector<std:
     }
     const bool even = (result & 1) == 0;
     const bool infinite = (result & ~minus_zero) == plus_infinity;
-    // Bit patterns of one sign are ordered by magnitude.
+    // Bit patterns with the same sign are ordered by magnitude.
     const int outward = infinite ? -sign : side_of_middle(addends, result, result + 1);
     if (outward == sign || (outward == 0 && !even)) {
         return testing::AssertionFailure() << std::hex << result << " is too small in magnitude";

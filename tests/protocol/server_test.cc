@@ -130,7 +130,7 @@ TEST_F(ServerTest, StaleResendAfterAckGetsOneUnicastAckPerInterval) {
     EXPECT_EQ(bench.server.counters().reacks, 2U);
 }
 
-TEST_F(ServerTest, EveryWorkerGetsItsRepeatedAckWithinOneInterval) {
+TEST_F(ServerTest, EachWorkerGetsARepeatedAckInTheSameInterval) {
     bench.complete(0);
     for (std::uint16_t rank = 0; rank < 3; ++rank) {
         bench.handle(bench.probe(rank, 0));
@@ -176,7 +176,7 @@ TEST_F(ServerTest, FragmentBeyondTheWindowIsDropped) {
     EXPECT_EQ(bench.server.counters().gradients, 1U);
 }
 
-TEST(Server, SequenceWrapAndWindowOfOneComplete) {
+TEST(Server, FragmentsCompleteAcrossTheSequenceWrapForSeveralWindows) {
     for (const unsigned window_log2 : {0U, 1U, 3U}) {
         ChannelConfig channel = ServerBench::default_channel();
         channel.first_seq = 0xfffffffdU;
@@ -197,7 +197,7 @@ TEST(Server, SequenceWrapAndWindowOfOneComplete) {
 
 // --- probes
 
-TEST_F(ServerTest, ProbeWithSendersMissingGetsAWaitThatNamesThem) {
+TEST_F(ServerTest, ProbeGetsAWaitThatNamesTheMissingWorkers) {
     bench.handle(bench.gradient(0, 0, 1));
     bench.handle(bench.probe(1, 0));
     const auto answers = bench.answers();
@@ -438,7 +438,7 @@ TEST(ServerAudit, PacketWithoutTheAuditLaneIsRefused) {
     EXPECT_EQ(bench.server.counters().refused, 1U);
 }
 
-// --- strangers
+// --- packets that do not belong to the job
 
 TEST_F(ServerTest, PacketOfAnotherJobTokenOrChannelIsForged) {
     for (int part = 0; part < 3; ++part) {

@@ -319,7 +319,7 @@ TEST(WorkerTest, ManyTensorsThroughAShortQueueAreDelivered) {
     EXPECT_EQ(bench.worker.counters().stale_acks, 0U);
 }
 
-// --- strangers
+// --- packets that do not belong to the job
 
 TEST(WorkerTest, PacketOfAnotherJobTokenOrChannelIsForged) {
     WorkerBench bench;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves and loads the state of a machine through persist(): protocol/archive.h.
+// Saves and loads the state of a machine through its persist(). See protocol/archive.h.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class ByteReader {
     std::span<const std::byte> state_;
 };
 
-// Gives `to` the state of `from`. False: `to` did not take all of it.
+// Copies the state of `from` to `to`. Returns false if `to` did not read all bytes.
 template <class Machine>
 bool copy_state(Machine& from, Machine& to) {
     ByteWriter writer;

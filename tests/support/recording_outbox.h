@@ -12,9 +12,10 @@
 
 namespace atp::testing {
 
-// An outbox that keeps what machines send.
+// An outbox that keeps the packets that machines send.
 //
-// Calling order: `room` packets fit until flush(), which returns them. A borrowed packet is read then, as by a socket.
+// Calling order: at most `room` packets, then flush(), which returns them. Like a socket, flush() reads borrowed
+// packets.
 class RecordingOutbox final : public wire::Outbox {
   public:
     struct Packet {
@@ -23,8 +24,8 @@ class RecordingOutbox final : public wire::Outbox {
         wire::Ecn ecn = wire::Ecn::not_capable;
     };
 
-    std::size_t room = std::numeric_limits<std::size_t>::max();  // packets until the next flush
-    std::vector<std::uint32_t> expected;                         // arguments of expect()
+    std::size_t room = std::numeric_limits<std::size_t>::max();  // number of packets that fit until the next flush()
+    std::vector<std::uint32_t> expected;                         // arguments of all calls of expect()
 
     void expect(std::uint32_t packets) override { expected.push_back(packets); }
     [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets and control messages as values of Python, for tests. The layouts come from src/machines/wire/wire.toml.
 
-A message is a dictionary by names of fields, with dictionaries and lists inside. Lengths of lists are no keys of it.
-Nothing is checked but the length: tests also write and read what a receiver must refuse.
+A message is a dictionary from names of fields to values, which can be dictionaries and lists. It has no keys for the
+lengths of lists. Only the length is checked, so that tests can also write and read messages that a receiver refuses.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class Field(NamedTuple):
     name: str
     kind: str  # u8 u16 u32 u64 f64 flag bytes zero text list, or a struct
     array: int = 0  # length of bytes and zeros
-    each: str = ""  # of a list: kind of its items
-    count: str = ""  # of a list: the field with its length
-    bits_of: str = ""  # of a list: the field with a bit for each item
-    counts: str = ""  # of a length: the list
+    each: str = ""  # if a list: kind of its items
+    count: str = ""  # if a list: name of the field with its length
+    bits_of: str = ""  # if a list: name of the field with one bit for each item
+    counts: str = ""  # if a length: name of the list
 
 
 # tools/write_wire writes the tables from src/machines/wire/wire.toml.
@@ -230,7 +230,7 @@ def read_header(data: bytes) -> dict[str, int]:
 
 
 def write_header(**fields: int) -> bytes:
-    """Fields that are not given are 0, and the version is that of this definition."""
+    """Returns the bytes of a header. Omitted fields are 0, but the version is VERSION."""
     values = {**dict.fromkeys(HEADER_FIELDS, 0), "version": VERSION}
     for name, field, shift, mask in HEADER_PARTS:
         if name in fields:
@@ -242,7 +242,7 @@ def write_header(**fields: int) -> bytes:
 
 
 class Cut(ValueError):
-    """The message ends before its last field."""
+    """Raised if a message ends before its last field."""
 
 
 class Reader:
@@ -282,7 +282,7 @@ class Reader:
 
 
 def read_message(data: bytes) -> tuple[Message, dict[str, Any]]:
-    """ValueError for other versions, other types and messages that end early."""
+    """Returns the type and the fields. Raises ValueError for another version, another type or a truncated message."""
     if data[:1] != bytes([CONTROL_VERSION]) or len(data) < CONTROL_PREFIX_BYTES:
         raise ValueError("no control message of this version")
     reader = Reader(data)
@@ -312,7 +312,7 @@ def written_item(kind: str, value: Any) -> bytes:
 
 
 def write_message(kind: Message, padded_bytes: int = 0, **values: Any) -> bytes:
-    """Fields that are not given are 0, empty or without items."""
+    """Returns the bytes of a message. Omitted fields are 0, empty or without items."""
     name = kind.name.lower()
     unknown = values.keys() - {field.name for field in STRUCTS[name]}
     if unknown:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all control messages share: type, version, length. join_messages_test.cc and query_messages_test.cc test the
-// fields.
+// The parts that all control messages have: type, version and length. join_messages_test.cc and query_messages_test.cc
+// test the fields.
 #include "wire/control.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,8 @@ TEST(Control, PaddingChangesNoField) {
     const Bytes welcome = encoded(some_welcome, std::size_t{9000});
     ASSERT_EQ(welcome.size(), 9000U);
     EXPECT_EQ(decode_welcome(welcome)->path, some_welcome.path);
-    EXPECT_GT(encoded(some_welcome, std::size_t{10}).size(), 10U) << "no message is cut";
+    EXPECT_GT(encoded(some_welcome, std::size_t{10}).size(), 10U)
+        << "a message is not truncated if the padding length is shorter";
 }
 
 TEST(Control, TooSmallBufferIsNotWritten) {
@@ -118,7 +119,7 @@ TEST(Control, RandomBytesNeverCrash) {
         }
         for (const ControlType type : all_types) accepted += decodes(bytes, type) ? 1U : 0U;
     }
-    EXPECT_GT(accepted, 1000U) << "some survive their changes";
+    EXPECT_GT(accepted, 1000U) << "some messages are valid in spite of random changes";
 }
 
 TEST(Control, ControlTypesDifferFromPacketTypes) {
@@ -137,7 +138,7 @@ TEST(Control, PacketIsAForeignVersion) {
     Bytes packet = encoded(Hello{.nonce = 1});
     packet[0] = std::byte{ATP_VERSION};
     EXPECT_FALSE(control_type(packet).has_value());
-    EXPECT_EQ(foreign_version(packet), ATP_VERSION) << "what messages of version 1 began with";
+    EXPECT_EQ(foreign_version(packet), ATP_VERSION) << "messages of version 1 began with the version byte of packets";
 }
 
 TEST(Control, JoinOrHelloOfAnotherVersionIsAnswered) {
@@ -152,9 +153,9 @@ TEST(Control, JoinOrHelloOfAnotherVersionIsAnswered) {
         if (asks) {
             EXPECT_EQ(foreign_version(other), control_version + 1);
         }
-        EXPECT_FALSE(foreign_version(whole).has_value()) << "our own is not foreign";
+        EXPECT_FALSE(foreign_version(whole).has_value()) << "this version is not foreign";
         other[0] = std::byte{0xB1};
-        EXPECT_FALSE(foreign_version(other).has_value()) << "another protocol";
+        EXPECT_FALSE(foreign_version(other).has_value()) << "this byte is no version of ATP";
         EXPECT_EQ(refusal_version(whole).has_value(), type == ControlType::refused);
     }
     Bytes refused = encoded(Refused{.reason = Refusal::version, .text = "no"});

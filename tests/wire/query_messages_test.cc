@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a switch and its answers. Truncation and random bytes of all messages: join_messages_test.cc.
+// Messages that ask a switch, and its answers. control_test.cc tests truncation and random bytes of all messages.
 #include "wire/query_messages.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(QueryMessages, WelcomeDecodesToItsFields) {
     EXPECT_EQ(read->software, "atp 0.1.0");
 }
 
-TEST(QueryMessages, QuestionsAndReportsDecodeToTheirFields) {
+TEST(QueryMessages, RequestsAndReportsDecodeToTheirFields) {
     EXPECT_EQ(decode_hello(encoded(Hello{.nonce = 0xFEDCBA9876543210}))->nonce, 0xFEDCBA9876543210U);
     const auto stats = decode_stats(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}));
     ASSERT_TRUE(stats.has_value());
@@ -63,7 +63,8 @@ TEST(QueryMessages, WelcomeOfNoSwitchOrOfMoreThanFourIsRefused) {
     Welcome far = two_switches;
     far.path.resize(max_path_switches + 1);
     Bytes bytes = encoded(far);
-    EXPECT_EQ(decode_welcome(bytes)->path.size(), max_path_switches) << "the sender names four";
+    EXPECT_EQ(decode_welcome(bytes)->path.size(), max_path_switches)
+        << "the encoder leaves out switches after the fourth";
     bytes[control_prefix_bytes + 12] = std::byte{max_path_switches + 1};
     EXPECT_FALSE(decode_welcome(bytes).has_value());
 }
