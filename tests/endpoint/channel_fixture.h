@@ -120,7 +120,7 @@ class Floats final : public protocol::Tensor {
     void load_floats(std::uint64_t, std::span<std::byte>) const override {}
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         for (std::size_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
-            stored.push_back({first + i, wire::load_u32(lanes.data() + i * ATP_LANE_BYTES)});
+            stored.emplace_back(first + i, wire::load_u32(lanes.data() + i * ATP_LANE_BYTES));
         }
     }
     std::vector<float> values;
@@ -279,7 +279,7 @@ inline std::vector<std::byte> result_for(const ChannelMachineConfig& config, std
 }
 
 // A channel whose switch does not answer any more, while a tensor is in flight.
-inline Error error_after(ChannelMachineConfig config, const std::function<void(Channel&)>& fault) {
+inline Error error_after(const ChannelMachineConfig& config, const std::function<void(Channel&)>& fault) {
     Channel channel(config);
     channel.become_ready();
     Floats tensor(16);
