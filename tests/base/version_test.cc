@@ -9,7 +9,7 @@
 namespace atp {
 namespace {
 
-TEST(Version, HasThreeNumbersAndFollowsTheNameOfTheSoftware) {
+TEST(Version, VersionHasThreeNumbersAndStandsAfterTheNameOfTheSoftware) {
     EXPECT_TRUE(std::regex_match(software_version(), std::regex("[0-9]+\\.[0-9]+\\.[0-9]+"))) << software_version();
     EXPECT_EQ(software_name(), std::string("atp ") + software_version());
 }

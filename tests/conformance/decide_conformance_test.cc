@@ -153,7 +153,7 @@ void expect_switch_does(const DecideRow& row) {
     }
     const atp_aggregator& actual = machine.aggregator(packet.index);
     expect_same_id(actual, row.after.aggregator);
-    if (actual.status == ATP_AGGREGATOR_FREE) return;  // the other fields of a free aggregator have no meaning
+    if (actual.status == ATP_AGGREGATOR_FREE) return;  // the remaining fields of a free aggregator have no meaning
     expect_same_aggregator(actual, row.after.aggregator);
     LaneReader reader;
     machine.persist(reader);

@@ -30,7 +30,7 @@ TEST(Branch, BranchOfARackIsCompleteAfterAllMembersHaveJoined) {
     EXPECT_EQ(branch.units()[0].members, 0x7U);
 }
 
-TEST(Branch, ChildToARankIsTheMemberOrTheSwitchThatLeadsToIt) {
+TEST(Branch, ChildOnThePathToARankIsTheMemberItselfOrItsSwitch) {
     Branch branch = Branch::of(join_of_unit(0, 0, 2, 0x3));
     branch.attach(join_of_unit(0, 0, 2, 0x3), host(1), Time{});
     branch.attach(join_of_unit(1, 2, 2, 0x3), host(2), Time{});

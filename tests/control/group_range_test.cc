@@ -54,7 +54,7 @@ TEST(Multicast, RangeOfOneGroupServesAllChannels) {
     const Multicast multicast = parse_multicast("239.1.2.3").value();
     EXPECT_EQ(group_text(multicast, 1, 2, 3), "239.1.2.3:4792");
     EXPECT_EQ(group_text(multicast, 4, 5, 6), "239.1.2.3:4792");
-    EXPECT_EQ(group_of({}, 1, 2, 3).family, 0) << "no group without multicast";
+    EXPECT_EQ(group_of({}, 1, 2, 3).family, 0) << "without a range of groups, a channel has no group";
 }
 
 }  // namespace

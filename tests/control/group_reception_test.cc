@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 Time at(Duration since) { return Time{} + seconds(100) + since; }
 
-// A worker that has received its group and has reported this.
+// The state of a worker that has received a message to its group and has reported this.
 GroupReception listener() {
     GroupReception hearing;
     EXPECT_TRUE(hearing.handle_message(at(seconds(0))));
@@ -51,7 +51,7 @@ TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
     miss_results(hearing);
     EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
     const auto end = seconds(1) + GroupReception::first_pause;
-    EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "no change during the pause";
+    EXPECT_FALSE(hearing.handle_message(at(end - milliseconds(1)))) << "a message within the pause changes nothing";
     EXPECT_FALSE(hearing.assess(at(end - milliseconds(1)), true));
     EXPECT_TRUE(hearing.handle_message(at(end)));
     EXPECT_TRUE(hearing.assess(at(end), true));

@@ -109,7 +109,7 @@ TEST(HelloClient, AnswerToAHelloOfAnEarlierSeriesHasNoNumber) {
     EXPECT_EQ(client.welcome(first_nonce + 1)->number, 0U);
 }
 
-TEST(HelloClient, UnknownNonceOrOtherSenderIsNoAnswer) {
+TEST(HelloClient, WelcomeWithUnknownNonceOrFromOtherSenderIsNoAnswer) {
     Client client;
     client.machine.begin(parent_series, client.now);
     client.due();
@@ -197,7 +197,7 @@ TEST(HelloClient, SeriesSendsGroupsOfHellosAndEndsAfterItsCount) {
     EXPECT_EQ(client.lengths[1], 100U);
 }
 
-TEST(HelloClient, HelloIsNeverShorterThanItsLeastLength) {
+TEST(HelloClient, HelloHasAtLeastItsMinimumLength) {
     Client client;
     client.machine.begin({.first_bytes = 1}, client.now);
     client.due();

@@ -193,7 +193,7 @@ TEST(JoinClient, JoiningMemberReportsMissingMembersAsAnEvent) {
     EXPECT_FALSE(member.client.was_ready());
 }
 
-TEST(JoinClient, MessageOfAnotherChannelChangesNothing) {
+TEST(JoinClient, JoinedOfAnotherChannelChangesNothing) {
     Member member;
     member.pass(milliseconds(0));
     for (const auto change : {+[](wire::Joined& other) { ++other.job; }, +[](wire::Joined& other) { ++other.token; },
@@ -209,7 +209,7 @@ TEST(JoinClient, MessageOfAnotherChannelChangesNothing) {
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, LeaveNamesThePositionOnceAndEndsTheMember) {
+TEST(JoinClient, LeaveIsSentOnceWithThePositionAndEndsTheMember) {
     Member member;
     member.become_ready();
     member.client.leave();

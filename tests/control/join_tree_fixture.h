@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of switches without a socket: the test supplies JOINs and reads answers and events as lists.
+// A JoinTree without sockets: the test supplies JOINs and reads answers and events as lists.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -69,7 +69,7 @@ TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEve
     EXPECT_EQ(star.sent_to<wire::Joined>(group()).size(), 2U) << "two messages in 2 s";
 }
 
-TEST(JoinTreeGroup, JobWithoutAGroupGetsCopies) {
+TEST(JoinTreeGroup, JobWithoutAGroupGetsResultsByUnicast) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) {
         wire::Join join = join_of_member(0, 2, rank);

@@ -33,7 +33,7 @@ TEST(PathMtuSearch, PathOfTheLargestMtuNeedsOneProbe) {
     EXPECT_EQ(wide.probes, 1);
 }
 
-TEST(PathMtuSearch, FindsEveryLimitToWithinOneStep) {
+TEST(PathMtuSearch, FoundSizeIsLessThanOneStepBelowTheLimit) {
     for (std::uint32_t limit = 1232; limit <= 9000; limit += 13) {
         const Searched narrow =
             search({1232, 8972, 8, 1}, [limit](std::uint32_t bytes, int) { return bytes <= limit; });

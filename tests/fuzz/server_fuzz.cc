@@ -25,7 +25,7 @@ namespace wire = atp::wire;
 
 namespace {
 
-constexpr std::size_t most_answers = 1000;  // far more than 2W + 8 units + 64
+constexpr std::size_t most_answers = 1000;  // far above the capacity of the queue, 2W + 8 * units + 64
 constexpr std::size_t most_packets = 600;
 constexpr unsigned other_scale = 3;  // a scale exponent other than the job's
 
@@ -52,7 +52,7 @@ class Story {
   private:
     [[nodiscard]] std::uint32_t all_workers() const { return (1U << members_.workers()) - 1U; }
 
-    // The ranks that the header includes.
+    // Returns the ranks that the header includes, as bits.
     [[nodiscard]] std::uint32_t ranks_of(const atp_header& header) const {
         std::uint32_t ranks = 0;
         for (std::uint16_t rank = 0; rank < members_.workers(); ++rank) {

@@ -156,7 +156,7 @@ class Story {
     switchml::Switch machine_{{.slots = 4, .lanes = 2}};
     std::vector<switchml::Worker> workers_;
     std::vector<Numbers> tensors_;
-    std::vector<std::pair<unsigned, Bytes>> flights_;  // receiving worker; `workers`: the switch
+    std::vector<std::pair<unsigned, Bytes>> flights_;  // receiver: a worker, or `workers` for the switch
     atp::Time now_{};
     std::uint64_t to_switch_ = 0;
 };

@@ -259,7 +259,7 @@ TEST(PlainWorker, IntegersAreDeliveredAndFloatsRefused) {
     EXPECT_EQ(plain.output, (Integers{0, 0, 0}));
     plain.bench.handle(plain.ack(1, {lowest}));
     plain.bench.handle(plain.ack(0, {10, highest}));
-    EXPECT_EQ(plain.output, (Integers{10, highest, lowest})) << "in any order of arrival";
+    EXPECT_EQ(plain.output, (Integers{10, highest, lowest})) << "results may arrive in any order";
     EXPECT_EQ(plain.bench.events().size(), 1U);
 }
 

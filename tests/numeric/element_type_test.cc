@@ -9,7 +9,7 @@
 namespace atp::numeric {
 namespace {
 
-TEST(ElementType, NumbersAreThoseOfTheProtocol) {
+TEST(ElementType, NumberOfEachTypeEqualsItsNumberInTheProtocol) {
     EXPECT_EQ(static_cast<int>(ElementType::float32), 0);
     EXPECT_EQ(static_cast<int>(ElementType::float64), 1);
     EXPECT_EQ(static_cast<int>(ElementType::float16), 2);
@@ -29,7 +29,7 @@ TEST(ElementType, NameIsParsedToTheSameType) {
     EXPECT_EQ(parse_element_type(""), std::nullopt);
 }
 
-TEST(ElementType, SizeIsThatOfTheNumberInItsName) {
+TEST(ElementType, SizeInBitsIsTheNumberInTheName) {
     for (const ElementType type : element_types) {
         const std::string name(to_string(type));
         EXPECT_EQ(bytes_of(type) * 8, std::stoul(name.substr(name.find_first_of("0123456789")))) << name;

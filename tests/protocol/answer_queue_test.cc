@@ -28,7 +28,7 @@ class Answers : public ::testing::Test {
     AnswerQueue queue{answers_channel, members};
 };
 
-TEST_F(Answers, LeaveInOrderUntilTheQueueIsFull) {
+TEST_F(Answers, AnswersLeaveInOrderAndAFullQueueRefusesMore) {
     std::uint32_t pushed = 0;
     while (queue.push({.type = ATP_TYPE_ACK, .seq = pushed})) ++pushed;
     EXPECT_EQ(pushed, 2 * answers_channel.window() + 8 * members.units() + 64);

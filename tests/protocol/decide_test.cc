@@ -467,7 +467,7 @@ TEST_P(DecideAtLevelZero, GradientOfAnotherUnitIsForwardedUnaggregated) {
     expect_untouched(outcome, before);
 }
 
-TEST_P(Decide, OverlappingSetIsForwardedUnaggregated) {
+TEST_P(Decide, SetThatOverlapsThePartialSumIsForwardedUnaggregated) {
     atp_header packet = gradient(1);
     packet.flags = ATP_FLAG_WHOLE;
     (hop() == 0 ? packet.bitmap0 : packet.bitmap1) = 0x3;

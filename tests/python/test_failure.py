@@ -89,7 +89,7 @@ def reduce_for_ever(rank, size, marker):
     while True:
         tensor.fill_(1.0)
         dist.all_reduce(tensor)
-        assert (tensor == size).all(), "a wrong sum"
+        assert (tensor == size).all(), "the sum is wrong"
         if rank == 0 and not os.path.exists(marker):
             open(marker, "w").close()
 

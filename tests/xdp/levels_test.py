@@ -33,7 +33,7 @@ class TwoLevels(Racks):
         completed = {bridge: self.completed(bridge) for bridge in self.bridges}
         self.assertGreater(min(completed.values()), 1000, completed)
         server = self.report("server")["shards"][0]["channels"]
-        self.assertEqual(server, [], "all members have left")
+        self.assertEqual(server, [], "the server has no channel after all members left")
         received = self.report("server")["shards"][0]["udp"]["received_packets"]
         self.assertLess(
             received, 2.5 * completed["spine"], "the server receives one packet per sum, not one per worker"

@@ -19,7 +19,7 @@ namespace {
 // A script needs far fewer deliveries. More deliveries show that packets multiply without end.
 constexpr long longest_run = 1'000'000;
 
-// A float tensor with a purpose.
+// A float tensor whose purpose the test chooses.
 class PurposefulTensor final : public protocol::Tensor {
   public:
     PurposefulTensor(const protocol::FloatTensor& tensor, std::uint16_t purpose) : tensor_(tensor), purpose_(purpose) {}

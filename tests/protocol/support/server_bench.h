@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server alone: the test supplies packets and reads the answers as a list.
+// One server without a network: the test supplies packets and reads the answers as a list.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker alone: the test supplies tensors and the server's answers, and reads packets as a list.
+// One worker without a network: the test supplies tensors and the server's answers, and reads packets as a list.
 #pragma once
 
 #include <algorithm>
