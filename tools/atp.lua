@@ -53,6 +53,20 @@ local ENUMS = {
         { number = 8, name = "PARENT", text = "the switch does not reach its parent" },
         { number = 9, name = "UNSUPPORTED", text = "the switch does not support this" },
     },
+    edge_kind = {
+        { number = 1, name = "MEMBER", text = "a member and its switch: the member" },
+        { number = 2, name = "LEAF", text = "the switch of a unit and the root: the switch of the unit" },
+        { number = 3, name = "PARENT", text = "a switch and its parent: the parent" },
+        { number = 4, name = "SERVER", text = "the last switch and the host of the server: the host" },
+        { number = 5, name = "PATH_MTU", text = "a member and its switch: `detail` is the MTU of this path" },
+    },
+    evidence = {
+        { number = 1, name = "SILENCE", text = "nothing was received for the hold time" },
+        { number = 2, name = "LEFT", text = "a LEAVE without a cause" },
+        { number = 3, name = "CLOSED", text = "ICMP: no process has the port" },
+        { number = 4, name = "TOO_LONG", text = "the sender's kernel or ICMP: a packet does not fit the path" },
+        { number = 5, name = "ONE_DIRECTION", text = "the named end receives nothing, but is heard" },
+    },
 }
 
 local PACKET = {
@@ -87,6 +101,21 @@ local STRUCTS = {
         { name = "family", kind = "u8", text = "4 or 6; 0: none", size = 1 },
         { name = "port", kind = "u16", text = "UDP port", size = 2 },
         { name = "host", kind = "bytes", text = "the first 4 bytes for IPv4", size = 16 },
+    },
+    edge = {
+        { name = "kind", kind = "u8", text = "what the edge connects", size = 1, enum = "edge_kind", least = 1, most = 5 },
+        { name = "evidence", kind = "u8", text = "how the failure was found", size = 1, enum = "evidence", least = 1, most = 5 },
+        { name = "unit", kind = "u8", text = "unit of the member, or of the switch", size = 1, most = 31 },
+        { name = "member", kind = "u8", text = "bit of the member in its unit; 0 for a switch", size = 1, most = 31 },
+        { name = "silent_ms", kind = "u32", text = "milliseconds since the finder received something on this edge", size = 4 },
+        { name = "detail", kind = "u32", text = "path MTU in bytes with IP headers, 0 if it is not known; otherwise 0", size = 4 },
+        { name = "at", kind = "endpoint", text = "address of the named end as the finder has it, or family 0" },
+    },
+    statement = {
+        { name = "count", kind = "u16", text = "members that say so", size = 2, least = 1 },
+        { name = "unit", kind = "u8", text = "unit of one of them", size = 1, most = 31 },
+        { name = "member", kind = "u8", text = "bit of that member in its unit", size = 1, most = 31 },
+        { name = "text", kind = "text", text = "the operation, its size and its type" },
     },
     unit = {
         { name = "unit", kind = "u8", text = "bit of bitmap1", size = 1 },
@@ -126,6 +155,10 @@ local MESSAGES = {
         { name = "receives_group", kind = "flag", text = "a packet to the group of the terms arrived here recently", size = 1 },
         { name = "unit_count", kind = "u8", text = "number of units", size = 1, counts = "units" },
         { name = "units", kind = "list", text = "the units that join", each = "unit", count = "unit_count" },
+        { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },
+        { name = "edges", kind = "list", text = "why the sender misses a member, or its parent", each = "edge", count = "edge_count" },
+        { name = "statement_count", kind = "u8", text = "number of statements", size = 1, counts = "statements" },
+        { name = "statements", kind = "list", text = "of the sender and the members below it, at most one for each text; none: nothing differed", each = "statement", count = "statement_count" },
     } },
     [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
         { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
@@ -135,6 +168,11 @@ local MESSAGES = {
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
         { name = "missing_members", kind = "u32", text = "members of the receiver's unit whose JOIN is missing", size = 4, hex = true },
         { name = "stream", kind = "u8", text = "SwitchML, if ready: job number in the channel's packets", size = 1 },
+        { name = "hold_ms", kind = "u32", text = "hold time of the sender in milliseconds; 0: not stated", size = 4 },
+        { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },
+        { name = "edges", kind = "list", text = "why the tree is not ready any more", each = "edge", count = "edge_count" },
+        { name = "statement_count", kind = "u8", text = "number of statements", size = 1, counts = "statements" },
+        { name = "statements", kind = "list", text = "of all members that have stated one", each = "statement", count = "statement_count" },
     } },
     [18] = { name = "refused", text = "the request is refused, with the reason", fields = {
         { name = "job", kind = "u32", text = "of the request", size = 4 },
@@ -149,6 +187,8 @@ local MESSAGES = {
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "unit", kind = "u8", text = "unit of the member", size = 1, most = 31 },
         { name = "member", kind = "u8", text = "bit of the member in its unit", size = 1, most = 31 },
+        { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },
+        { name = "edges", kind = "list", text = "why the member failed; none: it leaves in order", each = "edge", count = "edge_count" },
     } },
     [20] = { name = "hello", text = "requests the path of a switch, and tests whether a message of this length arrives", fields = {
         { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },

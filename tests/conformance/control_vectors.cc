@@ -76,12 +76,12 @@ wire::Welcome welcome() {
             .software = "atp 0.1.0"};
 }
 
-constexpr wire::Joined joined{.job = 0x01020304,
-                              .token = 0x5EEDFACE,
-                              .channel = 0x0A0B,
-                              .ready = false,
-                              .missing_units = 0x4,
-                              .missing_members = 0x9};
+const wire::Joined joined{.job = 0x01020304,
+                          .token = 0x5EEDFACE,
+                          .channel = 0x0A0B,
+                          .ready = false,
+                          .missing_units = 0x4,
+                          .missing_members = 0x9};
 
 wire::Refused refused() {
     return {.job = 0x01020304,
@@ -91,8 +91,33 @@ wire::Refused refused() {
             .text = "members differ"};
 }
 
-constexpr wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE, .channel = 0x0A0B, .unit = 2, .member = 3};
+const wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE, .channel = 0x0A0B, .unit = 2, .member = 3};
 constexpr wire::Stats stats{.nonce = 0x21222324, .snapshot = 7, .part = 2};
+
+// The switch at 10.0.0.1:4790, whose process ended.
+wire::Edge leaf_edge() {
+    wire::Edge edge{.kind = wire::EdgeKind::leaf,
+                    .evidence = wire::Evidence::closed,
+                    .unit = 2,
+                    .silent_ms = 612,
+                    .at = {.family = 4, .port = 4790}};
+    edge.at.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+    return edge;
+}
+
+constexpr wire::Edge member_edge{
+    .kind = wire::EdgeKind::member, .evidence = wire::Evidence::silence, .unit = 2, .member = 3, .silent_ms = 3000};
+constexpr wire::Edge path_edge{.kind = wire::EdgeKind::path_mtu,
+                               .evidence = wire::Evidence::too_long,
+                               .unit = 2,
+                               .member = 3,
+                               .silent_ms = 400,
+                               .detail = 1000};
+
+std::vector<wire::Statement> statements() {
+    return {{.count = 3, .unit = 2, .member = 0, .text = "all_reduce of 20000 float32"},
+            {.count = 1, .unit = 2, .member = 3, .text = "barrier"}};
+}
 
 wire::Report report() { return {.nonce = 0x21222324, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"}; }
 
@@ -135,6 +160,24 @@ void add_good(Table& table) {
                        join.terms.group.family = 6;
                        join.terms.group.host = {std::byte{0xFF}, std::byte{0x18}};
                    })));
+    table.accepted("a rack's switch joins that lost a member",
+                   encoded(but<wire::Join>(join_of_rack(), [](wire::Join& join) { join.edges = {member_edge}; })));
+    table.accepted("a worker joins and states what it called",
+                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
+                       join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}};
+                   })));
+    table.accepted("the process of a leaf ended", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
+                       message.hold_ms = 3000;
+                       message.edges = {leaf_edge()};
+                   })));
+    table.accepted("a tree with four failed edges", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
+                       message.edges = {leaf_edge(), member_edge, path_edge, member_edge};
+                   })));
+    table.accepted(
+        "members called different operations",
+        encoded(but<wire::Joined>(joined, [](wire::Joined& message) { message.statements = statements(); })));
+    table.accepted("a member leaves whose path is too narrow",
+                   encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.edges = {path_edge}; })));
     table.accepted("the tree does not stand yet", encoded(joined));
     table.accepted("the tree stands", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
                        message.ready = true;
@@ -197,6 +240,12 @@ void add_bad_joins(Table& table) {
         join.terms.group = {
             .family = 4, .port = 4792, .host = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{7}}};
     });
+    refuse("a join with an edge of kind 0", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{0}}}; });
+    refuse("a join with an edge of kind 6", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{6}}}; });
+    refuse("a join with evidence 6", [](wire::Join& join) { join.edges = {{.evidence = wire::Evidence{6}}}; });
+    refuse("a join with an edge of unit 32", [](wire::Join& join) { join.edges = {{.unit = 32}}; });
+    refuse("a join with a statement of nobody",
+           [](wire::Join& join) { join.statements = {{.count = 0, .text = "barrier"}}; });
     refuse("a join of protocol 0", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{0}; });
     refuse("a join of protocol 5", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{5}; });
 }
@@ -210,6 +259,13 @@ void add_bad_others(Table& table) {
     table.cut("a welcome without its last byte", encoded(welcome()));
     table.cut("a request for a report that is shorter than its answer may be", encoded(stats));
     table.cut("a report without its last byte", encoded(report()));
+    Bytes five_edges = encoded(leave);
+    five_edges.back() = std::byte{5};
+    five_edges.resize(five_edges.size() + 5 * 31);
+    for (std::size_t at = encoded(leave).size(); at < five_edges.size(); at += 31) {
+        five_edges[at] = five_edges[at + 1] = std::byte{1};
+    }
+    table.refused("leave with five edges", five_edges);
     Bytes unknown = encoded(refused());
     unknown[14] = std::byte{10};
     table.refused("a refusal for reason 10", unknown);
@@ -233,6 +289,33 @@ Json host_of(const wire::Endpoint& endpoint) {
     Json host = Json::array();
     for (const std::byte byte : endpoint.host) host.push_back(std::to_integer<unsigned>(byte));
     return host;
+}
+
+Json to_json(const std::vector<wire::Edge>& edges) {
+    Json list = Json::array();
+    for (const wire::Edge& edge : edges) {
+        list.push_back({{"kind", wire::to_string(edge.kind)},
+                        {"evidence", wire::to_string(edge.evidence)},
+                        {"unit", edge.unit},
+                        {"member", edge.member},
+                        {"silent_ms", edge.silent_ms},
+                        {"detail", edge.detail},
+                        {"at_family", edge.at.family},
+                        {"at_port", edge.at.port},
+                        {"at_host", host_of(edge.at)}});
+    }
+    return list;
+}
+
+Json to_json(const std::vector<wire::Statement>& statements) {
+    Json list = Json::array();
+    for (const wire::Statement& statement : statements) {
+        list.push_back({{"count", statement.count},
+                        {"unit", statement.unit},
+                        {"member", statement.member},
+                        {"text", statement.text}});
+    }
+    return list;
 }
 
 Json to_json(const wire::Join& join) {
@@ -265,7 +348,9 @@ Json to_json(const wire::Join& join) {
             {"level", join.level},
             {"begun", join.begun},
             {"hears_group", join.receives_group},
-            {"units", units}};
+            {"units", units},
+            {"edges", to_json(join.edges)},
+            {"statements", to_json(join.statements)}};
 }
 
 Json to_json(const wire::Joined& message) {
@@ -275,7 +360,10 @@ Json to_json(const wire::Joined& message) {
             {"ready", message.ready},
             {"missing_units", message.missing_units},
             {"missing_members", message.missing_members},
-            {"stream", message.stream}};
+            {"stream", message.stream},
+            {"hold_ms", message.hold_ms},
+            {"edges", to_json(message.edges)},
+            {"statements", to_json(message.statements)}};
 }
 
 Json to_json(const wire::Refused& message) {
@@ -287,11 +375,8 @@ Json to_json(const wire::Refused& message) {
 }
 
 Json to_json(const wire::Leave& message) {
-    return {{"job", message.job},
-            {"token", message.token},
-            {"channel", message.channel},
-            {"unit", message.unit},
-            {"member", message.member}};
+    return {{"job", message.job},   {"token", message.token},   {"channel", message.channel},
+            {"unit", message.unit}, {"member", message.member}, {"edges", to_json(message.edges)}};
 }
 
 Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }

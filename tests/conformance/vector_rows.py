@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def lanes_of(row: dict[str, Any]) -> bytes:
     return spelt.ljust(wire_format.LANE_BYTES * row["lane_count"], b"\0")
 
 
-def name_of(value: wire_format.Protocol | wire_format.Refusal) -> str:
+def name_of(value: IntEnum) -> str:
     return value.name.lower().replace("_", "-")
 
 
@@ -36,17 +37,33 @@ def endpoint(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {"family": row[f"{name}_family"], "port": row[f"{name}_port"], "host": bytes(row[f"{name}_host"])}
 
 
+def numbered(kind: type[IntEnum], name: str) -> IntEnum:
+    return next(value for value in kind if name_of(value) == name)
+
+
+def edges(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"kind": numbered(wire_format.EdgeKind, edge["kind"]), "evidence": numbered(wire_format.Evidence, edge["evidence"]),
+         "unit": edge["unit"], "member": edge["member"], "silent_ms": edge["silent_ms"], "detail": edge["detail"],
+         "at": endpoint(edge, "at")}
+        for edge in row["edges"]
+    ]  # fmt: skip
+
+
 def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]]:
     """Returns the type and fields of a row of control.json, with the names of wire.toml and values as numbers."""
     row = dict(row)
     kind = wire_format.Message[row.pop("type")]
     if kind == wire_format.Message.REFUSED:
-        row["reason"] = next(value for value in wire_format.Refusal if name_of(value) == row["reason"])
+        row["reason"] = numbered(wire_format.Refusal, row["reason"])
+    if "edges" in row:
+        row["edges"] = edges(row)
     if kind != wire_format.Message.JOIN:
         return kind, row
     terms = {name: row[name] for name in ("job", "token", "channel", "lanes", "window_log2", "audit", "aggregators",
                                           "first_seq", "mask1", "scale")}  # fmt: skip
     terms["server"], terms["group"] = endpoint(row, "server"), endpoint(row, "group")
-    terms["protocol"] = next(value for value in wire_format.Protocol if name_of(value) == row["protocol"])
+    terms["protocol"] = numbered(wire_format.Protocol, row["protocol"])
     return kind, {"terms": terms, "level": row["level"], "begun": row["begun"],
-                  "receives_group": row["hears_group"], "units": row["units"]}  # fmt: skip
+                  "receives_group": row["hears_group"], "units": row["units"], "edges": row["edges"],
+                  "statements": row["statements"]}  # fmt: skip

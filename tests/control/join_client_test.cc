@@ -92,7 +92,7 @@ class Member {
         return receive(joined_message(ready, units, members));
     }
     void data(const wire::Address& from = switch_address, bool proven = true) {
-        client.handle_data(from, false, false, proven);
+        client.handle_data(from, false, false, proven, now);
     }
     void error(const wire::SendError& error) {
         client.handle_send_error(error, now);
@@ -155,14 +155,14 @@ TEST(JoinClient, FirstJoinIsSentAtOnceWithItsTermsAndPosition) {
     EXPECT_EQ(member.client.counters().joins, 1U);
 }
 
-TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenEverySecond) {
+TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenTwelveTimesInTheHoldTime) {
     Member member;
     member.pass(milliseconds(499));
     EXPECT_EQ(member.joins.size(), 10U);
     member.joined(true);
     member.forget();
-    member.pass(seconds(5), [&] { member.joined(true); });
-    EXPECT_THAT(member.joins.size(), ::testing::AllOf(::testing::Ge(5U), ::testing::Le(6U)));
+    member.pass(timing.hold, [&] { member.joined(true); });
+    EXPECT_THAT(member.joins.size(), ::testing::AllOf(::testing::Ge(12U), ::testing::Le(13U)));
     EXPECT_TRUE(member.joins.back().begun);
 }
 
@@ -290,13 +290,13 @@ TEST(JoinClient, H77_BusyMemberEndsIfNoJoinIsAnsweredForTheHoldTime) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
-    member.pass(milliseconds(10'000));  // the first JOIN without an answer is sent after 50 ms
+    member.pass(timing.hold);  // the first JOIN without an answer is sent after 50 ms
     EXPECT_FALSE(member.ended());
     member.pass(milliseconds(100));
     ASSERT_TRUE(member.ended());
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
-    EXPECT_GE(member.cause().elapsed, seconds(10));
-    EXPECT_LT(member.cause().elapsed, milliseconds(10'100));
+    EXPECT_GE(member.cause().elapsed, timing.hold);
+    EXPECT_LT(member.cause().elapsed, timing.hold + milliseconds(100));
     EXPECT_EQ(member.client.poll_timeout(), never);
 }
 
@@ -305,7 +305,7 @@ TEST(JoinClient, H77_IdleMemberOfASilentSwitchEndsOnlyWhenItBecomesBusy) {
     member.become_ready();
     member.pass(seconds(60));
     EXPECT_TRUE(member.events.empty());
-    EXPECT_GE(member.joins.size(), 59U);
+    EXPECT_GE(member.joins.size(), 230U);
     member.client.set_busy(true);
     member.pass(milliseconds(1));
     ASSERT_TRUE(member.ended());
@@ -317,9 +317,11 @@ TEST(JoinClient, H77_BusyMemberOfALostTreeEndsIfTheSwitchBecomesSilent) {
     member.become_ready();
     member.client.set_busy(true);
     member.joined(false, 0x1, 0x2);
-    member.pass(seconds(4));
+    member.pass(milliseconds(2900));
+    EXPECT_FALSE(member.ended());
+    member.pass(milliseconds(200));
     ASSERT_TRUE(member.ended());
-    EXPECT_EQ(member.cause().kind, Cause::members_missing);
+    EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
 
 TEST(JoinClient, EveryNinthAnswerOrDataWithProofKeepsABusyMember) {
@@ -336,7 +338,7 @@ TEST(JoinClient, EveryNinthAnswerOrDataWithProofKeepsABusyMember) {
     by_data.become_ready();
     by_data.client.set_busy(true);
     for (int i = 0; i < 30; ++i) {
-        by_data.pass(seconds(4));
+        by_data.pass(seconds(2));
         by_data.data();
     }
     EXPECT_TRUE(by_data.events.empty());
@@ -364,9 +366,9 @@ TEST(JoinClient, H80_PauseOfTheMembersProcessIsNoSilenceOfTheSwitch) {
     member.client.handle_timeout(member.now);
     member.drain();
     EXPECT_FALSE(member.ended());
-    member.pass(seconds(5));
+    member.pass(seconds(1));
     EXPECT_FALSE(member.ended());
-    member.pass(seconds(6));
+    member.pass(seconds(2));
     ASSERT_TRUE(member.ended()) << "the pause only delays the end";
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
@@ -483,11 +485,11 @@ TEST(JoinClient, SwitchWithoutAProcessEndsABusyMemberWithinASecond) {
         member.pass(milliseconds(1000), [&] { member.error(port_error(testing::encoded(own_join))); });
         ASSERT_TRUE(member.ended());
         EXPECT_EQ(member.cause().kind, Cause::switch_ended);
-        EXPECT_GE(member.cause().elapsed, milliseconds(500));
-        EXPECT_LE(member.cause().elapsed, milliseconds(600));
+        EXPECT_GE(member.cause().elapsed, timing.error_persists);
+        EXPECT_LE(member.cause().elapsed, timing.error_persists + milliseconds(100));
         EXPECT_EQ(member.joined_at.front(), begin) << "the member sends a JOIN at once";
-        EXPECT_GE(member.joins.size(), 10U) << "the member sends a JOIN every 50 ms";
-        EXPECT_GE(member.client.counters().send_errors, 10U);
+        EXPECT_GE(member.joins.size(), 8U) << "the member sends a JOIN every 50 ms";
+        EXPECT_GE(member.client.counters().send_errors, 8U);
     }
 }
 
@@ -499,12 +501,12 @@ TEST(JoinClient, SwitchWithoutAProcessEndsAMemberThatJoins) {
 }
 
 // A host limits its port-unreachable reports to six in a row, then one per second. A member may thus receive only one.
-TEST(JoinClient, OneReportAndNoAnswerForAbout800MsEndABusyMember) {
+TEST(JoinClient, OneReportAndNoAnswerForAbout600MsEndABusyMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
     member.error(port_error(own_gradient()));
-    member.pass(milliseconds(750));
+    member.pass(milliseconds(550));
     EXPECT_FALSE(member.ended());
     member.pass(milliseconds(100));
     ASSERT_TRUE(member.ended());
@@ -521,16 +523,16 @@ TEST(JoinClient, OneReportDoesNotEndAMemberThatReceivesAnswers) {
             member.pass(seconds(3), [&] { by_data ? member.data() : static_cast<void>(member.joined(true)); });
         }
         EXPECT_TRUE(member.events.empty());
-        EXPECT_LT(member.joins.size(), 30U) << "after an answer, JOINs have the interval of 1 s again";
+        EXPECT_LT(member.joins.size(), 75U) << "after an answer, JOINs are not sent every 50 ms any more";
     }
 }
 
-TEST(JoinClient, SwitchThatReturnsWithin400MsEndsNoMember) {
+TEST(JoinClient, SwitchThatReturnsWithin300MsEndsNoMember) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
     member.error(port_error(own_gradient()));
-    member.pass(milliseconds(400), [&] { member.error(port_error(testing::encoded(own_join))); });
+    member.pass(milliseconds(300), [&] { member.error(port_error(testing::encoded(own_join))); });
     member.joined(true);
     member.pass(seconds(5), [&] { member.joined(true); });
     EXPECT_TRUE(member.events.empty());
@@ -549,13 +551,12 @@ TEST(JoinClient, ReportThatQuotesNoPacketOfThisChannelIsDroppedAndCounted) {
     others.back().resize(ATP_OFFSET_CHANNEL + 1);  // quotes the token, but not the channel
     others.push_back(testing::encoded(own_join));
     others.back().resize(8);
-    others.push_back(testing::encoded(joined_message(true)));  // a member never sends JOINED
     others.emplace_back();
     std::uint64_t expected = 0;
     for (const auto& quoted : others) {
         for (int i = 0; i < 3; ++i) {
             member.error(port_error(quoted));
-            member.pass(milliseconds(300));
+            member.pass(milliseconds(300), [&] { member.joined(true); });
             EXPECT_EQ(member.client.counters().stray_errors, ++expected);
         }
     }
@@ -594,7 +595,7 @@ TEST(JoinClient, RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 5; ++i) {
         EXPECT_FALSE(member.ended());
         member.error(too_long_error(i == 1 ? 1472 : 1000, i == 0 ? 0 : 1400));
         member.pass(milliseconds(100), [&] { member.joined(true); });
@@ -603,7 +604,7 @@ TEST(JoinClient, RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
     EXPECT_EQ(member.cause().kind, Cause::path_too_narrow);
     EXPECT_EQ(member.cause().packet_bytes, 1472U);
     EXPECT_EQ(member.cause().mtu, 1400U);
-    EXPECT_GE(member.cause().elapsed, milliseconds(500));
+    EXPECT_GE(member.cause().elapsed, timing.error_persists);
 }
 
 TEST(JoinClient, ReportsOfTooLongPackets11SecondsApartEndNoMember) {
@@ -645,7 +646,7 @@ TEST(JoinClient, JoinedByGroupIsReportedInTheNextJoin) {
     member.joined(true);
     member.forget();
     member.pass(milliseconds(3400), [&] { member.joined(true); });
-    EXPECT_LE(member.joins.size(), 4U) << "one JOIN per second";
+    EXPECT_LE(member.joins.size(), 15U) << "twelve JOINs in the hold time";
 }
 
 TEST(JoinClient, MemberThatDoesNotReceiveItsGroupSendsJoinsOftenAndRejoinsIt) {
@@ -659,7 +660,7 @@ TEST(JoinClient, MemberThatDoesNotReceiveItsGroupSendsJoinsOftenAndRejoinsIt) {
     member.pass(milliseconds(50), [&] { member.joined(true); });
     member.forget();
     member.pass(seconds(5), [&] { member.joined(true); });
-    EXPECT_LE(member.joins.size(), 6U);
+    EXPECT_LE(member.joins.size(), 21U);
     EXPECT_TRUE(member.events.empty());
 }
 
@@ -669,8 +670,8 @@ TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
     member.receive(joined_message(true), switch_address, true);
     member.pass(milliseconds(0));
     ASSERT_TRUE(member.joins.back().receives_group);
-    for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, false, true, true);
-    for (int i = 0; i < 3; ++i) member.client.handle_data(switch_address, true, false, true);
+    for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, false, true, true, member.now);
+    for (int i = 0; i < 3; ++i) member.client.handle_data(switch_address, true, false, true, member.now);
     member.pass(seconds(1), [&] { member.joined(true); });
     EXPECT_FALSE(member.joins.back().receives_group);
 }
@@ -747,7 +748,7 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
             break;
         case 2: client.handle_message(testing::encoded(joined_message(true)), switch_address, true, now); break;
         case 3: client.set_busy(first); break;
-        case 4: client.handle_data(switch_address, first, true, true); break;
+        case 4: client.handle_data(switch_address, first, true, true, now); break;
         case 5: client.handle_send_error(port_error(own_gradient()), now); break;
         case 6: client.handle_send_error(too_long_error(1472, first ? 1400 : 0), now); break;
         case 7:

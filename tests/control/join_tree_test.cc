@@ -197,9 +197,9 @@ TEST(JoinTree, BranchJoinsItsParentEvery50MsUntilReadyThenEverySecond) {
     EXPECT_GE(impatient, 8U);
     EXPECT_LE(impatient, 12U);
     rack.joined(true, host(1));
-    rack.pass(config.refresh);
+    rack.pass(refresh_of(config.hold));
     rack.forget();
-    rack.pass(4 * config.refresh);
+    rack.pass(4 * refresh_of(config.hold));
     const std::size_t patient = rack.sent_to<wire::Join>(host(1)).size();
     EXPECT_GE(patient, 3U);
     EXPECT_LE(patient, 5U);

@@ -49,7 +49,7 @@ def _cut_host(draw, shape):
     number = draw.choice(table.ALL)
     address = ADDRESSES[SHAPES[shape][number // 2 if shape == "racks:2x2" else 0]]
     fault = table.Link((f"cut@host{number}{draw.choice(DIRECTIONS)}",))
-    return fault, table.rank(number), {number: table.rank(number, address)}, False
+    return fault, table.rank(number), {number: table.switch(address)}, False
 
 
 def _cut_rack(draw, shape):

@@ -40,6 +40,9 @@ MOST_AMPLIFICATION = 3
 LEAST_HELLO_BYTES = 64
 MAX_REFUSAL_BYTES = 200
 MAX_SOFTWARE_BYTES = 64
+MAX_EDGES = 4
+MAX_STATEMENTS = 4
+MAX_STATEMENT_BYTES = 100
 MAX_PATH_SWITCHES = 4
 HEADER_BYTES = 48
 CONTROL_PREFIX_BYTES = 4
@@ -91,6 +94,22 @@ class Refusal(enum.IntEnum):
     UNSUPPORTED = 9
 
 
+class EdgeKind(enum.IntEnum):
+    MEMBER = 1
+    LEAF = 2
+    PARENT = 3
+    SERVER = 4
+    PATH_MTU = 5
+
+
+class Evidence(enum.IntEnum):
+    SILENCE = 1
+    LEFT = 2
+    CLOSED = 3
+    TOO_LONG = 4
+    ONE_DIRECTION = 5
+
+
 class Message(enum.IntEnum):
     JOIN = 16
     JOINED = 17
@@ -131,6 +150,21 @@ STRUCTS: dict[str, list[Field]] = {
         Field("port", "u16"),
         Field("host", "bytes", array=16),
     ],
+    "edge": [
+        Field("kind", "u8"),
+        Field("evidence", "u8"),
+        Field("unit", "u8"),
+        Field("member", "u8"),
+        Field("silent_ms", "u32"),
+        Field("detail", "u32"),
+        Field("at", "endpoint"),
+    ],
+    "statement": [
+        Field("count", "u16"),
+        Field("unit", "u8"),
+        Field("member", "u8"),
+        Field("text", "text"),
+    ],
     "unit": [
         Field("unit", "u8"),
         Field("direct", "flag"),
@@ -166,6 +200,10 @@ STRUCTS: dict[str, list[Field]] = {
         Field("receives_group", "flag"),
         Field("unit_count", "u8", counts="units"),
         Field("units", "list", each="unit", count="unit_count"),
+        Field("edge_count", "u8", counts="edges"),
+        Field("edges", "list", each="edge", count="edge_count"),
+        Field("statement_count", "u8", counts="statements"),
+        Field("statements", "list", each="statement", count="statement_count"),
     ],
     "joined": [
         Field("job", "u32"),
@@ -175,6 +213,11 @@ STRUCTS: dict[str, list[Field]] = {
         Field("missing_units", "u32"),
         Field("missing_members", "u32"),
         Field("stream", "u8"),
+        Field("hold_ms", "u32"),
+        Field("edge_count", "u8", counts="edges"),
+        Field("edges", "list", each="edge", count="edge_count"),
+        Field("statement_count", "u8", counts="statements"),
+        Field("statements", "list", each="statement", count="statement_count"),
     ],
     "refused": [
         Field("job", "u32"),
@@ -189,6 +232,8 @@ STRUCTS: dict[str, list[Field]] = {
         Field("channel", "u16"),
         Field("unit", "u8"),
         Field("member", "u8"),
+        Field("edge_count", "u8", counts="edges"),
+        Field("edges", "list", each="edge", count="edge_count"),
     ],
     "hello": [
         Field("nonce", "u64"),

@@ -43,7 +43,7 @@ def initialiser(wire: Wire, each: Field) -> str:
         return f" = {enum.cpp}::{each.fallback or enum.values[0].name}"
     if each.type in wire.structs or each.array:
         return "{}"
-    return {"flag": " = false", "text": "", "list": "", "bytes": ""}.get(each.type, " = 0")
+    return {"flag": " = false", "text": "", "list": "{}", "bytes": ""}.get(each.type, " = 0")
 
 
 # -------------------------------------------------------------------------------------------------------------- headers

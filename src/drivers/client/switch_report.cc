@@ -34,7 +34,9 @@ constexpr std::array tree_fields{
     counter<&control::TreeCounters::joins>("joins"),
     counter<&control::TreeCounters::refused>("joins_refused"),
     counter<&control::TreeCounters::expired>("members_expired"),
+    counter<&control::TreeCounters::closed>("members_closed"),
     counter<&control::TreeCounters::left>("members_left"),
+    counter<&control::TreeCounters::stray_errors>("stray_errors"),
 };
 static_assert(names_all(tree_fields, 1));  // without `forged`
 

@@ -2,6 +2,8 @@
 #include "switchd/shard_driver.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "net/local_route.h"
@@ -12,6 +14,7 @@ namespace atp::switchd {
 namespace {
 
 constexpr Duration publish_interval = std::chrono::milliseconds(100);
+constexpr std::size_t batch_errors = 8;
 
 endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std::uint32_t number,
                                             std::shared_ptr<control::SwitchRoom> room, const net::Transport& socket) {
@@ -33,6 +36,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
 Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config, std::uint32_t number) {
     net::UdpConfig udp = config.udp;
     if (number != 0) udp.local = udp.local.with_port(0);
+    udp.reports_errors = true;
     if (config.open_transport) return config.open_transport(udp, number);
     auto socket = net::UdpSocket::open(udp);
     if (!socket) return tl::unexpected(socket.error());
@@ -75,6 +79,7 @@ ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, n
 ShardDriver::~ShardDriver() { loop_.remove(*this); }
 
 void ShardDriver::handle_ready(int, net::Ready ready, Time now) {
+    if (ready.failed) errors_due_ = true;
     if (ready.write && waits_) {
         resume(now);
     } else if (ready.read || ready.failed) {
@@ -105,6 +110,17 @@ void ShardDriver::receive(Time now) {
         take_events();
         flush();
     }
+}
+
+void ShardDriver::receive_errors(Time now) {
+    std::array<wire::SendError, batch_errors> errors;
+    const std::size_t count = socket_->take_errors(errors);
+    errors_due_ = count == errors.size();
+    for (const wire::SendError& error : std::span(errors).first(count)) {
+        machine_.handle_send_error(error, outbox_, now);
+    }
+    changed_ = changed_ || count != 0;
+    take_events();
 }
 
 void ShardDriver::take_events() {
@@ -155,6 +171,7 @@ void ShardDriver::handle_timeout(Time now) {
 // Packets of the machine may have flushed the outbox since this driver did: the kernel may accept no more packets, or
 // accept them again.
 void ShardDriver::finish_round(Time now) {
+    if (errors_due_) receive_errors(now);
     if (waits_ && !outbox_.blocked()) resume(now);
     if (!outbox_.blocked() && machine_.has_answers()) machine_.handle_room(outbox_, now);
     if (!outbox_.blocked() || !waits_) flush();

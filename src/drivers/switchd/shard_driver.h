@@ -60,6 +60,7 @@ class ShardDriver final : public net::Actor {
 
     void resume(Time now);
     void receive(Time now);
+    void receive_errors(Time now);
     void take_events();
     void flush();
 
@@ -69,7 +70,8 @@ class ShardDriver final : public net::Actor {
     ShardOutbox outbox_;
     endpoint::ShardMachine machine_;
     std::vector<wire::Datagram> datagrams_;
-    bool waits_ = false;  // the loop watches for room to send instead of datagrams
+    bool errors_due_ = false;  // the socket has reports about packets sent earlier
+    bool waits_ = false;       // the loop watches for room to send instead of datagrams
     std::optional<Error> failure_;
     Mailbox mailbox_;
 

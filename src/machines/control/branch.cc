@@ -66,17 +66,23 @@ Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
 void Branch::attach(const wire::Join& join, const wire::Address& from, Time now) {
     const Position position = position_of(join);
     Child& child = take(position, join.units.front().mask0);
-    child = {.address = from, .refreshed = now, .unit = join.units.front(), .receives_group = join.receives_group};
+    child.address = from;
+    child.unit = join.units.front();
+    child.receives_group = join.receives_group;
+    child.detector.handle_received(now);
+    join.edges.empty() ? failing &= ~(1U << position.bit) : failing |= 1U << position.bit;
     begun = begun || join.begun;
     if (level == ATP_LEVELS) units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = position.bit;
     }
+    if (complete()) complete_units = units();
     note_children();
 }
 
 void Branch::detach(const Position& position) {
     present &= ~(1U << position.bit);
+    failing &= ~(1U << position.bit);
     if (position.in_rack()) {
         Rack& rack = *racks[position.bit];
         rack.present &= ~(1U << position.member);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
+#include "control/failure_detector.h"
 #include "protocol/membership.h"
 #include "wire/address.h"
 #include "wire/control.h"
@@ -26,7 +28,8 @@ struct Branch {
 
     struct Child {
         wire::Address address;
-        Time refreshed{};
+        FailureDetector detector;  // received: a JOIN
+        Time asked_at{};           // last JOINED that no JOIN of the child caused
         wire::JoiningUnit unit;
         bool receives_group = false;
     };
@@ -54,8 +57,10 @@ struct Branch {
     std::array<Child, ATP_BITMAP_BITS> children;
     std::array<std::unique_ptr<Rack>, ATP_BITMAP_BITS> racks;  // level 1: replaces that child; nullptr: no rack
     bool has_racks = false;
-    std::vector<wire::JoiningUnit> units_below;  // level 2: the units that the one child reported
-    std::uint32_t receivers = 0;                 // joined children; each joined member of a rack counts
+    std::vector<wire::JoiningUnit> units_below;     // level 2: the units that the one child reported
+    std::vector<wire::JoiningUnit> complete_units;  // of the last complete(): the units of all members
+    std::uint32_t failing = 0;                      // joined children that report a failed edge below or above them
+    std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
     bool opened = false;      // hosts: the server exists, or another protocol has its memory
     std::uint8_t stream = 0;  // opened: number of the channel in another protocol's packets
@@ -63,8 +68,13 @@ struct Branch {
     wire::Address up;         // !hosts: destination of JOINs
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
     bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
-    Time up_received_at{};    // when the last JOINED from above arrived; Time{}: none yet
-    Time up_next{};           // when to send the next JOIN upwards
+    FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
+    Duration up_hold{};    // !hosts: hold time that the last JOINED stated; zero: none
+    bool up_lost = false;  // !hosts: the parent failed, and was not heard since
+    Time up_next{};        // when to send the next JOIN upwards
+    // Why the channel is not ready any more: the first edge that failed. `edge_is_above`: the parent reported it.
+    std::optional<wire::Edge> edge;
+    bool edge_is_above = false;
     std::uint32_t missing_units_above = 0;
     wire::Address group;    // on the last switch: the group that the terms name; no family: none
     bool by_group = false;  // every child receives the group: results go to it
@@ -88,11 +98,16 @@ struct Branch {
     void for_each_child(Visit&& visit) const {
         for_each_child(mask, visit);
     }
+    // With children that `visit` may change.
+    template <class Visit>
+    void for_each_child(Visit&& visit) {
+        std::as_const(*this).for_each_child(mask, [&](const Child& child) { visit(const_cast<Child&>(child)); });
+    }
     // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 
     [[nodiscard]] bool deserted() const;
-    [[nodiscard]] bool complete() const { return present == mask; }
+    [[nodiscard]] bool complete() const { return present == mask && failing == 0; }
     // Packets may flow: all members have joined, and the path to the server is ready.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
     // Level 0 only: the unit of all children.

@@ -132,7 +132,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
         return Objection{wire::Refusal::place,
                          "this member joined at another position before: form a new communicator"};
     }
-    if (child->address != from && !restarted_switch && now - child->refreshed < config_.hold) {
+    if (child->address != from && !restarted_switch && now - child->detector.received_at() < config_.hold) {
         return Objection{wire::Refusal::place,
                          fmt::format("the position of rank {} is taken by {}: end that process, or correct the rank",
                                      join.units.front().ranks.front(), to_string(child->address))};

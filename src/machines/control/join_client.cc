@@ -5,26 +5,9 @@
 #include <bit>
 #include <utility>
 
-#include "wire/packet.h"
+#include "control/quoted_channel.h"
 
 namespace atp::control {
-namespace {
-
-// The bytes, of which the end may be missing, are a packet, a JOIN or a LEAVE of this channel.
-bool names_channel(std::span<const std::byte> bytes, const wire::ChannelTerms& terms) {
-    constexpr std::size_t fields_bytes = 4 + 4 + 2;  // job, token, channel: in this order in all of them
-    if (bytes.empty()) return false;
-    const bool packet = wire::load_u8(bytes.data()) == ATP_VERSION;
-    const auto type = wire::control_type(bytes);
-    if (!packet && type != wire::ControlType::join && type != wire::ControlType::leave) return false;
-    const std::size_t at = packet ? std::size_t{ATP_OFFSET_JOB} : wire::control_prefix_bytes;
-    if (bytes.size() < at + fields_bytes) return false;
-    const std::byte* const fields = bytes.data() + at;
-    return wire::load_u32(fields) == terms.job && wire::load_u32(fields + 4) == terms.token &&
-           wire::load_u16(fields + 8) == terms.channel;
-}
-
-}  // namespace
 
 JoinClient::JoinClient(const JoinClientConfig& config)
     : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
@@ -80,10 +63,12 @@ bool JoinClient::answers_this_member(const std::optional<wire::Refused>& refused
 }
 
 void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
-    note_answer();
+    switch_.handle_received(now);
     answered_at_ = now;
     data_address_ = from;
+    if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
     if (joined.ready) {
+        edge_.reset();
         if (state_ == State::joining) {
             stream_ = joined.stream;
             ready_due_ = true;
@@ -93,6 +78,8 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     }
     note_missing(joined);
     if (state_ == State::joining) waiting_due_ = true;
+    if (state_ == State::joining) return;
+    if (!edge_ && !joined.edges.empty()) edge_ = joined.edges.front();
     if (state_ != State::ready) return;
     state_ = State::lost;
     lost_since_ = now;
@@ -112,13 +99,13 @@ void JoinClient::note_missing(const wire::Joined& joined) {
     missing_members_ = members;
 }
 
-void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven) {
+void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now) {
     if (by_group) {
         reception_.handle_group_result();
         return;
     }
     if (was_asked_for) reception_.handle_own_result();
-    if (proven && from == data_address_) note_answer();
+    if (proven && from == data_address_) switch_.handle_received(now);
 }
 
 void JoinClient::handle_send_error(const wire::SendError& error, Time now) {
@@ -129,7 +116,7 @@ void JoinClient::handle_send_error(const wire::SendError& error, Time now) {
     }
     ++counters_.send_errors;
     if (error.kind == wire::SendError::Kind::port_unreachable) {
-        note_refused_port(now);
+        if (switch_.handle_refused(now)) join_next_ = now;
     } else {
         note_too_long(error, now);
     }
@@ -139,19 +126,12 @@ void JoinClient::handle_send_error(const wire::SendError& error, Time now) {
 // Others can forge an ICMP message, but they do not know the token that it has to quote.
 bool JoinClient::concerns_this_member(const wire::SendError& error) const {
     if (error.to != config_.switch_address && error.to != data_address_) return false;
-    return !error.by_network || names_channel(error.quote(), config_.terms);
-}
-
-void JoinClient::note_refused_port(Time now) {
-    refused_at_ = now;
-    if (refused_since_ != never) return;
-    refused_since_ = now;
-    joins_refused_ = 0;
-    join_next_ = now;
+    const QuotedChannel own{config_.terms.job, config_.terms.token, config_.terms.channel};
+    return !error.by_network || quoted_channel(error.quote()) == own;
 }
 
 void JoinClient::note_too_long(const wire::SendError& error, Time now) {
-    if (too_long_since_ == never || now - too_long_at_ > config_.timing.hold) {
+    if (too_long_since_ == never || now - too_long_at_ > hold_) {
         too_long_since_ = now;
         packet_bytes_ = mtu_ = 0;
     }
@@ -171,10 +151,9 @@ void JoinClient::handle_timeout(Time now) {
 // silence of others (H80).
 void JoinClient::excuse_pause(Time now) {
     const Time last = std::exchange(looked_at_, now);
-    if (last == Time{} || now - last <= interval_ + config_.timing.pause_slack) return;
+    if (last == Time{} || now - last <= interval_ + timing.pause_slack) return;
     const Duration pause = now - last - interval_;
-    if (unanswered_since_ != never) unanswered_since_ += pause;
-    if (refused_since_ != never) refused_since_ += pause;
+    switch_.handle_own_pause(pause);
     lost_since_ += pause;
 }
 
@@ -182,17 +161,16 @@ void JoinClient::prepare_join(Time now) {
     const bool ready = state_ == State::ready;
     receives_group_ = group_open_ && reception_.assess(now, ready);
     if (group_open_ && reception_.reports_again()) group_due_ = true;
-    const bool hurries = !ready || refused_since_ != never || (group_open_ && reception_.hurries());
-    interval_ = hurries ? config_.timing.hurry : config_.timing.refresh;
+    const bool hurries = !ready || switch_.suspects() || (group_open_ && reception_.hurries());
+    interval_ = hurries ? timing.hurry : refresh_of(hold_);
     join_next_ = now + interval_;
     join_due_ = true;
     ++counters_.joins;
-    ++joins_refused_;
-    unanswered_since_ = std::min(unanswered_since_, now);
+    switch_.handle_asked(now);
 }
 
 void JoinClient::check(Time now) {
-    const MemberTiming& timing = config_.timing;
+    using Peer = FailureDetector::State;
     if (ended_ || (state_ != State::joining && !busy_)) return;
     if (too_long_since_ != never && too_long_at_ - too_long_since_ >= timing.error_persists) {
         return end({.kind = MemberCause::Kind::path_too_narrow,
@@ -200,25 +178,23 @@ void JoinClient::check(Time now) {
                     .packet_bytes = packet_bytes_,
                     .mtu = mtu_});
     }
-    if (switch_ended(now)) {
-        return end({.kind = MemberCause::Kind::switch_ended, .elapsed = now - refused_since_});
-    }
+    const Peer found = switch_.assess(now, hold_);
+    const Duration lasted = switch_.lasted(now);
+    if (found == Peer::closed) return end({.kind = MemberCause::Kind::switch_ended, .elapsed = lasted});
     if (state_ == State::joining) return;
-    if (unanswered_since_ != never && now - unanswered_since_ >= timing.hold) {
-        return end({.kind = MemberCause::Kind::switch_silent, .elapsed = now - unanswered_since_});
-    }
-    if (state_ == State::lost && now - lost_since_ > timing.lost_grace) end(missing_cause(now - lost_since_));
+    if (found == Peer::silent) return end({.kind = MemberCause::Kind::switch_silent, .elapsed = lasted});
+    if (state_ == State::lost && now - lost_since_ > grace()) end(missing_cause(now - lost_since_));
 }
 
-bool JoinClient::switch_ended(Time now) const {
-    const MemberTiming& timing = config_.timing;
-    if (refused_since_ == never || joins_refused_ < 2) return false;
-    // A report this late answers a packet that was sent after the first report.
-    const bool persists = refused_at_ - refused_since_ >= timing.error_persists / 2;
-    return now - refused_since_ >= (persists ? timing.error_persists : timing.error_unanswered);
+// How long a lost tree may become ready again. Of a failed edge that was found by silence or by a report, the finder
+// has already waited.
+Duration JoinClient::grace() const {
+    if (!edge_) return timing.lost_grace;
+    return edge_->evidence == wire::Evidence::left ? timing.left_grace : Duration::zero();
 }
 
 MemberCause JoinClient::missing_cause(Duration elapsed) const {
+    if (edge_) return {.kind = MemberCause::Kind::edge_failed, .elapsed = elapsed, .edge = *edge_};
     return {.kind = missing_units_ == 0 ? MemberCause::Kind::server_missing : MemberCause::Kind::members_missing,
             .elapsed = elapsed,
             .missing_units = missing_units_,
@@ -245,6 +221,28 @@ wire::Join JoinClient::join() const {
             .units = {config_.unit}};
 }
 
+// Why this member failed, for the others. An operation that failed is no failure of an edge.
+std::vector<wire::Edge> JoinClient::edges_of_leave() const {
+    wire::Edge edge{.unit = config_.unit.unit,
+                    .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members)),
+                    .silent_ms = static_cast<std::uint32_t>(
+                        std::chrono::duration_cast<std::chrono::milliseconds>(cause_.elapsed).count())};
+    if (cause_.kind == MemberCause::Kind::path_too_narrow) {
+        edge.kind = wire::EdgeKind::path_mtu;
+        edge.evidence = wire::Evidence::too_long;
+        edge.detail = cause_.mtu;
+        return {edge};
+    }
+    if (cause_.kind == MemberCause::Kind::switch_silent) {
+        edge.evidence = wire::Evidence::one_direction;
+        return {edge};
+    }
+    if (cause_.kind == MemberCause::Kind::edge_failed && cause_.edge.evidence != wire::Evidence::left) {
+        return {cause_.edge};
+    }
+    return {};
+}
+
 std::optional<ControlTransmit> JoinClient::poll_transmit() {
     if (std::exchange(join_due_, false)) return ControlTransmit{join(), config_.switch_address};
     if (!std::exchange(leave_due_, false)) return std::nullopt;
@@ -252,7 +250,8 @@ std::optional<ControlTransmit> JoinClient::poll_transmit() {
                                        .token = config_.terms.token,
                                        .channel = config_.terms.channel,
                                        .unit = config_.unit.unit,
-                                       .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members))},
+                                       .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members)),
+                                       .edges = edges_of_leave()},
                            config_.switch_address};
 }
 
@@ -272,9 +271,9 @@ Time JoinClient::poll_timeout() const {
     if (ended_) return never;
     Time next = join_next_;
     if (state_ == State::joining || !busy_) return next;
-    if (unanswered_since_ != never) next = std::min(next, unanswered_since_ + config_.timing.hold);
+    next = std::min(next, switch_.poll_timeout(hold_));
     if (state_ != State::lost) return next;
-    return std::min(next, lost_since_ + config_.timing.lost_grace + std::chrono::milliseconds(1));
+    return std::min(next, lost_since_ + grace() + std::chrono::milliseconds(1));
 }
 
 }  // namespace atp::control

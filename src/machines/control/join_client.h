@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
+#include "control/failure_detector.h"
 #include "control/group_reception.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
@@ -19,28 +21,12 @@
 
 namespace atp::control {
 
-// Intervals between JOINs of a member, and the time after which it takes its position for lost.
-struct MemberTiming {
-    Duration hurry = timing.hurry;      // between two JOINs while the tree is not ready
-    Duration refresh = timing.refresh;  // between two JOINs afterwards
-    // A missing member may return: if a switch restarts, all members join again.
-    Duration lost_grace = timing.lost_grace;
-    Duration hold = std::chrono::seconds(10);  // silence of the switch after which the member gives up
-    // After a first error report, the member sends JOIN every `hurry`. It believes the report if errors continue for
-    // `error_persists`, or if no JOIN is answered for `error_unanswered`: hosts limit the rate of their reports.
-    Duration error_persists = std::chrono::milliseconds(500);
-    Duration error_unanswered = std::chrono::milliseconds(800);
-    // A longer pause between two calls of this member, beyond the interval of its JOINs, does not count as silence.
-    Duration pause_slack = std::chrono::milliseconds(250);
-};
-
 struct JoinClientConfig {
     wire::ChannelTerms terms;
     wire::JoiningUnit unit;        // position of this member in the tree, as its JOIN reports it
     std::uint8_t level = 0;        // of its switch, from 0
     wire::Address switch_address;  // to which the member sends JOIN and LEAVE
     bool has_group = false;        // a socket receives the multicast group of `terms`
-    MemberTiming timing{};
 };
 
 // Why a member lost its position for good.
@@ -53,6 +39,7 @@ struct MemberCause {
         switch_silent,    // the switch answers no JOIN
         switch_ended,     // the switch answers no JOIN, and its host reports that no process has the switch's port
         path_too_narrow,  // packets of `packet_bytes` exceed the MTU of the path to the switch: `mtu`
+        edge_failed,      // the switch names the edge of the tree that failed first: `edge`
     };
     Kind kind = Kind::refused;
     Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
@@ -64,6 +51,7 @@ struct MemberCause {
     wire::Refusal refusal = wire::Refusal::malformed;
     std::uint8_t version = 0;  // of the control messages of the sender
     std::string text{};        // of the REFUSED; may be empty
+    wire::Edge edge{};
 };
 
 struct MemberEvent {
@@ -107,7 +95,7 @@ class JoinClient {
     bool handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now);
     // A packet of this channel. `was_asked_for`: a result that came to this member alone. `proven`: the packet has the
     // channel's token, or its protocol has none.
-    void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven);
+    void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
     // A report about a packet that the member's socket sent.
     void handle_send_error(const wire::SendError& error, Time now);
     // The socket of the group is closed: results come as copies from now on.
@@ -128,6 +116,7 @@ class JoinClient {
     [[nodiscard]] bool was_ready() const { return state_ != State::joining; }
     [[nodiscard]] std::uint8_t stream() const { return stream_; }    // of the first JOINED with `ready`
     [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
+    [[nodiscard]] Duration hold() const { return hold_; }            // of the switch; until it states one, the default
     [[nodiscard]] const MemberCounters& counters() const { return counters_; }
     [[nodiscard]] const JoinClientConfig& config() const { return config_; }
 
@@ -145,11 +134,10 @@ class JoinClient {
                                            const wire::Address& from) const;
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void note_missing(const wire::Joined& joined);
-    void note_answer() { unanswered_since_ = refused_since_ = never; }
-    void note_refused_port(Time now);
     void note_too_long(const wire::SendError& error, Time now);
     [[nodiscard]] bool concerns_this_member(const wire::SendError& error) const;
-    [[nodiscard]] bool switch_ended(Time now) const;
+    [[nodiscard]] Duration grace() const;
+    [[nodiscard]] std::vector<wire::Edge> edges_of_leave() const;
     void excuse_pause(Time now);
     void prepare_join(Time now);
     void check(Time now);
@@ -167,11 +155,10 @@ class JoinClient {
     wire::Address data_address_;
     Time join_next_{};
     Time answered_at_{};
-    Time lost_since_{};                  // valid in State::lost
-    Time unanswered_since_ = never;      // first JOIN since the last sign of life of the switch; never: none
-    Time refused_since_ = never;         // first "port unreachable" since then; never: none
-    Time refused_at_{};                  // the last one
-    std::uint32_t joins_refused_ = 0;    // JOINs since refused_since_
+    Time lost_since_{};  // valid in State::lost
+    FailureDetector switch_{FailureDetector::Peer::answers};
+    Duration hold_ = timing.hold;
+    std::optional<wire::Edge> edge_;     // State::lost: the first that the switch reported
     Time too_long_since_ = never;        // first of the reports "too long" that follow each other within `hold`
     Time too_long_at_{};                 // the last one
     std::uint32_t packet_bytes_ = 0;     // of the longest of these packets; 0: not known
@@ -200,12 +187,27 @@ void persist_text(std::string& text, Archive& archive) {
 }
 
 template <protocol::Archive Archive>
+void persist_edge(wire::Edge& edge, Archive& archive) {
+    archive.value(edge.kind), archive.value(edge.evidence), archive.value(edge.unit), archive.value(edge.member);
+    archive.value(edge.silent_ms), archive.value(edge.detail);
+    archive.value(edge.at.family), archive.value(edge.at.port), archive.value(edge.at.host);
+}
+
+template <protocol::Archive Archive>
+void persist_edge(std::optional<wire::Edge>& edge, Archive& archive) {
+    bool has_value = edge.has_value();
+    archive.value(has_value);
+    if (!has_value) return edge.reset();
+    if (!edge) edge.emplace();
+    persist_edge(*edge, archive);
+}
+
+template <protocol::Archive Archive>
 void JoinClient::persist(Archive& archive) {
-    reception_.persist(archive);
+    reception_.persist(archive), switch_.persist(archive), persist_edge(edge_, archive);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
-    archive.time(unanswered_since_), archive.time(looked_at_), archive.time(refused_since_), archive.time(refused_at_),
-        archive.value(joins_refused_), archive.time(too_long_since_), archive.time(too_long_at_),
+    archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
@@ -213,7 +215,7 @@ void JoinClient::persist(Archive& archive) {
     archive.value(cause_.kind), archive.value(cause_.elapsed), archive.value(cause_.missing_units);
     archive.value(cause_.missing_members), archive.value(cause_.packet_bytes), archive.value(cause_.mtu),
         archive.value(cause_.from), archive.value(cause_.refusal);
-    archive.value(cause_.version), persist_text(cause_.text, archive);
+    archive.value(cause_.version), persist_text(cause_.text, archive), persist_edge(cause_.edge, archive);
 }
 
 }  // namespace atp::control

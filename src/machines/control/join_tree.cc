@@ -49,8 +49,9 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         return;
     }
     if (branch == nullptr) branch = &open_branch(join, now);
-    const bool was_ready = branch->ready();
+    const Before was = before(*branch);
     branch->attach(join, from, now);
+    note_child_failures(*branch, join, from);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         refuse_all(*branch,
@@ -64,15 +65,13 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     open_server(*branch);
     ascend(*branch, now);
-    // This JOIN made the branch ready: notify every child, not only the sender.
-    if (branch->ready() && !was_ready) {
-        notify_all(*branch);
+    if (settle(*branch, was)) {
         branch->group_next = now;
     } else {
         notify(*branch, *branch->at(Branch::position_of(join)));
     }
     notify_group(*branch, from, now);
-    wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
+    wake_at(next_look(*branch, now));
 }
 
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
@@ -135,7 +134,7 @@ void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::str
     close(*branch);
 }
 
-void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time) {
+void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time now) {
     Branch* branch = find(leave.job, leave.channel);
     const bool known = branch != nullptr && branch->terms.token == leave.token;
     Branch::Position position;
@@ -150,20 +149,9 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
         return;
     }
     ++counters_.left;
-    detach(*branch, position);
-}
-
-// An incarnation cannot continue without one of its members. The other members are therefore notified which member is
-// missing.
-bool JoinTree::detach(Branch& branch, const Branch::Position& position) {
-    branch.detach(position);
-    const bool empty = branch.deserted();
-    if (empty) {
-        close(branch);
-    } else {
-        notify_all(branch);
-    }
-    return empty;
+    const wire::Edge edge =
+        leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : leave.edges.front();
+    detach(*branch, position, edge, now);
 }
 
 // ------------------------------------------------------------------------------------------------------- From above
@@ -174,12 +162,15 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
         ++counters_.forged;
         return;
     }
-    const bool was_ready = branch->ready();
-    branch->up_received_at = now;
+    const Before was = before(*branch);
+    branch->up_detector.handle_received(now);
+    branch->up_lost = false;
     branch->up_data = from;
     branch->up_ready = joined.ready;
+    branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
-    if (branch->ready() != was_ready) notify_all(*branch);
+    if (!joined.edges.empty()) note_failure(*branch, joined.edges.front(), true);
+    settle(*branch, was);
 }
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
@@ -198,18 +189,24 @@ void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
     branch.for_each_child([&](const Branch::Child& child) { outbox_.push_back({child.address, refused}); });
 }
 
+// A switch that lost a member goes on joining, and says so, or its parent would take it for silent.
 wire::Join JoinTree::join_upwards(const Branch& branch) {
-    return {.terms = branch.terms,
-            .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
-            .begun = branch.begun || branch.up_ready,
-            .units = branch.units()};
+    wire::Join join{
+        .terms = branch.terms,
+        .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
+        .begun = branch.begun || branch.up_ready,
+        .units = branch.complete_units};
+    if (branch.edge && !branch.edge_is_above && (!branch.complete() || branch.up_lost)) join.edges = {*branch.edge};
+    return join;
 }
 
-// Sends a JOIN upwards if all children have joined and the next JOIN is due.
+// Sends a JOIN upwards if it is due and all children have joined. After that they may fail.
 void JoinTree::ascend(Branch& branch, Time now) {
-    if (branch.hosts || !branch.complete() || branch.up_next > now) return;
+    const bool has_failed = branch.edge && !branch.edge_is_above && !branch.complete_units.empty();
+    if (branch.hosts || (!branch.complete() && !has_failed) || branch.up_next > now) return;
     outbox_.push_back({branch.up, join_upwards(branch)});
-    branch.up_next = now + (branch.up_ready ? config_.refresh : config_.impatient);
+    branch.up_detector.handle_asked(now);
+    branch.up_next = now + interval_upwards(branch);
 }
 
 // ------------------------------------------------------------------------------------------------------------ Others
@@ -223,8 +220,10 @@ void JoinTree::notify(const Branch& branch, const Branch::Child& child) {
     outbox_.push_back({child.address, joined});
 }
 
-wire::Joined JoinTree::joined_of(const Branch& branch) {
+wire::Joined JoinTree::joined_of(const Branch& branch) const {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
+    joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
+    if (branch.edge) joined.edges = {*branch.edge};
     joined.ready = branch.ready();
     joined.stream = branch.stream;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
@@ -236,7 +235,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
 void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now) {
     if (branch.group.family() != near.family() || now < branch.group_next) return;
     outbox_.push_back({branch.group, joined_of(branch), near});
-    branch.group_next = now + (branch.by_group ? config_.refresh : config_.impatient);
+    branch.group_next = now + (branch.by_group ? timing.refresh : config_.impatient);
 }
 
 void JoinTree::notify_all(const Branch& branch) {
@@ -245,12 +244,14 @@ void JoinTree::notify_all(const Branch& branch) {
 
 void JoinTree::close(Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
-    if (!branch.hosts && branch.up_received_at != Time{}) {
+    if (!branch.hosts && branch.up_detector.received_at() != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        outbox_.push_back(
-            {branch.up,
-             wire::Leave{
-                 .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0}});
+        wire::Leave leave{
+            .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0};
+        if (branch.edge && !branch.edge_is_above && branch.edge->evidence != wire::Evidence::left) {
+            leave.edges = {*branch.edge};
+        }
+        outbox_.push_back({branch.up, std::move(leave)});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
     const auto job = jobs_.find(terms.job);
@@ -270,26 +271,15 @@ void JoinTree::close(Branch& branch) {
 
 void JoinTree::handle_timeout(Time now) {
     if (now < next_sweep_) return;
+    excuse_pause(now);
     next_sweep_ = never;
     std::vector<Branch*> branches;
     branches.reserve(branches_.size());
     for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
     for (Branch* branch : branches) {
-        std::vector<Branch::Position> silent;
-        branch->for_each_child([&](const Branch::Child& child) {
-            if (now - child.refreshed > config_.hold) silent.push_back(Branch::position_of(branch->level, child.unit));
-        });
-        counters_.expired += silent.size();
-        if (!branch->hosts && branch->up_ready && now - branch->up_received_at > config_.hold) {
-            branch->up_ready = false;
-            branch->missing_units_above = branch->terms.mask1;
-            notify_all(*branch);
-        }
+        examine_parent(*branch, now);
         ascend(*branch, now);
-        wake_at(now + (branch->ready() ? config_.refresh : config_.impatient));
-        for (const Branch::Position& position : silent) {
-            if (detach(*branch, position)) break;
-        }
+        if (!examine_children(*branch, now)) wake_at(next_look(*branch, now));
     }
 }
 

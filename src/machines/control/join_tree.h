@@ -16,6 +16,7 @@
 #include "control/switch_room.h"
 #include "control/timing.h"
 #include "wire/control.h"
+#include "wire/send_error.h"
 
 namespace atp::control {
 
@@ -29,8 +30,7 @@ struct JoinTreeConfig {
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
     Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
-    Duration refresh = timing.refresh;                     // interval of JOINs upwards while the parent is ready
-    Duration impatient = timing.hurry;                     // interval of JOINs upwards until then
+    Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
 struct TreeEvent {
@@ -53,12 +53,15 @@ struct TreeCounters {
     std::uint64_t joins = 0;    // received
     std::uint64_t refused = 0;  // JOINs, and channels that could not open
     std::uint64_t forged = 0;  // JOINED, REFUSED or LEAVE without a matching channel and token, or from a wrong address
-    std::uint64_t expired = 0;  // children removed after `hold` without a JOIN
-    std::uint64_t left = 0;     // children removed by a LEAVE
+    std::uint64_t expired = 0;       // children removed after `hold` without a JOIN
+    std::uint64_t left = 0;          // children removed by a LEAVE
+    std::uint64_t closed = 0;        // children removed because their host reported that no process has their port
+    std::uint64_t stray_errors = 0;  // reports about packets of no channel, or to no neighbour: dropped
 };
 
 // The tree of one switch, or of one shard of it (docs/protocol.md#joining). It is soft state: JOINs build and refresh
-// it, and children without a JOIN for `hold` are removed.
+// it. Children without a JOIN for `hold`, or whose process ended, are removed. All neighbours then learn which edge of
+// the tree failed first.
 //
 // Ownership: owns the branches, at most as many as configured. A pointer to a branch is valid until the next handle_*()
 //   or could_not_open().
@@ -76,6 +79,8 @@ class JoinTree {
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from);
+    // A report about a packet that the switch sent.
+    void handle_send_error(const wire::SendError& error, Time now);
     void handle_timeout(Time now);
     // Answers the event `opened`: the server exists, or the other protocol has its memory. `stream`: number of the
     // channel in that protocol's packets.
@@ -129,8 +134,34 @@ class JoinTree {
                                                               const wire::Address& from, Time now) const;
     Branch& open_branch(const wire::Join& join, Time now);
     void attach(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
-    // True: this was the last child, and the branch is destroyed.
-    bool detach(Branch& branch, const Branch::Position& position);
+    // Removes a child because of `edge`. True: this was the last child, and the branch is destroyed.
+    bool detach(Branch& branch, const Branch::Position& position, const wire::Edge& edge, Time now);
+    // State of a branch before an input, so that settle() tells the children what changed.
+    struct Before {
+        bool ready = false;
+        bool failed = false;
+    };
+    [[nodiscard]] static Before before(const Branch& branch) { return {branch.ready(), branch.edge.has_value()}; }
+    // True: all children were notified.
+    bool settle(Branch& branch, const Before& before);
+    static void note_failure(Branch& branch, const wire::Edge& edge, bool is_above);
+    void note_child_failures(Branch& branch, const wire::Join& join, const wire::Address& from);
+    void excuse_pause(Time now);
+    // True: the branch is destroyed.
+    bool examine_children(Branch& branch, Time now);
+    void examine_parent(Branch& branch, Time now);
+    void ask(Branch& branch, Branch::Child& child, Time now);
+    [[nodiscard]] Time next_look(const Branch& branch, Time now) const;
+    [[nodiscard]] static wire::Edge edge_to(const Branch& branch, const Branch::Child& child, wire::Evidence evidence,
+                                            Duration silent);
+    [[nodiscard]] static wire::Edge edge_to_parent(const Branch& branch, wire::Evidence evidence, Duration silent);
+    [[nodiscard]] Duration hold_of_parent(const Branch& branch) const {
+        return branch.up_hold != Duration::zero() ? branch.up_hold : config_.hold;
+    }
+    [[nodiscard]] Duration interval_upwards(const Branch& branch) const {
+        const bool calm = branch.up_ready && !branch.up_detector.suspects();
+        return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;
+    }
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
     void open_server(const Branch& branch);
     void refuse_all(const Branch& branch, const wire::Refused& refused);
@@ -140,7 +171,7 @@ class JoinTree {
     void notify_group(Branch& branch, const wire::Address& near, Time now);
     void close(Branch& branch);
     [[nodiscard]] static wire::Join join_upwards(const Branch& branch);
-    [[nodiscard]] static wire::Joined joined_of(const Branch& branch);
+    [[nodiscard]] wire::Joined joined_of(const Branch& branch) const;
     void wake_at(Time when);
 
     JoinTreeConfig config_;

@@ -66,7 +66,7 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
     } else if (!trusts(*datagram.from)) {
         ++strays_;
     } else if (!ended_) {
-        note_own_packet(datagram);
+        note_own_packet(datagram, now);
         engine_->handle_packet(datagram.bytes, congested, now);
     }
 }
@@ -75,7 +75,7 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
     if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
     } else if (receiver_of_result(datagram.bytes) && !ended_) {
-        client_.handle_data(*datagram.from, true, false, false);
+        client_.handle_data(*datagram.from, true, false, false, now);
         results_by_group_ = true;
         ++group_results_;
         engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
@@ -106,11 +106,11 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
 bool ChannelMachine::trusts(const wire::Address& from) const { return has_tokens_ || from == client_.data_address(); }
 
 // A packet with the channel's token proves that the switch forwards packets: it counts as a sign of life.
-void ChannelMachine::note_own_packet(const wire::Datagram& datagram) {
+void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
     const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
-    client_.handle_data(*datagram.from, false, was_asked_for, !has_tokens_ || has_identity(datagram.bytes));
+    client_.handle_data(*datagram.from, false, was_asked_for, !has_tokens_ || has_identity(datagram.bytes), now);
 }
 
 bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
@@ -169,7 +169,7 @@ OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) cons
     return {.event = event,
             .answerer_silent = now - event.answered_at,
             .switch_silent = switch_silent,
-            .switch_is_silent = switch_silent > 3 * client_.config().timing.refresh,
+            .switch_is_silent = switch_silent > 3 * control::refresh_of(client_.hold()),
             .answerer = engine_->answerer()};
 }
 

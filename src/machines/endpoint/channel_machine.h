@@ -112,7 +112,7 @@ class ChannelMachine {
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool trusts(const wire::Address& from) const;
-    void note_own_packet(const wire::Datagram& datagram);
+    void note_own_packet(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
     [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);

@@ -154,6 +154,93 @@ Error error_of_narrow_path(const MemberCause& cause, const ChannelMachineConfig&
                             config.worker.rank, address, mtu, packets)};
 }
 
+// The rank at the place that an edge names; "a rank" if the place is unknown.
+std::string rank_at(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    const std::string rank = list_of_ranks(*config.membership, 1U << edge.unit, 1U << edge.member);
+    return rank.empty() ? "a rank" : rank;
+}
+
+std::string seconds_of(const wire::Edge& edge) { return fmt::format("{:.1f} s", edge.silent_ms / 1000.0); }
+
+// The switch of the rank that an edge names: its address if this rank has the same.
+std::string switch_of(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    return edge.unit == config.unit.unit ? "the switch at " + to_string(config.switch_address) : "its switch";
+}
+
+std::string text_of_member(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    const std::string rank = rank_at(edge, config);
+    const std::string its_switch = switch_of(edge, config);
+    switch (edge.evidence) {
+        case wire::Evidence::left: return rank + " left the job: check its output";
+        case wire::Evidence::closed: return "the process of " + rank + " ended, as its host reports: check its output";
+        case wire::Evidence::one_direction:
+            return fmt::format("{} received nothing from {} for {}: check the link to its host", rank, its_switch,
+                               seconds_of(edge));
+        default: break;
+    }
+    return fmt::format("{} received nothing from {} for {}: check its process, its host and the link", its_switch, rank,
+                       seconds_of(edge));
+}
+
+std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    const std::string address = to_string(control::address_of(edge.at));
+    const bool is_parent = edge.kind == wire::EdgeKind::parent;
+    const bool is_server = edge.kind == wire::EdgeKind::server;
+    if (edge.evidence == wire::Evidence::closed) {
+        return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
+                           is_server ? "parameter server" : "switch", address);
+    }
+    if (edge.evidence == wire::Evidence::left) {
+        return fmt::format("the switch at {} left the job, with all ranks below it", address);
+    }
+    const std::string near = is_parent ? fmt::format("the switch at {}", to_string(config.switch_address))
+                                       : std::string(is_server ? "the last switch" : "its parent");
+    const std::string far = fmt::format("{} at {}",
+                                        is_parent   ? "its parent"
+                                        : is_server ? "the parameter server"
+                                                    : "the switch",
+                                        address);
+    if (edge.evidence == wire::Evidence::one_direction) {
+        return fmt::format("{} received nothing from {} for {}: check the link between them", far, near,
+                           seconds_of(edge));
+    }
+    return fmt::format("{} received nothing from {} for {}: check its process, its host and the link", near, far,
+                       seconds_of(edge));
+}
+
+std::string text_of_path(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    const std::string mtu = edge.detail == 0 ? "too small" : fmt::format("{} bytes", edge.detail);
+    return fmt::format(
+        "path MTU of {} to {} is {}, less than the packets of this job have: raise the MTU, or form the "
+        "job again for shorter packets",
+        rank_at(edge, config), switch_of(edge, config), mtu);
+}
+
+Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const wire::Edge& edge = cause.edge;
+    Error error{.operation = Operation::wait, .reason = Reason::failed, .elapsed = cause.elapsed};
+    switch (edge.kind) {
+        case wire::EdgeKind::member:
+            error.peer = rank_at(edge, config);
+            error.text = text_of_member(edge, config);
+            break;
+        case wire::EdgeKind::path_mtu:
+            error.peer = rank_at(edge, config);
+            error.reason = Reason::too_large;
+            error.text = text_of_path(edge, config);
+            break;
+        default:
+            error.peer = to_string(control::address_of(edge.at));
+            error.text = text_of_switch(edge, config);
+            break;
+    }
+    if (edge.evidence == wire::Evidence::closed) error.reason = Reason::refused;
+    if (edge.evidence == wire::Evidence::silence || edge.evidence == wire::Evidence::one_direction) {
+        error.reason = Reason::unreachable;
+    }
+    return error;
+}
+
 Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& config) {
     switch (cause.kind) {
         case MemberCause::Kind::refused: return error_of_refusal(cause);
@@ -161,6 +248,7 @@ Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& 
         case MemberCause::Kind::switch_silent: return error_of_silent_switch(cause, config);
         case MemberCause::Kind::switch_ended: return error_of_ended_switch(cause, config);
         case MemberCause::Kind::path_too_narrow: return error_of_narrow_path(cause, config);
+        case MemberCause::Kind::edge_failed: return error_of_edge(cause, config);
         case MemberCause::Kind::members_missing:
         case MemberCause::Kind::server_missing: break;
     }

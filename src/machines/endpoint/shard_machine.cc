@@ -298,6 +298,11 @@ void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::
     drain_tree(out);
 }
 
+void ShardMachine::handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now) {
+    tree_.handle_send_error(error, now);
+    drain_tree(out);
+}
+
 void ShardMachine::handle_timeout(wire::Outbox& out, Time now) {
     tree_.handle_timeout(now);
     drain_tree(out);

@@ -18,6 +18,7 @@
 #include "wire/address.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
+#include "wire/send_error.h"
 
 namespace atp::endpoint {
 
@@ -58,9 +59,8 @@ struct ShardMachineCounters {
 //   handle_timeout() at poll_timeout(). After each, poll_event() until it returns nothing, then flush the outbox; only
 //   then handle_batch() again. handle_room() when an outbox without room has been flushed.
 // Threads: none. Shards of one switch share only JoinTreeConfig::room.
-// Failure: the constructor throws std::bad_alloc. A packet without a receiver or room is dropped and counted. Answers
-// of
-//   hosted servers wait for room.
+// Failure: the constructor throws std::bad_alloc. A packet without a receiver or room is dropped and counted. Hosted
+//   servers keep their answers until there is room.
 class ShardMachine {
   public:
     static constexpr std::size_t most_batch = 64;  // datagrams of one handle_batch()
@@ -71,6 +71,8 @@ class ShardMachine {
     void handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now);
     // A JOIN, LEAVE or answer for a channel of this shard.
     void handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
+    // A report about a packet that the shard's socket sent earlier.
+    void handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now);
     void handle_room(wire::Outbox& out, Time now) { drain_servers(out, now); }
     void handle_timeout(wire::Outbox& out, Time now);
     std::optional<ShardEvent> poll_event();

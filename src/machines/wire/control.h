@@ -61,6 +61,12 @@ inline constexpr std::size_t least_hello_bytes = 64;
 inline constexpr std::size_t max_refusal_bytes = 200;
 // Longest name of the software in a WELCOME.
 inline constexpr std::size_t max_software_bytes = 64;
+// Edges of one message.
+inline constexpr std::size_t max_edges = 4;
+// Statements of one message. Further texts are left out.
+inline constexpr std::size_t max_statements = 4;
+// Longest text of a statement.
+inline constexpr std::size_t max_statement_bytes = 100;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
 // End of the written part.

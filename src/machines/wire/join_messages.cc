@@ -67,6 +67,49 @@ void read(ByteReader& reader, Endpoint& value) {
     reader.raw(value.host);
 }
 
+void write(ByteWriter& writer, const Edge& value) {
+    writer.u8(static_cast<std::uint8_t>(value.kind));
+    writer.u8(static_cast<std::uint8_t>(value.evidence));
+    writer.u8(value.unit);
+    writer.u8(value.member);
+    writer.u32(value.silent_ms);
+    writer.u32(value.detail);
+    write(writer, value.at);
+}
+
+void read(ByteReader& reader, Edge& value) {
+    const std::uint8_t kind_number = reader.u8();
+    reader.check(kind_number >= 1 && kind_number <= 5);
+    value.kind = static_cast<EdgeKind>(kind_number);
+    const std::uint8_t evidence_number = reader.u8();
+    reader.check(evidence_number >= 1 && evidence_number <= 5);
+    value.evidence = static_cast<Evidence>(evidence_number);
+    value.unit = reader.u8();
+    reader.check(value.unit < ATP_BITMAP_BITS);
+    value.member = reader.u8();
+    reader.check(value.member < ATP_BITMAP_BITS);
+    value.silent_ms = reader.u32();
+    value.detail = reader.u32();
+    read(reader, value.at);
+}
+
+void write(ByteWriter& writer, const Statement& value) {
+    writer.u16(value.count);
+    writer.u8(value.unit);
+    writer.u8(value.member);
+    writer.text(value.text, max_statement_bytes);
+}
+
+void read(ByteReader& reader, Statement& value) {
+    value.count = reader.u16();
+    reader.check(value.count != 0);
+    value.unit = reader.u8();
+    reader.check(value.unit < ATP_BITMAP_BITS);
+    value.member = reader.u8();
+    reader.check(value.member < ATP_BITMAP_BITS);
+    value.text = reader.text(max_statement_bytes);
+}
+
 void write(ByteWriter& writer, const JoiningUnit& value) {
     writer.u8(value.unit);
     writer.flag(value.direct);
@@ -132,6 +175,12 @@ void write(ByteWriter& writer, const Join& value) {
     const std::size_t unit_count = std::min<std::size_t>(value.units.size(), ATP_BITMAP_BITS);
     writer.u8(static_cast<std::uint8_t>(unit_count));
     for (std::size_t i = 0; i < unit_count; ++i) write(writer, value.units[i]);
+    const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
+    writer.u8(static_cast<std::uint8_t>(edge_count));
+    for (std::size_t i = 0; i < edge_count; ++i) write(writer, value.edges[i]);
+    const std::size_t statement_count = std::min<std::size_t>(value.statements.size(), max_statements);
+    writer.u8(static_cast<std::uint8_t>(statement_count));
+    for (std::size_t i = 0; i < statement_count; ++i) write(writer, value.statements[i]);
 }
 
 void read(ByteReader& reader, Join& value) {
@@ -143,6 +192,12 @@ void read(ByteReader& reader, Join& value) {
     const std::size_t unit_count = reader.u8();
     reader.check(unit_count >= 1 && unit_count <= ATP_BITMAP_BITS);
     for (std::size_t i = 0; i < unit_count && reader.ok(); ++i) read(reader, value.units.emplace_back());
+    const std::size_t edge_count = reader.u8();
+    reader.check(edge_count <= max_edges);
+    for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());
+    const std::size_t statement_count = reader.u8();
+    reader.check(statement_count <= max_statements);
+    for (std::size_t i = 0; i < statement_count && reader.ok(); ++i) read(reader, value.statements.emplace_back());
     reader.check(join_fits(value));
 }
 
@@ -154,6 +209,13 @@ void write(ByteWriter& writer, const Joined& value) {
     writer.u32(value.missing_units);
     writer.u32(value.missing_members);
     writer.u8(value.stream);
+    writer.u32(value.hold_ms);
+    const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
+    writer.u8(static_cast<std::uint8_t>(edge_count));
+    for (std::size_t i = 0; i < edge_count; ++i) write(writer, value.edges[i]);
+    const std::size_t statement_count = std::min<std::size_t>(value.statements.size(), max_statements);
+    writer.u8(static_cast<std::uint8_t>(statement_count));
+    for (std::size_t i = 0; i < statement_count; ++i) write(writer, value.statements[i]);
 }
 
 void read(ByteReader& reader, Joined& value) {
@@ -164,6 +226,13 @@ void read(ByteReader& reader, Joined& value) {
     value.missing_units = reader.u32();
     value.missing_members = reader.u32();
     value.stream = reader.u8();
+    value.hold_ms = reader.u32();
+    const std::size_t edge_count = reader.u8();
+    reader.check(edge_count <= max_edges);
+    for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());
+    const std::size_t statement_count = reader.u8();
+    reader.check(statement_count <= max_statements);
+    for (std::size_t i = 0; i < statement_count && reader.ok(); ++i) read(reader, value.statements.emplace_back());
 }
 
 void write(ByteWriter& writer, const Refused& value) {
@@ -190,6 +259,9 @@ void write(ByteWriter& writer, const Leave& value) {
     writer.u16(value.channel);
     writer.u8(value.unit);
     writer.u8(value.member);
+    const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
+    writer.u8(static_cast<std::uint8_t>(edge_count));
+    for (std::size_t i = 0; i < edge_count; ++i) write(writer, value.edges[i]);
 }
 
 void read(ByteReader& reader, Leave& value) {
@@ -201,6 +273,9 @@ void read(ByteReader& reader, Leave& value) {
     reader.check(value.unit < ATP_BITMAP_BITS);
     value.member = reader.u8();
     reader.check(value.member < ATP_BITMAP_BITS);
+    const std::size_t edge_count = reader.u8();
+    reader.check(edge_count <= max_edges);
+    for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());
 }
 
 }  // namespace
@@ -290,6 +365,28 @@ std::string_view to_string(Refusal value) {
         case Refusal::restarted: return "restarted";
         case Refusal::parent: return "parent";
         case Refusal::unsupported: return "unsupported";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(EdgeKind value) {
+    switch (value) {
+        case EdgeKind::member: return "member";
+        case EdgeKind::leaf: return "leaf";
+        case EdgeKind::parent: return "parent";
+        case EdgeKind::server: return "server";
+        case EdgeKind::path_mtu: return "path-mtu";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(Evidence value) {
+    switch (value) {
+        case Evidence::silence: return "silence";
+        case Evidence::left: return "left";
+        case Evidence::closed: return "closed";
+        case Evidence::too_long: return "too-long";
+        case Evidence::one_direction: return "one-direction";
     }
     return "unknown";
 }

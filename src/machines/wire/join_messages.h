@@ -50,6 +50,34 @@ enum class Refusal : std::uint8_t {
     unsupported = 9,
 };
 
+// What an edge connects. The named end is the one that is silent, ended or at fault.
+enum class EdgeKind : std::uint8_t {
+    // a member and its switch: the member
+    member = 1,
+    // the switch of a unit and the root: the switch of the unit
+    leaf = 2,
+    // a switch and its parent: the parent
+    parent = 3,
+    // the last switch and the host of the server: the host
+    server = 4,
+    // a member and its switch: `detail` is the MTU of this path
+    path_mtu = 5,
+};
+
+// How the failure of an edge was found.
+enum class Evidence : std::uint8_t {
+    // nothing was received for the hold time
+    silence = 1,
+    // a LEAVE without a cause
+    left = 2,
+    // ICMP: no process has the port
+    closed = 3,
+    // the sender's kernel or ICMP: a packet does not fit the path
+    too_long = 4,
+    // the named end receives nothing, but is heard
+    one_direction = 5,
+};
+
 // Address of a parameter server that does not run on the last switch, or multicast group of a channel's results.
 struct Endpoint {
     // 4 or 6; 0: none
@@ -60,6 +88,40 @@ struct Endpoint {
     std::array<std::byte, 16> host{};
 
     bool operator==(const Endpoint&) const = default;
+};
+
+// A link of the tree that failed, and the end of it that the finder names.
+struct Edge {
+    // what the edge connects
+    EdgeKind kind = EdgeKind::member;
+    // how the failure was found
+    Evidence evidence = Evidence::silence;
+    // unit of the member, or of the switch
+    std::uint8_t unit = 0;
+    // bit of the member in its unit; 0 for a switch
+    std::uint8_t member = 0;
+    // milliseconds since the finder received something on this edge
+    std::uint32_t silent_ms = 0;
+    // path MTU in bytes with IP headers, 0 if it is not known; otherwise 0
+    std::uint32_t detail = 0;
+    // address of the named end as the finder has it, or family 0
+    Endpoint at{};
+
+    bool operator==(const Edge&) const = default;
+};
+
+// What some members say that they called, after their operations differed.
+struct Statement {
+    // members that say so
+    std::uint16_t count = 0;
+    // unit of one of them
+    std::uint8_t unit = 0;
+    // bit of that member in its unit
+    std::uint8_t member = 0;
+    // the operation, its size and its type
+    std::string text;
+
+    bool operator==(const Statement&) const = default;
 };
 
 // The members of one unit that join: all of them, or one.
@@ -73,7 +135,7 @@ struct JoiningUnit {
     // the unit is one worker under the switch of the server
     bool direct = false;
     // ranks of `members`, lowest bit first
-    std::vector<std::uint16_t> ranks;
+    std::vector<std::uint16_t> ranks{};
 
     bool operator==(const JoiningUnit&) const = default;
 };
@@ -122,7 +184,11 @@ struct Join {
     // a packet to the group of the terms arrived here recently
     bool receives_group = false;
     // the units that join
-    std::vector<JoiningUnit> units;
+    std::vector<JoiningUnit> units{};
+    // why the sender misses a member, or its parent
+    std::vector<Edge> edges{};
+    // of the sender and the members below it, at most one for each text; none: nothing differed
+    std::vector<Statement> statements{};
 };
 
 // JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch.
@@ -141,6 +207,12 @@ struct Joined {
     std::uint32_t missing_members = 0;
     // SwitchML, if ready: job number in the channel's packets
     std::uint8_t stream = 0;
+    // hold time of the sender in milliseconds; 0: not stated
+    std::uint32_t hold_ms = 0;
+    // why the tree is not ready any more
+    std::vector<Edge> edges{};
+    // of all members that have stated one
+    std::vector<Statement> statements{};
 };
 
 // REFUSED: the request is refused, with the reason. Sent by: switch.
@@ -169,6 +241,8 @@ struct Leave {
     std::uint8_t unit = 0;
     // bit of the member in its unit
     std::uint8_t member = 0;
+    // why the member failed; none: it leaves in order
+    std::vector<Edge> edges{};
 };
 
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
@@ -186,6 +260,8 @@ struct Leave {
 // The name, such as "switchml-faithful"; "unknown" for other values.
 [[nodiscard]] std::string_view to_string(ChannelProtocol value);
 [[nodiscard]] std::string_view to_string(Refusal value);
+[[nodiscard]] std::string_view to_string(EdgeKind value);
+[[nodiscard]] std::string_view to_string(Evidence value);
 
 // End of the written part.
 

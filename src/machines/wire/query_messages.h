@@ -41,7 +41,7 @@ struct Welcome {
     // length of the HELLO as received
     std::uint32_t received_bytes = 0;
     // from the receiver of the HELLO to the root
-    std::vector<PathSwitch> path;
+    std::vector<PathSwitch> path{};
     // such as "atp 0.1.0"
     std::string software;
 };

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tree finds out that a neighbour failed, and tells the others which edge it was.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <vector>
+
+#include "control/join_tree.h"
+#include "control/quoted_channel.h"
+
+namespace atp::control {
+namespace {
+
+using State = FailureDetector::State;
+
+std::uint32_t milliseconds_of(Duration time) {
+    const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, UINT32_MAX));
+}
+
+wire::Evidence evidence_of(State state) {
+    return state == State::closed ? wire::Evidence::closed : wire::Evidence::silence;
+}
+
+}  // namespace
+
+// A worker is named by its place, a switch by its address too.
+wire::Edge JoinTree::edge_to(const Branch& branch, const Branch::Child& child, wire::Evidence evidence,
+                             Duration silent) {
+    const bool worker =
+        branch.level == 0 || child.unit.direct || (branch.level == 1 && Branch::position_of(1, child.unit).in_rack());
+    return {.kind = worker ? wire::EdgeKind::member : wire::EdgeKind::leaf,
+            .evidence = evidence,
+            .unit = child.unit.unit,
+            .member = worker ? static_cast<std::uint8_t>(std::countr_zero(child.unit.members)) : std::uint8_t{0},
+            .silent_ms = milliseconds_of(silent),
+            .at = endpoint_of(child.address)};
+}
+
+wire::Edge JoinTree::edge_to_parent(const Branch& branch, wire::Evidence evidence, Duration silent) {
+    const bool is_server = branch.level != 0 || branch.terms.has_single_unit();
+    return {.kind = is_server ? wire::EdgeKind::server : wire::EdgeKind::parent,
+            .evidence = evidence,
+            .unit = branch.complete_units.empty() ? std::uint8_t{0} : branch.complete_units.front().unit,
+            .silent_ms = milliseconds_of(silent),
+            .at = endpoint_of(branch.up)};
+}
+
+// The first failure is the cause: others follow from it.
+void JoinTree::note_failure(Branch& branch, const wire::Edge& edge, bool is_above) {
+    if (branch.edge) return;
+    branch.edge = edge;
+    branch.edge_is_above = is_above;
+}
+
+// A switch that does not hear this one names it as the silent parent. This switch hears the other, so the edge between
+// them loses one direction.
+void JoinTree::note_child_failures(Branch& branch, const wire::Join& join, const wire::Address& from) {
+    if (join.edges.empty()) return;
+    wire::Edge edge = join.edges.front();
+    if (edge.kind == wire::EdgeKind::parent) {
+        edge.kind = wire::EdgeKind::leaf;
+        edge.evidence = wire::Evidence::one_direction;
+        edge.unit = join.units.front().unit;
+        edge.at = endpoint_of(from);
+    }
+    note_failure(branch, edge, false);
+}
+
+bool JoinTree::settle(Branch& branch, const Before& before) {
+    if (branch.ready()) branch.edge.reset();
+    const bool changed = branch.ready() != before.ready || branch.edge.has_value() != before.failed;
+    if (changed) notify_all(branch);
+    return changed;
+}
+
+// An incarnation cannot continue without one of its members. The other members, and the parent, are therefore notified
+// which edge failed.
+bool JoinTree::detach(Branch& branch, const Branch::Position& position, const wire::Edge& edge, Time now) {
+    note_failure(branch, edge, false);
+    const Branch::Child removed = *branch.at(position);
+    branch.detach(position);
+    // It may hear this switch, although this switch does not hear it.
+    if (edge.evidence == wire::Evidence::silence) notify(branch, removed);
+    if (branch.deserted()) {
+        close(branch);
+        return true;
+    }
+    notify_all(branch);
+    branch.up_next = std::min(branch.up_next, now);
+    ascend(branch, now);
+    return false;
+}
+
+void JoinTree::handle_send_error(const wire::SendError& error, Time now) {
+    const auto quoted = quoted_channel(error.quote());
+    Branch* const branch = quoted ? find(quoted->job, quoted->channel) : nullptr;
+    if (!error.by_network || branch == nullptr || branch->terms.token != quoted->token) {
+        ++counters_.stray_errors;
+        return;
+    }
+    if (error.kind != wire::SendError::Kind::port_unreachable) return;
+    bool known = false;
+    if (!branch->hosts && (error.to == branch->up || error.to == branch->up_data)) {
+        known = true;
+        if (branch->up_detector.handle_refused(now)) branch->up_next = now;
+        ascend(*branch, now);
+    }
+    branch->for_each_child([&](Branch::Child& child) {
+        if (child.address != error.to) return;
+        known = true;
+        if (child.detector.handle_refused(now)) ask(*branch, child, now);
+    });
+    if (!known) ++counters_.stray_errors;
+    wake_at(next_look(*branch, now));
+}
+
+// If this process did not run for a while, it read no message in that time. The pause is therefore no silence of others
+// (H80).
+void JoinTree::excuse_pause(Time now) {
+    const Duration pause = now - next_sweep_;
+    if (next_sweep_ == never || pause <= timing.pause_slack) return;
+    for (const auto& [key, branch] : branches_) {
+        branch->up_detector.handle_own_pause(pause);
+        branch->for_each_child([&](Branch::Child& child) { child.detector.handle_own_pause(pause); });
+    }
+}
+
+void JoinTree::ask(Branch& branch, Branch::Child& child, Time now) {
+    notify(branch, child);
+    child.asked_at = now;
+    child.detector.handle_asked(now);
+}
+
+bool JoinTree::examine_children(Branch& branch, Time now) {
+    const Duration late = refresh_of(config_.hold) + timing.late;
+    struct Failure {
+        Branch::Position position;
+        wire::Edge edge;
+    };
+    std::vector<Failure> failures;
+    branch.for_each_child([&](Branch::Child& child) {
+        const State state = child.detector.assess(now, config_.hold);
+        if (state != State::alive) {
+            ++(state == State::closed ? counters_.closed : counters_.expired);
+            failures.push_back({Branch::position_of(branch.level, child.unit),
+                                edge_to(branch, child, evidence_of(state), child.detector.lasted(now))});
+        } else if (now - child.detector.received_at() >= late && now - child.asked_at >= timing.hurry) {
+            ask(branch, child, now);
+        }
+    });
+    return std::ranges::any_of(
+        failures, [&](const Failure& failure) { return detach(branch, failure.position, failure.edge, now); });
+}
+
+void JoinTree::examine_parent(Branch& branch, Time now) {
+    if (branch.hosts || branch.up_lost || !branch.up_ready) return;
+    const State state = branch.up_detector.assess(now, hold_of_parent(branch));
+    if (state == State::alive) return;
+    const Before was = before(branch);
+    note_failure(branch, edge_to_parent(branch, evidence_of(state), branch.up_detector.lasted(now)), false);
+    branch.up_lost = true;
+    branch.up_ready = false;
+    branch.missing_units_above = branch.terms.mask1;
+    settle(branch, was);
+}
+
+Time JoinTree::next_look(const Branch& branch, Time now) const {
+    Time next = now + config_.hold;
+    const Duration late = refresh_of(config_.hold) + timing.late;
+    branch.for_each_child([&](const Branch::Child& child) {
+        const Time overdue = child.detector.received_at() + late;
+        next = std::min(
+            {next, std::max(overdue, child.asked_at + timing.hurry), child.detector.poll_timeout(config_.hold)});
+    });
+    if (branch.hosts) return std::max(next, now + std::chrono::milliseconds(1));
+    if (branch.complete() || branch.edge) next = std::min(next, branch.up_next);
+    if (branch.up_ready) next = std::min(next, branch.up_detector.poll_timeout(hold_of_parent(branch)));
+    return std::max(next, now + std::chrono::milliseconds(1));
+}
+
+}  // namespace atp::control

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tree finds out about neighbours that fail, and what it tells the others.
+#include <algorithm>
+#include <optional>
+
+#include "join_tree_fixture.h"
+#include "support/control_messages.h"
+
+namespace atp::control {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::EdgeKind;
+using wire::Evidence;
+
+wire::SendError no_process(const wire::Address& to, std::uint32_t with_token = token) {
+    const auto quoted = testing::encoded(wire::Joined{.job = job, .token = with_token, .channel = channel});
+    wire::SendError error{.kind = wire::SendError::Kind::port_unreachable, .to = to, .by_network = true};
+    error.quoted_bytes = std::min(quoted.size(), error.quoted.size());
+    std::copy_n(quoted.begin(), error.quoted_bytes, error.quoted.begin());
+    return error;
+}
+
+// The edge of the last JOINED to a child; nullopt: the child was told nothing, or no edge.
+std::optional<wire::Edge> edge_told(const Tree& tree, const wire::Address& child) {
+    const auto joined = tree.sent_to<wire::Joined>(child);
+    if (joined.empty() || joined.back().edges.empty()) return std::nullopt;
+    return joined.back().edges.front();
+}
+
+// A switch with a server and three members, of which the last one failed. Members 0 and 1 repeat their JOINs.
+struct Star {
+    Star() {
+        for (unsigned member = 0; member < 3; ++member) tree.join(join_of_member(0, 3, member), worker(member));
+        tree.forget();
+    }
+    // Every `answers` JOINED to worker 2 has that report as its answer.
+    void pass(Duration duration, bool reports = false) {
+        const Time end = tree.now + duration;
+        std::size_t asked = 0;
+        while (tree.now < end) {
+            tree.pass(milliseconds(50));
+            if (tree.now - joined_at >= refresh_of(timing.hold)) {
+                joined_at = tree.now;
+                for (unsigned member = 0; member < 2; ++member) {
+                    tree.join(begun(join_of_member(0, 3, member)), worker(member));
+                }
+            }
+            const std::size_t now_asked = tree.sent_to<wire::Joined>(worker(2)).size();
+            if (reports && now_asked != asked) tree.tree.handle_send_error(no_process(worker(2)), tree.now);
+            asked = now_asked;
+            tree.drain();
+        }
+    }
+
+    Tree tree;
+    Time joined_at{};
+};
+
+TEST(JoinFailures, SilentMemberIsNamedAfterTheHoldTime) {
+    Star star;
+    star.pass(timing.hold - milliseconds(100));
+    EXPECT_FALSE(edge_told(star.tree, worker(0)));
+    star.pass(milliseconds(200));
+    const auto edge = edge_told(star.tree, worker(0));
+    ASSERT_TRUE(edge);
+    EXPECT_EQ(edge->kind, EdgeKind::member);
+    EXPECT_EQ(edge->evidence, Evidence::silence);
+    EXPECT_EQ(edge->member, 2U);
+    EXPECT_GE(edge->silent_ms, 3000U);
+    EXPECT_EQ(address_of(edge->at), worker(2));
+    EXPECT_EQ(star.tree.tree.counters().expired, 1U);
+}
+
+TEST(JoinFailures, LateMemberIsAskedEvery50Ms) {
+    Star star;
+    star.pass(refresh_of(timing.hold) + timing.late - milliseconds(50));
+    EXPECT_TRUE(star.tree.sent_to<wire::Joined>(worker(2)).empty());
+    star.pass(milliseconds(1050));
+    EXPECT_THAT(star.tree.sent_to<wire::Joined>(worker(2)).size(),
+                ::testing::AllOf(::testing::Ge(18U), ::testing::Le(22U)));
+}
+
+TEST(JoinFailures, MemberWithoutAProcessIsNamedWithinASecond) {
+    Star star;
+    star.pass(milliseconds(900), true);
+    const auto edge = edge_told(star.tree, worker(1));
+    ASSERT_TRUE(edge);
+    EXPECT_EQ(edge->kind, EdgeKind::member);
+    EXPECT_EQ(edge->evidence, Evidence::closed);
+    EXPECT_EQ(edge->member, 2U);
+    EXPECT_EQ(star.tree.tree.counters().closed, 1U);
+    EXPECT_EQ(star.tree.tree.counters().expired, 0U);
+}
+
+TEST(JoinFailures, ReportThatQuotesAnotherTokenOrComesFromElsewhereIsDroppedAndCounted) {
+    Star star;
+    for (int i = 0; i < 20; ++i) {
+        star.tree.tree.handle_send_error(no_process(worker(1), token + 1), star.tree.now);
+        star.tree.tree.handle_send_error(no_process(host(77)), star.tree.now);
+        star.pass(milliseconds(50));
+        star.tree.join(begun(join_of_member(0, 3, 2)), worker(2));
+    }
+    EXPECT_EQ(star.tree.tree.counters().stray_errors, 40U);
+    EXPECT_EQ(star.tree.tree.counters().closed, 0U);
+    EXPECT_TRUE(star.tree.tree.find(job, channel)->ready());
+}
+
+TEST(JoinFailures, ReportFollowedByAJoinRemovesNobody) {
+    Star star;
+    star.tree.tree.handle_send_error(no_process(worker(2)), star.tree.now);
+    for (int i = 0; i < 20; ++i) {
+        star.pass(milliseconds(100));
+        star.tree.join(begun(join_of_member(0, 3, 2)), worker(2));
+    }
+    EXPECT_TRUE(star.tree.tree.find(job, channel)->ready());
+}
+
+TEST(JoinFailures, CauseOfALeaveReachesTheOthersAndALeaveWithoutOneIsLeft) {
+    for (const bool has_cause : {true, false}) {
+        Star star;
+        wire::Leave leave{.job = job, .token = token, .channel = channel, .unit = 0, .member = 2};
+        if (has_cause) {
+            leave.edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .member = 2, .detail = 1000}};
+        }
+        star.tree.tree.handle_leave(leave, worker(2), star.tree.now);
+        star.tree.drain();
+        const auto edge = edge_told(star.tree, worker(0));
+        ASSERT_TRUE(edge);
+        EXPECT_EQ(edge->kind, has_cause ? EdgeKind::path_mtu : EdgeKind::member);
+        EXPECT_EQ(edge->evidence, has_cause ? Evidence::too_long : Evidence::left);
+        EXPECT_EQ(edge->detail, has_cause ? 1000U : 0U);
+        EXPECT_EQ(edge->member, 2U);
+    }
+}
+
+TEST(JoinFailures, OthersAreToldOnlyTheFirstFailureUntilTheTreeIsReadyAgain) {
+    Star star;
+    star.tree.leave(0, 2, worker(2));
+    star.tree.leave(0, 1, worker(1));
+    EXPECT_EQ(edge_told(star.tree, worker(0))->member, 2U);
+    for (unsigned member = 1; member < 3; ++member) {
+        star.tree.join(begun(join_of_member(0, 3, member)), worker(member));
+    }
+    EXPECT_TRUE(star.tree.told_ready(worker(0)));
+    EXPECT_FALSE(edge_told(star.tree, worker(0)));
+}
+
+TEST(JoinFailures, H80_PauseOfTheSwitchIsNoSilenceOfItsMembers) {
+    Star star;
+    star.pass(milliseconds(100));
+    star.tree.now += std::chrono::seconds(20);
+    star.tree.tree.handle_timeout(star.tree.now);
+    star.tree.drain();
+    EXPECT_EQ(star.tree.tree.counters().expired, 0U);
+    star.pass(timing.hold + milliseconds(200));
+    EXPECT_EQ(star.tree.tree.counters().expired, 1U) << "the pause only delays the finding";
+}
+
+// Two racks of two workers each below a root, and messages between the switches.
+struct Racks {
+    Racks() {
+        for (unsigned rack = 0; rack < 2; ++rack) {
+            for (unsigned member = 0; member < 2; ++member) join(rack, member);
+        }
+        relay();
+        for (unsigned rack = 0; rack < 2; ++rack) EXPECT_TRUE(leaves[rack].told_ready(worker(2 * rack)));
+    }
+    void join(unsigned rack, unsigned member) {
+        const auto first = static_cast<std::uint16_t>(2 * rack);
+        leaves[rack].join(begun_ ? begun(join_of_member(static_cast<std::uint8_t>(rack), 2, member, first, 0x3))
+                                 : join_of_member(static_cast<std::uint8_t>(rack), 2, member, first, 0x3),
+                          worker(2 * rack + member));
+    }
+    // Delivers what the switches sent to each other, until they send nothing more. `up`, `down`: directions of rack 1
+    // that work.
+    void relay() {
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (unsigned rack = 0; rack < 2; ++rack) {
+                const wire::Address leaf = host(2 + rack);
+                moved |= move(leaves[rack], root, leaf, host(1), rack == 0 || up);
+                moved |= move(root, leaves[rack], host(1), leaf, rack == 0 || down);
+            }
+        }
+        begun_ = true;
+    }
+    static bool move(Tree& from, Tree& to, const wire::Address& sender, const wire::Address& receiver, bool works) {
+        std::vector<JoinTree::Transmit> rest;
+        std::vector<JoinTree::Transmit> sent;
+        sent.swap(from.sent);
+        bool moved = false;
+        for (auto& transmit : sent) {
+            if (transmit.to != receiver) {
+                rest.push_back(std::move(transmit));
+                continue;
+            }
+            if (!works) continue;
+            moved = true;
+            if (const auto* join = std::get_if<wire::Join>(&transmit.message)) to.join(*join, sender);
+            if (const auto* leave = std::get_if<wire::Leave>(&transmit.message)) {
+                to.tree.handle_leave(*leave, sender, to.now);
+                to.drain();
+            }
+            if (const auto* joined = std::get_if<wire::Joined>(&transmit.message)) {
+                to.tree.handle_joined(*joined, sender, to.now);
+                to.drain();
+            }
+        }
+        rest.insert(rest.end(), std::make_move_iterator(from.sent.begin()), std::make_move_iterator(from.sent.end()));
+        from.sent = std::move(rest);
+        return moved;
+    }
+    // All workers but `failed` repeat their JOINs.
+    void pass(Duration duration, std::optional<unsigned> failed = std::nullopt) {
+        const Time end = root.now + duration;
+        while (root.now < end) {
+            for (Tree* tree : {&root, &leaves[0], &leaves[1]}) tree->pass(milliseconds(50));
+            relay();
+            if (root.now - joined_at < refresh_of(timing.hold)) continue;
+            joined_at = root.now;
+            for (unsigned rank = 0; rank < 4; ++rank) {
+                if (failed != rank) join(rank / 2, rank % 2);
+            }
+            relay();
+        }
+    }
+    [[nodiscard]] std::optional<wire::Edge> told(unsigned rank) const {
+        return edge_told(leaves[rank / 2], worker(rank));
+    }
+
+    Tree root;
+    std::array<Tree, 2> leaves{Tree(below(host(1))), Tree(below(host(1)))};
+    Time joined_at{};
+    bool up = true;
+    bool down = true;
+
+  private:
+    bool begun_ = false;
+};
+
+TEST(JoinFailures, H76_LeafWithoutAMemberGoesOnJoiningAndAllRacksNameTheMember) {
+    Racks racks;
+    racks.pass(timing.hold + milliseconds(200), 3);
+    for (const unsigned rank : {0U, 1U, 2U}) {
+        const auto edge = racks.told(rank);
+        ASSERT_TRUE(edge) << rank;
+        EXPECT_EQ(edge->kind, EdgeKind::member) << rank;
+        EXPECT_EQ(edge->unit, 1U);
+        EXPECT_EQ(edge->member, 1U);
+    }
+    racks.pass(timing.hold + milliseconds(200), 3);
+    EXPECT_EQ(racks.root.tree.counters().expired, 0U) << "the leaf is not silent";
+    EXPECT_EQ(racks.told(0)->member, 1U);
+    racks.pass(milliseconds(600));
+    EXPECT_FALSE(racks.told(0)) << "the member is back";
+    EXPECT_TRUE(racks.leaves[0].told_ready(worker(0)));
+}
+
+TEST(JoinFailures, LeafThatIsCutOffIsNamedByBothSides) {
+    Racks racks;
+    racks.up = racks.down = false;
+    racks.pass(timing.hold + milliseconds(400));
+    ASSERT_TRUE(racks.told(0));
+    EXPECT_EQ(racks.told(0)->kind, EdgeKind::leaf);
+    EXPECT_EQ(racks.told(0)->evidence, Evidence::silence);
+    EXPECT_EQ(address_of(racks.told(0)->at), host(3));
+    ASSERT_TRUE(racks.told(2));
+    EXPECT_EQ(racks.told(2)->kind, EdgeKind::parent);
+    EXPECT_EQ(address_of(racks.told(2)->at), host(1));
+}
+
+TEST(JoinFailures, LeafThatReceivesNothingIsNamedInTheOtherRackWithTheDirection) {
+    Racks racks;
+    racks.down = false;
+    racks.pass(timing.hold + milliseconds(400));
+    ASSERT_TRUE(racks.told(0));
+    EXPECT_EQ(racks.told(0)->kind, EdgeKind::leaf);
+    EXPECT_EQ(racks.told(0)->evidence, Evidence::one_direction);
+    EXPECT_EQ(racks.told(0)->unit, 1U);
+    EXPECT_EQ(address_of(racks.told(0)->at), host(3));
+}
+
+TEST(JoinFailures, LeafThatIsNotHeardLearnsItFromTheRoot) {
+    Racks racks;
+    racks.up = false;
+    racks.pass(timing.hold + milliseconds(200));
+    ASSERT_TRUE(racks.told(2));
+    EXPECT_EQ(racks.told(2)->kind, EdgeKind::leaf);
+    EXPECT_EQ(address_of(racks.told(2)->at), host(3));
+}
+
+TEST(JoinFailures, EndedParentIsNamedWithinASecond) {
+    Racks racks;
+    racks.up = racks.down = false;
+    Tree& leaf = racks.leaves[1];
+    for (int i = 0; i < 14; ++i) {
+        leaf.pass(milliseconds(50));
+        const auto quoted =
+            testing::encoded(leaf.sent_to<wire::Join>(host(1)).empty() ? join_of_unit(1, 2, 2, 0x3)
+                                                                       : leaf.sent_to<wire::Join>(host(1)).back());
+        wire::SendError error = no_process(host(1));
+        error.quoted_bytes = std::min(quoted.size(), error.quoted.size());
+        std::copy_n(quoted.begin(), error.quoted_bytes, error.quoted.begin());
+        leaf.tree.handle_send_error(error, leaf.now);
+        leaf.drain();
+    }
+    const auto edge = racks.told(3);
+    ASSERT_TRUE(edge);
+    EXPECT_EQ(edge->kind, EdgeKind::parent);
+    EXPECT_EQ(edge->evidence, Evidence::closed);
+    EXPECT_EQ(address_of(edge->at), host(1));
+}
+
+TEST(JoinFailures, LeaveOfTheLastMemberCarriesTheCauseUpwards) {
+    Tree leaf(below(host(1)));
+    leaf.join(join_of_member(1, 1, 0, 2, 0x3), worker(2));
+    leaf.joined(true, host(1));
+    leaf.forget();
+    leaf.tree.handle_leave({.job = job,
+                            .token = token,
+                            .channel = channel,
+                            .unit = 1,
+                            .member = 0,
+                            .edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .unit = 1}}},
+                           worker(2), leaf.now);
+    leaf.drain();
+    const auto leaves = leaf.sent_to<wire::Leave>(host(1));
+    ASSERT_EQ(leaves.size(), 1U);
+    ASSERT_EQ(leaves[0].edges.size(), 1U);
+    EXPECT_EQ(leaves[0].edges[0].kind, EdgeKind::path_mtu);
+}
+
+}  // namespace
+}  // namespace atp::control
